@@ -1,0 +1,3 @@
+module github.com/mlp-platform/platform/libs/onnx
+
+go 1.26.0
