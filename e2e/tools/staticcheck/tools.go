@@ -1,9 +1,6 @@
 //go:build tools
 
-// Package staticcheck pins the linter and the vulnerability scanner; scripts/tool.sh builds them.
+// Package staticcheck pins the linter; scripts/tool.sh builds it.
 package staticcheck
 
-import (
-	_ "golang.org/x/vuln/cmd/govulncheck"
-	_ "honnef.co/go/tools/cmd/staticcheck"
-)
+import _ "honnef.co/go/tools/cmd/staticcheck"
