@@ -1,0 +1,68 @@
+# Every target installs or builds what it needs; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/.cache/go/bin:$(PATH)
+export CGO_ENABLED := 1
+# The library that setup fetched; tests and binaries find it here before any system copy.
+export ORT_LIB ?= $(CURDIR)/.cache/onnxruntime/libonnxruntime.so.1
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/mlp-platform/platform/libs/service.Version=$(VERSION)
+MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup:
+	@scripts/setup.sh run
+
+.PHONY: build
+build: setup ## build every binary into bin/
+	@mkdir -p bin
+	@echo "building bin/: platform mlp control-plane inference trainer"
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
+		./services/control-plane/cmd/control-plane ./services/inference/cmd/inference ./services/trainer/cmd/trainer
+	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
+
+.PHONY: run
+run: build ## start the whole platform here (first start trains the samples); Ctrl-C or make stop ends it
+	@exec bin/platform
+
+.PHONY: stop
+stop: ## stop the platform that make run started
+	@bin/platform stop
+
+.PHONY: test
+test: ## every unit and integration test, with the race detector, against real Postgres, NATS and Redis
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, generated code unchanged, every module alone
+	@scripts/setup.sh run
+	@scripts/lint.sh
+
+.PHONY: generate
+generate: ## regenerate typed SQL, API types and clients
+	@scripts/setup.sh run
+	@for m in $(MODULES); do (cd $$m && go generate ./...); done
+
+.PHONY: bench
+bench: build ## the figures of docs/performance.md, each as a ratio to a floor of the same run
+	@scripts/bench.sh
+
+.PHONY: e2e
+e2e: ## the platform over the wire, with the real neighbours
+	@scripts/setup.sh e2e
+	@$(MAKE) --no-print-directory build
+	@scripts/e2e.sh
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (default 20s)
+	@scripts/setup.sh run
+	@scripts/fuzz.sh
+
+.PHONY: check
+check: lint test ## what CI runs before make e2e

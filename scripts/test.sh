@@ -1,0 +1,17 @@
+#!/bin/bash
+# Runs the tests of every module with the race detector; a skipped test is a failure.
+# usage: scripts/test.sh [go test arguments]   (default: all modules)
+set -eu -o pipefail
+cd "$(dirname -- "$0")/.."
+gotestsum=$(scripts/tool.sh gotestsum)
+out=.cache/test.json
+args=("$@")
+[ ${#args[@]} -gt 0 ] || args=(work)
+# -p 2: each package starts servers of its own, and the reference machine has two cores.
+"$gotestsum" --format pkgname-and-test-fails --hide-summary=skipped --jsonfile "$out" -- \
+	-race -p 2 -timeout 15m "${args[@]}"
+if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then
+	echo "skipped tests are failures here:" >&2
+	echo "$skipped" >&2
+	exit 1
+fi
