@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// startupWait is how long Open waits for a server that is starting: compose and
+// standalone start the database beside the services.
+const startupWait = 10 * time.Second
+
+type options struct {
+	maxConns         int32
+	appName          string
+	statementTimeout time.Duration
+	wait             time.Duration
+}
+
+// Option changes a default of [Open].
+type Option func(*options)
+
+// MaxConns bounds the pool; default 10.
+func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
+
+// AppName is shown in pg_stat_activity; default the schema.
+func AppName(name string) Option { return func(o *options) { o.appName = name } }
+
+// StatementTimeout ends a statement on the server; default 30 s, 0 means never.
+func StatementTimeout(d time.Duration) Option { return func(o *options) { o.statementTimeout = d } }
+
+// StartupWait is how long Open waits for a server that does not answer yet; default 10 s.
+func StartupWait(d time.Duration) Option { return func(o *options) { o.wait = d } }
+
+// schemaName is deliberately narrower than what Postgres allows: names that need
+// no quoting anywhere.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+func checkSchema(schema string) error {
+	if !schemaName.MatchString(schema) {
+		return fmt.Errorf("postgres: schema %q must match %s", schema, schemaName)
+	}
+	return nil
+}
+
+// Open connects a pool whose search_path is schema alone, so that a service
+// cannot touch another's tables by accident. It waits for a server that is still
+// starting; wrong credentials or a missing database fail at once.
+func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool.Pool, error) {
+	opt := options{maxConns: 10, appName: schema, statementTimeout: 30 * time.Second, wait: startupWait}
+	for _, f := range o {
+		f(&opt)
+	}
+	if err := checkSchema(schema); err != nil {
+		return nil, err
+	}
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: the database URL cannot be read: %w", err)
+	}
+	cfg.MaxConns = max(1, opt.maxConns)
+	cfg.MaxConnIdleTime = 5 * time.Minute
+	cfg.MaxConnLifetime = time.Hour
+	cfg.MaxConnLifetimeJitter = 10 * time.Minute
+	params(cfg.ConnConfig, schema, opt)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if err := await(ctx, cfg.ConnConfig, opt.wait, pool.Ping); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+// params sets what every connection of a service has.
+func params(c *pgx.ConnConfig, schema string, opt options) {
+	c.ConnectTimeout = 5 * time.Second
+	p := c.RuntimeParams
+	p["search_path"] = schema
+	p["timezone"] = "UTC"
+	if p["application_name"] == "" {
+		p["application_name"] = opt.appName
+	}
+	p["statement_timeout"] = millis(opt.statementTimeout)
+	p["idle_in_transaction_session_timeout"] = millis(30 * time.Second)
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// await repeats try while the server does not answer or says that it is starting.
+func await(ctx context.Context, c *pgx.ConnConfig, wait time.Duration, try func(context.Context) error) error {
+	deadline := time.Now().Add(wait)
+	delay := 25 * time.Millisecond
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !Unavailable(err) || time.Now().Add(delay).After(deadline) {
+			return fmt.Errorf("postgres: no connection to database %q at %s as %q: %w",
+				c.Database, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.User, err)
+		}
+		if err := pause(ctx, delay); err != nil {
+			return err
+		}
+		delay = min(2*delay, 500*time.Millisecond)
+	}
+}
+
+// pause waits d ± 50 %, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d/2 + rand.N(d))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// txTries is how often InTx runs fn when the database asks for a retry.
+const txTries = 3
+
+// InTx runs fn in a transaction and commits when it returns nil. When Postgres
+// aborts the transaction for a serialization failure or a deadlock, fn runs
+// again, three times in all: it must not keep what an aborted try did outside
+// the transaction.
+func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
+	delay := 5 * time.Millisecond
+	for try := 1; ; try++ {
+		err := pgx.BeginFunc(ctx, pool, fn)
+		if err == nil || try == txTries || !retryable(err) {
+			return err
+		}
+		if perr := pause(ctx, delay); perr != nil {
+			return errors.Join(err, perr)
+		}
+		delay *= 4
+	}
+}
+
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}
