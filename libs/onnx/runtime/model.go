@@ -1,0 +1,82 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mlp-platform/platform/libs/onnx/onnxpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// model is what a file declares, and the bytes to hand to the library.
+type model struct {
+	data            []byte
+	inputs, outputs []Info
+}
+
+// parse reads the declarations of a model file and refuses what the library must not see.
+func parse(data []byte) (model, error) {
+	var mp onnxpb.ModelProto
+	if len(data) == 0 {
+		return model{}, errors.New("the model file is empty")
+	}
+	if err := proto.Unmarshal(data, &mp); err != nil {
+		return model{}, fmt.Errorf("not an ONNX file: %w", err)
+	}
+	g := mp.GetGraph()
+	if g == nil || len(g.Output) == 0 {
+		return model{}, errors.New("not an ONNX model: it has no graph with outputs")
+	}
+	m := model{data: data}
+	constants := make(map[string]bool, len(g.Initializer))
+	for _, t := range g.Initializer {
+		constants[t.GetName()] = true
+	}
+	var err error
+	for _, v := range g.Input {
+		if constants[v.GetName()] {
+			continue // a default value, not an input to be given
+		}
+		in, e := describe("input", v)
+		err = errors.Join(err, e)
+		m.inputs = append(m.inputs, in)
+	}
+	for _, v := range g.Output {
+		out, e := describe("output", v)
+		err = errors.Join(err, e)
+		m.outputs = append(m.outputs, out)
+	}
+	if err != nil {
+		return model{}, err
+	}
+	return m, nil
+}
+
+var elemNames = map[onnxpb.TensorProto_DataType]string{
+	onnxpb.TensorProto_FLOAT:  Float,
+	onnxpb.TensorProto_DOUBLE: Double,
+	onnxpb.TensorProto_INT64:  Int64,
+	onnxpb.TensorProto_INT32:  Int32,
+	onnxpb.TensorProto_BOOL:   Bool,
+	onnxpb.TensorProto_STRING: String,
+}
+
+func describe(what string, v *onnxpb.ValueInfoProto) (Info, error) {
+	in := Info{Name: v.GetName()}
+	tt := v.GetType().GetTensorType()
+	if tt == nil {
+		return in, fmt.Errorf("%s %q is not a tensor; export the model without ZipMap (zipmap=False)", what, in.Name)
+	}
+	var ok bool
+	if in.Type, ok = elemNames[onnxpb.TensorProto_DataType(tt.GetElemType())]; !ok {
+		return in, fmt.Errorf("%s %q has element type %s, which is not served", what, in.Name, onnxpb.TensorProto_DataType(tt.GetElemType()))
+	}
+	for _, d := range tt.GetShape().GetDim() {
+		size := int64(-1)
+		if x, fixed := d.GetValue().(*onnxpb.TensorShapeProto_Dimension_DimValue); fixed && x.DimValue > 0 {
+			size = x.DimValue
+		}
+		in.Dims = append(in.Dims, size)
+	}
+	return in, nil
+}

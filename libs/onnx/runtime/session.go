@@ -1,0 +1,259 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// ErrClosed is what Run answers after Close.
+var ErrClosed = errors.New("model is closed")
+
+// Options of a session; the zero value suits serving.
+type Options struct {
+	// Threads that one run may use; 0 means 1, which is best when many small runs come at once.
+	Threads int
+}
+
+// Session is an open model. Run may be called from any number of goroutines at once.
+type Session struct {
+	mu      sync.RWMutex // Run holds it shared, Close alone: Close waits for the last run
+	session *ort.DynamicAdvancedSession
+	inputs  []Info
+	outputs []Info
+	pool    atomic.Bool // batches up to maxSlotRows go through slots
+	slots   slots
+}
+
+// Open reads the model at path. The file may be deleted afterwards.
+func Open(path string, o Options) (*Session, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening model: %w", err)
+	}
+	s, err := OpenBytes(data, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening model %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// OpenBytes opens a model held in memory; data is not kept.
+func OpenBytes(data []byte, o Options) (*Session, error) {
+	if err := Init(""); err != nil {
+		return nil, err
+	}
+	m, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, fmt.Errorf("session options: %w", err)
+	}
+	defer func() { _ = opts.Destroy() }()
+	threads := max(o.Threads, 1)
+	if err := errors.Join(
+		opts.SetIntraOpNumThreads(threads),
+		opts.SetInterOpNumThreads(1),
+		// Idle threads that spin would take the cores from the HTTP side.
+		opts.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
+		opts.AddSessionConfigEntry("session.inter_op.allow_spinning", "0"),
+	); err != nil {
+		return nil, fmt.Errorf("session options: %w", err)
+	}
+	session, err := ort.NewDynamicAdvancedSessionWithONNXData(m.data, names(m.inputs), names(m.outputs), opts)
+	if err != nil {
+		return nil, fmt.Errorf("not a model this runtime can serve: %w", err)
+	}
+	s := &Session{session: session, inputs: m.inputs, outputs: m.outputs}
+	s.pool.Store(pooled(m.inputs, m.outputs))
+	s.slots.keep = 2 * goruntime.GOMAXPROCS(0)
+	return s, nil
+}
+
+func names(infos []Info) []string {
+	out := make([]string, len(infos))
+	for i, in := range infos {
+		out[i] = in.Name
+	}
+	return out
+}
+
+// Inputs in the order that Run takes them. Do not change the result.
+func (s *Session) Inputs() []Info { return s.inputs }
+
+// Outputs in the order that Run returns them. Do not change the result.
+func (s *Session) Outputs() []Info { return s.outputs }
+
+// Close frees the model once the last run has ended; later runs answer ErrClosed. Closing twice is fine.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == nil {
+		return nil
+	}
+	s.slots.destroy()
+	err := s.session.Destroy()
+	s.session = nil
+	return err
+}
+
+// Run answers the model's outputs for the inputs, given in the order of Inputs or by name. The tensors
+// are read before Run returns; the results belong to the caller.
+func (s *Session) Run(in []Tensor) ([]Tensor, error) {
+	in, err := s.arrange(in)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, ErrClosed
+	}
+	if s.pool.Load() {
+		if rows, ok := sameRows(in); ok {
+			out, err := s.runSlot(in, rows)
+			if !errors.Is(err, errSlot) {
+				return out, err
+			}
+		}
+	}
+	return s.runOnce(in)
+}
+
+// arrange orders the tensors as the model does and checks each.
+func (s *Session) arrange(in []Tensor) ([]Tensor, error) {
+	if len(in) != len(s.inputs) {
+		return nil, fmt.Errorf("%d inputs given, the model wants %d: %s", len(in), len(s.inputs), strings.Join(names(s.inputs), ", "))
+	}
+	copied := false
+	for i := range s.inputs {
+		info := &s.inputs[i]
+		if in[i].Name != "" && in[i].Name != info.Name {
+			j := i + 1
+			for ; j < len(in) && in[j].Name != info.Name; j++ {
+			}
+			if j == len(in) {
+				return nil, fmt.Errorf("input %q is missing", info.Name)
+			}
+			if !copied {
+				in, copied = append([]Tensor(nil), in...), true
+			}
+			in[i], in[j] = in[j], in[i]
+		}
+		if err := info.check(&in[i]); err != nil {
+			return nil, err
+		}
+		for _, v := range in[i].Strings {
+			if strings.IndexByte(v, 0) >= 0 { // the C side would end the string there, and match another category
+				return nil, fmt.Errorf("input %q has a text with a NUL character", info.Name)
+			}
+		}
+	}
+	return in, nil
+}
+
+// sameRows is the number of rows if slots exist for it.
+func sameRows(in []Tensor) (int, bool) {
+	if len(in) == 0 {
+		return 0, false
+	}
+	rows := in[0].Dims[0]
+	if rows < 1 || rows > maxSlotRows {
+		return 0, false
+	}
+	for i := range in {
+		if in[i].Dims[0] != rows {
+			return 0, false
+		}
+	}
+	return int(rows), true
+}
+
+// errSlot says that the run may still succeed with tensors of its own.
+var errSlot = errors.New("slot")
+
+func (s *Session) runSlot(in []Tensor, rows int) ([]Tensor, error) {
+	sl := s.slots.take(rows)
+	if sl == nil {
+		var err error
+		if sl, err = newSlot(s.session, s.inputs, s.outputs, rows); err != nil {
+			s.pool.Store(false)
+			return nil, errSlot
+		}
+	}
+	for i := range in {
+		if err := sl.in[i].fill(&in[i]); err != nil {
+			sl.destroy()
+			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
+		}
+	}
+	if err := s.session.RunWithBinding(sl.binding); err != nil {
+		// Either the model raised, or it declares output sizes it does not keep; only a run with free
+		// outputs can tell.
+		sl.destroy()
+		out, again := s.runOnce(in)
+		if again == nil {
+			s.pool.Store(false)
+		}
+		return out, again
+	}
+	out := make([]Tensor, len(sl.out))
+	for i := range sl.out {
+		var err error
+		if out[i], err = sl.out[i].result(s.outputs[i].Name, sl.dims[i]); err != nil {
+			sl.destroy()
+			return nil, err
+		}
+	}
+	if !s.slots.put(sl) {
+		sl.destroy()
+	}
+	return out, nil
+}
+
+// runOnce makes the input tensors for this run and lets the library make the outputs.
+func (s *Session) runOnce(in []Tensor) ([]Tensor, error) {
+	var pin goruntime.Pinner
+	defer pin.Unpin()
+	ins, outs := make([]ort.Value, 0, len(in)), make([]ort.Value, len(s.outputs))
+	defer func() {
+		for _, v := range append(ins, outs...) {
+			if v != nil {
+				_ = v.Destroy()
+			}
+		}
+	}()
+	for i := range in {
+		n, _ := elems(in[i].Dims)
+		v, err := newValue(s.inputs[i].Type, in[i].Dims, n)
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
+		}
+		ins = append(ins, v.ort)
+		if m := v.memory(); m != nil {
+			pin.Pin(m)
+		}
+		if err := v.fill(&in[i]); err != nil {
+			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
+		}
+	}
+	if err := s.session.Run(ins, outs); err != nil {
+		return nil, fmt.Errorf("running model: %w", err)
+	}
+	results := make([]Tensor, len(outs))
+	for i, v := range outs {
+		var err error
+		if results[i], err = adopt(s.outputs[i].Name, v); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}

@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"fmt"
+	goruntime "runtime"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// maxSlotRows bounds the batches that get slots of their own; it is the serving side's largest
+// micro-batch. Larger batches make their tensors anew, which their own work outweighs.
+const maxSlotRows = 32
+
+// slot is a set of input and output tensors for one number of rows, bound to the session, so that a run
+// is: copy in, one call, copy out. One goroutine at a time has it.
+type slot struct {
+	rows    int
+	in, out []value
+	dims    [][]int64 // of each output
+	binding *ort.IoBinding
+	pin     goruntime.Pinner // the library holds the addresses of in and out between calls
+}
+
+// slots keeps idle slots by number of rows.
+type slots struct {
+	mu   sync.Mutex // guards idle
+	idle [maxSlotRows + 1][]*slot
+	keep int // idle slots kept per number of rows
+}
+
+func (p *slots) take(rows int) *slot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.idle[rows]
+	if len(list) == 0 {
+		return nil
+	}
+	s := list[len(list)-1]
+	p.idle[rows] = list[:len(list)-1]
+	return s
+}
+
+// put keeps s for the next run, or tells that there are enough.
+func (p *slots) put(s *slot) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle[s.rows]) >= p.keep {
+		return false
+	}
+	p.idle[s.rows] = append(p.idle[s.rows], s)
+	return true
+}
+
+func (p *slots) destroy() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for rows, list := range p.idle {
+		for _, s := range list {
+			s.destroy()
+		}
+		p.idle[rows] = nil
+	}
+}
+
+// sized is dims with rows in place of a free first dimension; ok is false when more than that is free.
+func sized(dims []int64, rows int) (out []int64, n int, ok bool) {
+	if len(dims) == 0 || dims[0] >= 0 && dims[0] != int64(rows) {
+		return nil, 0, false
+	}
+	out = append([]int64{int64(rows)}, dims[1:]...)
+	n, ok = elems(out)
+	return out, n, ok && n > 0
+}
+
+// pooled tells whether slots can serve the model: every size but the number of rows is known.
+func pooled(infos ...[]Info) bool {
+	for _, list := range infos {
+		for _, in := range list {
+			if _, _, ok := sized(in.Dims, 1); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func newSlot(session *ort.DynamicAdvancedSession, ins, outs []Info, rows int) (s *slot, err error) {
+	s = &slot{rows: rows}
+	defer func() {
+		if err != nil {
+			s.destroy()
+		}
+	}()
+	if s.binding, err = session.CreateIoBinding(); err != nil {
+		return s, fmt.Errorf("binding tensors: %w", err)
+	}
+	add := func(info Info) (value, []int64, error) {
+		dims, n, _ := sized(info.Dims, rows)
+		v, err := newValue(info.Type, dims, n)
+		if err != nil {
+			return v, nil, fmt.Errorf("making tensor %q: %w", info.Name, err)
+		}
+		if m := v.memory(); m != nil {
+			s.pin.Pin(m)
+		}
+		return v, dims, nil
+	}
+	for _, info := range ins {
+		v, _, err := add(info)
+		if err != nil {
+			return s, err
+		}
+		s.in = append(s.in, v)
+		if err := s.binding.BindInput(info.Name, v.ort); err != nil {
+			return s, fmt.Errorf("binding input %q: %w", info.Name, err)
+		}
+	}
+	for _, info := range outs {
+		v, dims, err := add(info)
+		if err != nil {
+			return s, err
+		}
+		s.out, s.dims = append(s.out, v), append(s.dims, dims)
+		if err := s.binding.BindOutput(info.Name, v.ort); err != nil {
+			return s, fmt.Errorf("binding output %q: %w", info.Name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *slot) destroy() {
+	if s.binding != nil {
+		_ = s.binding.Destroy() // it only frees; the error is always nil
+	}
+	for _, list := range [][]value{s.in, s.out} {
+		for _, v := range list {
+			_ = v.ort.Destroy()
+		}
+	}
+	s.pin.Unpin()
+}
