@@ -1,0 +1,69 @@
+package orchestrator
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// WorkPool is a place where workers pick up runs.
+type WorkPool struct {
+	ID               uuid.UUID `json:"id"`
+	Name             string    `json:"name"`
+	Type             string    `json:"type"`
+	Description      *string   `json:"description"`
+	IsPaused         bool      `json:"is_paused"`
+	ConcurrencyLimit *int      `json:"concurrency_limit"`
+	// Status is READY, NOT_READY or PAUSED.
+	Status *string `json:"status"`
+}
+
+// CreateWorkPool makes a pool. A name that exists is a 409 [*Error].
+func (c *Client) CreateWorkPool(ctx context.Context, name, kind, description string) (WorkPool, error) {
+	in := struct {
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Description string `json:"description,omitempty"`
+	}{name, kind, description}
+	var out WorkPool
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/", in, &out)
+	return out, err
+}
+
+// ReadWorkPool returns the pool of that name.
+func (c *Client) ReadWorkPool(ctx context.Context, name string) (WorkPool, error) {
+	var out WorkPool
+	_, err := c.call(ctx, http.MethodGet, "/work_pools/"+segment(name), nil, &out)
+	return out, err
+}
+
+// Heartbeat says that a worker polls the pool; every is how often it will say so.
+func (c *Client) Heartbeat(ctx context.Context, pool, worker string, every time.Duration) error {
+	in := struct {
+		Name     string `json:"name"`
+		Interval int    `json:"heartbeat_interval_seconds,omitempty"`
+	}{worker, int(every.Round(time.Second) / time.Second)}
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+segment(pool)+"/workers/heartbeat", in, nil)
+	return err
+}
+
+// ScheduledRun is a run that waits for a worker of the pool.
+type ScheduledRun struct {
+	WorkPoolID  uuid.UUID `json:"work_pool_id"`
+	WorkQueueID uuid.UUID `json:"work_queue_id"`
+	FlowRun     FlowRun   `json:"flow_run"`
+}
+
+// ScheduledFlowRuns lists at most limit runs of the pool that are due before
+// the given time, soonest first.
+func (c *Client) ScheduledFlowRuns(ctx context.Context, pool string, before time.Time, limit int) ([]ScheduledRun, error) {
+	in := struct {
+		Before time.Time `json:"scheduled_before"`
+		Limit  int       `json:"limit,omitempty"`
+	}{before.UTC(), limit}
+	var out []ScheduledRun
+	_, err := c.call(ctx, http.MethodPost, "/work_pools/"+segment(pool)+"/get_scheduled_flow_runs", in, &out)
+	return out, err
+}
