@@ -5,6 +5,6 @@
 // tensors that were bound to the session beforehand, so that a run costs little beyond the library's
 // own work.
 //
-// A model file is outside input: Open checks what the library takes on trust (see package check) and
+// A model file is outside input: Open checks what the library takes on trust (see check.go) and
 // never lets a model name other files.
 package runtime

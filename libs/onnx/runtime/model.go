@@ -49,6 +49,20 @@ func parse(data []byte) (model, error) {
 	if err != nil {
 		return model{}, err
 	}
+	widths := make(map[string]int64, len(m.inputs))
+	for _, in := range m.inputs {
+		if len(in.Dims) == 2 && in.Dims[1] > 0 {
+			widths[in.Name] = in.Dims[1]
+		}
+	}
+	if err := check(g, widths); err != nil {
+		return model{}, err
+	}
+	for _, f := range mp.Functions {
+		if err := checkNodes(f.Node, nil); err != nil {
+			return model{}, err
+		}
+	}
 	return m, nil
 }
 
