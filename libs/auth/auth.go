@@ -1,0 +1,259 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// The answers of this package.
+var (
+	Misconfigured     = problem.Kind{Code: "auth_misconfigured", Status: http.StatusServiceUnavailable, Title: "Credentials misconfigured"}
+	NotConfigured     = problem.Kind{Code: "auth_not_configured", Status: http.StatusServiceUnavailable, Title: "No credentials configured"}
+	MissingCredential = problem.Kind{Code: "missing_credential", Status: http.StatusUnauthorized, Title: "Credential required"}
+	InvalidCredential = problem.Kind{Code: "invalid_credential", Status: http.StatusUnauthorized, Title: "Credential not valid"}
+	InsufficientScope = problem.Kind{Code: "insufficient_scope", Status: http.StatusForbidden, Title: "Scope missing"}
+)
+
+// LegacyPrincipal and LegacyTenant stand for the holder of the one legacy token.
+const (
+	LegacyPrincipal = "legacy"
+	LegacyTenant    = "default"
+)
+
+// Principal is a caller whose credential was accepted.
+type Principal struct {
+	Name   string
+	Tenant string
+	Scopes []string // with everything they imply, sorted
+	Legacy bool     // came by the legacy token: operator-wide
+}
+
+// Has says whether the principal holds the scope, by itself or by implication.
+func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, scope) }
+
+// Rules are the scopes a service knows.
+type Rules struct {
+	// Scopes maps each scope to those it implies; every known scope is a key.
+	Scopes map[string][]string
+	// Legacy are the scopes of the legacy token.
+	Legacy []string
+}
+
+// expand adds what the scopes imply; a scope that is no key is an error.
+func (r Rules) expand(scopes []string) ([]string, error) {
+	var out []string
+	queue := slices.Clone(scopes)
+	for len(queue) > 0 {
+		scope := queue[0]
+		queue = queue[1:]
+		if slices.Contains(out, scope) {
+			continue
+		}
+		implied, known := r.Scopes[scope]
+		if !known {
+			return nil, fmt.Errorf("unknown scope %q", scope)
+		}
+		out = append(out, scope)
+		queue = append(queue, implied...)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+type digest = [sha256.Size]byte
+
+type credential struct {
+	digest    digest
+	principal Principal
+}
+
+// Authenticator knows the credentials of one service. It does not change after
+// Load and is safe for concurrent use.
+type Authenticator struct {
+	credentials  []credential
+	fault        error // why no bearer is accepted
+	placeholders []string
+	warnings     []string
+}
+
+// Load reads the legacy token and the credential map; both may be empty. It
+// never fails: a fault is answered to each caller and told by State, so that
+// health stays readable while credentials are repaired.
+func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
+	a := &Authenticator{}
+	if legacy != "" {
+		scopes, err := rules.expand(rules.Legacy)
+		if err != nil {
+			a.fault = fmt.Errorf("legacy token: %w", err)
+			return a
+		}
+		a.add(legacy, "the legacy token", Principal{Name: LegacyPrincipal, Tenant: LegacyTenant, Scopes: scopes, Legacy: true})
+	}
+	if strings.TrimSpace(credentialsJSON) == "" {
+		return a
+	}
+	entries, err := parse(credentialsJSON)
+	if err != nil {
+		a.fault = err
+		return a
+	}
+	for i, e := range entries {
+		where := fmt.Sprintf("entry %d", i+1)
+		scopes, err := rules.expand(e.scopes)
+		if err != nil {
+			a.fault = fmt.Errorf("%s (%s): %w", where, e.principal, err)
+			return a
+		}
+		if legacy != "" && e.secret == legacy {
+			a.fault = fmt.Errorf("%s (%s) reuses the legacy token", where, e.principal)
+			return a
+		}
+		a.add(e.secret, fmt.Sprintf("the secret of %s (%s)", e.principal, where),
+			Principal{Name: e.principal, Tenant: e.tenant, Scopes: scopes})
+	}
+	return a
+}
+
+// shortSecret is the length below which Warnings names a secret.
+const shortSecret = 16
+
+func (a *Authenticator) add(secret, name string, p Principal) {
+	if Placeholder(secret) {
+		a.placeholders = append(a.placeholders, name)
+	}
+	if len(secret) < shortSecret {
+		a.warnings = append(a.warnings, fmt.Sprintf("%s has %d characters; use at least %d", name, len(secret), shortSecret))
+	}
+	a.credentials = append(a.credentials, credential{sha256.Sum256([]byte(secret)), p})
+}
+
+// Configured says whether any credential was given, be it faulty.
+func (a *Authenticator) Configured() bool { return a.fault != nil || len(a.credentials) > 0 }
+
+// State is the fault for which every bearer is refused, or nil.
+func (a *Authenticator) State() error {
+	if a.fault == nil {
+		return nil
+	}
+	return fmt.Errorf("credentials: %w", a.fault)
+}
+
+// Warnings name weak secrets by their principal.
+func (a *Authenticator) Warnings() []string { return a.warnings }
+
+// CheckPlaceholders is an error when a secret is one that documentation uses; a
+// service must not start then.
+func (a *Authenticator) CheckPlaceholders() error {
+	if len(a.placeholders) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: a placeholder; set a random value of at least %d characters", strings.Join(a.placeholders, ", "), shortSecret)
+}
+
+// Authenticate reads the value of an Authorization header. The error is a
+// problem of this package.
+func (a *Authenticator) Authenticate(header string) (Principal, error) {
+	switch {
+	case a.fault != nil:
+		return Principal{}, Misconfigured.New("The service's credentials are faulty, so it accepts none; its operator finds the reason in its health and log.").
+			WithCause(a.State())
+	case len(a.credentials) == 0:
+		return Principal{}, NotConfigured.New("The service has no credentials, so this route is closed; its operator must configure them.")
+	}
+	secret, ok := bearer(header)
+	if !ok {
+		return Principal{}, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
+	}
+	sum := sha256.Sum256([]byte(secret))
+	// Digests are compared with all credentials, in constant time each, so that
+	// the time tells neither how much of a secret is right nor which one matched.
+	found := -1
+	for i := range a.credentials {
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], a.credentials[i].digest[:]), i, found)
+	}
+	if found < 0 {
+		return Principal{}, InvalidCredential.New("This bearer secret is not known here.").WithHeader("WWW-Authenticate", "Bearer")
+	}
+	return a.credentials[found].principal, nil
+}
+
+// bearer takes the token of RFC 6750 section 2.1; the scheme's case is free (RFC 9110 section 11.1).
+func bearer(header string) (string, bool) {
+	scheme, token, ok := strings.Cut(header, " ")
+	token = strings.TrimSpace(token)
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// Require lets a request pass whose bearer holds the scope, and puts the
+// principal into its context.
+func (a *Authenticator) Require(scope string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			r := c.Request()
+			header := ""
+			switch values := r.Header["Authorization"]; len(values) {
+			case 0:
+			case 1:
+				header = values[0]
+			default: // which one is meant is anybody's guess, so none is
+				return InvalidCredential.New("Send one Authorization header.").WithHeader("WWW-Authenticate", "Bearer")
+			}
+			p, err := a.Authenticate(header)
+			if err != nil {
+				return err
+			}
+			c.SetRequest(r.WithContext(WithPrincipal(r.Context(), p)))
+			if !p.Has(scope) {
+				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", scope, p.Name, list(p.Scopes))).
+					With(map[string]any{"required_scope": scope})
+			}
+			return next(c)
+		}
+	}
+}
+
+func list(scopes []string) string {
+	if len(scopes) == 0 {
+		return "none"
+	}
+	return strings.Join(scopes, ", ")
+}
+
+type contextKey struct{}
+
+// FromContext is the principal that Require found.
+func FromContext(ctx context.Context) (Principal, bool) {
+	p, ok := ctx.Value(contextKey{}).(*Principal)
+	if !ok {
+		return Principal{}, false
+	}
+	return *p, true
+}
+
+// WithPrincipal returns a context that carries p.
+func WithPrincipal(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, &p)
+}
+
+// Is says whether err is one of this package's refusals.
+func Is(err error) bool {
+	var p *problem.Error
+	if !errors.As(err, &p) {
+		return false
+	}
+	switch p.Kind.Code {
+	case Misconfigured.Code, NotConfigured.Code, MissingCredential.Code, InvalidCredential.Code, InsufficientScope.Code:
+		return true
+	}
+	return false
+}
