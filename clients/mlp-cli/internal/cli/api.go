@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+)
+
+// maxAnswer bounds what is read of one answer.
+const maxAnswer = 64 << 20
+
+func dialer(connect time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: connect}).DialContext
+}
+
+// service is one of the platform's HTTP services as mlp calls it: every answer other than 2xx, every lost
+// connection and every body that is not JSON becomes one sentence and the command that mends it.
+type service struct {
+	name  string // as people know it
+	key   string // configuration key of its address
+	url   string
+	token string
+	http  *http.Client
+}
+
+func (e *Env) service(r *config.Resolved, name, key, tokenKey string) *service {
+	s := &service{name: name, key: key, url: r.Get(key), http: e.HTTP}
+	if tokenKey != "" {
+		s.token = r.Get(tokenKey)
+	}
+	return s
+}
+
+func (e *Env) controlPlane(r *config.Resolved) *service {
+	return e.service(r, "control plane", "control_plane", "control_plane_token")
+}
+
+func (e *Env) serving(r *config.Resolved) *service {
+	return e.service(r, "inference", "serving", "inference_token")
+}
+
+// get reads path into out.
+func (s *service) get(ctx context.Context, path string, out any) error {
+	_, err := s.do(ctx, http.MethodGet, path, nil, out)
+	return err
+}
+
+// post sends body and reads the answer into out. Mutations carry an idempotency key, so that the one
+// retry after a lost connection cannot do anything twice.
+func (s *service) post(ctx context.Context, path string, body, out any) error {
+	_, err := s.do(ctx, http.MethodPost, path, body, out)
+	return err
+}
+
+func (s *service) do(ctx context.Context, method, path string, body, out any) (http.Header, error) {
+	var payload []byte
+	if body != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
+			return nil, fault.New("bad_value", "cannot encode the request: %v", err)
+		}
+	}
+	key := ""
+	if method != http.MethodGet {
+		key = uuid.Must(uuid.NewV7()).String()
+	}
+	for attempt := 0; ; attempt++ {
+		header, err := s.once(ctx, method, path, key, payload, out)
+		if attempt == 0 && key != "" && lostConnection(err) && ctx.Err() == nil {
+			continue
+		}
+		return header, err
+	}
+}
+
+// lostConnection is a connection that ended after it stood; a refused one is not retried.
+func lostConnection(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+func (s *service) once(ctx context.Context, method, path, key string, payload []byte, out any) (http.Header, error) {
+	var body io.Reader
+	if payload != nil {
+		body = bytes.NewReader(payload)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
+	if err != nil {
+		return nil, fault.New("bad_url", "cannot build a request for %s: %v", s.name, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if payload != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return nil, s.unreachable(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, s.unreachable(err)
+	}
+	if len(data) > maxAnswer {
+		return nil, s.fault("answer_too_large", resp, "%s answered with more than %d MiB", s.name, maxAnswer>>20)
+	}
+	if resp.StatusCode/100 != 2 {
+		return resp.Header, s.refused(resp, data)
+	}
+	if out == nil {
+		return resp.Header, nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, s.fault("not_json", resp, "%s at %s answered with something that is not the expected JSON", s.name, s.url).
+			WithHint("is %s the address of the %s? See: mlp config show", s.url, s.name)
+	}
+	return resp.Header, nil
+}
+
+func (s *service) fault(code string, resp *http.Response, format string, a ...any) *fault.Error {
+	e := fault.New(code, format, a...)
+	e.Service = s.key
+	if resp != nil {
+		e.Status = resp.StatusCode
+		e.RequestID = resp.Header.Get("X-Request-ID")
+	}
+	return e
+}
+
+func (s *service) unreachable(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var netErr net.Error
+	what, code := "cannot be reached", "unreachable"
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		what = "refused the connection"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		what, code = "did not answer in time", "timeout"
+	}
+	f := s.fault(code, nil, "%s at %s %s", s.name, s.url, what).
+		WithHint("start the platform with: make run; or set the address with: mlp config set %s <url>", s.key)
+	f.Cause = err
+	return f
+}
+
+// refused makes a fault of an answer other than 2xx, from its problem document where there is one.
+func (s *service) refused(resp *http.Response, data []byte) error {
+	var p struct {
+		Detail, Title, Code string
+		Message             string `json:"message"` // the tracker's errors
+		ErrorCode           string `json:"error_code"`
+		Errors              []struct {
+			Loc []any  `json:"loc"`
+			Msg string `json:"msg"`
+		} `json:"errors"`
+		Reasons []string `json:"reasons"`
+	}
+	_ = json.Unmarshal(data, &p) // not JSON: the status says enough
+	detail := p.Detail
+	for _, d := range []string{p.Message, p.Title, http.StatusText(resp.StatusCode)} {
+		if detail == "" {
+			detail = d
+		}
+	}
+	for i, e := range p.Errors {
+		if i == 5 {
+			detail += fmt.Sprintf("; and %d more", len(p.Errors)-i)
+			break
+		}
+		loc := make([]string, len(e.Loc))
+		for j, l := range e.Loc {
+			loc[j] = fmt.Sprint(l)
+		}
+		detail += fmt.Sprintf("; %s: %s", strings.Join(loc, "."), e.Msg)
+	}
+	if len(p.Reasons) > 0 {
+		detail += ": " + strings.Join(p.Reasons, "; ")
+	}
+	code := p.Code
+	if code == "" {
+		code = strings.ToLower(p.ErrorCode)
+	}
+	if code == "" {
+		code = fmt.Sprintf("http_%d", resp.StatusCode)
+	}
+	f := s.fault(code, resp, "%s: %s", s.name, detail)
+	tokenEnv, tokenKey := "CONTROL_PLANE_TOKEN", "control_plane_token"
+	if s.key == "serving" {
+		tokenEnv, tokenKey = "SERVING_TOKEN", "inference_token"
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return f.WithHint("set %s, or run: mlp config set %s", tokenEnv, tokenKey)
+	case http.StatusForbidden:
+		if code == "own_request" {
+			return f.WithHint("ask another person to approve it")
+		}
+		return f.WithHint("this credential is not allowed to; use another: mlp config set %s", tokenKey)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if after := resp.Header.Get("Retry-After"); after != "" {
+			return f.WithHint("try again in %s s", after)
+		}
+		return f.WithHint("try again shortly; see: mlp status")
+	case http.StatusNotFound:
+		switch {
+		case s.key == "serving":
+			return f.WithHint("see what is served: mlp models list")
+		case code == "no_pending_approval":
+			return f.WithHint("see what is pending: mlp approvals list")
+		}
+	case http.StatusBadGateway:
+		return f.WithHint("see which service is down: mlp status")
+	}
+	return f
+}
+
+// segment escapes one path segment.
+func segment(s string) string { return url.PathEscape(s) }

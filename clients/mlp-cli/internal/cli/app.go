@@ -1,0 +1,286 @@
+// Package cli is the mlp command line: its commands, what they may touch, and how they fail.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+// Version is set at link time.
+var Version = "dev"
+
+// Main runs mlp and returns its exit code.
+func Main(ctx context.Context, env *Env, argv []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if env.HTTP == nil {
+		env.HTTP = httpClient()
+	}
+	app := newApp(env)
+	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
+	env.Format = formatOf(argv)
+	arranged, err := arrange(app, argv)
+	if err == nil {
+		err = app.RunContext(ctx, arranged)
+	}
+	if err != nil && ctx.Err() != nil && !isInterrupted(err) {
+		err = fault.New("interrupted", "interrupted: %v", err)
+	}
+	return env.fail(err)
+}
+
+func isInterrupted(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && f.Code == "interrupted"
+}
+
+// formatOf reads --output and --json where they are allowed: before the subcommand.
+func formatOf(argv []string) output.Format {
+	for i, a := range argv {
+		if i == 0 {
+			continue
+		}
+		name, value, joined := split(a)
+		switch {
+		case !strings.HasPrefix(a, "-"):
+			return output.Table
+		case name == "json":
+			return output.JSON
+		case name == "output" || name == "o":
+			if !joined && i+1 < len(argv) {
+				value = argv[i+1]
+			}
+			if f := output.Format(value); slices.Contains(output.Formats, f) {
+				return f
+			}
+			return output.Table
+		case name == "context" || name == "c":
+			if !joined && i+1 < len(argv) {
+				return formatOf(append([]string{""}, argv[min(i+2, len(argv)):]...))
+			}
+		}
+	}
+	return output.Table
+}
+
+func httpClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = dialer(2 * time.Second)
+	t.MaxIdleConnsPerHost = 64 // serve benchmark keeps many connections to one host
+	return &http.Client{
+		Transport: t,
+		Timeout:   10 * time.Second,
+		// A redirect would carry the bearer somewhere nobody configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func newApp(env *Env) *cli.App {
+	app := &cli.App{
+		Name:                 "mlp",
+		Usage:                "operate the model platform from a terminal",
+		UsageText:            "mlp [global options] command [command options] [arguments]",
+		Version:              Version,
+		HideVersion:          true, // -v is --verbose here, and -V the version
+		HideHelpCommand:      true,
+		Reader:               env.In,
+		Writer:               env.Out,
+		ErrWriter:            env.Err,
+		EnableBashCompletion: false,
+		ExitErrHandler:       func(*cli.Context, error) {}, // Main maps errors to exit codes
+		OnUsageError:         usageError,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table, json, yaml or csv"},
+			&cli.BoolFlag{Name: "json", Usage: "same as --output json; must precede the subcommand"},
+			&cli.StringFlag{Name: "context", Aliases: []string{"c"}, Usage: "named configuration context"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
+			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
+			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
+			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
+		},
+		Commands: commands(env),
+	}
+	app.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("version"):
+			_, err := fmt.Fprintf(env.Out, "mlp %s\n", Version)
+			return err
+		case c.Bool("install-completion"):
+			return installCompletion(env)
+		case c.Bool("show-completion"):
+			return showCompletion(env)
+		}
+		if c.Args().Present() {
+			return unknownWord(c.Args().First(), app.Commands, []string{"mlp"})
+		}
+		return cli.ShowAppHelp(c)
+	}
+	app.Before = func(c *cli.Context) error { return env.globals(c) }
+	for _, c := range app.Commands {
+		prepare(env, c, "mlp")
+	}
+	return app
+}
+
+// prepare gives every leaf the options that also stand after it, and every group a plain help.
+func prepare(env *Env, c *cli.Command, path string) {
+	path += " " + c.Name
+	c.OnUsageError = usageError
+	c.HideHelpCommand = true
+	if len(c.Subcommands) > 0 {
+		for _, s := range c.Subcommands {
+			prepare(env, s, path)
+		}
+		if c.Action == nil {
+			c.Action = func(ctx *cli.Context) error {
+				if ctx.Args().Present() {
+					return unknownWord(ctx.Args().First(), c.Subcommands, strings.Fields(path))
+				}
+				return cli.ShowSubcommandHelp(ctx)
+			}
+		}
+		return
+	}
+	c.Flags = append(c.Flags,
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "skip confirmations"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
+	)
+	run := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		env.command = strings.TrimPrefix(path, "mlp ")
+		env.Yes = env.Yes || ctx.Bool("yes")
+		env.Quiet = env.Quiet || ctx.Bool("quiet")
+		env.Verbose = env.Verbose || ctx.Bool("verbose")
+		return run(ctx)
+	}
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return fault.Usage("%s", err.Error())
+}
+
+func (e *Env) globals(c *cli.Context) error {
+	f := output.Format(c.String("output"))
+	if c.Bool("json") {
+		if c.IsSet("output") && f != output.JSON {
+			return fault.Usage("--json and --output %s contradict each other", f)
+		}
+		f = output.JSON
+	}
+	if !slices.Contains(output.Formats, f) {
+		return fault.Usage("--output must be one of table, json, yaml, csv; not %q", string(f))
+	}
+	e.Format = f
+	e.Context = c.String("context")
+	e.Yes, e.Quiet, e.Verbose = c.Bool("yes"), c.Bool("quiet"), c.Bool("verbose")
+	return nil
+}
+
+// args checks the number of positionals of a command.
+func args(c *cli.Context, names ...string) ([]string, error) {
+	got := c.Args().Slice()
+	required := 0
+	for _, n := range names {
+		if !strings.HasPrefix(n, "[") {
+			required++
+		}
+	}
+	switch {
+	case len(got) < required:
+		return nil, fault.Usage("missing argument <%s>", names[len(got)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
+	case len(got) > len(names):
+		return nil, fault.Usage("unexpected argument %q", got[len(names)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
+	}
+	for len(got) < len(names) {
+		got = append(got, "")
+	}
+	return got, nil
+}
+
+func commandPath(c *cli.Context) string {
+	var words []string
+	for _, ctx := range c.Lineage() {
+		if ctx.Command != nil && ctx.Command.Name != "" {
+			words = append([]string{ctx.Command.Name}, words...)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// oneOf checks an option with a closed set of values; empty means unset.
+func oneOf(option, value string, allowed ...string) error {
+	if value == "" || slices.Contains(allowed, value) {
+		return nil
+	}
+	return fault.Usage("%s must be one of %s; not %q", option, strings.Join(allowed, ", "), value)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// watch repeats run until the context ends, clearing the screen between rounds on a terminal.
+func (e *Env) watch(ctx context.Context, every time.Duration, run func() error) error {
+	if e.Format.Structured() {
+		return fault.Usage("--watch is for people; it does not go with --output %s", e.Format)
+	}
+	if every < time.Second {
+		return fault.Usage("--interval must be at least 1 second")
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if e.OutTTY {
+			if _, err := io.WriteString(e.Out, "\x1b[H\x1b[2J"); err != nil {
+				return err
+			}
+		}
+		if err := run(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil // Ctrl-C is how watching ends
+		case <-tick.C:
+		}
+	}
+}
+
+// watchFlags are the options of commands that can repeat.
+func watchFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "watch", Usage: "repeat until Ctrl-C"},
+		&cli.IntFlag{Name: "interval", Value: 5, Usage: "seconds between rounds of --watch"},
+	}
+}
+
+// maybeWatch runs once, or repeatedly under --watch.
+func (e *Env) maybeWatch(c *cli.Context, run func() error) error {
+	if !c.Bool("watch") {
+		return run()
+	}
+	return e.watch(c.Context, time.Duration(c.Int("interval"))*time.Second, run)
+}

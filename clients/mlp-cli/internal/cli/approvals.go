@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+// approval is the control plane's approval record, as far as mlp shows it.
+type approval struct {
+	ID           string     `json:"id"`
+	ModelID      string     `json:"model_id"`
+	Kind         string     `json:"kind"`
+	Status       string     `json:"status"`
+	CommitSHA    string     `json:"commit_sha"`
+	CommitMsg    string     `json:"commit_msg"`
+	ChangedFiles []string   `json:"changed_files"`
+	RequestedBy  string     `json:"requested_by"`
+	ResolvedBy   *string    `json:"resolved_by"`
+	RequestedAt  time.Time  `json:"requested_at"`
+	ResolvedAt   *time.Time `json:"resolved_at"`
+	RejectReason *string    `json:"reject_reason"`
+	FlowRunID    *string    `json:"prefect_run_id"`
+	DatasetName  *string    `json:"dataset_name"`
+	ExpiresAt    *time.Time `json:"expires_at"`
+}
+
+func approvalsCommand(env *Env) *cli.Command {
+	decide := []cli.Flag{
+		&cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "why; kept in the record"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+	}
+	return &cli.Command{Name: "approvals", Usage: "changes that wait for a decision", Subcommands: []*cli.Command{
+		{Name: "list", Usage: "pending approvals, newest first", Flags: append(watchFlags(), &cli.BoolFlag{Name: "all", Usage: "decided ones too"}),
+			Action: func(c *cli.Context) error {
+				if _, err := args(c); err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return approvalsList(c.Context, env, c.Bool("all")) })
+			}},
+		{Name: "approve", Usage: "approve the pending change of a model; training starts at once", ArgsUsage: "<model>",
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "train on this dataset (default: the first declared)"},
+				&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+			}, decide...),
+			Action: func(c *cli.Context) error {
+				a, err := args(c, "model")
+				if err != nil {
+					return err
+				}
+				return approvalsDecide(c.Context, env, decision{model: a[0], approve: true, reason: c.String("reason"),
+					dataset: c.String("dataset"), dryRun: c.Bool("dry-run"), follow: c.Bool("follow")})
+			}},
+		{Name: "reject", Usage: "reject the pending change of a model", ArgsUsage: "<model>", Flags: decide,
+			Action: func(c *cli.Context) error {
+				a, err := args(c, "model")
+				if err != nil {
+					return err
+				}
+				return approvalsDecide(c.Context, env, decision{model: a[0], reason: c.String("reason"), dryRun: c.Bool("dry-run")})
+			}},
+	}}
+}
+
+// pages reads a bare array page by page (X-Next-Cursor), at most limit pages of 500.
+func pages[T any](ctx context.Context, s *service, path string, query url.Values) ([]T, error) {
+	query.Set("limit", "500")
+	all := []T{}
+	for {
+		var page []T
+		header, err := s.do(ctx, "GET", path+"?"+query.Encode(), nil, &page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		cursor := header.Get("X-Next-Cursor")
+		if cursor == "" {
+			return all, nil
+		}
+		query.Set("cursor", cursor)
+	}
+}
+
+func (e *Env) approvals(ctx context.Context, status string) ([]approval, error) {
+	r, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	q := url.Values{}
+	if status != "" {
+		q.Set("status", status)
+	}
+	return pages[approval](ctx, e.controlPlane(r), "/approvals", q)
+}
+
+func approvalsList(ctx context.Context, env *Env, all bool) error {
+	status := "pending"
+	if all {
+		status = ""
+	}
+	list, err := env.approvals(ctx, status)
+	if err != nil {
+		return err
+	}
+	return env.Printer().Print(approvalGrid(list, all))
+}
+
+func approvalGrid(list []approval, all bool) output.Grid {
+	g := output.Grid{Columns: []string{"ID", "Model", "Kind", "Commit", "Message", "Status", "Requested By", "Age"}, Doc: list,
+		Empty: "Nothing is pending."}
+	if all {
+		g.Empty = "No approvals yet. A change notice (POST /api/changes) makes one."
+	}
+	for _, a := range list {
+		g.Rows = append(g.Rows, []any{a.ID, a.ModelID, a.Kind, short(a.CommitSHA), a.CommitMsg, styledStatus(a.Status), a.RequestedBy, output.Age(a.RequestedAt)})
+	}
+	return g
+}
+
+func short(sha string) string {
+	if len(sha) > 10 {
+		return sha[:10]
+	}
+	return sha
+}
+
+func styledStatus(s string) output.Styled {
+	style := output.Plain
+	switch strings.ToUpper(s) {
+	case "APPROVED", "COMPLETED", "OK", "PASS", "READY":
+		style = output.Good
+	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED":
+		style = output.Warn
+	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE":
+		style = output.Bad
+	case "EXPIRED", "CANCELLED", "NO_BASELINE", "INSUFFICIENT":
+		style = output.Dim
+	}
+	return output.Styled{Value: s, Style: style}
+}
+
+type decision struct {
+	model, reason, dataset  string
+	approve, dryRun, follow bool
+}
+
+// pendingFor finds the one pending retrain approval of a model.
+func (e *Env) pendingFor(ctx context.Context, model string) (*approval, error) {
+	list, err := e.approvals(ctx, "pending")
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if strings.EqualFold(list[i].ModelID, model) && list[i].Kind != "promotion" {
+			return &list[i], nil
+		}
+	}
+	return nil, fault.New("no_pending_approval", "no change of %s is pending", strings.ToUpper(model)).WithHint("see what is pending: mlp approvals list")
+}
+
+func approvalsDecide(ctx context.Context, env *Env, d decision) error {
+	a, err := env.pendingFor(ctx, d.model)
+	if err != nil && !d.dryRun {
+		return err
+	}
+	verb := "reject"
+	if d.approve {
+		verb = "approve"
+	}
+	if d.dryRun {
+		check := Check{Name: "pending approval", Pass: err == nil}
+		would := map[string]any{"action": verb, "reason": nullable(d.reason)}
+		if err == nil {
+			check.Detail = a.ID
+			would["approval_id"], would["commit_sha"], would["fires_training"] = a.ID, a.CommitSHA, d.approve
+		} else {
+			check.Detail = err.Error()
+		}
+		return env.DryRun(strings.ToUpper(d.model), would, []Check{check})
+	}
+	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelID, short(a.CommitSHA), output.Clean(a.CommitMsg),
+		output.Clean(a.RequestedBy), output.Since(time.Since(a.RequestedAt)), len(a.ChangedFiles))
+	question := fmt.Sprintf("Approve and train %s now?", a.ModelID)
+	if !d.approve {
+		question = fmt.Sprintf("Reject the change of %s?", a.ModelID)
+	}
+	yes, err := env.Confirm(question, d.approve)
+	if err != nil || !yes {
+		return err
+	}
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	cp := env.controlPlane(r)
+	body := map[string]any{"approval_id": a.ID}
+	if !d.approve {
+		body = map[string]any{}
+	}
+	if d.reason != "" {
+		body["reason"] = d.reason
+	}
+	if d.dataset != "" {
+		body["dataset_name"] = d.dataset
+	}
+	path := "/approve/" + segment(a.ModelID)
+	if !d.approve {
+		// By id: what was shown is what gets rejected.
+		path = "/approvals/" + segment(a.ID) + "/reject"
+	}
+	var res struct {
+		FlowRunID  *string `json:"flow_run_id"`
+		StatusURL  *string `json:"status_url"`
+		ModelID    string  `json:"model_id"`
+		ApprovalID string  `json:"approval_id"`
+		Status     string  `json:"status"`
+	}
+	if err := cp.post(ctx, path, body, &res); err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) && f.Code == "approval_changed" {
+			if now, e := env.pendingFor(ctx, d.model); e == nil {
+				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelID, short(now.CommitSHA), now.CommitMsg).
+					WithHint("look at it, then decide again: mlp approvals %s %s", verb, now.ModelID)
+			}
+		}
+		return err
+	}
+	if d.follow && res.FlowRunID != nil {
+		return env.follow(ctx, cp, map[string]any{"model_id": res.ModelID, "approval_id": res.ApprovalID, "status": res.Status, "status_url": res.StatusURL}, *res.FlowRunID)
+	}
+	doc := map[string]any{"model_id": res.ModelID, "approval_id": res.ApprovalID, "status": res.Status, "flow_run_id": res.FlowRunID, "status_url": res.StatusURL}
+	if d.approve && res.FlowRunID != nil {
+		return env.done(doc, "%s approved; training run %s started", res.ModelID, *res.FlowRunID)
+	}
+	return env.done(doc, "%s %s", res.ModelID, res.Status)
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestConfigPriority(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	vars := map[string]string{"HOME": home}
+	value := func(key string, argv ...string) (string, string) {
+		t.Helper()
+		r := run(t, vars, "", append(append([]string{"--json"}, argv...), "config", "show")...)
+		if r.code != 0 {
+			t.Fatalf("exit %d: %s", r.code, r.out)
+		}
+		var rows []struct {
+			Key, Source string
+			Value       *string
+		}
+		if err := json.Unmarshal([]byte(r.out), &rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if row.Key == key {
+				if row.Value == nil {
+					return "", row.Source
+				}
+				return *row.Value, row.Source
+			}
+		}
+		t.Fatalf("no key %s in %s", key, r.out)
+		return "", ""
+	}
+	want := func(key, wantValue, wantSource string, argv ...string) {
+		t.Helper()
+		if v, s := value(key, argv...); v != wantValue || s != wantSource {
+			t.Fatalf("%s = %q from %q, want %q from %q", key, v, s, wantValue, wantSource)
+		}
+	}
+	must := func(in string, argv ...string) {
+		t.Helper()
+		if r := run(t, vars, in, argv...); r.code != 0 {
+			t.Fatalf("%v: exit %d %s", argv, r.code, r.err)
+		}
+	}
+	want("serving", "http://localhost:18001", "default")
+	must("", "config", "set", "serving", "http://base:1/")
+	want("serving", "http://base:1", "file")
+	must("", "--context", "prod", "config", "set", "serving", "http://prod:1")
+	want("serving", "http://prod:1", "context:prod", "--context", "prod")
+	want("serving", "http://base:1", "file")
+	must("", "config", "use", "prod")
+	want("serving", "http://prod:1", "context:prod")
+	vars["SERVING_URL"] = "http://env:1"
+	want("serving", "http://env:1", "environment")
+
+	must("s3cret-from-a-pipe\n", "config", "set", "control_plane_token")
+	want("control_plane_token", "***", "file")
+	path := filepath.Join(home, ".config", "platform", "config.toml")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(data), "s3cret-from-a-pipe") {
+		t.Fatalf("the secret was not stored: %v", err)
+	}
+	must("", "config", "unset", "control_plane_token")
+	want("control_plane_token", "", "default")
+}
+
+func TestBrokenConfigNamesItsLine(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ text, want string }{
+		"syntax":      {"[urls]\nserving = \n", ":2:"},
+		"unknown key": {"[urls]\nserving = \"http://x\"\n\n[nonsense]\na = 1\n", ":4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "c.toml")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, map[string]string{"PLATFORM_CONFIG": path}, "", "config", "show")
+			if r.code != 1 || !strings.Contains(r.err, path+tc.want) {
+				t.Fatalf("exit %d: %s", r.code, r.err)
+			}
+		})
+	}
+}
+
+// Without a home directory reading works and storing says what to set.
+func TestNoHome(t *testing.T) {
+	t.Parallel()
+	if r := run(t, nil, "", "config", "show"); r.code != 0 {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	if r := run(t, nil, "", "config", "set", "serving", "http://x"); r.code != 1 || !strings.Contains(r.err, "PLATFORM_CONFIG") {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+type driftRow struct {
+	Model        string         `json:"model"`
+	Alias        string         `json:"alias"`
+	LiveMean     *float64       `json:"live_mean"`
+	LiveStd      *float64       `json:"live_std"`
+	BaselineMean *float64       `json:"baseline_mean"`
+	BaselineStd  *float64       `json:"baseline_std"`
+	ZScore       *float64       `json:"z_score"`
+	Status       string         `json:"status"`
+	Snapshots    int            `json:"n_snapshots"`
+	Recent       []float64      `json:"recent"`
+	Measures     map[string]any `json:"measures"`
+}
+
+func driftCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "drift", Usage: "live predictions against their baseline", Subcommands: []*cli.Command{
+		{Name: "status", Usage: "z-score of each served model: 2 warns, 3 is critical", ArgsUsage: "[model]",
+			Flags: append(watchFlags(), &cli.BoolFlag{Name: "plot", Usage: "draw the recent predictions"}),
+			Action: func(c *cli.Context) error {
+				a, err := args(c, "[model]")
+				if err != nil {
+					return err
+				}
+				return env.maybeWatch(c, func() error { return driftStatus(c.Context, env, a[0], c.Bool("plot")) })
+			}},
+		{Name: "baseline", Usage: "store the last 500 snapshots as the baseline", ArgsUsage: "<model>", Flags: []cli.Flag{
+			&cli.StringFlag{Name: "alias", Usage: strings.Join(aliases, ", ") + " (default Production)"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+		}, Action: func(c *cli.Context) error {
+			a, err := args(c, "model")
+			if err != nil {
+				return err
+			}
+			if err := oneOf("--alias", c.String("alias"), aliases...); err != nil {
+				return err
+			}
+			return driftBaseline(c.Context, env, a[0], c.String("alias"), c.Bool("dry-run"))
+		}},
+	}}
+}
+
+func (e *Env) drift(ctx context.Context, model string) ([]driftRow, error) {
+	r, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	path := "/drift/status"
+	if model != "" {
+		path += "?" + url.Values{"model": {strings.ToUpper(model)}}.Encode()
+	}
+	rows := []driftRow{}
+	if err := e.serving(r).get(ctx, path, &rows); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if rows[i].Recent == nil {
+			rows[i].Recent = []float64{}
+		}
+	}
+	return rows, nil
+}
+
+func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
+	rows, err := env.drift(ctx, model)
+	if err != nil {
+		return err
+	}
+	if model != "" && len(rows) == 0 {
+		return fault.New("model_not_loaded", "%s is not served, so nothing is known of its drift", strings.ToUpper(model)).WithHint("see what is served: mlp models list")
+	}
+	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Snapshots", "Trend"}, Doc: rows,
+		Empty: "No model is served."}
+	for _, d := range rows {
+		trend := output.Sparkline(d.Recent)
+		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), d.Snapshots, trend})
+		if d.Status == "NO_BASELINE" {
+			g.Notes = []string{"", "set a baseline with: mlp drift baseline <model>"}
+		}
+	}
+	if env.Format == output.CSV {
+		for i, d := range rows {
+			g.Rows[i][7] = d.Recent
+		}
+	}
+	if err := env.Printer().Print(g); err != nil || !plot || env.Format.Structured() {
+		return err
+	}
+	return env.plotDrift(rows)
+}
+
+func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bool) error {
+	if alias == "" {
+		alias = "Production"
+	}
+	rows, err := env.drift(ctx, model)
+	var now *driftRow
+	for i := range rows {
+		if strings.EqualFold(rows[i].Alias, alias) {
+			now = &rows[i]
+		}
+	}
+	if dryRun {
+		c := Check{Name: "at least 10 snapshots"}
+		switch {
+		case err != nil:
+			c.Detail = err.Error()
+		case now == nil:
+			c.Detail = "the model is not served under " + alias
+		default:
+			c.Pass, c.Detail = now.Snapshots >= 10, output.Number(float64(now.Snapshots))+" snapshots"
+		}
+		return env.DryRun(strings.ToUpper(model), map[string]any{"alias": alias, "action": "store the newest snapshots as baseline"}, []Check{c})
+	}
+	if err != nil {
+		return err
+	}
+	if now != nil && now.BaselineMean != nil {
+		yes, err := env.Confirm("Replace the baseline of "+strings.ToUpper(model)+" ("+alias+")?", false)
+		if err != nil || !yes {
+			return err
+		}
+	}
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	var res struct {
+		Model string   `json:"model"`
+		Alias string   `json:"alias"`
+		N     int      `json:"n"`
+		Mean  *float64 `json:"mean"`
+		Std   *float64 `json:"std"`
+		SetAt string   `json:"set_at"`
+	}
+	if err := env.serving(r).post(ctx, "/drift/"+segment(strings.ToUpper(model))+"/baseline", map[string]any{"alias": alias}, &res); err != nil {
+		return err
+	}
+	if res.Alias == "" {
+		res.Alias = alias
+	}
+	return env.done(map[string]any{"model": res.Model, "alias": res.Alias, "n": res.N, "mean": res.Mean, "std": res.Std, "set_at": res.SetAt},
+		"baseline of %s (%s) set from %d snapshots", res.Model, res.Alias, res.N)
+}

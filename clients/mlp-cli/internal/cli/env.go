@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+// Env is what a command may touch of the world; tests pass buffers and a fixed clock.
+type Env struct {
+	In     io.Reader
+	Out    io.Writer // data
+	Err    io.Writer // talk: prompts, progress, hints
+	Getenv func(string) string
+	Now    func() time.Time
+	HTTP   *http.Client
+
+	OutTTY, ErrTTY, InTTY bool
+	OutWidth              int // columns of the terminal behind Out; 0 when it is none
+
+	// Set from the global options before a command runs.
+	Format  output.Format
+	Context string
+	Yes     bool
+	Quiet   bool
+	Verbose bool
+	command string // the command that runs, for dry runs
+}
+
+// System is the real world.
+func System() *Env {
+	e := &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table}
+	e.OutTTY, e.ErrTTY, e.InTTY = isTTY(os.Stdout), isTTY(os.Stderr), isTTY(os.Stdin)
+	if e.OutTTY {
+		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			e.OutWidth = w
+		}
+	}
+	return e
+}
+
+func isTTY(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Color tells whether to colour the terminal (NO_COLOR, TERM=dumb).
+func (e *Env) Color() bool {
+	return e.OutTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+}
+
+// Printer writes results in the chosen format.
+func (e *Env) Printer() *output.Printer {
+	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Color: e.Color() && e.Format == output.Table}
+}
+
+// Config resolves the settings in force.
+func (e *Env) Config() (*config.Resolved, error) {
+	f, err := config.Load(config.Path(e.Getenv))
+	if err != nil {
+		return nil, err
+	}
+	return config.Resolve(f, e.Context, e.Getenv)
+}
+
+// Talk writes a line to people; silent under --quiet and in structured formats.
+func (e *Env) Talk(format string, a ...any) {
+	if !e.Quiet && !e.Format.Structured() {
+		fmt.Fprintf(e.Err, format+"\n", a...)
+	}
+}
+
+// Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes.
+// A declined question says that nothing changed.
+func (e *Env) Confirm(question string, yesByDefault bool) (bool, error) {
+	if e.Yes || e.Format.Structured() || !e.InTTY {
+		return true, nil
+	}
+	choice := "[y/N]"
+	if yesByDefault {
+		choice = "[Y/n]"
+	}
+	fmt.Fprintf(e.Err, "%s %s ", question, choice)
+	line, err := bufio.NewReader(e.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	case "":
+		if yesByDefault && err == nil {
+			return true, nil
+		}
+	}
+	fmt.Fprintln(e.Err, "Nothing changed.")
+	return false, nil
+}
+
+// Check is one test of a dry run.
+type Check struct {
+	Name   string `json:"name"`
+	Pass   bool   `json:"pass"`
+	Detail string `json:"detail"`
+}
+
+// DryRun prints what a mutation would do; it never writes and always succeeds.
+func (e *Env) DryRun(target string, would map[string]any, checks []Check) error {
+	if checks == nil {
+		checks = []Check{}
+	}
+	doc := struct {
+		DryRun  bool           `json:"dry_run"`
+		Command string         `json:"command"`
+		Target  string         `json:"target"`
+		Would   map[string]any `json:"would"`
+		Checks  []Check        `json:"checks"`
+	}{true, e.command, target, would, checks}
+	p := e.Printer()
+	if e.Format == output.JSON || e.Format == output.YAML {
+		return p.Document(doc)
+	}
+	what := output.Grid{Title: "Dry run: nothing is changed", Columns: []string{"Command", "Target", "Field", "Value"}}
+	for _, k := range sortedKeys(would) {
+		what.Rows = append(what.Rows, []any{e.command, target, k, would[k]})
+	}
+	if e.Format == output.CSV {
+		return p.Print(what)
+	}
+	tests := output.Grid{Columns: []string{"Check", "Result", "Detail"}, Empty: "No checks."}
+	for _, c := range checks {
+		result := output.Styled{Value: "pass", Style: output.Good}
+		if !c.Pass {
+			result = output.Styled{Value: "fail", Style: output.Bad}
+		}
+		tests.Rows = append(tests.Rows, []any{c.Name, result, c.Detail})
+	}
+	return p.Print(what, tests)
+}
+
+// fail writes err once, in the form the format asks for, and returns the exit code.
+func (e *Env) fail(err error) int {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return fault.ExitOK // a reader that went away, as under `| head -1`, is no error
+	}
+	f := fault.From(err)
+	if errors.Is(err, context.Canceled) {
+		f = fault.New("interrupted", "interrupted")
+	}
+	if e.Format.Structured() {
+		var hint, service, requestID *string
+		var status *int
+		set := func(s string) *string {
+			if s == "" {
+				return nil
+			}
+			return &s
+		}
+		hint, service, requestID = set(f.Hint), set(f.Service), set(f.RequestID)
+		if f.Status != 0 {
+			status = &f.Status
+		}
+		format := e.Format
+		if format == output.CSV {
+			// One document on failure too; a table of one error has no useful columns.
+			format = output.JSON
+		}
+		_ = (&output.Printer{Out: e.Out, Format: format}).Document(struct {
+			Error     string  `json:"error"`
+			Code      string  `json:"code"`
+			ExitCode  int     `json:"exit_code"`
+			Hint      *string `json:"hint"`
+			Service   *string `json:"service"`
+			Status    *int    `json:"status"`
+			RequestID *string `json:"request_id"`
+		}{f.Sentence, f.Code, f.Exit, hint, service, status, requestID})
+		return f.Exit
+	}
+	fmt.Fprintf(e.Err, "error: %s\n", output.Clean(f.Sentence))
+	if f.Hint != "" {
+		fmt.Fprintf(e.Err, "hint: %s\n", output.Clean(f.Hint))
+	}
+	if e.Verbose && f.RequestID != "" {
+		fmt.Fprintf(e.Err, "request id: %s\n", output.Clean(f.RequestID))
+	}
+	return f.Exit
+}

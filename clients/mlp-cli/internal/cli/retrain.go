@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+// backends are the values of --backend.
+var backends = []string{"public_archive", "object_store", "dataplane"}
+
+func retrainCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "retrain", Usage: "train a model through the control plane", ArgsUsage: "<model>", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the first declared)"},
+		&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
+		&cli.StringFlag{Name: "backend", Usage: strings.Join(backends, ", ")},
+		&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+	}, Action: func(c *cli.Context) error {
+		a, err := args(c, "model")
+		if err != nil {
+			return err
+		}
+		if err := oneOf("--backend", c.String("backend"), backends...); err != nil {
+			return err
+		}
+		return retrain(c.Context, env, retrainOptions{model: a[0], dataset: c.String("dataset"), dummy: c.Bool("dummy"),
+			backend: c.String("backend"), follow: c.Bool("follow"), dryRun: c.Bool("dry-run")})
+	}}
+}
+
+type retrainOptions struct {
+	model, dataset, backend string
+	dummy, follow, dryRun   bool
+}
+
+type listedModel struct {
+	Name     string   `json:"model_name"`
+	Datasets []string `json:"datasets"`
+}
+
+// declared finds a model in the control plane's registry.
+func declared(ctx context.Context, cp *service, model string) (*listedModel, error) {
+	var list []listedModel
+	if err := cp.get(ctx, "/models", &list); err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(list))
+	for i := range list {
+		if strings.EqualFold(list[i].Name, model) {
+			return &list[i], nil
+		}
+		names = append(names, list[i].Name)
+	}
+	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), strings.Join(names, ", "))
+	if near := nearest(strings.ToUpper(model), names); near != "" {
+		return nil, f.WithHint("did you mean: %s", near)
+	}
+	return nil, f
+}
+
+func retrain(ctx context.Context, env *Env, o retrainOptions) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	cp := env.controlPlane(r)
+	if cp.token == "" {
+		return fault.New("no_token", "retraining needs a control plane token").
+			WithHint("set CONTROL_PLANE_TOKEN, or run: mlp config set control_plane_token")
+	}
+	m, err := declared(ctx, cp, o.model)
+	if o.dryRun {
+		check := Check{Name: "model is declared", Pass: err == nil}
+		would := map[string]any{"dummy": o.dummy, "backend": nullable(o.backend), "dataset": nullable(o.dataset)}
+		if err != nil {
+			check.Detail = err.Error()
+		} else {
+			check.Detail = "datasets: " + strings.Join(m.Datasets, ", ")
+			if o.dataset == "" && len(m.Datasets) > 0 {
+				would["dataset"] = m.Datasets[0]
+			}
+		}
+		return env.DryRun(strings.ToUpper(o.model), would, []Check{check})
+	}
+	if err != nil {
+		return err
+	}
+	if o.dataset == "" {
+		if len(m.Datasets) == 0 {
+			return fault.New("no_dataset", "%s declares no dataset", m.Name).WithHint("name one: mlp retrain %s --dataset <name>", m.Name)
+		}
+		o.dataset = m.Datasets[0]
+	}
+	yes, err := env.Confirm("Train "+m.Name+" on "+o.dataset+" now?", false)
+	if err != nil || !yes {
+		return err
+	}
+	body := map[string]any{"model_name": m.Name, "dataset_name": o.dataset, "is_dummy": o.dummy}
+	if o.backend != "" {
+		body["backend_name"] = o.backend
+	}
+	var res struct {
+		FlowRunID  string `json:"flow_run_id"`
+		Deployment string `json:"deployment"`
+		StatusURL  string `json:"status_url"`
+	}
+	if err := cp.post(ctx, "/retrain", body, &res); err != nil {
+		return err
+	}
+	doc := map[string]any{"flow_run_id": res.FlowRunID, "deployment": res.Deployment, "status_url": res.StatusURL,
+		"model": m.Name, "dataset": o.dataset, "dummy": o.dummy}
+	if o.follow {
+		return env.follow(ctx, cp, doc, res.FlowRunID)
+	}
+	return env.done(doc, "training run %s started; watch it with: mlp retrain --follow, or GET %s", res.FlowRunID, res.StatusURL)
+}
+
+// flowRun is the control plane's view of a training run.
+type flowRun struct {
+	ID           string  `json:"flow_run_id"`
+	StateType    *string `json:"state_type"`
+	StateName    *string `json:"state_name"`
+	Terminal     bool    `json:"is_terminal"`
+	ModelID      *string `json:"model_id"`
+	DatasetName  *string `json:"dataset_name"`
+	CommitSHA    *string `json:"commit_sha"`
+	ModelVersion *string `json:"model_version"`
+	TrackerRunID *string `json:"tracker_run_id"`
+}
+
+// follow polls a run to its end, then prints doc with how it ended. A run that did not complete is an error.
+func (e *Env) follow(ctx context.Context, cp *service, doc map[string]any, id string) error {
+	state := "SCHEDULED"
+	var bar *mpb.Progress
+	var line *mpb.Bar
+	if e.ErrTTY && !e.Quiet && !e.Format.Structured() {
+		bar = mpb.NewWithContext(ctx, mpb.WithOutput(e.Err), mpb.WithRefreshRate(120*time.Millisecond), mpb.WithWidth(30))
+		states := make(chan string, 1)
+		shown := state
+		line = bar.New(1, mpb.SpinnerStyle(), mpb.PrependDecorators(decor.Name("run "+id+"  ")),
+			mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
+				select {
+				case shown = <-states:
+				default:
+				}
+				return "  " + shown
+			})))
+		defer func() { line.Abort(true); bar.Wait() }()
+		return e.followLoop(ctx, cp, doc, id, func(s string) {
+			select {
+			case states <- s:
+			default:
+			}
+		})
+	}
+	return e.followLoop(ctx, cp, doc, id, func(s string) {
+		if s != state {
+			state = s
+			e.Talk("run %s is %s", id, s)
+		}
+	})
+}
+
+func (e *Env) followLoop(ctx context.Context, cp *service, doc map[string]any, id string, show func(string)) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	failures := 0
+	for {
+		var run flowRun
+		err := cp.get(ctx, "/retrain/"+segment(id), &run)
+		switch {
+		case ctx.Err() != nil:
+			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: POST /retrain/%s/cancel", id)
+		case err != nil:
+			// The control plane may be restarting: the run goes on without it.
+			if failures++; failures > 60 {
+				return err
+			}
+		default:
+			failures = 0
+			if run.StateType != nil {
+				show(*run.StateType)
+			}
+			if run.Terminal {
+				doc["flow_run_id"] = id
+				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunID
+				if run.StateType == nil || *run.StateType != "COMPLETED" {
+					return fault.New("run_failed", "run %s ended %s", id, deref(run.StateType)).WithHint("see its log at the orchestrator, or the model's runs at the tracker")
+				}
+				return e.done(doc, "run %s completed; version %s registered", id, deref(run.ModelVersion))
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return output.Null
+	}
+	return *s
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+func statusCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "status", Usage: "the platform at a glance", Flags: watchFlags(), Action: func(c *cli.Context) error {
+		if _, err := args(c); err != nil {
+			return err
+		}
+		return env.maybeWatch(c, func() error { return status(c.Context, env) })
+	}}
+}
+
+type loadedModel struct {
+	Model   string `json:"model"`
+	Version string `json:"version"`
+	Status  string `json:"status"`
+}
+
+type serviceStatus struct {
+	Service string  `json:"service"`
+	Status  string  `json:"status"`
+	Note    *string `json:"note"`
+}
+
+type serviceError struct {
+	Service string `json:"service"`
+	Error   string `json:"error"`
+}
+
+func (e *Env) loaded(ctx context.Context, s *service) ([]loadedModel, error) {
+	var raw []struct {
+		Name    string `json:"model_name"`
+		Version string `json:"model_version"`
+		Status  string `json:"status"`
+	}
+	if err := s.get(ctx, "/models", &raw); err != nil {
+		return nil, err
+	}
+	out := make([]loadedModel, len(raw))
+	for i, m := range raw {
+		out[i] = loadedModel{m.Name, m.Version, m.Status}
+	}
+	return out, nil
+}
+
+// status asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
+func status(ctx context.Context, env *Env) error {
+	r, err := env.Config()
+	if err != nil {
+		return err
+	}
+	cp, serving := env.controlPlane(r), env.serving(r)
+	var health struct {
+		Status   string `json:"status"`
+		Dispatch struct {
+			State string `json:"state"`
+		} `json:"dispatch"`
+	}
+	var servingHealth struct {
+		Status string `json:"status"`
+		Loaded int    `json:"models_loaded"`
+	}
+	models, pending := []loadedModel{}, []approval{}
+	var errHealth, errServing, errModels, errPending error
+	var wg sync.WaitGroup
+	wg.Go(func() { errHealth = cp.get(ctx, "/health", &health) })
+	wg.Go(func() { errServing = serving.get(ctx, "/health", &servingHealth) })
+	wg.Go(func() {
+		if m, err := env.loaded(ctx, serving); err != nil {
+			errModels = err
+		} else {
+			models = m
+		}
+	})
+	wg.Go(func() {
+		if p, err := env.approvals(ctx, "pending"); err != nil {
+			errPending = err
+		} else {
+			pending = p
+		}
+	})
+	wg.Wait()
+
+	services, errs := []serviceStatus{}, []serviceError{}
+	add := func(name, status, note string, err error) {
+		s := serviceStatus{Service: name, Status: status}
+		if err != nil {
+			s.Status = "unreachable"
+			note = err.Error()
+			errs = append(errs, serviceError{name, note})
+		}
+		if note != "" {
+			s.Note = &note
+		}
+		services = append(services, s)
+	}
+	add("control plane", health.Status, "", errHealth)
+	if errHealth == nil && health.Dispatch.State != "" {
+		note := ""
+		if health.Dispatch.State != "ok" {
+			note = "training cannot be dispatched"
+		}
+		add("orchestrator", health.Dispatch.State, note, nil)
+	}
+	add("inference", servingHealth.Status, "", errServing)
+	for name, err := range map[string]error{"models": errModels, "approvals": errPending} {
+		// A service that is away is named once; this is for a missing or refused token.
+		if err != nil && fault.From(err).Status != 0 {
+			errs = append(errs, serviceError{name, err.Error()})
+		}
+	}
+	if errHealth != nil && errServing != nil {
+		return fault.New("unreachable", "nothing answers: %v; %v", errHealth, errServing).
+			WithHint("start the platform with: make run; or see the addresses: mlp config show")
+	}
+	doc := map[string]any{"services": services, "models": models, "pending_approvals": pending, "errors": errs}
+	gs := output.Grid{Columns: []string{"Service", "Status", "Note"}, Doc: doc}
+	for _, s := range services {
+		gs.Rows = append(gs.Rows, []any{s.Service, styledStatus(s.Status), s.Note})
+	}
+	gm := output.Grid{Title: "Served models", Columns: []string{"Model", "Version", "Status"}, Empty: "No model is served. Train one with: mlp retrain <model>"}
+	for _, m := range models {
+		gm.Rows = append(gm.Rows, []any{m.Model, m.Version, styledStatus(m.Status)})
+	}
+	if errModels != nil {
+		gm.Empty = "Not known: " + errModels.Error()
+	}
+	gp := output.Grid{Title: "Pending approvals", Columns: []string{"Model", "Commit", "Message", "Requested"}, Empty: "Nothing is pending."}
+	for _, a := range pending {
+		gp.Rows = append(gp.Rows, []any{a.ModelID, short(a.CommitSHA), a.CommitMsg, output.Age(a.RequestedAt)})
+	}
+	if errPending != nil {
+		gp.Empty = "Not known: " + errPending.Error()
+	}
+	return env.Printer().Print(gs, gm, gp)
+}

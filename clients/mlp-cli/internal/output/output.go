@@ -1,0 +1,466 @@
+// Package output renders one result as a table that fits the terminal, or as exactly one JSON, YAML or
+// CSV document.
+package output
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Format is a value of --output.
+type Format string
+
+// The formats of --output.
+const (
+	Table Format = "table"
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+	CSV   Format = "csv"
+)
+
+// Formats lists the values of --output.
+var Formats = []Format{Table, JSON, YAML, CSV}
+
+// Structured tells whether stdout carries a document for programs.
+func (f Format) Structured() bool { return f != Table }
+
+// Null is shown for a value that is not known.
+const Null = "—"
+
+// recordWidth is the terminal width below which rows are shown as records, one field a line.
+const recordWidth = 60
+
+// Grid is a list of rows under fixed columns, and the document that structured formats print instead.
+type Grid struct {
+	Title   string
+	Columns []string
+	Rows    [][]any
+	Empty   string // the sentence for no rows
+	Doc     any    // for JSON and YAML; also the source of CSV when Rows is nil
+	Notes   []string
+}
+
+// Printer writes results in one format to one stream.
+type Printer struct {
+	Out    io.Writer
+	Format Format
+	Width  int  // columns of the terminal; 0 means unlimited (a pipe)
+	Color  bool // terminal that shows colour
+}
+
+// Document writes v in a structured format.
+func (p *Printer) Document(v any) error {
+	switch p.Format {
+	case YAML:
+		// Through JSON, so that both formats share key names and null handling.
+		data, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		y, err := yaml.JSONToYAML(data)
+		if err != nil {
+			return err
+		}
+		_, err = p.Out.Write(y)
+		return err
+	default:
+		var buf bytes.Buffer
+		enc := json.NewEncoder(&buf)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+		_, err := p.Out.Write(buf.Bytes())
+		return err
+	}
+}
+
+// Print writes grids: as tables one after the other, as the first one's document, or as its CSV.
+func (p *Printer) Print(grids ...Grid) error {
+	if len(grids) == 0 {
+		return nil
+	}
+	switch p.Format {
+	case JSON, YAML:
+		return p.Document(grids[0].Doc)
+	case CSV:
+		return p.csv(grids[0])
+	}
+	for i, g := range grids {
+		if i > 0 {
+			fmt.Fprintln(p.Out)
+		}
+		if err := p.table(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Printer) csv(g Grid) error {
+	w := csv.NewWriter(p.Out)
+	head := make([]string, len(g.Columns))
+	for i, c := range g.Columns {
+		head[i] = Snake(c)
+	}
+	if err := w.Write(head); err != nil {
+		return err
+	}
+	for _, row := range g.Rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = csvCell(v)
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// Snake makes a column heading a key: "Pushed By" is pushed_by.
+func Snake(s string) string {
+	s = strings.NewReplacer("μ", "mean", "σ", "std", "Δ", "delta", "#", "number", "(", "", ")", "").Replace(s)
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '-' }), "_")
+}
+
+func csvCell(v any) string {
+	switch x := deref(v).(type) {
+	case nil:
+		return ""
+	case string:
+		return x
+	case time.Time:
+		return x.UTC().Format(time.RFC3339)
+	case Styled:
+		return csvCell(x.Value)
+	case Age:
+		return time.Time(x).UTC().Format(time.RFC3339)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case int, int64, bool:
+		return fmt.Sprint(x)
+	default:
+		data, err := json.Marshal(x)
+		if err != nil {
+			return fmt.Sprint(x)
+		}
+		return string(data)
+	}
+}
+
+func deref(v any) any {
+	switch x := v.(type) {
+	case *string:
+		if x == nil {
+			return nil
+		}
+		return *x
+	case *float64:
+		if x == nil {
+			return nil
+		}
+		return *x
+	case *int:
+		if x == nil {
+			return nil
+		}
+		return *x
+	case *int64:
+		if x == nil {
+			return nil
+		}
+		return *x
+	case *time.Time:
+		if x == nil {
+			return nil
+		}
+		return *x
+	case *bool:
+		if x == nil {
+			return nil
+		}
+		return *x
+	}
+	return v
+}
+
+// Style colours a cell by what it means, never by colour alone: the word stays.
+type Style int
+
+// The styles of a cell.
+const (
+	Plain Style = iota
+	Good
+	Warn
+	Bad
+	Dim
+)
+
+// Styled is a cell with a style.
+type Styled struct {
+	Value any
+	Style Style
+}
+
+// Age is a time shown as how long ago it was.
+type Age time.Time
+
+func (p *Printer) cell(v any) string {
+	switch x := deref(v).(type) {
+	case nil:
+		return Null
+	case Styled:
+		s := p.cell(x.Value)
+		if !p.Color {
+			return s
+		}
+		switch x.Style {
+		case Good:
+			return text.FgGreen.Sprint(s)
+		case Warn:
+			return text.FgYellow.Sprint(s)
+		case Bad:
+			return text.FgRed.Sprint(s)
+		case Dim:
+			return text.Faint.Sprint(s)
+		}
+		return s
+	case string:
+		if x == "" {
+			return Null
+		}
+		return Clean(x)
+	case float64:
+		return Number(x)
+	case time.Time:
+		return x.UTC().Format("2006-01-02 15:04:05Z")
+	case Age:
+		if time.Time(x).IsZero() {
+			return Null
+		}
+		return Since(time.Since(time.Time(x)))
+	case []string:
+		if len(x) == 0 {
+			return Null
+		}
+		return Clean(strings.Join(x, ", "))
+	default:
+		return Clean(fmt.Sprint(x))
+	}
+}
+
+// Clean removes what would move the cursor or colour the terminal: text of others is shown, not obeyed.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Number shows a figure with as many digits as it deserves.
+func Number(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "NaN"
+	case x == math.Trunc(x) && math.Abs(x) < 1e15:
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	case math.Abs(x) >= 1000:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case math.Abs(x) >= 1:
+		return strconv.FormatFloat(x, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// Since shows a duration in its two largest units.
+func Since(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d < 0:
+		return "0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+func (p *Printer) table(g Grid) error {
+	var b strings.Builder
+	if g.Title != "" {
+		title := g.Title
+		if p.Color {
+			title = text.Bold.Sprint(title)
+		}
+		fmt.Fprintln(&b, title)
+	}
+	if len(g.Rows) == 0 {
+		fmt.Fprintln(&b, g.Empty)
+		return p.flush(&b, g.Notes)
+	}
+	cells := make([][]string, len(g.Rows))
+	for i, row := range g.Rows {
+		cells[i] = make([]string, len(row))
+		for j, v := range row {
+			cells[i][j] = p.cell(v)
+		}
+	}
+	if p.Width > 0 && p.Width < recordWidth {
+		p.records(&b, g.Columns, cells)
+		return p.flush(&b, g.Notes)
+	}
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Options = table.Options{SeparateHeader: false}
+	style.Box = table.BoxStyle{PaddingRight: "  "}
+	style.Format.Header = text.FormatUpper
+	t.SetStyle(style)
+	head := make(table.Row, len(g.Columns))
+	for i, c := range g.Columns {
+		if p.Color {
+			c = text.Faint.Sprint(strings.ToUpper(c))
+		}
+		head[i] = c
+	}
+	if p.Color {
+		t.Style().Format.Header = text.FormatDefault
+	}
+	t.AppendHeader(head)
+	for _, row := range cells {
+		r := make(table.Row, len(row))
+		for i, c := range row {
+			r[i] = c
+		}
+		t.AppendRow(r)
+	}
+	t.SetColumnConfigs(p.fit(g, cells))
+	for line := range strings.SplitSeq(t.Render(), "\n") {
+		fmt.Fprintln(&b, strings.TrimRight(line, " "))
+	}
+	return p.flush(&b, g.Notes)
+}
+
+// fit right-aligns numbers and, when the rows are wider than the terminal, takes width from the widest
+// columns first.
+func (p *Printer) fit(g Grid, cells [][]string) []table.ColumnConfig {
+	n := len(g.Columns)
+	width := make([]int, n)
+	conf := make([]table.ColumnConfig, n)
+	for j, c := range g.Columns {
+		width[j] = text.StringWidthWithoutEscSequences(c)
+		conf[j] = table.ColumnConfig{Number: j + 1}
+		numbers := len(g.Rows) > 0
+		for i := range cells {
+			if j >= len(cells[i]) {
+				continue
+			}
+			width[j] = max(width[j], text.StringWidthWithoutEscSequences(cells[i][j]))
+			switch deref(g.Rows[i][j]).(type) {
+			case float64, int, int64, nil:
+			default:
+				numbers = false
+			}
+		}
+		if numbers {
+			conf[j].Align, conf[j].AlignHeader = text.AlignRight, text.AlignRight
+		}
+	}
+	if p.Width == 0 {
+		return conf
+	}
+	total := func() int {
+		sum := 0
+		for _, w := range width {
+			sum += w + 2
+		}
+		return sum
+	}
+	const least = 6
+	for total() > p.Width {
+		widest := 0
+		for j := range width {
+			if width[j] > width[widest] {
+				widest = j
+			}
+		}
+		if width[widest] <= least {
+			break
+		}
+		width[widest]--
+		conf[widest].WidthMax = width[widest]
+		conf[widest].WidthMaxEnforcer = func(s string, w int) string { return text.Snip(s, w, "…") }
+	}
+	return conf
+}
+
+func (p *Printer) records(b *strings.Builder, columns []string, cells [][]string) {
+	label := 0
+	for _, c := range columns {
+		label = max(label, text.StringWidthWithoutEscSequences(c))
+	}
+	for i, row := range cells {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for j, c := range row {
+			room := max(p.Width-label-2, 8)
+			fmt.Fprintf(b, "%s  %s\n", text.Pad(columns[j], label, ' '), text.Snip(c, room, "…"))
+		}
+	}
+}
+
+func (p *Printer) flush(b *strings.Builder, notes []string) error {
+	for _, n := range notes {
+		fmt.Fprintln(b, n)
+	}
+	_, err := io.WriteString(p.Out, b.String())
+	return err
+}
+
+// Sparkline draws values as one row of eighth blocks; fewer than two values give nothing.
+func Sparkline(values []float64) string {
+	const blocks = "▁▂▃▄▅▆▇█"
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	if len(values) < 2 || math.IsInf(lo, 1) {
+		return ""
+	}
+	runes := []rune(blocks)
+	var b strings.Builder
+	for _, v := range values {
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			b.WriteByte(' ')
+		case hi == lo:
+			b.WriteRune(runes[len(runes)/2])
+		default:
+			b.WriteRune(runes[int((v-lo)/(hi-lo)*float64(len(runes)-1)+0.5)])
+		}
+	}
+	return b.String()
+}
