@@ -1,0 +1,419 @@
+// Package harness starts the built platform binary as a user would and talks to it over the wire.
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Platform is one running (or stopped) one-process platform.
+type Platform struct {
+	Dir   string            // data directory
+	Env   map[string]string // what `platform env` exports, plus the addresses chosen here
+	extra []string
+	bin   string
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	mu   sync.Mutex    // guards out
+	out  bytes.Buffer
+}
+
+// Root is the repository's root.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("no go.work above the working directory")
+	return ""
+}
+
+// Bin is the path of a built binary; `make build` makes it.
+func Bin(t testing.TB, name string) string {
+	t.Helper()
+	p := filepath.Join(Root(t), "bin", name)
+	if _, err := os.Stat(p); err != nil {
+		t.Fatalf("%s is not built: run make build", p)
+	}
+	return p
+}
+
+// New prepares a platform in a fresh directory on free ports; extra are further NAME=value settings.
+func New(t testing.TB, extra ...string) *Platform {
+	t.Helper()
+	dir := t.TempDir()
+	// The embedded Postgres gives up root, so its user must be able to reach the directory.
+	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ports := FreePorts(t, 5)
+	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
+	p.extra = append([]string{
+		"PLATFORM_DATA_DIR=" + p.Dir,
+		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
+		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4],
+	}, extra...)
+	t.Cleanup(func() { p.Kill() })
+	return p
+}
+
+// FreePorts reserves n loopback addresses and gives them back at once.
+func FreePorts(t testing.TB, n int) []string {
+	t.Helper()
+	var out []string
+	var ls []net.Listener
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ls = append(ls, l)
+		out = append(out, l.Addr().String())
+	}
+	for _, l := range ls {
+		l.Close()
+	}
+	return out
+}
+
+// Environ is the environment of commands against this platform.
+func (p *Platform) Environ() []string {
+	env := append(os.Environ(), p.extra...)
+	for k, v := range p.Env {
+		env = append(env, k+"="+v)
+	}
+	return env
+}
+
+// Set adds or replaces a setting for the next start.
+func (p *Platform) Set(name, value string) { p.extra = append(p.extra, name+"="+value) }
+
+// Start runs the binary and waits until it says that it is ready, at most timeout.
+func (p *Platform) Start(t testing.TB, timeout time.Duration) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	p.Launch(t)
+	took := p.WaitOutput(t, "ready in", timeout, begin)
+	p.LoadEnv(t)
+	return took
+}
+
+// Launch runs the binary without waiting.
+func (p *Platform) Launch(t testing.TB) {
+	t.Helper()
+	p.mu.Lock()
+	p.out.Reset()
+	p.mu.Unlock()
+	cmd := exec.Command(p.bin)
+	cmd.Env = append(os.Environ(), p.extra...)
+	// A group of its own, so that a kill of the test does not reach half of it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	pr, pw := io.Pipe()
+	cmd.Stdout, cmd.Stderr = pw, pw
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd, p.done = cmd, make(chan struct{})
+	go func() {
+		sc := bufio.NewScanner(pr)
+		sc.Buffer(nil, 1<<20)
+		for sc.Scan() {
+			p.mu.Lock()
+			p.out.WriteString(sc.Text() + "\n")
+			p.mu.Unlock()
+		}
+	}()
+	done := p.done
+	go func() { _ = cmd.Wait(); pw.Close(); close(done) }()
+}
+
+// WaitOutput waits until the output holds text and returns the time since begin.
+func (p *Platform) WaitOutput(t testing.TB, text string, timeout time.Duration, begin time.Time) time.Duration {
+	t.Helper()
+	deadline := time.Now().Add(timeout)
+	for time.Now().Before(deadline) {
+		if strings.Contains(p.Output(), text) {
+			return time.Since(begin)
+		}
+		select {
+		case <-p.done:
+			t.Fatalf("platform ended before it said %q:\n%s%s", text, p.Output(), p.LogTail())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Fatalf("platform did not say %q within %s:\n%s%s", text, timeout, p.Output(), p.LogTail())
+	return 0
+}
+
+// Output is what the process printed since its last start.
+func (p *Platform) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// LogTail is the end of the platform's log file, for failures.
+func (p *Platform) LogTail() string {
+	data, _ := os.ReadFile(filepath.Join(p.Dir, "platform.log"))
+	if len(data) > 6000 {
+		data = data[len(data)-6000:]
+	}
+	return "\n--- platform.log\n" + string(data)
+}
+
+// LoadEnv reads what `platform env` exports, as a shell would.
+func (p *Platform) LoadEnv(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `unset CONTROL_PLANE_URL SERVING_URL; eval "$("$0" env)"; env -0`, p.bin)
+	cmd.Env = append(os.Environ(), p.extra...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("platform env: %v\n%s", err, out)
+	}
+	for kv := range strings.SplitSeq(string(out), "\x00") {
+		k, v, _ := strings.Cut(kv, "=")
+		switch k {
+		case "CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI",
+			"ORCHESTRATOR_API_URL", "MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO":
+			p.Env[k] = v
+		}
+	}
+	for _, k := range []string{"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL", "MODELREPO_WEBHOOK_SECRET"} {
+		if p.Env[k] == "" {
+			t.Fatalf("platform env does not export %s:\n%s", k, out)
+		}
+	}
+}
+
+// Pid of the running process.
+func (p *Platform) Pid() int { return p.cmd.Process.Pid }
+
+// Kill ends the process with SIGKILL and waits for its end.
+func (p *Platform) Kill() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Stop asks for a clean shutdown and waits for it.
+func (p *Platform) Stop(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(40 * time.Second):
+		t.Fatalf("no clean shutdown within 40 s:\n%s%s", p.Output(), p.LogTail())
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("clean shutdown ended with %d:\n%s%s", code, p.Output(), p.LogTail())
+	}
+}
+
+// Done is closed when the process has ended.
+func (p *Platform) Done() <-chan struct{} { return p.done }
+
+// ExitCode of the ended process.
+func (p *Platform) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// Secret reads one named secret of the data directory's credentials file.
+func (p *Platform) Secret(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.Dir, "credentials.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := m[name].(string)
+	if s == "" {
+		t.Fatalf("credentials.json holds no %q", name)
+	}
+	return s
+}
+
+// Answer is a decoded HTTP answer.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON decodes the body into a map.
+func (a Answer) JSON(t testing.TB) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(a.Body, &m); err != nil {
+		t.Fatalf("%d, not a JSON object: %v\n%s", a.Status, err, a.Body)
+	}
+	return m
+}
+
+// List decodes the body into a list of objects.
+func (a Answer) List(t testing.TB) []map[string]any {
+	t.Helper()
+	var l []map[string]any
+	if err := json.Unmarshal(a.Body, &l); err != nil {
+		t.Fatalf("%d, not a JSON list: %v\n%s", a.Status, err, a.Body)
+	}
+	return l
+}
+
+var client = &http.Client{Timeout: 30 * time.Second}
+
+// Call sends one request; body may be nil, a string (sent as it is) or a value (sent as JSON).
+func Call(t testing.TB, method, url, token string, body any, headers ...string) Answer {
+	t.Helper()
+	a, err := TryCall(method, url, token, body, headers...)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	return a
+}
+
+// TryCall is Call for requests that may fail.
+func TryCall(method, url, token string, body any, headers ...string) (Answer, error) {
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	default:
+		data, err := json.Marshal(b)
+		if err != nil {
+			return Answer{}, err
+		}
+		r = bytes.NewReader(data)
+	}
+	req, err := http.NewRequest(method, url, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return Answer{resp.StatusCode, resp.Header, data}, err
+}
+
+// Want calls and fails unless the status is the wanted one.
+func Want(t testing.TB, status int, method, url, token string, body any, headers ...string) Answer {
+	t.Helper()
+	a := Call(t, method, url, token, body, headers...)
+	if a.Status != status {
+		t.Fatalf("%s %s: %d, want %d\n%s", method, url, a.Status, status, a.Body)
+	}
+	return a
+}
+
+// Eventually polls until fn gives nil.
+func Eventually(t testing.TB, timeout time.Duration, fn func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var err error
+	for {
+		if err = fn(); err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %v", timeout, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Run runs a binary against this platform and returns stdout; a failure ends the test.
+func (p *Platform) Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, errOut, code := p.Exec(t, name, args...)
+	if code != 0 {
+		t.Fatalf("%s %s: exit %d\n%s%s", name, strings.Join(args, " "), code, out, errOut)
+	}
+	return out
+}
+
+// Exec runs a binary against this platform and returns stdout, stderr and the exit code.
+func (p *Platform) Exec(t testing.TB, name string, args ...string) (string, string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Bin(t, name), args...)
+	cmd.Env = p.Environ()
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// Approval reads one approval record by id.
+func (p *Platform) Approval(t testing.TB, id string) map[string]any {
+	t.Helper()
+	return Want(t, 200, "GET", p.Env["CONTROL_PLANE_URL"]+"/approvals/"+id, p.Env["CONTROL_PLANE_TOKEN"], nil).JSON(t)
+}
+
+// WaitRun waits for a flow run's terminal state and returns the run.
+func (p *Platform) WaitRun(t testing.TB, id string, timeout time.Duration) map[string]any {
+	t.Helper()
+	var run map[string]any
+	Eventually(t, timeout, func() error {
+		a, err := TryCall("GET", p.Env["CONTROL_PLANE_URL"]+"/retrain/"+id, p.Env["CONTROL_PLANE_TOKEN"], nil)
+		if err != nil {
+			return err
+		}
+		if a.Status != 200 {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		run = a.JSON(t)
+		if run["is_terminal"] != true {
+			return fmt.Errorf("run is %v", run["state_type"])
+		}
+		return nil
+	})
+	return run
+}
