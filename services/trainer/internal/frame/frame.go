@@ -1,0 +1,75 @@
+// Package frame holds rows as columns, the shape in which every step of training hands data to the next.
+package frame
+
+import "github.com/mlp-platform/platform/libs/modelrepo"
+
+// Column is one named column. Only the slice of its kind is set.
+type Column struct {
+	Name string
+	Kind modelrepo.Kind
+	Num  []float32
+	Cat  []string
+	Vec  [][]float32
+	// Length of each vector; 0 for other kinds.
+	Length int
+}
+
+// Table is columns of equal length.
+type Table struct {
+	Columns []Column
+	Rows    int
+}
+
+// Target is what is to be predicted.
+type Target struct {
+	Name  string
+	Class bool
+	// Values in raw units (regression).
+	Values []float64
+	// Labels name the classes; Y holds an index into them (classification).
+	Labels []string
+	Y      []int
+	// Transform the learner sees the values through: none or log1p.
+	Transform string
+	Unit      string
+}
+
+// Column returns the column of that name.
+func (t Table) Column(name string) (Column, bool) {
+	for _, c := range t.Columns {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Column{}, false
+}
+
+// Select copies the given rows, in that order. Vectors are shared with the receiver.
+func (t Table) Select(rows []int) Table {
+	out := Table{Columns: make([]Column, len(t.Columns)), Rows: len(rows)}
+	for i, c := range t.Columns {
+		out.Columns[i] = c
+		out.Columns[i].Num = pick(c.Num, rows)
+		out.Columns[i].Cat = pick(c.Cat, rows)
+		out.Columns[i].Vec = pick(c.Vec, rows)
+	}
+	return out
+}
+
+// Select copies the given rows, in that order.
+func (t Target) Select(rows []int) Target {
+	t.Values = pick(t.Values, rows)
+	t.Y = pick(t.Y, rows)
+	return t
+}
+
+func pick[T any](all []T, rows []int) []T {
+	if all == nil {
+		return nil
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = all[r]
+	}
+	return out
+}
