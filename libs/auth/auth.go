@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,9 +44,8 @@ func (p Principal) Has(scope string) bool { return slices.Contains(p.Scopes, sco
 // Rules are the scopes a service knows.
 type Rules struct {
 	// Scopes maps each scope to those it implies; every known scope is a key.
+	// The legacy token holds them all.
 	Scopes map[string][]string
-	// Legacy are the scopes of the legacy token.
-	Legacy []string
 }
 
 // expand adds what the scopes imply; a scope that is no key is an error.
@@ -92,7 +91,7 @@ type Authenticator struct {
 func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 	a := &Authenticator{}
 	if legacy != "" {
-		scopes, err := rules.expand(rules.Legacy)
+		scopes, err := rules.expand(slices.Collect(maps.Keys(rules.Scopes)))
 		if err != nil {
 			a.fault = fmt.Errorf("legacy token: %w", err)
 			return a
@@ -243,17 +242,4 @@ func FromContext(ctx context.Context) (Principal, bool) {
 // WithPrincipal returns a context that carries p.
 func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, &p)
-}
-
-// Is says whether err is one of this package's refusals.
-func Is(err error) bool {
-	var p *problem.Error
-	if !errors.As(err, &p) {
-		return false
-	}
-	switch p.Kind.Code {
-	case Misconfigured.Code, NotConfigured.Code, MissingCredential.Code, InvalidCredential.Code, InsufficientScope.Code:
-		return true
-	}
-	return false
 }
