@@ -1,1 +1,13 @@
+// Package service is what every HTTP service of the platform does alike:
+// configuration, logs, probes, metrics, request ids, limits, security headers,
+// interactive references and an orderly stop.
+//
+// The stop, on a cancelled context, a failed worker or a failed listener:
+//
+//	unready            /readyz answers 503, checks.drain says why
+//	stop intake        new requests get 503 draining and their connection closes
+//	end streams        OnDrain functions run
+//	finish             requests in flight, at most Options.Drain
+//	workers            their context ends; they are waited for
+//	close              OnClose functions run, last registered first
 package service

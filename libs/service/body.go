@@ -1,0 +1,232 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// RequestTimeout answers a body that does not arrive in time.
+var RequestTimeout = problem.Kind{Code: "request_timeout", Status: http.StatusRequestTimeout, Title: "Request body too slow"}
+
+// ReadBody reads the whole body, within the route's limit. Its errors are
+// problems: 413 for a body over the limit, 408 for one that is too slow.
+func ReadBody(c echo.Context) ([]byte, error) {
+	r := c.Request()
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	var raw []byte
+	var err error
+	if r.ContentLength > 0 { // the middleware has checked it against the limit
+		raw = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, raw)
+	} else {
+		raw, err = io.ReadAll(r.Body)
+	}
+	switch {
+	case err == nil:
+		setReadDeadline(c, time.Time{}) // else it would end a long answer
+		return raw, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, RequestTimeout.Errorf("The request body did not arrive within %s.", bodyReadTimeout).WithCause(err)
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, problem.From(err)
+	}
+	return nil, problem.BadRequest.New("The request body ended early.").WithCause(err)
+}
+
+// DecodeJSON reads the body into dst. The error is a problem: 413, 415, or 422
+// that names the field. Trailing data and repeated top-level keys are refused;
+// strict refuses unknown fields as well.
+func DecodeJSON(c echo.Context, dst any, strict bool) error {
+	if err := checkMedia(c.Request()); err != nil {
+		return err
+	}
+	raw, err := ReadBody(c)
+	if err != nil {
+		return err
+	}
+	return ParseJSON(raw, dst, strict)
+}
+
+// DecodeOptionalJSON is DecodeJSON for routes whose body may be absent; dst is
+// then left as it is.
+func DecodeOptionalJSON(c echo.Context, dst any, strict bool) error {
+	raw, err := ReadBody(c)
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return err
+	}
+	if err := checkMedia(c.Request()); err != nil {
+		return err
+	}
+	return ParseJSON(raw, dst, strict)
+}
+
+// checkMedia accepts JSON types. A request without a type passes unless a web
+// page sent it: those three types a page may send anywhere without asking, and
+// an open service on loopback must not obey them.
+func checkMedia(r *http.Request) error {
+	ct := r.Header.Get("Content-Type")
+	if ct == "application/json" || (ct == "" && r.Header.Get("Origin") == "") {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(ct)
+	if err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")) {
+		return nil
+	}
+	return problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")
+}
+
+// ParseJSON is DecodeJSON on bytes that were read already.
+func ParseJSON(raw []byte, dst any, strict bool) error {
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 {
+		return invalidBody("the body is empty; send a JSON object")
+	}
+	if trimmed[0] == 'n' && string(trimmed) == "null" {
+		return invalidBody("the body is null; send a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(trimmed))
+	if strict {
+		d.DisallowUnknownFields()
+	}
+	if err := d.Decode(dst); err != nil {
+		return explain(err)
+	}
+	if int(d.InputOffset()) != len(trimmed) {
+		return invalidBody(fmt.Sprintf("text follows the JSON value at byte %d", d.InputOffset()+1))
+	}
+	if name, repeated := repeatedKey(trimmed); repeated {
+		return invalid([]string{"body", name}, "is there twice")
+	}
+	return nil
+}
+
+func invalidBody(msg string) error { return invalid([]string{"body"}, msg) }
+
+func invalid(loc []string, msg string) error {
+	return problem.Validation.New(strings.Join(loc, ".") + ": " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
+}
+
+// explain makes an encoding/json error a 422 that names the place.
+func explain(err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return invalidBody(fmt.Sprintf("not valid JSON at byte %d: %s", syntax.Offset, syntax.Error()))
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return invalidBody("not valid JSON: it ends early")
+	case errors.As(err, &typ):
+		loc := []string{"body"}
+		if typ.Field != "" {
+			loc = append(loc, strings.Split(typ.Field, ".")...)
+		}
+		return invalid(loc, fmt.Sprintf("must be %s, not %s", typeName(typ), typ.Value))
+	}
+	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if name, uerr := strconv.Unquote(quoted); uerr == nil {
+			return invalid([]string{"body", name}, "unknown field")
+		}
+	}
+	var p *problem.Error
+	if errors.As(err, &p) { // from a type's own UnmarshalJSON
+		return p
+	}
+	return invalidBody(err.Error())
+}
+
+func typeName(e *json.UnmarshalTypeError) string {
+	t := e.Type
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number in range"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, not negative, in range"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	return "another type"
+}
+
+// repeatedKey finds a key that a valid JSON object has twice at its top level.
+// encoding/json would take the last one, another parser on the way the first.
+func repeatedKey(raw []byte) (string, bool) {
+	if raw[0] != '{' {
+		return "", false
+	}
+	var room [16][]byte // enough for most bodies, without an allocation
+	keys := room[:0]
+	depth, wantKey := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			depth++
+			wantKey = depth == 1
+		case '}', ']':
+			depth--
+		case ',':
+			wantKey = depth == 1
+		case '"':
+			end := stringEnd(raw, i)
+			if wantKey {
+				key := raw[i+1 : end]
+				if bytes.IndexByte(key, '\\') >= 0 {
+					key = unescaped(raw[i : end+1])
+				}
+				for _, k := range keys {
+					if bytes.Equal(k, key) {
+						return string(key), true
+					}
+				}
+				keys = append(keys, key)
+				wantKey = false
+			}
+			i = end
+		}
+	}
+	return "", false
+}
+
+// stringEnd is the index of the quote that ends the string beginning at i.
+func stringEnd(raw []byte, i int) int {
+	for i++; i < len(raw) && raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+func unescaped(quoted []byte) []byte {
+	var s string
+	_ = json.Unmarshal(quoted, &s) // part of a document that parsed
+	return []byte(s)
+}

@@ -1,0 +1,68 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// transport is shared by all clients of the process, so that connections are
+// reused whoever opened them.
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.MaxIdleConns = 256
+	t.MaxIdleConnsPerHost = 32
+	t.IdleConnTimeout = 60 * time.Second
+	t.TLSHandshakeTimeout = 5 * time.Second
+	t.ExpectContinueTimeout = time.Second
+	t.MaxResponseHeaderBytes = 256 << 10
+	return t
+}()
+
+// HTTPClient is for calls to other services. timeout bounds the whole exchange,
+// the body included; 0 leaves that to the request's context, for streams. The
+// request id and trace context of the request's context travel along. A redirect
+// to another host is an error, since credentials and bodies would follow it.
+func HTTPClient(timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: propagate{transport}, CheckRedirect: sameHost}
+}
+
+// maxRedirects is net/http's own default.
+const maxRedirects = 10
+
+func sameHost(req *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return errors.New("stopped after 10 redirects")
+	}
+	if from := via[0].URL; req.URL.Host != from.Host || req.URL.Scheme != from.Scheme {
+		return fmt.Errorf("redirect from %s to %s://%s refused: another host", from.Host, req.URL.Scheme, req.URL.Host)
+	}
+	return nil
+}
+
+type propagate struct{ next http.RoundTripper }
+
+func (p propagate) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if id := RequestID(ctx); id != "" {
+		req = req.Clone(ctx) // a RoundTripper must not change its request
+		setAbsent(req.Header, headerRequestID, id)
+		setAbsent(req.Header, headerTraceparent, Traceparent(ctx))
+	}
+	return p.next.RoundTrip(req)
+}
+
+func (p propagate) CloseIdleConnections() {
+	if c, ok := p.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func setAbsent(h http.Header, name, value string) {
+	if h.Get(name) == "" {
+		h.Set(name, value)
+	}
+}

@@ -1,0 +1,157 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+)
+
+// Header names in the canonical form that net/http stores, so that a map access
+// needs no conversion.
+const (
+	headerRequestID   = "X-Request-Id"
+	headerTraceparent = "Traceparent"
+)
+
+// scope is what belongs to one request. It is itself the request's context,
+// which saves an allocation on each.
+type scope struct {
+	context.Context
+	requestID string
+	header    [1]string // requestID as a header value, see middleware.go
+	trace     atomic.Pointer[string]
+}
+
+type scopeKey struct{}
+
+// Value makes scope a context.
+func (s *scope) Value(key any) any {
+	if key == (scopeKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+func scopeFrom(ctx context.Context) *scope {
+	if ctx == nil {
+		return nil
+	}
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+func newScope(ctx context.Context, requestID, traceparent string) *scope {
+	s := &scope{Context: ctx, requestID: requestID}
+	if traceparent != "" {
+		s.trace.Store(&traceparent)
+	}
+	return s
+}
+
+// RequestID is the id of the request that ctx belongs to, or "".
+func RequestID(ctx context.Context) string {
+	if s := scopeFrom(ctx); s != nil {
+		return s.requestID
+	}
+	return ""
+}
+
+// WithRequestID gives work that no HTTP request began (a message, a timer) an
+// id; an invalid or empty one is replaced by a new one. A trace context that ctx
+// has stays.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return WithTrace(ctx, id, currentTrace(ctx))
+}
+
+// WithTrace is WithRequestID with the W3C traceparent that came along; an
+// invalid one is dropped.
+func WithTrace(ctx context.Context, id, traceparent string) context.Context {
+	if !validRequestID(id) {
+		id = newID()
+	}
+	if !validTraceparent(traceparent) {
+		traceparent = ""
+	}
+	return newScope(ctx, id, traceparent)
+}
+
+func currentTrace(ctx context.Context) string {
+	if s := scopeFrom(ctx); s != nil {
+		if t := s.trace.Load(); t != nil {
+			return *t
+		}
+	}
+	return ""
+}
+
+// Traceparent is the W3C trace context to pass on. A request that came without
+// one gets one when it is first asked for; outside of requests it is "".
+func Traceparent(ctx context.Context) string {
+	s := scopeFrom(ctx)
+	if s == nil {
+		return ""
+	}
+	if t := s.trace.Load(); t != nil {
+		return *t
+	}
+	fresh := newTraceparent()
+	if s.trace.CompareAndSwap(nil, &fresh) {
+		return fresh
+	}
+	return *s.trace.Load()
+}
+
+// newID is a UUIDv7.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// validRequestID says whether id is 1 to 128 of [A-Za-z0-9._-].
+func validRequestID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// newTraceparent is version 00, not sampled: this service exports no spans by itself.
+func newTraceparent() string {
+	var b [24]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return "00-" + hex.EncodeToString(b[:16]) + "-" + hex.EncodeToString(b[16:]) + "-00"
+}
+
+// validTraceparent checks the form of W3C Trace Context, section 3.2: version,
+// trace id, parent id, flags, in lower-case hex, neither id all zeros. Later
+// versions may append fields.
+func validTraceparent(t string) bool {
+	if len(t) < 55 || len(t) > 256 || t[2] != '-' || t[35] != '-' || t[52] != '-' {
+		return false
+	}
+	if !lowerHex(t[:2]) || !lowerHex(t[3:35]) || !lowerHex(t[36:52]) || !lowerHex(t[53:55]) {
+		return false
+	}
+	if t[:2] == "ff" || (t[:2] == "00" && len(t) != 55) || (len(t) > 55 && t[55] != '-') {
+		return false
+	}
+	return strings.Trim(t[3:35], "0") != "" && strings.Trim(t[36:52], "0") != ""
+}
+
+func lowerHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func traceID(traceparent string) string { return traceparent[3:35] }

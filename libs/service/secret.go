@@ -1,0 +1,43 @@
+package service
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/mlp-platform/platform/libs/auth"
+)
+
+// Secret is a string that prints as [redacted] wherever it is formatted, logged
+// or encoded.
+type Secret string
+
+const redacted = "[redacted]"
+
+// Reveal is the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String hides the secret; an empty one stays empty, so that logs tell set from unset.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("service.Secret(%q)", s.String()) }
+
+// MarshalJSON hides the secret.
+func (s Secret) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", s.String()), nil }
+
+// LogValue hides the secret from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// CheckSecret refuses placeholders; name is the variable to tell of. An empty
+// secret passes: whether it is needed is the service's to say.
+func CheckSecret(name string, s Secret) error {
+	if auth.Placeholder(s.Reveal()) {
+		return fmt.Errorf("%s is a placeholder; set a random value of at least 16 characters, such as the output of openssl rand -hex 32", name)
+	}
+	return nil
+}

@@ -1,0 +1,365 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// Version is the program's version; the linker sets it.
+var Version = "dev"
+
+// DefaultBodyLimit bounds request bodies, in bytes.
+const DefaultBodyLimit = 1 << 20
+
+// Options say how a service listens and what it offers.
+type Options struct {
+	Name    string       // for logs and metrics
+	Version string       // default Version
+	Addr    string       // host:port
+	Log     *slog.Logger // default: discard
+
+	// Listener overrides Addr; Run closes it.
+	Listener net.Listener
+	// Registry takes the metrics; default a new one.
+	Registry *prometheus.Registry
+	// BodyLimit bounds request bodies in bytes; default 1 MiB.
+	BodyLimit int64
+	// BodyLimits overrides BodyLimit for routes, by their pattern ("/webhooks/:forge").
+	BodyLimits map[string]int64
+	// AllowedHosts are the Host values served, without port; empty or "*" is all.
+	// Probes and metrics are served under any host, since orchestrators ask by address.
+	AllowedHosts []string
+	// Drain bounds how long requests, and then workers, may take to finish; default 20 s.
+	Drain time.Duration
+	// OpenAPI is the API's description in YAML; none means no references.
+	OpenAPI []byte
+	// AccessLog chooses the requests to log; nil logs all but probes and metrics.
+	AccessLog func(echo.Context) bool
+	// ReadyBody replaces the body of /readyz.
+	ReadyBody func(ready bool, checks map[string]string) any
+}
+
+// Server is one service's HTTP server with its workers. Add routes to Echo, then Run.
+type Server struct {
+	Echo     *echo.Echo
+	Registry *prometheus.Registry
+
+	opt     Options
+	log     *slog.Logger
+	http    *http.Server
+	metrics *metrics
+	hosts   map[string]bool // nil: all
+	probes  probes
+
+	draining atomic.Bool
+	inFlight inFlight
+
+	mu      sync.Mutex // guards all below
+	addr    string
+	onDrain []func()
+	onClose []func()
+	workers []worker
+	running *run // set by Run
+}
+
+type worker struct {
+	name string
+	fn   func(context.Context) error
+}
+
+// run is what lives from Run's start to its end.
+type run struct {
+	ctx  context.Context // ends when workers shall stop
+	wg   sync.WaitGroup
+	fail context.CancelCauseFunc // begins the stop
+}
+
+// New builds a server with the shared routes and middleware.
+func New(opt Options) *Server {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Version == "" {
+		opt.Version = Version
+	}
+	if opt.Registry == nil {
+		opt.Registry = prometheus.NewRegistry()
+	}
+	if opt.BodyLimit <= 0 {
+		opt.BodyLimit = DefaultBodyLimit
+	}
+	if opt.Drain <= 0 {
+		opt.Drain = 20 * time.Second
+	}
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.Logger.SetOutput(io.Discard)         // echo logs what we log or answer ourselves
+	e.IPExtractor = echo.ExtractIPDirect() // forwarded headers are the caller's to forge
+	e.HTTPErrorHandler = problem.Handler(opt.Log)
+	s := &Server{
+		Echo: e, Registry: opt.Registry, opt: opt, log: opt.Log, addr: opt.Addr,
+		metrics: newMetrics(opt.Registry, opt.Name, opt.Version), hosts: hostSet(opt.AllowedHosts),
+	}
+	s.inFlight.zero = make(chan struct{}, 1)
+	if opt.Listener != nil {
+		s.addr = opt.Listener.Addr().String()
+	}
+	e.Use(s.middleware)
+	s.http = &http.Server{
+		Handler:           e,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(opt.Log.Handler(), slog.LevelWarn),
+		// No ReadTimeout or WriteTimeout: both would end long streams. Bodies have
+		// a read deadline of their own, streams one per write.
+	}
+	s.routes()
+	return s
+}
+
+// hostSet is nil when every host is allowed.
+func hostSet(hosts []string) map[string]bool {
+	set := make(map[string]bool, len(hosts))
+	for _, h := range hosts {
+		h = strings.ToLower(strings.TrimSpace(h))
+		if h == "*" {
+			return nil
+		}
+		if h != "" {
+			set[h] = true
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	return set
+}
+
+// Go adds a worker that Run starts, or starts it now if Run did. The service
+// stops when it returns an error or panics; its context ends after the last
+// request did.
+func (s *Server) Go(name string, fn func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := worker{name, fn}
+	s.workers = append(s.workers, w)
+	if s.running != nil {
+		s.start(s.running, w)
+	}
+}
+
+// start is called with mu held.
+func (s *Server) start(r *run, w worker) {
+	r.wg.Go(func() {
+		err := guarded(r.ctx, w.fn)
+		if err == nil || (r.ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+			return
+		}
+		s.log.Error("worker failed", slog.String("worker", w.name), slog.Any("err", err))
+		r.fail(fmt.Errorf("%s: %w", w.name, err))
+	})
+}
+
+// guarded turns a panic into an error, so that the others still stop in order.
+func guarded(ctx context.Context, fn func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn(ctx)
+}
+
+// OnDrain adds a function that ends streams when the stop begins.
+func (s *Server) OnDrain(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onDrain = append(s.onDrain, fn)
+}
+
+// OnClose adds a function that frees what requests and workers used; the last
+// added runs first, as with defer.
+func (s *Server) OnClose(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onClose = append(s.onClose, fn)
+}
+
+// Addr is the address served: the actual one once Run listens.
+func (s *Server) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+// Draining says whether the stop has begun.
+func (s *Server) Draining() bool { return s.draining.Load() }
+
+// Run listens, serves and runs the workers until ctx ends or one of them fails,
+// then stops in the order of the package comment. It returns nil after a stop
+// that ctx asked for and that ended in time. A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	ln, err := s.listen()
+	if err != nil {
+		s.closeAll()
+		return err
+	}
+	stop, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWork()
+	r := &run{ctx: work, fail: fail}
+
+	s.mu.Lock()
+	s.addr = ln.Addr().String()
+	s.running = r
+	for _, w := range s.workers {
+		s.start(r, w)
+	}
+	s.mu.Unlock()
+
+	served := make(chan struct{})
+	go func() { // ends with Shutdown or Close below
+		defer close(served)
+		if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			fail(fmt.Errorf("serve %s: %w", ln.Addr(), err))
+		}
+	}()
+	s.log.Info("listening", slog.String("service", s.opt.Name), slog.String("addr", ln.Addr().String()), slog.String("version", s.opt.Version))
+
+	<-stop.Done()
+	var cause error
+	if ctx.Err() == nil {
+		cause = context.Cause(stop)
+	}
+	began := time.Now()
+	err = s.drain(context.WithoutCancel(ctx))
+	<-served
+	endWork()
+	err = errors.Join(err, s.awaitWorkers(r))
+	s.closeAll()
+	s.log.Info("stopped", slog.String("service", s.opt.Name), slog.Duration("took", time.Since(began)))
+	return errors.Join(cause, err)
+}
+
+func (s *Server) listen() (net.Listener, error) {
+	if s.opt.Listener != nil {
+		return s.opt.Listener, nil
+	}
+	ln, err := net.Listen("tcp", s.opt.Addr)
+	switch {
+	case err == nil:
+		return ln, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s cannot listen on %s: another process uses this port; stop it, or choose another address: %w", s.opt.Name, s.opt.Addr, syscall.EADDRINUSE)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s may not listen on %s; choose a port above 1023: %w", s.opt.Name, s.opt.Addr, syscall.EACCES)
+	}
+	return nil, fmt.Errorf("%s cannot listen on %s: %w", s.opt.Name, s.opt.Addr, err)
+}
+
+// drain ends intake and waits for what is in flight. The listener stays open
+// meanwhile, so that probes see the service as unready, not as gone.
+func (s *Server) drain(ctx context.Context) error {
+	s.draining.Store(true)
+	s.http.SetKeepAlivesEnabled(false)
+	s.mu.Lock()
+	fns := s.onDrain
+	s.mu.Unlock()
+	for _, fn := range fns {
+		fn()
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opt.Drain)
+	defer cancel()
+	s.inFlight.wait(ctx)
+	if err := s.http.Shutdown(ctx); err != nil {
+		n := s.inFlight.n.Load()
+		return errors.Join(fmt.Errorf("%d requests did not finish within %s and were cut off", n, s.opt.Drain), s.http.Close())
+	}
+	return nil
+}
+
+// awaitWorkers waits as long again as requests may take.
+func (s *Server) awaitWorkers(r *run) error {
+	done := make(chan struct{})
+	go func() { // outlives the wait only if a worker does
+		r.wg.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(s.opt.Drain)
+	defer t.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-t.C:
+		return fmt.Errorf("workers did not stop within %s", s.opt.Drain)
+	}
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	fns := s.onClose
+	s.onClose = nil
+	s.mu.Unlock()
+	for i := len(fns) - 1; i >= 0; i-- {
+		fns[i]()
+	}
+}
+
+// inFlight counts requests other than probes. A WaitGroup would not do: it must
+// not be added to while it is waited for at zero.
+type inFlight struct {
+	n    atomic.Int64
+	zero chan struct{} // holds a token when the count may have become zero
+}
+
+func (f *inFlight) done(draining bool) {
+	if f.n.Add(-1) == 0 && draining {
+		select {
+		case f.zero <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wait returns when the count is zero or ctx ends. Call it after draining is set.
+func (f *inFlight) wait(ctx context.Context) {
+	for f.n.Load() > 0 {
+		select {
+		case <-f.zero:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func registerRuntime(reg *prometheus.Registry) {
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := reg.Register(c); err != nil {
+			var already prometheus.AlreadyRegisteredError
+			if !errors.As(err, &already) { // a registry shared by two servers has them
+				panic(err)
+			}
+		}
+	}
+}
