@@ -70,6 +70,13 @@ func New(t testing.TB, extra ...string) *Platform {
 			t.Fatal(err)
 		}
 	}
+	p := prepare(t, dir, extra)
+	t.Cleanup(p.Kill)
+	return p
+}
+
+func prepare(t testing.TB, dir string, extra []string) *Platform {
+	t.Helper()
 	ports := FreePorts(t, 5)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
 	p.extra = append([]string{
@@ -77,7 +84,6 @@ func New(t testing.TB, extra ...string) *Platform {
 		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
 		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4],
 	}, extra...)
-	t.Cleanup(func() { p.Kill() })
 	return p
 }
 
@@ -416,4 +422,28 @@ func (p *Platform) WaitRun(t testing.TB, id string, timeout time.Duration) map[s
 		return nil
 	})
 	return run
+}
+
+// NewShared prepares a platform whose directory outlives the test that made it; the caller removes dir.
+func NewShared(t testing.TB, extra ...string) (p *Platform, dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "platform-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return prepare(t, dir, extra), dir
+}
+
+// Setting is the value last given to a setting of this platform.
+func (p *Platform) Setting(name string) string {
+	value := ""
+	for _, kv := range p.extra {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
