@@ -1,0 +1,132 @@
+package learn
+
+import (
+	"math"
+	"slices"
+	"sync"
+)
+
+// maxBins is the most intervals a feature is cut into, so that a code fits a byte.
+const maxBins = 256
+
+// binned is a Matrix with each feature cut into intervals. A row's code for feature f is the number of
+// cuts below its value: code ≤ b exactly when value ≤ cuts[f][b], so a split found on codes and the
+// split applied to values agree on every training row.
+type binned struct {
+	rows  int
+	codes [][]uint8   // by feature, then row
+	cuts  [][]float32 // by feature, rising; one fewer than the feature's intervals
+}
+
+func bin(x Matrix) *binned {
+	b := &binned{rows: x.Rows, codes: make([][]uint8, x.Cols), cuts: make([][]float32, x.Cols)}
+	parallel(x.Cols, func(f int) {
+		col := make([]float32, x.Rows)
+		for i := range col {
+			col[i] = x.Data[i*x.Cols+f]
+		}
+		sorted := slices.Clone(col)
+		slices.Sort(sorted)
+		cuts := cutPoints(sorted)
+		codes := make([]uint8, x.Rows)
+		for i, v := range col {
+			codes[i] = code(cuts, v)
+		}
+		b.codes[f], b.cuts[f] = codes, cuts
+	})
+	return b
+}
+
+// code is the number of cuts below v.
+func code(cuts []float32, v float32) uint8 {
+	lo, hi := 0, len(cuts)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if cuts[mid] < v {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return uint8(lo)
+}
+
+// cutPoints places a cut between each two neighbouring values, or, when there are too many, between
+// intervals of about equal numbers of rows.
+func cutPoints(sorted []float32) []float32 {
+	type step struct {
+		low, high float32
+		count     int
+	}
+	var steps []step
+	for _, v := range sorted {
+		if n := len(steps); n > 0 && same(steps[n-1].low, v) {
+			steps[n-1].high = v
+			steps[n-1].count++
+			continue
+		}
+		steps = append(steps, step{v, v, 1})
+	}
+	cuts := make([]float32, 0, min(len(steps), maxBins)-1)
+	left, bins, held := len(sorted), maxBins, 0
+	for i := range len(steps) - 1 {
+		held += steps[i].count
+		// Fill to the mean of what is left; stop early where the next value alone would overfill.
+		want := float64(left) / float64(bins)
+		if len(steps) > maxBins && float64(held) < want && float64(held)+float64(steps[i+1].count)/2 < want {
+			continue
+		}
+		cuts = append(cuts, between(steps[i].high, steps[i+1].low))
+		left -= held
+		held = 0
+		if bins--; bins == 1 {
+			break
+		}
+	}
+	return cuts
+}
+
+// same tells whether two values are too close for a cut between them: another library's logarithm may
+// differ in the last bit, and would then send a row to the other side.
+func same(lo, hi float32) bool {
+	if lo == hi {
+		return true
+	}
+	d := float64(hi) - float64(lo)
+	return d <= 4e-7*math.Max(math.Abs(float64(lo)), math.Abs(float64(hi)))
+}
+
+// between is a float32 t with lo ≤ t < hi, half way where there is room.
+func between(lo, hi float32) float32 {
+	t := float32(float64(lo) + (float64(hi)-float64(lo))/2)
+	if t >= hi || t < lo {
+		return lo
+	}
+	return t
+}
+
+// parallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Which goroutine
+// does which item varies, so do must touch only what belongs to its item.
+func parallel(n int, do func(i int)) {
+	workers := min(processors(), n)
+	if workers <= 1 {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
