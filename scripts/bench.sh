@@ -1,0 +1,8 @@
+#!/bin/bash
+# Measures each figure beside a floor of the same run and prints the ratios. Never fails on a figure.
+set -eu -o pipefail
+cd "$(dirname -- "$0")/.."
+echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients"
+go run ./services/inference/bench
+echo "== outbox: insert → relay → JetStream beside bare JetStream publishing"
+go test ./libs/outbox -run '^$' -bench . -benchtime 1x

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Runs the end-to-end tests: the built binaries over the wire, with the real neighbours beside them.
+# usage: scripts/e2e.sh [go test arguments]
+set -eu -o pipefail
+cd "$(dirname -- "$0")/.."
+root=$PWD
+gotestsum=$(scripts/tool.sh gotestsum)
+out=$root/.cache/e2e.json
+export E2E_PYTHON=$root/.cache/venv/bin/python
+args=("$@")
+[ ${#args[@]} -gt 0 ] || args=(./...)
+cd e2e
+# One package at a time: each starts whole platforms, and figures are measured in them.
+"$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags e2e -count 1 -p 1 -timeout 30m "${args[@]}"
+if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then
+	echo "skipped tests are failures here:" >&2
+	echo "$skipped" >&2
+	exit 1
+fi
