@@ -182,8 +182,7 @@ func repeatedKey(raw []byte) (string, bool) {
 	if raw[0] != '{' {
 		return "", false
 	}
-	var room [16][]byte // enough for most bodies, without an allocation
-	keys := room[:0]
+	var seen keySet
 	depth, wantKey := 0, false
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
@@ -201,18 +200,45 @@ func repeatedKey(raw []byte) (string, bool) {
 				if bytes.IndexByte(key, '\\') >= 0 {
 					key = unescaped(raw[i : end+1])
 				}
-				for _, k := range keys {
-					if bytes.Equal(k, key) {
-						return string(key), true
-					}
+				if !seen.add(key) {
+					return string(key), true
 				}
-				keys = append(keys, key)
 				wantKey = false
 			}
 			i = end
 		}
 	}
 	return "", false
+}
+
+// keySet looks through a short list first, which needs no allocation, and keeps
+// a body of very many keys from costing their square.
+type keySet struct {
+	few  [16][]byte
+	n    int
+	many map[string]struct{}
+}
+
+// add says whether key is new.
+func (s *keySet) add(key []byte) bool {
+	for _, k := range s.few[:s.n] {
+		if bytes.Equal(k, key) {
+			return false
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = key
+		s.n++
+		return true
+	}
+	if s.many == nil {
+		s.many = make(map[string]struct{})
+	}
+	if _, have := s.many[string(key)]; have {
+		return false
+	}
+	s.many[string(key)] = struct{}{}
+	return true
 }
 
 // stringEnd is the index of the quote that ends the string beginning at i.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/mlp-platform/platform/libs/service/internal/reference"
 )
 
 // Check is the state of one dependency. Status is ok, warn (degraded, still
@@ -131,8 +133,14 @@ func (s *Server) routes() {
 		return c.JSON(status, readiness{StatusWord(ready, checks), checks})
 	})
 	s.Echo.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, Registry: nil, EnableOpenMetrics: true,
+		ErrorHandling:     promhttp.ContinueOnError, // one faulty collector does not hide the others
+		EnableOpenMetrics: true,
 	})))
+	if len(s.opt.OpenAPI) > 0 {
+		if err := reference.Add(s.Echo, s.opt.OpenAPI); err != nil {
+			panic(fmt.Sprintf("service %s: %v", s.opt.Name, err)) // it is compiled in
+		}
+	}
 }
 
 // StatusWord sums checks up: not_ready, degraded (ready, with warnings) or ok.
