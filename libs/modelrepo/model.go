@@ -59,6 +59,8 @@ type Model struct {
 	Inference Inference `yaml:"inference"`
 	Resources Resources `yaml:"resources"`
 
+	// Backend its data is read from unless a data set says otherwise: the registry's word, else local.
+	Backend string `yaml:"-"`
 	// Dir is the model's folder relative to the repository, with forward slashes.
 	Dir string `yaml:"-"`
 }

@@ -1,0 +1,110 @@
+package modelrepo
+
+import (
+	"fmt"
+	"math"
+)
+
+// Prefixes of the metrics that tell what each baseline would have scored on the same rows.
+const (
+	// BaselineFixed is the guess from the rows before the test rows.
+	BaselineFixed = "baseline_"
+	// BaselineRunning is the same guess renewed before each test row; reported where rows have times.
+	BaselineRunning = "baseline_running_"
+)
+
+// Verdict is how one rung judged a version.
+type Verdict struct {
+	Alias string `json:"alias"`
+	Pass  bool   `json:"pass"`
+	// Reason says why not; empty if it passed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Judge climbs the ladder with the test metrics of a version. Each rung needs those below it; an absent or
+// non-finite metric fails.
+func (m *Model) Judge(metrics map[string]float64) []Verdict {
+	out := make([]Verdict, 0, len(m.Lifecycle))
+	below := ""
+	for _, r := range m.Lifecycle {
+		v := Verdict{Alias: r.Name}
+		if below != "" {
+			v.Reason = "rung " + below + " was not reached"
+		} else {
+			v.Reason = m.judge(r, metrics)
+		}
+		v.Pass = v.Reason == ""
+		if !v.Pass && below == "" {
+			below = r.Name
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (m *Model) judge(r Rung, metrics map[string]float64) string {
+	got, ok := finite(metrics, r.Metric)
+	if !ok {
+		return fmt.Sprintf("metric %s is absent or not finite", r.Metric)
+	}
+	if r.Direction == Lower && got > r.Threshold || r.Direction == Higher && got < r.Threshold {
+		return fmt.Sprintf("%s is %.4g; want at %s %.4g", r.Metric, got, map[string]string{Lower: "most", Higher: "least"}[r.Direction], r.Threshold)
+	}
+	if !r.BeatsBaseline {
+		return ""
+	}
+	if reason := beats(metrics, Margin{Metric: r.Metric}, r.Direction); reason != "" {
+		return reason
+	}
+	for _, mg := range m.Baseline.Margins {
+		if reason := beats(metrics, mg, m.direction(mg.Metric)); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// direction of a metric; the names mean the same for every type.
+func (m *Model) direction(metric string) string {
+	for _, known := range []map[string]string{regressionMetrics, classMetrics, binaryMetrics} {
+		if d, ok := known[metric]; ok {
+			return d
+		}
+	}
+	return Lower
+}
+
+func beats(metrics map[string]float64, mg Margin, direction string) string {
+	got, ok := finite(metrics, mg.Metric)
+	if !ok {
+		return fmt.Sprintf("metric %s is absent or not finite", mg.Metric)
+	}
+	for _, b := range []struct{ name, prefix string }{{"fixed", BaselineFixed}, {"running", BaselineRunning}} {
+		name := b.prefix + mg.Metric
+		base, ok := finite(metrics, name)
+		if _, reported := metrics[name]; !reported && b.prefix == BaselineRunning {
+			continue
+		}
+		if !ok {
+			return fmt.Sprintf("metric %s is absent or not finite", name)
+		}
+		// By a margin, "at least that much better"; without one, better at all.
+		gain, need := base-got, mg.Absolute+mg.Relative*math.Abs(base)
+		if direction == Higher {
+			gain = -gain
+		}
+		if gain < need || gain <= 0 {
+			by := ""
+			if need > 0 {
+				by = fmt.Sprintf(" by %.4g", need)
+			}
+			return fmt.Sprintf("%s %.4g does not beat the %s baseline's %.4g%s", mg.Metric, got, b.name, base, by)
+		}
+	}
+	return ""
+}
+
+func finite(metrics map[string]float64, name string) (float64, bool) {
+	v, ok := metrics[name]
+	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
