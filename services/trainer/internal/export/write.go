@@ -1,0 +1,218 @@
+package export
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/onnx/graph"
+	"github.com/mlp-platform/platform/services/trainer/internal/frame"
+	"github.com/mlp-platform/platform/services/trainer/internal/learn"
+)
+
+// The graph says who made it.
+const (
+	producer        = "platform-trainer"
+	producerVersion = "1"
+)
+
+// Files of a model folder.
+const (
+	ModelFile    = "model.onnx"
+	MLmodelFile  = "MLmodel"
+	PlatformFile = "platform.json"
+)
+
+// Meta says what the model is, for the files beside the graph. It holds no time and no run id: the same
+// data and seed make the same bytes.
+type Meta struct {
+	Model     string
+	Dataset   string
+	TaskType  string
+	Estimator string
+	Seed      int64
+	Commit    string // of the model repository; may be empty
+	Rows      int    // the model was fitted on
+}
+
+// Description is platform.json: what the serving side must know beyond the graph.
+type Description struct {
+	Format        int              `json:"format"`
+	Model         string           `json:"model"`
+	Dataset       string           `json:"dataset"`
+	TaskType      string           `json:"task_type"`
+	Type          modelrepo.Type   `json:"type"`
+	Estimator     string           `json:"estimator"`
+	Seed          int64            `json:"seed"`
+	Commit        string           `json:"modelrepo_commit,omitempty"`
+	TrainingRows  int              `json:"training_rows"`
+	Inputs        []Input          `json:"inputs"`
+	Output        Output           `json:"output"`
+	TrainingStats map[string]Stats `json:"training_stats"`
+	Opset         int              `json:"opset"`
+	MLOpset       int              `json:"ml_opset"`
+}
+
+// Input is a column, in the order of the graph's inputs.
+type Input struct {
+	Name      string         `json:"name"`
+	Kind      modelrepo.Kind `json:"kind"`
+	Length    int            `json:"length,omitempty"`
+	DType     string         `json:"dtype"` // float32 or string
+	Transform string         `json:"transform"`
+}
+
+// Output is what the model answers.
+type Output struct {
+	Name   string   `json:"name"` // the target column
+	Kind   string   `json:"kind"` // number or label
+	Unit   string   `json:"unit,omitempty"`
+	Labels []string `json:"labels,omitempty"`
+	DType  string   `json:"dtype"` // float32, int64 or string
+}
+
+// Stats of a number column in the training rows; the deviation is the population's.
+type Stats struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"`
+}
+
+func taskOf(t frame.Target) modelrepo.Type {
+	if t.Class {
+		return modelrepo.Classification
+	}
+	return modelrepo.Regression
+}
+
+// Write makes dir and puts the model's files there. It returns the SHA-256 of each file, in hex, by name.
+func Write(dir string, meta Meta, p *Pipeline, m learn.Model, target frame.Target) (map[string]string, error) {
+	onnx, err := encode(meta, p, m, target)
+	if err != nil {
+		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
+	}
+	description, err := json.MarshalIndent(describe(meta, p, target), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", PlatformFile, err)
+	}
+	mlmodel, err := mlmodelYAML(p, target)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", MLmodelFile, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
+	}
+	files := map[string]string{}
+	for name, data := range map[string][]byte{ModelFile: onnx, MLmodelFile: mlmodel, PlatformFile: append(description, '\n')} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
+		}
+		sum := sha256.Sum256(data)
+		files[name] = hex.EncodeToString(sum[:])
+	}
+	return files, nil
+}
+
+func describe(meta Meta, p *Pipeline, target frame.Target) Description {
+	d := Description{
+		Format: 1, Model: meta.Model, Dataset: meta.Dataset, TaskType: meta.TaskType, Type: taskOf(target),
+		Estimator: meta.Estimator, Seed: meta.Seed, Commit: meta.Commit, TrainingRows: meta.Rows,
+		Output:        Output{Name: target.Name, Kind: "number", Unit: target.Unit, DType: "float32"},
+		TrainingStats: map[string]Stats{},
+		Opset:         graph.Opset, MLOpset: graph.MLOpset,
+	}
+	if target.Class {
+		d.Output.Kind, d.Output.Labels, d.Output.DType = "label", target.Labels, labelType(target)
+	}
+	for _, f := range p.features {
+		in := Input{Name: f.Column, Kind: f.Kind, DType: "float32", Transform: f.Transform}
+		switch f.Kind {
+		case modelrepo.Category:
+			in.DType = "string"
+		case modelrepo.Vector:
+			in.Length = f.Length
+		case modelrepo.Number:
+			d.TrainingStats[f.Column] = Stats{f.mean, f.std}
+		}
+		d.Inputs = append(d.Inputs, in)
+	}
+	return d
+}
+
+func labelType(target frame.Target) string {
+	if _, whole := wholeLabels(target.Labels); whole {
+		return "int64"
+	}
+	return "string"
+}
+
+// mlmodel is MLflow's model file. Tensor types, not column types, are what its Python client needs to feed
+// a graph with an input per column.
+type mlmodel struct {
+	Flavors struct {
+		ONNX struct {
+			Data      string   `yaml:"data"`
+			Providers []string `yaml:"providers"`
+		} `yaml:"onnx"`
+		Python struct {
+			Data   string `yaml:"data"`
+			Loader string `yaml:"loader_module"`
+		} `yaml:"python_function"`
+	} `yaml:"flavors"`
+	Signature struct {
+		Inputs  string `yaml:"inputs"`
+		Outputs string `yaml:"outputs"`
+	} `yaml:"signature"`
+}
+
+type tensorSpec struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Spec struct {
+		DType string `json:"dtype"`
+		Shape []int  `json:"shape"`
+	} `json:"tensor-spec"`
+}
+
+func tensor(name, dtype string, shape ...int) tensorSpec {
+	s := tensorSpec{Name: name, Type: "tensor"}
+	if dtype == "string" {
+		dtype = "str" // numpy's name
+	}
+	s.Spec.DType, s.Spec.Shape = dtype, shape
+	return s
+}
+
+func mlmodelYAML(p *Pipeline, target frame.Target) ([]byte, error) {
+	var m mlmodel
+	m.Flavors.ONNX.Data, m.Flavors.ONNX.Providers = ModelFile, []string{"CPUExecutionProvider"}
+	m.Flavors.Python.Data, m.Flavors.Python.Loader = ModelFile, "mlflow.onnx"
+	var in []tensorSpec
+	for _, f := range p.features {
+		switch f.Kind {
+		case modelrepo.Category:
+			in = append(in, tensor(f.Column, "string", -1, 1))
+		default:
+			in = append(in, tensor(f.Column, "float32", -1, f.width()))
+		}
+	}
+	out := []tensorSpec{tensor(Prediction, "float32", -1, 1)}
+	if target.Class {
+		out = []tensorSpec{tensor(Label, labelType(target), -1), tensor(Probabilities, "float32", -1, len(target.Labels))}
+	}
+	for _, s := range []struct {
+		to    *string
+		specs []tensorSpec
+	}{{&m.Signature.Inputs, in}, {&m.Signature.Outputs, out}} {
+		data, err := json.Marshal(s.specs)
+		if err != nil {
+			return nil, err
+		}
+		*s.to = string(data)
+	}
+	return yaml.Marshal(m)
+}
