@@ -1,0 +1,149 @@
+// Package console is what a person sees while the platform starts: steps with their time, bars for long
+// work, and a closing banner. On a terminal bars move; elsewhere each change is one line.
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// Console writes to one stream; its methods may be called at once.
+type Console struct {
+	out   io.Writer
+	tty   bool
+	color bool
+
+	mu   sync.Mutex // guards bars and writes to out
+	bars *mpb.Progress
+	live map[string]*bar
+}
+
+type bar struct {
+	bar   *mpb.Bar
+	stage string
+}
+
+// New writes to f; bars move when it is a terminal.
+func New(f *os.File) *Console {
+	tty := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	return &Console{out: f, tty: tty, color: tty && os.Getenv("NO_COLOR") == "", live: map[string]*bar{}}
+}
+
+// Writer writes plain lines to w, as for a pipe.
+func Writer(w io.Writer) *Console { return &Console{out: w, live: map[string]*bar{}} }
+
+// Say writes one line.
+func (c *Console) Say(format string, a ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintf(c.out, format+"\n", a...)
+}
+
+// Step reports a finished step and how long it took.
+func (c *Console) Step(name, detail string, took time.Duration) {
+	mark := "ok"
+	if c.color {
+		mark = "\x1b[32m✓\x1b[0m"
+	}
+	if detail != "" {
+		detail = "  " + detail
+	}
+	c.Say("  %s %-13s %6.2f s%s", mark, name, took.Seconds(), detail)
+}
+
+const total = 1000
+
+// Begin shows a bar for name; without a terminal it is a line.
+func (c *Console) Begin(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.tty {
+		c.live[name] = &bar{}
+		return
+	}
+	if c.bars == nil {
+		c.bars = mpb.New(mpb.WithOutput(c.out), mpb.WithWidth(40), mpb.WithRefreshRate(120*time.Millisecond))
+	}
+	b := &bar{stage: "waiting"}
+	b.bar = c.bars.New(total, mpb.BarStyle().Lbound(" ").Filler("█").Tip("█").Padding("░").Rbound(" "),
+		mpb.PrependDecorators(decor.Name("  "+name, decor.WC{W: 20, C: decor.DindentRight})),
+		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6}), decor.Any(func(decor.Statistics) string {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return "  " + b.stage
+		})))
+	c.live[name] = b
+}
+
+// Progress moves the bar of name to fraction (0..1) and shows its stage.
+func (c *Console) Progress(name, stage string, fraction float64) {
+	c.mu.Lock()
+	b := c.live[name]
+	if b == nil {
+		c.mu.Unlock()
+		return
+	}
+	changed := b.stage != stage
+	b.stage = stage
+	inner := b.bar
+	c.mu.Unlock()
+	if inner != nil {
+		inner.SetCurrent(int64(min(max(fraction, 0), 0.999) * total)) // 1 ends a bar; End does that
+		return
+	}
+	if changed {
+		c.Say("  %-16s %s", name, stage)
+	}
+}
+
+// End finishes the bar of name with its result.
+func (c *Console) End(name, result string, ok bool) {
+	c.mu.Lock()
+	b := c.live[name]
+	delete(c.live, name)
+	if b != nil {
+		b.stage = result
+	}
+	c.mu.Unlock()
+	switch {
+	case b == nil:
+	case b.bar == nil:
+		c.Say("  %-16s %s", name, result)
+	case ok:
+		b.bar.SetCurrent(total)
+	default:
+		b.bar.Abort(false)
+	}
+}
+
+// Flush waits until all finished bars are drawn; bars begun later start below.
+func (c *Console) Flush() {
+	c.mu.Lock()
+	bars := c.bars
+	c.bars = nil
+	c.mu.Unlock()
+	if bars != nil {
+		bars.Wait()
+	}
+}
+
+// Bold marks a heading on a terminal.
+func (c *Console) Bold(s string) string {
+	if !c.color {
+		return s
+	}
+	return "\x1b[1m" + s + "\x1b[0m"
+}
+
+// Box writes lines between two rules.
+func (c *Console) Box(lines ...string) {
+	c.Say("\n%s\n", strings.Join(lines, "\n"))
+}
