@@ -20,7 +20,9 @@ const maxSnippet = 300
 
 // Decode reads an error response back into the type that made it. A body that
 // is no problem document (a proxy's page, nothing at all) gives the kind of its
-// status and the start of its text. It does not close the body.
+// status and the start of its text. It does not close the body. A service that
+// returns the error as its own passes the upstream's status on: wrap it in a kind
+// of the service when that is not meant.
 func Decode(resp *http.Response) *Error {
 	var raw []byte
 	var readErr error
@@ -29,7 +31,6 @@ func Decode(resp *http.Response) *Error {
 	}
 	e := decodeBody(resp.StatusCode, raw)
 	e.Cause = readErr
-	e.Header = resp.Header
 	e.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	if e.RequestID == "" {
 		e.RequestID = resp.Header.Get("X-Request-Id")
