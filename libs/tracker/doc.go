@@ -1,1 +1,12 @@
+// Package tracker is a client of the MLflow 3 REST interface: experiments, runs,
+// the model registry with its aliases, and artifacts that the tracking server
+// itself hands out (the mlflow-artifacts scheme).
+//
+// A call whose context has no deadline gets one. Reads are tried again, at most
+// [Attempts] times in all, when the server cannot be reached or says that it is
+// busy; writes never are, since a write that was cut off may have happened.
+//
+// Errors are of two kinds: [*Error] is an answer of the server, and whatever
+// matches [ErrUnavailable] says that there was none, or that the same call may
+// succeed later.
 package tracker
