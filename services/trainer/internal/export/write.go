@@ -214,5 +214,5 @@ func mlmodelYAML(p *Pipeline, target frame.Target) ([]byte, error) {
 		}
 		*s.to = string(data)
 	}
-	return yaml.Marshal(m)
+	return yaml.MarshalWithOptions(m, yaml.UseSingleQuote(true))
 }
