@@ -1,0 +1,179 @@
+package orchestratord
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
+)
+
+type poolDoc struct {
+	ID               uuid.UUID       `json:"id"`
+	Created          time.Time       `json:"created"`
+	Updated          time.Time       `json:"updated"`
+	Name             string          `json:"name"`
+	Description      *string         `json:"description"`
+	Type             string          `json:"type"`
+	BaseJobTemplate  json.RawMessage `json:"base_job_template"`
+	IsPaused         bool            `json:"is_paused"`
+	ConcurrencyLimit *int32          `json:"concurrency_limit"`
+	Status           string          `json:"status"`
+	DefaultQueueID   uuid.UUID       `json:"default_queue_id"`
+}
+
+func poolOf(row store.WorkPoolByNameRow) poolDoc {
+	p := row.WorkPool
+	d := poolDoc{
+		p.ID, p.Created.UTC(), p.Updated.UTC(), p.Name, p.Description, p.Type, p.BaseJobTemplate,
+		p.IsPaused, p.ConcurrencyLimit, "NOT_READY", p.DefaultQueueID,
+	}
+	switch {
+	case p.IsPaused:
+		d.Status = "PAUSED"
+	case row.Polled || p.Type == InProcess:
+		d.Status = "READY"
+	}
+	return d
+}
+
+func (s *Server) workPool(ctx context.Context, q *store.Queries, name string) (store.WorkPoolByNameRow, error) {
+	row, err := q.WorkPoolByName(ctx, store.WorkPoolByNameParams{Name: name, Now: s.now()})
+	if isNoRows(err) {
+		return row, refuse(http.StatusNotFound, "Work pool %q not found.", name)
+	}
+	return row, err
+}
+
+func (s *Server) createWorkPool(r *http.Request) (any, error) {
+	var in struct {
+		Name             string  `json:"name"`
+		Description      *string `json:"description"`
+		Type             string  `json:"type"`
+		BaseJobTemplate  object  `json:"base_job_template"`
+		IsPaused         bool    `json:"is_paused"`
+		ConcurrencyLimit *int32  `json:"concurrency_limit"`
+	}
+	in.Type = "prefect-agent" // the interface's default
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	if in.ConcurrencyLimit != nil && *in.ConcurrencyLimit < 0 {
+		return nil, invalid("concurrency_limit", "Input should be greater than or equal to 0")
+	}
+	n, err := s.q.InsertWorkPool(r.Context(), store.InsertWorkPoolParams{
+		ID: newID(), Now: s.now(), Name: in.Name, Description: in.Description, Type: in.Type,
+		BaseJobTemplate: in.BaseJobTemplate.json(), IsPaused: in.IsPaused,
+		ConcurrencyLimit: in.ConcurrencyLimit, DefaultQueueID: newID(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, refuse(http.StatusConflict, "A work pool with this name already exists.")
+	}
+	row, err := s.workPool(r.Context(), s.q, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return answer{http.StatusCreated, poolOf(row)}, nil
+}
+
+func (s *Server) readWorkPool(r *http.Request) (any, error) {
+	row, err := s.workPool(r.Context(), s.q, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	return poolOf(row), nil
+}
+
+// heartbeat notes that a worker polls; a pool counts as polled for three
+// intervals after the last.
+func (s *Server) heartbeat(r *http.Request) (any, error) {
+	var in struct {
+		Name     string `json:"name"`
+		Interval *int32 `json:"heartbeat_interval_seconds"`
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Name == "" {
+		return nil, invalid("name", "Field required")
+	}
+	interval := int32(30) // a worker's default
+	if in.Interval != nil {
+		interval = *in.Interval
+	}
+	if interval < 1 || interval > 86400 {
+		return nil, invalid("heartbeat_interval_seconds", "must be 1 to 86400")
+	}
+	pool, err := s.workPool(r.Context(), s.q, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	err = s.q.Beat(r.Context(), store.BeatParams{WorkPoolID: pool.WorkPool.ID, Name: in.Name, Now: s.now(), IntervalSeconds: interval})
+	return answer{status: http.StatusNoContent}, err
+}
+
+func (s *Server) scheduledFlowRuns(r *http.Request) (any, error) {
+	var in struct {
+		page
+		Queues *[]string  `json:"work_queue_names"`
+		Before *time.Time `json:"scheduled_before"`
+		After  *time.Time `json:"scheduled_after"`
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	limit, _, err := in.bounds()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := s.workPool(r.Context(), s.q, r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	type item struct {
+		WorkPoolID  uuid.UUID `json:"work_pool_id"`
+		WorkQueueID uuid.UUID `json:"work_queue_id"`
+		FlowRun     runDoc    `json:"flow_run"`
+	}
+	out := []item{}
+	if pool.WorkPool.IsPaused {
+		return out, nil
+	}
+	arg := store.ScheduledRunsOfPoolParams{WorkPoolID: &pool.WorkPool.ID, Before: in.Before, After: in.After, Queues: []string{}, Max: int32(limit)}
+	if in.Queues != nil {
+		arg.Queues = *in.Queues
+	}
+	err = s.tx(r.Context(), func(q *store.Queries) error {
+		out = out[:0]
+		if err := q.TouchPolled(r.Context(), store.TouchPolledParams{WorkPoolID: &pool.WorkPool.ID, Now: ptr(s.now())}); err != nil {
+			return err
+		}
+		ids, err := q.ScheduledRunsOfPool(r.Context(), arg)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			run, err := q.Run(r.Context(), id)
+			if isNoRows(err) { // deleted since
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			out = append(out, item{pool.WorkPool.ID, pool.WorkPool.DefaultQueueID, s.runOf(run)})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func ptr[T any](v T) *T { return &v }

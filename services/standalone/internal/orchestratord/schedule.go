@@ -1,0 +1,194 @@
+package orchestratord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+	_ "time/tzdata" // images from scratch have no zone files
+
+	"github.com/google/uuid"
+	"github.com/robfig/cron/v3"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
+)
+
+// ahead is how many runs of a schedule exist before their time.
+const ahead = 3
+
+type cronDoc struct {
+	Cron     string `json:"cron"`
+	Timezone string `json:"timezone"`
+	DayOr    bool   `json:"day_or"`
+}
+
+type scheduleDoc struct {
+	ID               uuid.UUID       `json:"id"`
+	Created          time.Time       `json:"created"`
+	Updated          time.Time       `json:"updated"`
+	DeploymentID     uuid.UUID       `json:"deployment_id"`
+	Schedule         cronDoc         `json:"schedule"`
+	Active           bool            `json:"active"`
+	MaxScheduledRuns *int32          `json:"max_scheduled_runs"`
+	Parameters       json.RawMessage `json:"parameters"`
+	Slug             *string         `json:"slug"`
+}
+
+func scheduleOf(r store.DeploymentSchedule) scheduleDoc {
+	return scheduleDoc{
+		r.ID, r.Created.UTC(), r.Updated.UTC(), r.DeploymentID, cronDoc{r.Cron, r.Timezone, true},
+		r.Active, r.MaxScheduledRuns, r.Parameters, r.Slug,
+	}
+}
+
+type cronIn struct {
+	Schedule struct {
+		Cron     string  `json:"cron"`
+		Timezone *string `json:"timezone"`
+		DayOr    *bool   `json:"day_or"`
+		Interval any     `json:"interval"`
+		RRule    any     `json:"rrule"`
+	} `json:"schedule"`
+	Active           *bool   `json:"active"`
+	MaxScheduledRuns *int32  `json:"max_scheduled_runs"`
+	Parameters       object  `json:"parameters"`
+	Slug             *string `json:"slug"`
+}
+
+func (c cronIn) zone() string {
+	if c.Schedule.Timezone == nil || *c.Schedule.Timezone == "" {
+		return "UTC"
+	}
+	return *c.Schedule.Timezone
+}
+
+func (c cronIn) check() error {
+	const loc = "schedules.schedule"
+	switch s := c.Schedule; {
+	case s.Interval != nil || s.RRule != nil:
+		return invalid(loc, "this server offers cron schedules alone")
+	case s.DayOr != nil && !*s.DayOr:
+		return invalid(loc+".day_or", "this server offers day_or true alone: a day matches if its day of month or its day of week does")
+	case c.MaxScheduledRuns != nil && *c.MaxScheduledRuns < 1:
+		return invalid("schedules.max_scheduled_runs", "Input should be greater than 0")
+	}
+	plan, zone, err := parseCron(c.Schedule.Cron, c.zone())
+	if err != nil {
+		return invalid(loc+".cron", "%v", err)
+	}
+	if plan.Next(time.Now().In(zone)).IsZero() {
+		return invalid(loc+".cron", "%q names no day in the next five years", c.Schedule.Cron)
+	}
+	return nil
+}
+
+func (c cronIn) row(deployment uuid.UUID, now time.Time) store.InsertScheduleParams {
+	return store.InsertScheduleParams{
+		ID: newID(), Now: now, DeploymentID: deployment, Cron: c.Schedule.Cron, Timezone: c.zone(),
+		Active: c.Active == nil || *c.Active, MaxScheduledRuns: c.MaxScheduledRuns,
+		Parameters: c.Parameters.json(), Slug: c.Slug,
+	}
+}
+
+var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+func parseCron(spec, zone string) (cron.Schedule, *time.Location, error) {
+	loc, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return nil, nil, fmt.Errorf("time zone %q is not known", zone)
+	}
+	// Extensions of the library that are no cron expressions.
+	if strings.Contains(spec, "TZ=") || strings.HasPrefix(spec, "@every") {
+		return nil, nil, fmt.Errorf("%q is not a cron expression of five fields", spec)
+	}
+	plan, err := fiveFields.Parse(spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%q is not a cron expression of five fields: %w", spec, err)
+	}
+	return plan, loc, nil
+}
+
+// scheduleAhead makes the next runs of a deployment's active schedules. Their
+// idempotency keys name schedule and time, so that doing it again makes none.
+func (s *Server) scheduleAhead(ctx context.Context, q *store.Queries, id uuid.UUID) error {
+	rows, err := q.Deployments(ctx, store.DeploymentsParams{Ids: []uuid.UUID{id}, Now: s.now()})
+	if err != nil || len(rows) == 0 || rows[0].Deployment.Paused {
+		return err
+	}
+	schedules, err := q.Schedules(ctx, []uuid.UUID{id})
+	if err != nil {
+		return err
+	}
+	for _, sc := range schedules {
+		if !sc.Active {
+			continue
+		}
+		plan, zone, err := parseCron(sc.Cron, sc.Timezone)
+		if err != nil {
+			return err
+		}
+		n := ahead
+		if sc.MaxScheduledRuns != nil {
+			n = min(n, int(*sc.MaxScheduledRuns))
+		}
+		at := s.now().In(zone)
+		for range n {
+			if at = plan.Next(at); at.IsZero() {
+				break
+			}
+			when := at.UTC()
+			key := fmt.Sprintf("scheduled %s %s %s", id, sc.ID, when.Format(time.RFC3339))
+			parameters, err := overlay(rows[0].Deployment.Parameters, sc.Parameters)
+			if err != nil {
+				return err
+			}
+			_, _, err = s.insertRun(ctx, q, rows[0].Deployment, newRun{
+				parameters: parameters, key: &key, at: when, auto: true, schedule: &sc.ID,
+				tags: append([]string{"auto-scheduled"}, rows[0].Deployment.Tags...),
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scheduleAll does so for every deployment.
+func (s *Server) scheduleAll(ctx context.Context) error {
+	ids, err := s.q.ActiveDeployments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := s.tx(ctx, func(q *store.Queries) error {
+			if _, err := q.LockDeployment(ctx, id); isNoRows(err) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			return s.scheduleAhead(ctx, q, id)
+		})
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "schedule runs", slog.String("deployment_id", id.String()), slog.Any("err", err))
+		}
+	}
+	return ctx.Err()
+}
+
+// overlay lays the members of the objects over each other, the last on top.
+func overlay(objects ...json.RawMessage) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for _, o := range objects {
+		if len(o) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(o, &all); err != nil {
+			return nil, refuse(http.StatusUnprocessableEntity, "parameters must be an object: %v", err)
+		}
+	}
+	return json.Marshal(all)
+}

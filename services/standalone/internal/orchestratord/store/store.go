@@ -1,0 +1,21 @@
+// Package store holds the SQL of the orchestrator stand-in.
+package store
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:generate sh ../../../../../scripts/sqlc.sh
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations holds the numbered migrations at its root.
+func Migrations() fs.FS {
+	sub, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the embedded folder has this very name
+	}
+	return sub
+}
