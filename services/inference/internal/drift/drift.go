@@ -1,0 +1,245 @@
+// Package drift compares a model's recent predictions with those of its baseline. It computes; it keeps
+// nothing.
+package drift
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Level is a verdict, of one measure or of all.
+type Level string
+
+// The levels. Only OK, WARNING and CRITICAL are verdicts of a comparison; the others say why there is none.
+const (
+	OK           Level = "OK"
+	Warning      Level = "WARNING"
+	Critical     Level = "CRITICAL"
+	NoBaseline   Level = "NO_BASELINE"
+	Insufficient Level = "INSUFFICIENT"
+	Corrupt      Level = "CORRUPT"
+)
+
+// MinSnapshots is how many predictions a comparison or a baseline needs.
+const MinSnapshots = 10
+
+// Thresholds of the measures: warn, critical. For ks they bound the p-value from below.
+const (
+	zWarn, zCritical     = 2.0, 3.0
+	psiWarn, psiCritical = 0.1, 0.25
+	ksWarn, ksCritical   = 0.01, 0.001
+	w1Warn, w1Critical   = 0.5, 1.0
+)
+
+// A live sample of which half is zero is corrupt when at most one in twenty of the baseline is: a
+// broken producer sends zeros more often than a model predicts them.
+const (
+	zeroShareLive     = 0.5
+	zeroShareBaseline = 0.05
+)
+
+// Mode says what z_score divides by.
+type Mode string
+
+// Spread divides by the baseline's standard deviation: how far a typical prediction has moved.
+// StandardError divides by that of the difference of the two means: how sure one can be that it moved.
+const (
+	Spread        Mode = "spread"
+	StandardError Mode = "standard_error"
+)
+
+// Sample is predictions: numbers, or class labels if Labels is not nil.
+type Sample struct {
+	Values []float64
+	Labels []string
+}
+
+// Len is the number of predictions.
+func (s Sample) Len() int {
+	if s.Labels != nil {
+		return len(s.Labels)
+	}
+	return len(s.Values)
+}
+
+// numeric gives the values; labels count when all of them are numbers.
+func (s Sample) numeric() ([]float64, bool) {
+	if s.Labels == nil {
+		return s.Values, len(s.Values) > 0
+	}
+	out := make([]float64, len(s.Labels))
+	for i, l := range s.Labels {
+		v, err := strconv.ParseFloat(l, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, false
+		}
+		out[i] = v
+	}
+	return out, len(out) > 0
+}
+
+// Moments are mean and population standard deviation; nil where there are no finite numbers.
+func (s Sample) Moments() (mean, std *float64) {
+	v, ok := s.numeric()
+	if !ok {
+		return nil, nil
+	}
+	m, d := moments(v)
+	return finite(m), finite(d)
+}
+
+// Measure is one comparison.
+type Measure struct {
+	Status Level
+	Value  *float64 // nil when it has no finite value
+	P      *float64 // only of ks
+}
+
+// Report is the comparison of two samples.
+type Report struct {
+	Status  Level // follows z_score
+	Overall Level // the worst measure
+	Z, ZSE  *float64
+	// Moments of both samples, see Sample.Moments.
+	LiveMean, LiveStd, BaselineMean, BaselineStd *float64
+	Measures                                     map[string]Measure
+	Reason                                       string // why the level is what it is, where the measures do not tell
+}
+
+// Evaluate compares live with base, which has no predictions when there is no baseline.
+func Evaluate(live, base Sample, mode Mode) Report {
+	r := Report{Measures: map[string]Measure{}}
+	r.LiveMean, r.LiveStd = live.Moments()
+	r.BaselineMean, r.BaselineStd = base.Moments()
+	verdict := func(l Level, reason string) Report {
+		r.Status, r.Overall, r.Reason = l, l, reason
+		return r
+	}
+	switch {
+	case hasNonFinite(live.Values):
+		return verdict(Corrupt, "non_finite_prediction")
+	case base.Len() == 0:
+		return verdict(NoBaseline, "no_baseline")
+	case live.Len() < MinSnapshots:
+		return verdict(Insufficient, "not_enough_snapshots")
+	case (live.Labels == nil) != (base.Labels == nil):
+		return verdict(NoBaseline, "baseline_of_other_kind")
+	case live.Labels == nil && zeroShare(live.Values) >= zeroShareLive && zeroShare(base.Values) <= zeroShareBaseline:
+		return verdict(Corrupt, "zeros")
+	}
+	if live.Labels != nil {
+		r.labels(live.Labels, base.Labels, mode)
+	} else {
+		r.numbers(live.Values, base.Values, mode)
+	}
+	r.Status = r.Measures["z_score"].Status
+	r.Overall = OK
+	for _, m := range r.Measures {
+		r.Overall = worse(r.Overall, m.Status)
+	}
+	return r
+}
+
+func (r *Report) numbers(live, base []float64, mode Mode) {
+	m, _ := moments(live)
+	mu, sigma := moments(base)
+	w1 := wasserstein(live, base)
+	if sigma == 0 {
+		z := Measure{Status: Critical}
+		w := Measure{Status: Critical}
+		if m == mu {
+			z = Measure{Status: OK, Value: finite(0)}
+		}
+		if w1 == 0 {
+			w = Measure{Status: OK, Value: finite(0)}
+		}
+		if z.Value == nil || w.Value == nil {
+			r.Reason = "zero_variance_baseline"
+		}
+		r.Measures["z_score"], r.Measures["wasserstein"] = z, w
+		r.Z, r.ZSE = z.Value, z.Value
+	} else {
+		spread := math.Abs(m-mu) / sigma
+		r.scores(spread, spread/seFactor(len(live), len(base)), mode)
+		r.Measures["wasserstein"] = above(w1/sigma, w1Warn, w1Critical)
+	}
+	r.Measures["psi"] = above(psiNumbers(live, base), psiWarn, psiCritical)
+	d, p := ks(live, base)
+	k := Measure{Status: OK, Value: finite(d), P: finite(p)}
+	switch {
+	case p < ksCritical:
+		k.Status = Critical
+	case p < ksWarn:
+		k.Status = Warning
+	}
+	r.Measures["ks"] = k
+}
+
+func (r *Report) labels(live, base []string, mode Mode) {
+	p, q := shares(live), shares(base)
+	nb := float64(len(base))
+	var z float64
+	for class := range union(p, q) {
+		// A class that was never or always seen has no variance of its own; 1/n is the least a sample of
+		// this size could have shown.
+		kept := min(max(q[class], 1/nb), 1-1/nb)
+		z = max(z, math.Abs(p[class]-q[class])/math.Sqrt(kept*(1-kept)))
+	}
+	r.scores(z, z/seFactor(len(live), len(base)), mode)
+	r.Measures["psi"] = above(psiShares(p, q), psiWarn, psiCritical)
+}
+
+func (r *Report) scores(spread, se float64, mode Mode) {
+	z := spread
+	if mode == StandardError {
+		z = se
+	}
+	m := above(z, zWarn, zCritical)
+	r.Measures["z_score"] = m
+	r.Z, r.ZSE = m.Value, finite(se)
+}
+
+// seFactor turns a deviation in units of the spread into one of the standard error of a difference of
+// two means.
+func seFactor(n, nb int) float64 { return math.Sqrt(1/float64(n) + 1/float64(nb)) }
+
+func above(v, warn, critical float64) Measure {
+	m := Measure{Status: OK, Value: finite(v)}
+	switch {
+	case m.Value == nil, v >= critical:
+		m.Status = Critical
+	case v >= warn:
+		m.Status = Warning
+	}
+	return m
+}
+
+func worse(a, b Level) Level {
+	order := []Level{OK, Warning, Critical}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func hasNonFinite(v []float64) bool {
+	return slices.ContainsFunc(v, func(x float64) bool { return finite(x) == nil })
+}
+
+func zeroShare(v []float64) float64 {
+	n := 0
+	for _, x := range v {
+		if x == 0 {
+			n++
+		}
+	}
+	return float64(n) / float64(len(v))
+}

@@ -1,0 +1,193 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/onnx/runtime"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+)
+
+// input is how one graph input is filled: from the columns listed, side by side.
+type input struct {
+	info    runtime.Info
+	columns []int
+	width   int // values a row
+}
+
+// bind finds out which columns feed which graph input, completes the schema with what only the graph
+// knows, and refuses a signature that the graph contradicts.
+func bind(s *schema.Schema, graph []runtime.Info) ([]input, error) {
+	if len(graph) == 0 {
+		return nil, fmt.Errorf("the graph has no inputs")
+	}
+	byName := make(map[string]int, len(graph))
+	for i, in := range graph {
+		byName[in.Name] = i
+		if len(in.Dims) > 2 || len(in.Dims) > 0 && in.Dims[0] > 1 {
+			return nil, fmt.Errorf("graph input %q has shape %v; served are [N] and [N, width]", in.Name, in.Dims)
+		}
+	}
+	if s.Tensors && len(s.Columns) == 1 && s.Columns[0].Name == "" {
+		s.Columns[0].Name = graph[0].Name
+	}
+	var inputs []input
+	if _, named := byName[s.Columns[0].Name]; len(graph) == 1 && (len(s.Columns) > 1 || !named) {
+		in := input{info: graph[0]}
+		for i := range s.Columns {
+			in.columns = append(in.columns, i)
+		}
+		inputs = append(inputs, in)
+	} else {
+		inputs = make([]input, len(graph))
+		for i, c := range s.Columns {
+			at, ok := byName[c.Name]
+			if !ok {
+				return nil, fmt.Errorf("the signature has a column %q, the graph has no input of that name; it has %s", c.Name, list(graph))
+			}
+			inputs[at] = input{info: graph[at], columns: []int{i}}
+		}
+		for i, in := range inputs {
+			if in.columns == nil {
+				return nil, fmt.Errorf("the graph has an input %q, the signature has no column of that name", graph[i].Name)
+			}
+		}
+	}
+	for i := range inputs {
+		if err := inputs[i].settle(s); err != nil {
+			return nil, err
+		}
+	}
+	return inputs, s.Seal()
+}
+
+func list(infos []runtime.Info) string {
+	names := make([]string, len(infos))
+	for i, in := range infos {
+		names[i] = in.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// settle fixes element types and lengths of the input's columns.
+func (in *input) settle(s *schema.Schema) error {
+	declared := 0 // 0 = open
+	switch {
+	case len(in.info.Dims) == 1:
+		declared = 1
+	case len(in.info.Dims) == 2 && in.info.Dims[1] > 0:
+		declared = int(in.info.Dims[1])
+	}
+	var open *schema.Column
+	for _, i := range in.columns {
+		c := &s.Columns[i]
+		if err := suit(c, in.info); err != nil {
+			return err
+		}
+		switch {
+		case c.Kind != schema.Vector:
+			in.width++
+		case c.Length > 0:
+			in.width += c.Length
+		case open != nil:
+			return fmt.Errorf("the lengths of %q and %q are stated nowhere", open.Name, c.Name)
+		default:
+			open = c
+		}
+	}
+	if open != nil && declared > in.width {
+		open.Length = declared - in.width
+		in.width = declared
+	}
+	if open != nil && open.Length == 0 {
+		return fmt.Errorf("the length of vector %q is stated neither by the signature nor by the graph", open.Name)
+	}
+	if declared > 0 && declared != in.width {
+		return fmt.Errorf("graph input %q takes %d values a row, the signature has %d", in.info.Name, declared, in.width)
+	}
+	return nil
+}
+
+// suit gives the column the bounds of the graph's element type.
+func suit(c *schema.Column, info runtime.Info) error {
+	bad := func() error {
+		return fmt.Errorf("column %q is a %s, graph input %q takes %s", c.Name, c.Kind, info.Name, info.Type)
+	}
+	if (c.Kind == schema.Category) != (info.Type == runtime.String) {
+		return bad()
+	}
+	switch info.Type {
+	case runtime.Float:
+		if c.Kind != schema.Integer {
+			c.Limit = math.MaxFloat32
+		}
+	case runtime.Int64, runtime.Int32:
+		switch c.Kind {
+		case schema.Number:
+			c.Kind = schema.Integer
+		case schema.Vector:
+			c.Whole, c.Limit = true, 1<<53
+		case schema.Boolean:
+			return nil
+		}
+		if info.Type == runtime.Int32 {
+			c.Limit = math.MaxInt32
+		}
+	case runtime.Bool:
+		if c.Kind != schema.Boolean {
+			return bad()
+		}
+	}
+	return nil
+}
+
+// output is where a model's answer is found among its outputs.
+type output struct {
+	kind          schema.OutputKind
+	answer        int // index of the value or label
+	probabilities int // index, or −1
+}
+
+// outputs finds the answer by the names of the platform's own graphs and of skl2onnx, mlflow.onnx's usual
+// source.
+func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
+	o := output{kind: s.Output.Kind, answer: -1, probabilities: -1}
+	find := func(ok func(runtime.Info) bool) int {
+		for i, info := range graph {
+			if ok(info) {
+				return i
+			}
+		}
+		return -1
+	}
+	if o.kind != schema.Value {
+		o.answer = find(func(i runtime.Info) bool {
+			return (i.Type == runtime.Int64 || i.Type == runtime.String) && strings.Contains(strings.ToLower(i.Name), "label") && single(i)
+		})
+		o.probabilities = find(func(i runtime.Info) bool {
+			return (i.Type == runtime.Float || i.Type == runtime.Double) && strings.Contains(strings.ToLower(i.Name), "probabilit") && len(i.Dims) == 2
+		})
+		if o.answer >= 0 {
+			o.kind = schema.Label
+			return o, nil
+		}
+		if o.kind == schema.Label {
+			return o, fmt.Errorf("the graph has no label output; it has %s", list(graph))
+		}
+	}
+	o.kind, o.probabilities = schema.Value, -1
+	isNumber := func(i runtime.Info) bool { return i.Type != runtime.String && i.Type != runtime.Bool && single(i) }
+	if o.answer = find(func(i runtime.Info) bool { return i.Name == "prediction" && isNumber(i) }); o.answer < 0 {
+		o.answer = find(isNumber)
+	}
+	if o.answer < 0 {
+		return o, fmt.Errorf("the graph answers no single value a row; its outputs are %s", list(graph))
+	}
+	return o, nil
+}
+
+// single says that an output may hold one value a row.
+func single(i runtime.Info) bool {
+	return len(i.Dims) < 2 || len(i.Dims) == 2 && i.Dims[1] <= 1
+}

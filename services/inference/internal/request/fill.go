@@ -1,0 +1,239 @@
+package request
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+)
+
+// Faults are what keeps features from the model. Invalid: a value of the wrong type. Mismatch: names or
+// lengths that are not those of training.
+type Faults struct {
+	Invalid, Mismatch []problem.Field
+}
+
+func (f *Faults) invalid(msg string, loc ...string) {
+	if len(f.Invalid) < maxFaults {
+		f.Invalid = append(f.Invalid, problem.Field{Loc: append([]string{"body", "features"}, loc...), Msg: msg})
+	}
+}
+
+func (f *Faults) mismatch(msg string, loc ...string) {
+	if len(f.Mismatch) < maxFaults {
+		f.Mismatch = append(f.Mismatch, problem.Field{Loc: append([]string{"body", "features"}, loc...), Msg: msg})
+	}
+}
+
+func lengthFault(have, want int) string { return fmt.Sprintf("length %d, want %d", have, want) }
+
+// Fill writes features, a JSON object that Parse has checked, into row by the columns of s. The order
+// of the names does not matter.
+func Fill(features []byte, s *schema.Schema, row *schema.Row) (f Faults) {
+	s.Fit(row)
+	sc := scanner{b: features, i: 1}
+	seen := 0
+	for sc.next() != '}' {
+		name := sc.value()
+		key := name[1 : len(name)-1]
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key, _ = jsontext.AppendUnquote(nil, name) // Parse has read it before
+		}
+		sc.next() // the colon
+		sc.i++
+		start := sc.next()
+		i, ok := s.Lookup(key)
+		if !ok {
+			sc.value()
+			f.mismatch("unexpected", string(key))
+			continue
+		}
+		row.Seen[i] = true
+		seen++
+		col := &s.Columns[i]
+		if col.Kind == schema.Vector {
+			if start != '[' {
+				f.invalid(fmt.Sprintf("expected a list of %d numbers, got %s", col.Length, kindName(start)), col.Name)
+				sc.value()
+				continue
+			}
+			fillVector(&sc, col, s.Numbers(row, i), &f)
+			continue
+		}
+		if msg := fillScalar(sc.value(), col, i, s, row); msg != "" {
+			f.invalid(msg, col.Name)
+		}
+	}
+	if seen < len(s.Columns) {
+		for i := range s.Columns {
+			if !row.Seen[i] {
+				f.mismatch("missing", s.Columns[i].Name)
+			}
+		}
+	}
+	return f
+}
+
+func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
+	sc.i++ // [
+	n := 0
+	for ; sc.next() != ']'; n++ {
+		raw := sc.value()
+		v, msg := number(raw, col.Limit)
+		if msg == "" && col.Whole && v != math.Trunc(v) {
+			msg = "expected a whole number"
+		}
+		if msg != "" {
+			f.invalid(msg, col.Name, strconv.Itoa(n))
+		}
+		if n < len(dst) {
+			dst[n] = v
+		}
+	}
+	sc.i++
+	if n != len(dst) {
+		f.mismatch(lengthFault(n, len(dst)), col.Name)
+	}
+}
+
+// fillScalar answers what is wrong, or "".
+func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
+	switch col.Kind {
+	case schema.Number:
+		v, msg := number(raw, col.Limit)
+		s.Numbers(row, i)[0] = v
+		return msg
+	case schema.Integer:
+		v, msg := integer(raw, col.Limit)
+		*s.Int(row, i) = v
+		return msg
+	case schema.Boolean:
+		if raw[0] != 't' && raw[0] != 'f' {
+			return "expected true or false, got " + kindName(raw[0])
+		}
+		s.Numbers(row, i)[0] = 0
+		if raw[0] == 't' {
+			s.Numbers(row, i)[0] = 1
+		}
+	case schema.Category:
+		if raw[0] != '"' {
+			return "expected a string, got " + kindName(raw[0])
+		}
+		v, err := unquote(raw)
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range []byte(v) {
+			if c == 0 {
+				return "a text must not contain a NUL character"
+			}
+		}
+		*s.Text(row, i) = v
+	}
+	return ""
+}
+
+// view is b as a string without a copy, for functions that do not keep it.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func number(raw []byte, limit float64) (float64, string) {
+	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, "expected a number, got " + kindName(c)
+	}
+	v, err := strconv.ParseFloat(view(raw), 64)
+	if err != nil || limit > 0 && math.Abs(v) > limit {
+		return 0, "the number is too large for the model"
+	}
+	return v, ""
+}
+
+// maxExact is the largest magnitude below which every integer is a float64.
+const maxExact = 1 << 53
+
+func integer(raw []byte, limit float64) (int64, string) {
+	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
+		return 0, "expected a whole number, got " + kindName(c)
+	}
+	v, err := strconv.ParseInt(view(raw), 10, 64)
+	if err != nil { // 3.0 and 3e2 are whole numbers too
+		f, ferr := strconv.ParseFloat(view(raw), 64)
+		switch {
+		case ferr != nil || math.Abs(f) >= maxExact:
+			return 0, "the number is too large for the model"
+		case f != math.Trunc(f):
+			return 0, "expected a whole number"
+		}
+		v = int64(f)
+	}
+	if limit > 0 && math.Abs(float64(v)) > limit {
+		return 0, "the number is too large for the model"
+	}
+	return v, ""
+}
+
+// scanner walks JSON that is known to be valid.
+type scanner struct {
+	b []byte
+	i int
+}
+
+// next skips space and commas and gives the byte it stops at.
+func (s *scanner) next() byte {
+	for {
+		switch c := s.b[s.i]; c {
+		case ' ', '\t', '\n', '\r', ',':
+			s.i++
+		default:
+			return c
+		}
+	}
+}
+
+// value takes the value that next stopped at.
+func (s *scanner) value() []byte {
+	start := s.i
+	switch s.b[s.i] {
+	case '"':
+		s.text()
+	case '{', '[':
+		depth := 0
+		for {
+			switch s.b[s.i] {
+			case '"':
+				s.text()
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					s.i++
+					return s.b[start:s.i]
+				}
+			}
+			s.i++
+		}
+	default:
+		for s.i < len(s.b) && !ends[s.b[s.i]] {
+			s.i++
+		}
+	}
+	return s.b[start:s.i]
+}
+
+// ends are the bytes that end a number or literal.
+var ends = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, ',': true, '}': true, ']': true, ':': true}
+
+func (s *scanner) text() {
+	for s.i++; s.b[s.i] != '"'; s.i++ {
+		if s.b[s.i] == '\\' {
+			s.i++
+		}
+	}
+	s.i++
+}

@@ -1,0 +1,215 @@
+// Package schema knows which columns a model was trained on and what it answers, as the model's own
+// files declare it: platform.json for models this platform trained, else the MLflow signature.
+package schema
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Kind is what a caller sends for a column.
+type Kind string
+
+// The kinds of columns. Their JSON forms: number, number without fraction, true or false, string,
+// list of numbers of a fixed length.
+const (
+	Number   Kind = "number"
+	Integer  Kind = "integer"
+	Boolean  Kind = "boolean"
+	Category Kind = "category"
+	Vector   Kind = "vector"
+)
+
+// Column is one named feature.
+type Column struct {
+	Name string
+	Kind Kind
+	// Length of a vector; 0 means that the files do not say, and the graph must.
+	Length int
+	// Limit is the largest magnitude the model's element type can hold; 0 means that of float64
+	// (Number, Vector) or int64 (Integer).
+	Limit float64
+	// Whole says that a vector takes only numbers without fraction.
+	Whole bool
+	// Mean and Std are those of the training rows; Known says whether the files give them.
+	Mean, Std float64
+	Known     bool
+}
+
+// OutputKind is what a model answers.
+type OutputKind string
+
+// The kinds of answers; Unstated leaves it to the graph.
+const (
+	Unstated OutputKind = ""
+	Value    OutputKind = "number"
+	Label    OutputKind = "label"
+)
+
+// Output is what a model answers.
+type Output struct {
+	Kind   OutputKind
+	Unit   string
+	Labels []any // class labels in the order of the probabilities, if the files name them
+}
+
+// Schema is a model's declared columns, in the order of training, and its answer.
+type Schema struct {
+	Columns []Column
+	Output  Output
+	// GraphFile is the model file, relative to the folder of the MLmodel file.
+	GraphFile string
+	// Tensors says that the signature names tensors, not table columns: a tensor without a name is the
+	// graph's only input.
+	Tensors bool
+
+	index   map[string]int
+	slots   []int // of each column in its row's slice
+	numbers int
+	ints    int
+	texts   int
+}
+
+// Lookup is the position of the column with that name; the bytes are not kept.
+func (s *Schema) Lookup(name []byte) (int, bool) {
+	i, ok := s.index[string(name)]
+	return i, ok
+}
+
+// Seal fixes the columns: names become searchable and rows get their layout. Vectors must have their
+// length by now.
+func (s *Schema) Seal() error {
+	if len(s.Columns) == 0 {
+		return fmt.Errorf("the signature names no inputs")
+	}
+	s.index = make(map[string]int, len(s.Columns))
+	s.slots = make([]int, len(s.Columns))
+	s.numbers, s.ints, s.texts = 0, 0, 0
+	for i, c := range s.Columns {
+		if c.Name == "" {
+			return fmt.Errorf("input %d of the signature has no name", i+1)
+		}
+		if _, twice := s.index[c.Name]; twice {
+			return fmt.Errorf("the signature names %q twice", c.Name)
+		}
+		s.index[c.Name] = i
+		switch c.Kind {
+		case Number, Boolean:
+			s.slots[i] = s.numbers
+			s.numbers++
+		case Vector:
+			if c.Length < 1 {
+				return fmt.Errorf("the length of vector %q is stated nowhere", c.Name)
+			}
+			s.slots[i] = s.numbers
+			s.numbers += c.Length
+		case Integer:
+			s.slots[i] = s.ints
+			s.ints++
+		case Category:
+			s.slots[i] = s.texts
+			s.texts++
+		default:
+			return fmt.Errorf("column %q is of kind %q, which is not served", c.Name, c.Kind)
+		}
+	}
+	return nil
+}
+
+// Names are the columns in order.
+func (s *Schema) Names() []string {
+	out := make([]string, len(s.Columns))
+	for i, c := range s.Columns {
+		out[i] = c.Name
+	}
+	return out
+}
+
+// Vector is the position of the first vector, or −1.
+func (s *Schema) Vector() int {
+	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Kind == Vector })
+}
+
+// Row is the values of one request in the layout of its schema. It is reused: nothing in it outlives
+// the request.
+type Row struct {
+	numbers []float64 // numbers, booleans as 0 and 1, vectors one after the other
+	ints    []int64
+	texts   []string
+	// Seen marks the columns that the request gave.
+	Seen []bool
+}
+
+// Fit makes r suit s, without values.
+func (s *Schema) Fit(r *Row) {
+	r.numbers = resize(r.numbers, s.numbers)
+	r.ints = resize(r.ints, s.ints)
+	r.texts = resize(r.texts, s.texts)
+	r.Seen = resize(r.Seen, len(s.Columns))
+	clear(r.texts)
+	clear(r.Seen)
+}
+
+func resize[T any](v []T, n int) []T {
+	if cap(v) < n {
+		return make([]T, n)
+	}
+	return v[:n]
+}
+
+// Numbers is where the values of column i live: one, or a vector's length.
+func (s *Schema) Numbers(r *Row, i int) []float64 {
+	n := 1
+	if s.Columns[i].Kind == Vector {
+		n = s.Columns[i].Length
+	}
+	return r.numbers[s.slots[i] : s.slots[i]+n : s.slots[i]+n]
+}
+
+// Int is where the value of integer column i lives.
+func (s *Schema) Int(r *Row, i int) *int64 { return &r.ints[s.slots[i]] }
+
+// Text is where the value of category column i lives.
+func (s *Schema) Text(r *Row, i int) *string { return &r.texts[s.slots[i]] }
+
+// Summary describes a row for input drift: norm, mean and population standard deviation of its first
+// vector, else of its numbers and integers, each scaled by the mean and deviation of the training rows
+// where they are known. All are 0 for a row without numbers.
+func (s *Schema) Summary(r *Row) (norm, mean, std float64) {
+	var n, sum, squares float64
+	add := func(v float64) {
+		n++
+		sum += v
+		squares += v * v
+	}
+	if i := s.Vector(); i >= 0 {
+		for _, v := range s.Numbers(r, i) {
+			add(v)
+		}
+	} else {
+		for i := range s.Columns {
+			switch c := &s.Columns[i]; c.Kind {
+			case Number:
+				add(c.scale(s.Numbers(r, i)[0]))
+			case Integer:
+				add(c.scale(float64(*s.Int(r, i))))
+			}
+		}
+	}
+	if n == 0 {
+		return 0, 0, 0
+	}
+	mean = sum / n
+	return math.Sqrt(squares), mean, math.Sqrt(max(0, squares/n-mean*mean))
+}
+
+func (c *Column) scale(v float64) float64 {
+	if !c.Known {
+		return v
+	}
+	if c.Std > 0 {
+		return (v - c.Mean) / c.Std
+	}
+	return v - c.Mean
+}
