@@ -28,6 +28,13 @@ func parse(data []byte) (model, error) {
 		return model{}, errors.New("not an ONNX model: it has no graph with outputs")
 	}
 	m := model{data: data}
+	labels := unzip(g)
+	if len(labels) > 0 {
+		var err error
+		if m.data, err = proto.Marshal(&mp); err != nil {
+			return model{}, fmt.Errorf("rewriting the model without ZipMap: %w", err)
+		}
+	}
 	constants := make(map[string]bool, len(g.Initializer))
 	for _, t := range g.Initializer {
 		constants[t.GetName()] = true
@@ -43,6 +50,7 @@ func parse(data []byte) (model, error) {
 	}
 	for _, v := range g.Output {
 		out, e := describe("output", v)
+		out.Labels = labels[out.Name]
 		err = errors.Join(err, e)
 		m.outputs = append(m.outputs, out)
 	}
@@ -79,7 +87,7 @@ func describe(what string, v *onnxpb.ValueInfoProto) (Info, error) {
 	in := Info{Name: v.GetName()}
 	tt := v.GetType().GetTensorType()
 	if tt == nil {
-		return in, fmt.Errorf("%s %q is not a tensor; export the model without ZipMap (zipmap=False)", what, in.Name)
+		return in, fmt.Errorf("%s %q is not a tensor, which is all that is served", what, in.Name)
 	}
 	var ok bool
 	if in.Type, ok = elemNames[onnxpb.TensorProto_DataType(tt.GetElemType())]; !ok {

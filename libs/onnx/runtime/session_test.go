@@ -136,7 +136,7 @@ func TestInfoAndNamedInputs(t *testing.T) {
 	t.Parallel()
 	data, want := forest(t, 3, 4, true)
 	s := open(t, data)
-	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1]} {c1 float [-1 1]} {c2 float [-1 1]}] [{prediction float [-1 1]}]" {
+	if got := fmt.Sprint(s.Inputs(), s.Outputs()); got != "[{c0 float [-1 1] []} {c1 float [-1 1] []} {c2 float [-1 1] []}] [{prediction float [-1 1] []}]" {
 		t.Fatal(got)
 	}
 	col := func(name string, v float32) runtime.Tensor {
@@ -263,5 +263,27 @@ func TestOpenFile(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// testdata/zipmap.onnx is a scikit-learn classifier as skl2onnx converts it by default: class 1 when the
+// first of three features is above a half.
+func TestZipMapIsTakenOff(t *testing.T) {
+	t.Parallel()
+	s, err := runtime.Open("testdata/zipmap.onnx", runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := fmt.Sprint(s.Outputs()); got != "[{output_label int64 [-1] []} {probabilities float [-1 2] [0 1]}]" {
+		t.Fatal(got)
+	}
+	out, err := s.Run([]runtime.Tensor{{Floats: []float32{0.9, 0, 0, 0.1, 0, 0}, Dims: []int64{2, 3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := out[1].Floats
+	if fmt.Sprint(out[0].Int64s) != "[1 0]" || len(p) != 4 || !(p[1] > 0.5 && p[2] > 0.5) || !close32(p[0]+p[1], 1) {
+		t.Fatalf("%v %v", out[0].Int64s, p)
 	}
 }

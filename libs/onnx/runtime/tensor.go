@@ -21,6 +21,8 @@ type Info struct {
 	Name string
 	Type string  // one of the element types above
 	Dims []int64 // −1 where the model leaves the size open, as the first (rows) usually is
+	// Labels name the columns of an output where the model says so: the classes of its probabilities.
+	Labels []string
 }
 
 // Tensor is a dense value in row-major order: the data slice of the element type, and the size of each

@@ -83,7 +83,7 @@ func learned(target frame.Target) []float64 {
 // rows that the fit has not seen too.
 func TestParity(t *testing.T) {
 	t.Parallel()
-	table, number, class := jobs(3000)
+	table, number, class := jobs(1500)
 	two := class
 	two.Labels = []string{"0", "1"}
 	two.Y = nil
@@ -92,7 +92,7 @@ func TestParity(t *testing.T) {
 	}
 	logged := number
 	logged.Transform = modelrepo.TransformLog1p
-	fitRows := make([]int, 2000)
+	fitRows := make([]int, 1000)
 	for i := range fitRows {
 		fitRows[i] = i
 	}
@@ -137,7 +137,7 @@ func TestParity(t *testing.T) {
 					if _, err := Write(dir, Meta{Model: "M", Dataset: "D", Estimator: c.kind}, p, m, c.target); err != nil {
 						t.Fatal(err)
 					}
-					unseen := table.Select([]int{0, 2500})
+					unseen := table.Select([]int{0, 1400})
 					unseen.Columns[2].Cat[1] = "nobody has seen this user"
 					for _, rows := range []frame.Table{table, unseen} {
 						if err := Verify(dir, rows, p, m, c.target); err != nil {
