@@ -108,3 +108,15 @@ func finite(metrics map[string]float64, name string) (float64, bool) {
 	v, ok := metrics[name]
 	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
+
+// Primary is the metric by which versions of the model are compared, and its better direction: the one of the
+// highest rung, or rmse and accuracy for a model without ladder.
+func (m *Model) Primary() (metric, direction string) {
+	if n := len(m.Lifecycle); n > 0 {
+		return m.Lifecycle[n-1].Metric, m.Lifecycle[n-1].Direction
+	}
+	if m.Type == Classification {
+		return "accuracy", Higher
+	}
+	return "rmse", Lower
+}

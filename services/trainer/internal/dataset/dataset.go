@@ -1,0 +1,312 @@
+// Package dataset turns what datasets/<Name>.yaml declares into rows: read from files or generated, ordered by
+// time, with the columns of history.
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/trainer/internal/history"
+)
+
+// DummyRows is how many generated rows a dummy run is made of.
+const DummyRows = 500
+
+// Backends of this build.
+var Backends = []string{modelrepo.BackendLocal}
+
+// Rows are the rows of a data set, sorted by submit time if the set has one.
+type Rows struct {
+	N int
+	// Num holds NaN for a missing number, Cat "" for a missing category, Vec nil for a missing vector.
+	Num map[string][]float64
+	Cat map[string][]string
+	Vec map[string][][]float32
+	// File of each row, as an index into the files in their order; nil if generated.
+	File []int
+	// Dropped counts records that were left out while reading, such as failed jobs.
+	Dropped int
+	// Version tells the exact data: the SHA-256 of the files' bytes, or the generator's settings.
+	Version string
+	// URI says where the rows come from, Origin whether they were generated or recorded, Backend who read them.
+	URI, Origin, Backend string
+}
+
+// Source says what to load.
+type Source struct {
+	// Repo is the folder of the model repository.
+	Repo    string
+	Set     *modelrepo.Dataset
+	Backend string
+	// Dummy asks for DummyRows generated rows whatever the files hold.
+	Dummy bool
+}
+
+// Load reads or generates the rows.
+func Load(ctx context.Context, s Source) (*Rows, error) {
+	rows, err := load(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", s.Set.Name, err)
+	}
+	return rows, nil
+}
+
+func load(ctx context.Context, s Source) (*Rows, error) {
+	var r *Rows
+	var err error
+	switch declared := s.Set.Backends.Declared(); {
+	case s.Dummy:
+		r, err = generate(s.Set, DummyRows)
+	case !slices.Contains(Backends, s.Backend):
+		return nil, fmt.Errorf("backend %q is not in this build; it reads %s", s.Backend, strings.Join(Backends, ", "))
+	case !slices.Contains(declared, s.Backend):
+		return nil, fmt.Errorf("it declares no backend %q, only %s", s.Backend, strings.Join(declared, ", "))
+	case s.Set.Generated():
+		r, err = generate(s.Set, s.Set.Generator.Rows)
+	default:
+		r, err = readLocal(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.N == 0 {
+		return nil, fmt.Errorf("no rows in %s (%d left out); look at the files and the format", r.URI, r.Dropped)
+	}
+	if r.Backend == "" {
+		r.Backend = s.Backend
+	}
+	if err := r.order(s.Set); err != nil {
+		return nil, err
+	}
+	return r, r.derive(s.Set)
+}
+
+func readLocal(ctx context.Context, s Source) (*Rows, error) {
+	root, err := os.OpenRoot(s.Repo)
+	if err != nil {
+		return nil, fmt.Errorf("open model repository: %w", err)
+	}
+	defer root.Close()
+	var names []string
+	for _, pattern := range s.Set.Files {
+		found, err := fs.Glob(root.FS(), pattern)
+		if err != nil {
+			return nil, fmt.Errorf("files %q: %w", pattern, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("no file matches %q in %s", pattern, s.Repo)
+		}
+		for _, f := range found {
+			if !slices.Contains(names, f) {
+				names = append(names, f)
+			}
+		}
+	}
+	all := newRows(s.Set)
+	digest := sha256.New()
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := readFile(root, name, i, s.Set, all, digest); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	all.Version = "sha256:" + hex.EncodeToString(digest.Sum(nil))
+	all.URI = strings.Join(names, ",")
+	all.Origin = "recorded"
+	return all, nil
+}
+
+func readFile(root *os.Root, name string, index int, ds *modelrepo.Dataset, into *Rows, digest hash.Hash) error {
+	f, err := root.Open(name)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return err
+	}
+	defer f.Close()
+	src := io.TeeReader(f, digest)
+	before := into.N
+	switch ds.Format {
+	case "swf":
+		err = readSWF(src, ds, into)
+	case "csv":
+		err = readCSV(src, ds, into)
+	default:
+		err = fmt.Errorf("format %q is not read by this build; it reads %s", ds.Format, strings.Join(modelrepo.Formats, ", "))
+	}
+	if err != nil {
+		return err
+	}
+	// The readers stop where the data does; what follows belongs to the file's digest too.
+	if _, err := io.Copy(io.Discard, src); err != nil {
+		return err
+	}
+	for range into.N - before {
+		into.File = append(into.File, index)
+	}
+	return nil
+}
+
+func newRows(ds *modelrepo.Dataset) *Rows {
+	r := &Rows{Num: map[string][]float64{}, Cat: map[string][]string{}, Vec: map[string][][]float32{}}
+	for name, c := range ds.Columns {
+		switch c.Type {
+		case modelrepo.Number:
+			r.Num[name] = nil
+		case modelrepo.Category:
+			r.Cat[name] = nil
+		case modelrepo.Vector:
+			r.Vec[name] = nil
+		}
+	}
+	return r
+}
+
+// order sorts the rows by submit time; rows of the same second keep their order in the files.
+func (r *Rows) order(ds *modelrepo.Dataset) error {
+	if ds.Time.Submit == "" {
+		return nil
+	}
+	submit := r.Num[ds.Time.Submit]
+	for i, v := range submit {
+		if math.IsNaN(v) {
+			return fmt.Errorf("row %d has no submit time (column %s)", i+1, ds.Time.Submit)
+		}
+		if ds.Time.End == "" {
+			continue
+		}
+		if end := r.Num[ds.Time.End][i]; math.IsNaN(end) || end < v {
+			return fmt.Errorf("row %d: the end (column %s) is missing or before the submit (column %s)", i+1, ds.Time.End, ds.Time.Submit)
+		}
+	}
+	r.sortBy(submit)
+	return nil
+}
+
+// SortBy orders the rows by a number column, keeping the order of equals.
+func (r *Rows) SortBy(column string) { r.sortBy(r.Num[column]) }
+
+func (r *Rows) sortBy(key []float64) {
+	perm := make([]int, r.N)
+	for i := range perm {
+		perm[i] = i
+	}
+	less := func(a, b int) int {
+		switch {
+		case key[a] < key[b]:
+			return -1
+		case key[a] > key[b]:
+			return 1
+		}
+		return 0
+	}
+	if slices.IsSortedFunc(perm, less) {
+		return
+	}
+	slices.SortStableFunc(perm, less)
+	permute(r.Num, perm)
+	permute(r.Cat, perm)
+	permute(r.Vec, perm)
+	if r.File != nil {
+		r.File = pick(r.File, perm)
+	}
+}
+
+func permute[T any](columns map[string][]T, perm []int) {
+	for name, c := range columns {
+		columns[name] = pick(c, perm)
+	}
+}
+
+func pick[T any](c []T, rows []int) []T {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = c[r]
+	}
+	return out
+}
+
+// derive adds the columns of history.
+func (r *Rows) derive(ds *modelrepo.Dataset) error {
+	for _, h := range ds.History {
+		group, err := r.Groups(h.By)
+		if err != nil {
+			return err
+		}
+		value := r.Num[h.Of]
+		for i, v := range value {
+			if math.IsNaN(v) {
+				return fmt.Errorf("row %d has no %s, of which the history is made", i+1, h.Of)
+			}
+		}
+		stats := history.Of(history.New(r.Num[ds.Time.Submit], r.Num[ds.Time.End], value), group)
+		for _, name := range h.Stats {
+			col := make([]float64, r.N)
+			for i, s := range stats {
+				col[i] = statistic(s, name)
+			}
+			r.Num[h.Column(name)] = col
+		}
+	}
+	return nil
+}
+
+func statistic(s history.Stats, name string) float64 {
+	switch name {
+	case "last":
+		return s.Last
+	case "median5":
+		return s.Median5
+	case "median":
+		return s.Median
+	case "max":
+		return s.Max
+	}
+	if s.Count == 0 {
+		return history.None
+	}
+	return float64(s.Count)
+}
+
+// Groups numbers the combinations of the given columns from 0, in the order in which they appear.
+func (r *Rows) Groups(by []string) ([]int, error) {
+	ids := map[string]int{}
+	out := make([]int, r.N)
+	var key strings.Builder
+	for i := range out {
+		key.Reset()
+		for _, c := range by {
+			if num, ok := r.Num[c]; ok {
+				key.WriteString(strconv.FormatFloat(num[i], 'g', -1, 64))
+			} else if cat, ok := r.Cat[c]; ok {
+				key.WriteString(strconv.Quote(cat[i]))
+			} else {
+				return nil, fmt.Errorf("cannot group by %q: it is no number or category column", c)
+			}
+			key.WriteByte('|')
+		}
+		id, ok := ids[key.String()]
+		if !ok {
+			id = len(ids)
+			ids[key.String()] = id
+		}
+		out[i] = id
+	}
+	return out, nil
+}

@@ -1,0 +1,59 @@
+package dataset
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/trainer/internal/swf"
+)
+
+func readSWF(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
+	log, err := swf.Read(src)
+	if err != nil {
+		return err
+	}
+	into.Dropped += log.Dropped
+	appendLog(log, ds, into)
+	return nil
+}
+
+func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
+	for name, c := range ds.Columns {
+		source := c.From
+		if source == "" {
+			source = name
+		}
+		get := field(source, log.Start)
+		for i := range log.Records {
+			v := get(&log.Records[i])
+			if c.Type == modelrepo.Category {
+				into.Cat[name] = append(into.Cat[name], strconv.FormatFloat(v, 'f', -1, 64))
+			} else {
+				into.Num[name] = append(into.Num[name], v)
+			}
+		}
+	}
+	into.N += len(log.Records)
+}
+
+// field says how a column is read from a record. -1 stays: in a log, "not known" is a value like others.
+func field(source string, start time.Time) func(*swf.Record) float64 {
+	at := func(r *swf.Record) time.Time {
+		return start.Add(time.Duration(r[swf.Submit] * float64(time.Second)))
+	}
+	switch source {
+	case "hour":
+		return func(r *swf.Record) float64 { return float64(at(r).Hour()) }
+	case "weekday":
+		return func(r *swf.Record) float64 { return float64((at(r).Weekday() + 6) % 7) }
+	case "end":
+		return (*swf.Record).End
+	case "procs":
+		return (*swf.Record).Processors
+	}
+	i := slices.Index(modelrepo.SWFColumns, source)
+	return func(r *swf.Record) float64 { return r[i] }
+}

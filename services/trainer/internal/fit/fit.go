@@ -1,0 +1,271 @@
+// Package fit learns a model from a sample: fitted on train, chosen on validation, refitted on both, judged once on
+// test, beside its baselines.
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
+	"github.com/mlp-platform/platform/services/trainer/internal/export"
+	"github.com/mlp-platform/platform/services/trainer/internal/frame"
+	"github.com/mlp-platform/platform/services/trainer/internal/learn"
+	"github.com/mlp-platform/platform/services/trainer/internal/score"
+	"github.com/mlp-platform/platform/services/trainer/internal/split"
+)
+
+// MaxCandidates bounds the combinations of hyperparameters tried on validation.
+const MaxCandidates = 24
+
+// Candidate is one combination of hyperparameters and what it reached on validation.
+type Candidate struct {
+	Hyperparameters map[string]any     `json:"hyperparameters"`
+	Validation      map[string]float64 `json:"validation"`
+}
+
+// Result of a fit.
+type Result struct {
+	Model    learn.Model
+	Pipeline *export.Pipeline
+	Parts    split.Parts
+	// Candidates tried, in order; Chosen is the index of the one that was refitted.
+	Candidates []Candidate
+	Chosen     int
+	// Metrics on test, and with the prefix val_ on validation before the refit; skill over the better baseline.
+	Metrics map[string]float64
+	// Baselines on test, with their prefixes.
+	Baselines map[string]float64
+	// Values or Classes predicted on test.
+	Values  []float64
+	Classes []int
+	// Unseen test rows: their group of the declared baseline is not among the rows before.
+	Unseen int
+	// Duplicates is the share of test rows identical to a fitted one.
+	Duplicates float64
+}
+
+// Run fits the model on the sample. progress gets 0 to 1.
+func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, progress func(float64)) (*Result, error) {
+	r := &Result{}
+	var err error
+	if r.Parts, err = split.Of(m.Split, ds.Time.Submit, s.Rows); err != nil {
+		return nil, err
+	}
+	r.Duplicates = split.Duplicates(s, r.Parts)
+	if r.Duplicates > split.MaxDuplicates && !m.Split.AllowDuplicates {
+		return nil, fmt.Errorf("%.1f %% of the test rows are identical to rows the model learns from, so the test would measure memory; split by group, remove the repeats, or set split.allow_duplicates", 100*r.Duplicates)
+	}
+	grid, err := candidates(m.Estimator.Hyperparameters)
+	if err != nil {
+		return nil, err
+	}
+	metric, direction := m.Primary()
+	train, val := part(s, r.Parts.Train), part(s, r.Parts.Validation)
+	for i, h := range grid {
+		fitted, err := fit(ctx, m, md, h, train, func(f float64) { progress((float64(i) + f) / float64(len(grid)+1)) })
+		if err != nil {
+			return nil, err
+		}
+		got, _, _, err := fitted.judge(val)
+		if err != nil {
+			return nil, err
+		}
+		r.Candidates = append(r.Candidates, Candidate{h, got})
+		v, best := got[metric], r.Candidates[r.Chosen].Validation[metric]
+		if direction == modelrepo.Lower && v < best || direction == modelrepo.Higher && v > best {
+			r.Chosen = i
+		}
+	}
+	chosen := r.Candidates[r.Chosen]
+	fitRows := r.Parts.Fit()
+	fitted, err := fit(ctx, m, md, chosen.Hyperparameters, part(s, fitRows), func(f float64) {
+		progress((float64(len(grid)) + f) / float64(len(grid)+1))
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Model, r.Pipeline = fitted.model, fitted.pipeline
+	if r.Metrics, r.Values, r.Classes, err = fitted.judge(part(s, r.Parts.Test)); err != nil {
+		return nil, err
+	}
+	if err := r.compare(s, ds, m, fitRows); err != nil {
+		return nil, err
+	}
+	for name, v := range chosen.Validation {
+		r.Metrics["val_"+name] = v
+	}
+	for _, set := range []map[string]float64{r.Metrics, r.Baselines} {
+		for name, v := range set {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("metric %s is %v; look at the target's values", name, v)
+			}
+		}
+	}
+	return r, nil
+}
+
+// compare measures the baselines and the skill over the better one.
+func (r *Result) compare(s *dataset.Sample, ds *modelrepo.Dataset, m *modelrepo.Model, fitRows []int) error {
+	b, err := score.NewBaseline(s, m.Baseline.By)
+	if err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	r.Unseen = b.Unseen(fitRows, r.Parts.Test)
+	test := s.Target.Select(r.Parts.Test)
+	r.Baselines = map[string]float64{}
+	add := func(prefix string, g score.Guess) {
+		for name, v := range g.Metrics(test) {
+			r.Baselines[prefix+name] = v
+		}
+	}
+	add(modelrepo.BaselineFixed, b.Fixed(fitRows, r.Parts.Test))
+	if ds.Time.Submit != "" && ds.Time.End != "" && m.Split.Kind == "time" {
+		add(modelrepo.BaselineRunning, b.Running(s.Rows.Num[ds.Time.Submit], s.Rows.Num[ds.Time.End], r.Parts.Test))
+	}
+	metric, direction := m.Primary()
+	best := math.NaN()
+	for _, prefix := range []string{modelrepo.BaselineFixed, modelrepo.BaselineRunning} {
+		v, ok := r.Baselines[prefix+metric]
+		if ok && (math.IsNaN(best) || direction == modelrepo.Lower && v < best || direction == modelrepo.Higher && v > best) {
+			best = v
+		}
+	}
+	// r2 and the shares of right answers are perfect at 1, all that is better lower at 0.
+	if skill, ok := score.Skill(r.Metrics[metric], best, direction == modelrepo.Higher); ok && !math.IsNaN(skill) {
+		r.Metrics["skill"] = skill
+	}
+	return nil
+}
+
+// fitted is an estimator with the transforms in front of it.
+type fitted struct {
+	pipeline *export.Pipeline
+	model    learn.Model
+}
+
+// rows are a part of a sample.
+type rows struct {
+	table  frame.Table
+	target frame.Target
+}
+
+func part(s *dataset.Sample, idx []int) rows { return rows{s.Table.Select(idx), s.Target.Select(idx)} }
+
+func fit(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, hyper map[string]any, on rows, progress func(float64)) (*fitted, error) {
+	p, err := export.FitTransforms(md.Features, on.table)
+	if err != nil {
+		return nil, fmt.Errorf("fit the transforms: %w", err)
+	}
+	x, err := p.Apply(on.table)
+	if err != nil {
+		return nil, fmt.Errorf("apply the transforms: %w", err)
+	}
+	spec := learn.Spec{Kind: m.Estimator.Kind, Hyper: hyper, Seed: m.Estimator.Seed}
+	y := make([]float64, x.Rows)
+	if on.target.Class {
+		spec.Classes = len(on.target.Labels)
+		for i, c := range on.target.Y {
+			y[i] = float64(c)
+		}
+	} else {
+		for i, v := range on.target.Values {
+			if y[i] = v; on.target.Transform == modelrepo.TransformLog1p {
+				y[i] = math.Log1p(v)
+			}
+		}
+	}
+	model, err := learn.Fit(ctx, spec, x, y, progress)
+	if err != nil {
+		return nil, fmt.Errorf("fit %s: %w", m.Estimator.Kind, err)
+	}
+	return &fitted{p, model}, nil
+}
+
+// judge predicts the rows and measures the predictions.
+func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, classes []int, err error) {
+	x, err := f.pipeline.Apply(on.table)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("apply the transforms: %w", err)
+	}
+	if !on.target.Class {
+		values = make([]float64, x.Rows)
+		each(x.Rows, func(i int) {
+			if values[i] = f.model.Predict(x.Row(i)); on.target.Transform == modelrepo.TransformLog1p {
+				values[i] = math.Expm1(values[i])
+			}
+		})
+		return score.Regression(on.target.Values, values), values, nil, nil
+	}
+	classes = make([]int, x.Rows)
+	proba := make([][]float64, x.Rows)
+	each(x.Rows, func(i int) {
+		proba[i] = make([]float64, len(on.target.Labels))
+		f.model.Proba(x.Row(i), proba[i])
+		classes[i] = int(f.model.Predict(x.Row(i)))
+	})
+	return score.Classification(on.target.Y, classes, proba, len(on.target.Labels)), nil, classes, nil
+}
+
+// each runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
+func each(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := n * w / workers; i < n*(w+1)/workers; i++ {
+				fn(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// candidates unfolds hyperparameters whose value is a list into one combination per element.
+func candidates(h map[string]any) ([]map[string]any, error) {
+	out := []map[string]any{maps.Clone(h)}
+	if out[0] == nil {
+		out[0] = map[string]any{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		list, ok := h[name].([]any)
+		if !ok {
+			continue
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("hyperparameter %s is an empty list", name)
+		}
+		if len(out)*len(list) > MaxCandidates {
+			return nil, fmt.Errorf("the lists among the hyperparameters make more than %d combinations", MaxCandidates)
+		}
+		var next []map[string]any
+		for _, c := range out {
+			for _, v := range list {
+				c := maps.Clone(c)
+				c[name] = v
+				next = append(next, c)
+			}
+		}
+		out = next
+	}
+	return out, nil
+}
+
+// Check tells, without data, whether the estimator knows the hyperparameters.
+func Check(m *modelrepo.Model, classes int) error {
+	grid, err := candidates(m.Estimator.Hyperparameters)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, h := range grid {
+		errs = append(errs, learn.Check(learn.Spec{Kind: m.Estimator.Kind, Hyper: h, Seed: m.Estimator.Seed, Classes: classes}))
+	}
+	return errors.Join(errs...)
+}

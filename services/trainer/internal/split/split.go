@@ -1,0 +1,170 @@
+// Package split divides rows into train, validation and test.
+package split
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
+)
+
+// Parts are indices of rows, each part in rising order.
+type Parts struct{ Train, Validation, Test []int }
+
+// Fit is train and validation together, in rising order.
+func (p Parts) Fit() []int {
+	out := slices.Concat(p.Train, p.Validation)
+	slices.Sort(out)
+	return out
+}
+
+// Of divides the rows as the model asks. submit is the time column of the data set, the default of a split by time.
+func Of(spec modelrepo.Split, submit string, r *dataset.Rows) (Parts, error) {
+	var p Parts
+	var err error
+	switch spec.Kind {
+	case "time":
+		column := spec.Column
+		if column == "" {
+			column = submit
+		}
+		key, ok := r.Num[column]
+		if !ok {
+			return p, fmt.Errorf("split by time: no number column %q", column)
+		}
+		order := indices(r.N)
+		slices.SortStableFunc(order, func(a, b int) int {
+			switch {
+			case key[a] < key[b]:
+				return -1
+			case key[a] > key[b]:
+				return 1
+			}
+			return 0
+		})
+		p = cut(order, spec.Fractions)
+	case "random":
+		order := indices(r.N)
+		shuffle(order, spec.Seed)
+		p = cut(order, spec.Fractions)
+	case "group":
+		groups, gerr := r.Groups([]string{spec.Column})
+		if gerr != nil {
+			return p, fmt.Errorf("split by group: %w", gerr)
+		}
+		p = whole(groups, spec, true)
+	case "files":
+		if r.File == nil {
+			return p, fmt.Errorf("split by files: the rows are generated, not read from files; use another split or another data set")
+		}
+		p = whole(r.File, spec, false)
+	default:
+		err = fmt.Errorf("split kind %q is unknown", spec.Kind)
+	}
+	if err == nil && (len(p.Train) == 0 || len(p.Validation) == 0 || len(p.Test) == 0) {
+		err = fmt.Errorf("split by %s leaves a part empty: %d train, %d validation, %d test of %d rows; give more rows, files or groups, or other fractions",
+			spec.Kind, len(p.Train), len(p.Validation), len(p.Test), r.N)
+	}
+	for _, part := range [][]int{p.Train, p.Validation, p.Test} {
+		slices.Sort(part)
+	}
+	return p, err
+}
+
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func shuffle(s []int, seed int64) {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x73706c6974))
+	rng.Shuffle(len(s), func(a, b int) { s[a], s[b] = s[b], s[a] })
+}
+
+func cut(order []int, fractions []float64) Parts {
+	n := float64(len(order))
+	// 1e-9 keeps a product such as 0.6*5 = 3.0000000000000004-ε on the side it belongs to.
+	a := int(n*fractions[0] + 1e-9)
+	b := int(n*(fractions[0]+fractions[1]) + 1e-9)
+	return Parts{Train: order[:a:a], Validation: order[a:b:b], Test: order[b:]}
+}
+
+// whole keeps the rows of one group together. Groups are dealt, in random order or as they come, to each part until
+// it has its share.
+func whole(group []int, spec modelrepo.Split, random bool) Parts {
+	rows := map[int][]int{}
+	var order []int
+	for i, g := range group {
+		if rows[g] == nil {
+			order = append(order, g)
+		}
+		rows[g] = append(rows[g], i)
+	}
+	slices.Sort(order)
+	if random {
+		shuffle(order, spec.Seed)
+	}
+	var p Parts
+	parts := []*[]int{&p.Train, &p.Validation, &p.Test}
+	part, given, due := 0, 0, spec.Fractions[0]*float64(len(group))
+	for k, g := range order {
+		// Leave at least one group for each part that is still to come.
+		for part < 2 && (float64(given) >= due-1e-9 || len(order)-k <= 2-part) && len(*parts[part]) > 0 {
+			part++
+			due += spec.Fractions[part] * float64(len(group))
+		}
+		*parts[part] = append(*parts[part], rows[g]...)
+		given += len(rows[g])
+	}
+	return p
+}
+
+// MaxDuplicates is the share of test rows that may be identical to a row the model was fitted on.
+const MaxDuplicates = 0.01
+
+// Duplicates returns the share of test rows whose features and target are all equal to those of a row of train or
+// validation. A model can answer such rows from memory, so they say nothing about new ones.
+func Duplicates(s *dataset.Sample, p Parts) float64 {
+	seen := map[[32]byte]bool{}
+	for _, i := range p.Fit() {
+		seen[digest(s, i)] = true
+	}
+	same := 0
+	for _, i := range p.Test {
+		if seen[digest(s, i)] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(p.Test))
+}
+
+func digest(s *dataset.Sample, i int) [32]byte {
+	var b []byte
+	for _, c := range s.Table.Columns {
+		switch c.Kind {
+		case modelrepo.Number:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(c.Num[i]))
+		case modelrepo.Category:
+			b = binary.AppendUvarint(b, uint64(len(c.Cat[i])))
+			b = append(b, c.Cat[i]...)
+		case modelrepo.Vector:
+			for _, v := range c.Vec[i] {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+			}
+		}
+	}
+	if s.Target.Class {
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.Target.Y[i]))
+	} else {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.Target.Values[i]))
+	}
+	return sha256.Sum256(b)
+}
