@@ -27,9 +27,9 @@ func dialer(connect time.Duration) func(context.Context, string, string) (net.Co
 	return (&net.Dialer{Timeout: connect}).DialContext
 }
 
-// service is one of the platform's HTTP services as mlp calls it: every answer other than 2xx, every lost
+// remote is one of the platform's HTTP services as mlp calls it: every answer other than 2xx, every lost
 // connection and every body that is not JSON becomes one sentence and the command that mends it.
-type service struct {
+type remote struct {
 	name  string // as people know it
 	key   string // configuration key of its address
 	url   string
@@ -37,36 +37,36 @@ type service struct {
 	http  *http.Client
 }
 
-func (e *Env) service(r *config.Resolved, name, key, tokenKey string) *service {
-	s := &service{name: name, key: key, url: r.Get(key), http: e.HTTP}
+func (e *Env) remote(r *config.Resolved, name, key, tokenKey string) *remote {
+	s := &remote{name: name, key: key, url: r.Get(key), http: e.HTTP}
 	if tokenKey != "" {
 		s.token = r.Get(tokenKey)
 	}
 	return s
 }
 
-func (e *Env) controlPlane(r *config.Resolved) *service {
-	return e.service(r, "control plane", "control_plane", "control_plane_token")
+func (e *Env) controlPlane(r *config.Resolved) *remote {
+	return e.remote(r, "control plane", "control_plane", "control_plane_token")
 }
 
-func (e *Env) serving(r *config.Resolved) *service {
-	return e.service(r, "inference", "serving", "inference_token")
+func (e *Env) serving(r *config.Resolved) *remote {
+	return e.remote(r, "inference", "serving", "inference_token")
 }
 
 // get reads path into out.
-func (s *service) get(ctx context.Context, path string, out any) error {
+func (s *remote) get(ctx context.Context, path string, out any) error {
 	_, err := s.do(ctx, http.MethodGet, path, nil, out)
 	return err
 }
 
 // post sends body and reads the answer into out. Mutations carry an idempotency key, so that the one
 // retry after a lost connection cannot do anything twice.
-func (s *service) post(ctx context.Context, path string, body, out any) error {
+func (s *remote) post(ctx context.Context, path string, body, out any) error {
 	_, err := s.do(ctx, http.MethodPost, path, body, out)
 	return err
 }
 
-func (s *service) do(ctx context.Context, method, path string, body, out any) (http.Header, error) {
+func (s *remote) do(ctx context.Context, method, path string, body, out any) (http.Header, error) {
 	var payload []byte
 	if body != nil {
 		var err error
@@ -92,7 +92,7 @@ func lostConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func (s *service) once(ctx context.Context, method, path, key string, payload []byte, out any) (http.Header, error) {
+func (s *remote) once(ctx context.Context, method, path, key string, payload []byte, out any) (http.Header, error) {
 	var body io.Reader
 	if payload != nil {
 		body = bytes.NewReader(payload)
@@ -136,7 +136,7 @@ func (s *service) once(ctx context.Context, method, path, key string, payload []
 	return resp.Header, nil
 }
 
-func (s *service) fault(code string, resp *http.Response, format string, a ...any) *fault.Error {
+func (s *remote) fault(code string, resp *http.Response, format string, a ...any) *fault.Error {
 	e := fault.New(code, format, a...)
 	e.Service = s.key
 	if resp != nil {
@@ -146,7 +146,7 @@ func (s *service) fault(code string, resp *http.Response, format string, a ...an
 	return e
 }
 
-func (s *service) unreachable(err error) error {
+func (s *remote) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *service) unreachable(err error) error {
 }
 
 // refused makes a fault of an answer other than 2xx, from its problem document where there is one.
-func (s *service) refused(resp *http.Response, data []byte) error {
+func (s *remote) refused(resp *http.Response, data []byte) error {
 	var p struct {
 		Detail, Title, Code string
 		Message             string `json:"message"` // the tracker's errors

@@ -71,7 +71,7 @@ func approvalsCommand(env *Env) *cli.Command {
 }
 
 // pages reads a bare array page by page (X-Next-Cursor), at most limit pages of 500.
-func pages[T any](ctx context.Context, s *service, path string, query url.Values) ([]T, error) {
+func pages[T any](ctx context.Context, s *remote, path string, query url.Values) ([]T, error) {
 	query.Set("limit", "500")
 	all := []T{}
 	for {

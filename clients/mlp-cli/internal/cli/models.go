@@ -1,11 +1,232 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/tracker"
 )
 
-func modelsCommand(env *Env) *cli.Command { return &cli.Command{Name: "models"} }
-func pipelineCommand(env *Env) *cli.Command { return &cli.Command{Name: "pipeline"} }
-func completeModels(ctx context.Context, env *Env) []string { return nil }
+func modelsCommand(env *Env) *cli.Command {
+	return &cli.Command{Name: "models", Usage: "the model registry", Subcommands: []*cli.Command{
+		{Name: "list", Usage: "registered models, with the version in Production", Flags: watchFlags(), Action: func(c *cli.Context) error {
+			if _, err := args(c); err != nil {
+				return err
+			}
+			return env.maybeWatch(c, func() error { return modelsList(c.Context, env) })
+		}},
+		{Name: "info", Usage: "versions, aliases and test metrics of one model", ArgsUsage: "<model>", Action: func(c *cli.Context) error {
+			a, err := args(c, "model")
+			if err != nil {
+				return err
+			}
+			return modelsInfo(c.Context, env, a[0])
+		}},
+	}}
+}
+
+// tracker is the client of the experiment tracker; its failures become sentences in trackerFault.
+func (e *Env) tracker() (*tracker.Client, string, error) {
+	r, err := e.Config()
+	if err != nil {
+		return nil, "", err
+	}
+	return tracker.New(r.Get("tracker"), e.HTTP), r.Get("tracker"), nil
+}
+
+func trackerFault(url string, err error) error {
+	var te *tracker.Error
+	switch {
+	case errors.As(err, &te):
+		f := fault.New(strings.ToLower(cmp.Or(te.Code, "tracker_refused")), "tracker: %s", te.Message)
+		f.Service, f.Status, f.Cause = "tracker", te.Status, err
+		return f
+	case errors.Is(err, tracker.ErrUnavailable):
+		f := fault.New("unreachable", "tracker at %s cannot be reached", url).
+			WithHint("start the platform with: make run; or set the address with: mlp config set tracker <url>")
+		f.Service, f.Cause = "tracker", err
+		return f
+	}
+	return err
+}
+
+// registered lists every model, sorted by name.
+func (e *Env) registered(ctx context.Context) ([]tracker.RegisteredModel, error) {
+	tr, url, err := e.tracker()
+	if err != nil {
+		return nil, err
+	}
+	var out []tracker.RegisteredModel
+	for m, err := range tr.SearchRegisteredModels(ctx, "") {
+		if err != nil {
+			return nil, trackerFault(url, err)
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b tracker.RegisteredModel) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func modelsList(ctx context.Context, env *Env) error {
+	list, err := env.registered(ctx)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Name        string            `json:"name"`
+		TrackerName string            `json:"tracker_name"`
+		Production  *string           `json:"production"`
+		Latest      *string           `json:"latest"`
+		Aliases     map[string]string `json:"aliases"`
+	}
+	doc := []row{}
+	g := output.Grid{Columns: []string{"Name", "Production", "Latest", "Aliases"}, Empty: "No model is registered. Train one with: mlp retrain <model>"}
+	for _, m := range list {
+		w := row{Name: strings.ToUpper(m.Name), TrackerName: m.Name, Aliases: m.Aliases}
+		if w.Aliases == nil {
+			w.Aliases = map[string]string{}
+		}
+		if v, ok := alias(m.Aliases, "Production"); ok {
+			w.Production = &v
+		}
+		latest := 0
+		for _, v := range m.Latest {
+			if n, err := strconv.Atoi(v.Version); err == nil {
+				latest = max(latest, n)
+			}
+		}
+		if latest > 0 {
+			s := strconv.Itoa(latest)
+			w.Latest = &s
+		}
+		var names []string
+		for _, a := range sortedKeys(w.Aliases) {
+			names = append(names, a+"="+w.Aliases[a])
+		}
+		doc = append(doc, w)
+		g.Rows = append(g.Rows, []any{w.Name, w.Production, w.Latest, names})
+	}
+	g.Doc = doc
+	return env.Printer().Print(g)
+}
+
+// alias finds an alias in any case, as the tracker treats them.
+func alias(aliases map[string]string, name string) (string, bool) {
+	for a, v := range aliases {
+		if strings.EqualFold(a, name) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func modelsInfo(ctx context.Context, env *Env, name string) error {
+	tr, url, err := env.tracker()
+	if err != nil {
+		return err
+	}
+	trackerName := strings.ToLower(name)
+	m, err := tr.GetRegisteredModel(ctx, trackerName)
+	if errors.Is(err, tracker.ErrNotFound) {
+		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
+		f.Service, f.Status = "tracker", 404
+		return f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
+	}
+	if err != nil {
+		return trackerFault(url, err)
+	}
+	type version struct {
+		Version   string            `json:"version"`
+		RunID     string            `json:"run_id"`
+		CreatedAt time.Time         `json:"created_at"`
+		Tags      map[string]string `json:"tags"`
+		number    int
+	}
+	versions := []version{}
+	for v, err := range tr.SearchModelVersions(ctx, "name = "+tracker.Quote(trackerName)) {
+		if err != nil {
+			return trackerFault(url, err)
+		}
+		w := version{Version: v.Version, RunID: v.RunID, CreatedAt: v.Created.UTC(), Tags: v.Tags}
+		w.number, _ = strconv.Atoi(v.Version)
+		if w.Tags == nil {
+			w.Tags = map[string]string{}
+		}
+		versions = append(versions, w)
+	}
+	slices.SortFunc(versions, func(a, b version) int { return b.number - a.number })
+	if m.Aliases == nil {
+		m.Aliases = map[string]string{}
+	}
+
+	// The version shown in detail: the one in Production, else the newest.
+	shown := ""
+	if v, ok := alias(m.Aliases, "Production"); ok {
+		shown = v
+	} else if len(versions) > 0 {
+		shown = versions[0].Version
+	}
+	metrics, params := map[string]float64{}, map[string]string{}
+	for _, v := range versions {
+		if v.Version == shown && v.RunID != "" {
+			run, err := tr.GetRun(ctx, v.RunID)
+			if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+				return trackerFault(url, err)
+			}
+			if run.Metrics != nil {
+				metrics = run.Metrics
+			}
+			if run.Params != nil {
+				params = run.Params
+			}
+		}
+	}
+	vg := output.Grid{Title: strings.ToUpper(m.Name), Columns: []string{"Version", "Aliases", "Commit", "Data", "Run", "Age"},
+		Empty: "No version is registered.",
+		Doc: map[string]any{"name": strings.ToUpper(m.Name), "tracker_name": m.Name, "aliases": m.Aliases, "versions": versions,
+			"version": nullable(shown), "metrics": metrics, "params": params}}
+	for _, v := range versions {
+		var names []string
+		for _, a := range sortedKeys(m.Aliases) {
+			if m.Aliases[a] == v.Version {
+				names = append(names, a)
+			}
+		}
+		data := v.Tags["data_origin"]
+		if v.Tags["dummy"] == "true" {
+			data = "dummy"
+		}
+		vg.Rows = append(vg.Rows, []any{v.Version, names, short(v.Tags["modelrepo_commit"]), data, short(v.RunID), output.Age(v.CreatedAt)})
+	}
+	if len(versions) == 0 || env.Format != output.Table {
+		return env.Printer().Print(vg)
+	}
+	mg := metricGrid(metrics, metrics)
+	mg.Title = fmt.Sprintf("Test metrics of version %s", shown)
+	return env.Printer().Print(vg, mg)
+}
+
+// completeModels offers model names within the 300 ms that completion may take; without a tracker, none.
+func completeModels(ctx context.Context, env *Env) []string {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	list, err := env.registered(ctx)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = strings.ToUpper(m.Name)
+	}
+	return names
+}

@@ -47,7 +47,7 @@ type listedModel struct {
 }
 
 // declared finds a model in the control plane's registry.
-func declared(ctx context.Context, cp *service, model string) (*listedModel, error) {
+func declared(ctx context.Context, cp *remote, model string) (*listedModel, error) {
 	var list []listedModel
 	if err := cp.get(ctx, "/models", &list); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ type flowRun struct {
 }
 
 // follow polls a run to its end, then prints doc with how it ended. A run that did not complete is an error.
-func (e *Env) follow(ctx context.Context, cp *service, doc map[string]any, id string) error {
+func (e *Env) follow(ctx context.Context, cp *remote, doc map[string]any, id string) error {
 	state := "SCHEDULED"
 	var bar *mpb.Progress
 	var line *mpb.Bar
@@ -169,7 +169,7 @@ func (e *Env) follow(ctx context.Context, cp *service, doc map[string]any, id st
 	})
 }
 
-func (e *Env) followLoop(ctx context.Context, cp *service, doc map[string]any, id string, show func(string)) error {
+func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id string, show func(string)) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	failures := 0

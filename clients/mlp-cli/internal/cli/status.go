@@ -36,7 +36,7 @@ type serviceError struct {
 	Error   string `json:"error"`
 }
 
-func (e *Env) loaded(ctx context.Context, s *service) ([]loadedModel, error) {
+func (e *Env) loaded(ctx context.Context, s *remote) ([]loadedModel, error) {
 	var raw []struct {
 		Name    string `json:"model_name"`
 		Version string `json:"model_version"`
