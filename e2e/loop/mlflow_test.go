@@ -1,0 +1,59 @@
+//go:build e2e
+
+package loop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/e2e/harness"
+)
+
+// Acceptance row 25, client half: what the official MLflow client logs, registers and makes Production is
+// served within the poll interval, with Python's numbers.
+func TestRow25_OfficialMLflowClient(t *testing.T) {
+	p := platform(t)
+	python := os.Getenv("E2E_PYTHON")
+	if python == "" {
+		t.Fatal("E2E_PYTHON is not set: run make e2e")
+	}
+	cmd := exec.Command(python, "sklearn_onnx.py", "official-forest")
+	cmd.Env = append(os.Environ(), "TRACKING_URI="+p.Env["TRACKING_URI"], "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR=false", "GIT_PYTHON_REFRESH=quiet")
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, errOut.String())
+	}
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	var doc struct {
+		Version     string
+		Since       float64
+		Rows        []map[string]float64
+		Predictions []float64
+	}
+	if err := json.Unmarshal(lines[len(lines)-1], &doc); err != nil || len(doc.Rows) != 20 {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	url, token := p.Env["SERVING_URL"]+"/predict/OFFICIAL-FOREST", p.Env["SERVING_TOKEN"]
+	harness.Eventually(t, 15*time.Second, func() error {
+		a := harness.Call(t, "POST", url, token, map[string]any{"features": doc.Rows[0]})
+		if a.Status != 200 {
+			return fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		return nil
+	})
+	t.Logf("served %.1f s after the alias was set", float64(time.Now().UnixMicro())/1e6-doc.Since)
+	for i, row := range doc.Rows {
+		a := harness.Want(t, 200, "POST", url, token, map[string]any{"features": row}).JSON(t)
+		got, _ := a["prediction"].(float64)
+		if math.Abs(got-doc.Predictions[i]) > 1e-5*math.Max(1, math.Abs(doc.Predictions[i])) || a["model_version"] != doc.Version {
+			t.Errorf("row %d: %v, Python gives %v", i, a, doc.Predictions[i])
+		}
+	}
+}
