@@ -2,6 +2,7 @@ package learn
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -108,7 +109,7 @@ func between(lo, hi float32) float32 {
 // parallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Which goroutine
 // does which item varies, so do must touch only what belongs to its item.
 func parallel(n int, do func(i int)) {
-	workers := min(processors(), n)
+	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
 		for i := range n {
 			do(i)

@@ -1,11 +1,6 @@
 package learn
 
-import (
-	"math"
-	"runtime"
-)
-
-func processors() int { return runtime.GOMAXPROCS(0) }
+import "math"
 
 // Node of a Tree. A row goes to Left when its feature is at most the threshold.
 type Node struct {

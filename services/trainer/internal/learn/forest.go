@@ -282,7 +282,11 @@ func (g *grower) bestSplit(n node) (best split, ok bool) {
 			g.tryClasses(n, f, codes, int(lo), int(hi), weight, rows, &best)
 		}
 	}
-	return best, best.gain > 1e-12*weight
+	noise := 1e-12 * weight // of sums of class weights
+	if g.target.classes == 0 {
+		noise = 1e-26 * mean * mean * weight // of deviations, whose last bits are those of the mean
+	}
+	return best, best.gain > noise
 }
 
 // smallNode is the number of rows up to which sorting them is cheaper than going through all intervals.

@@ -37,7 +37,7 @@ type Model interface {
 	Proba(x []float32, out []float64)
 }
 
-// Kinds are the estimators, with whether they can do regression and classification.
+// kinds are the estimators and the tasks they suit.
 var kinds = map[string]struct{ regression, classification bool }{
 	"ridge":         {regression: true},
 	"logistic":      {classification: true},

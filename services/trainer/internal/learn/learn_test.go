@@ -159,6 +159,27 @@ func TestLearns(t *testing.T) {
 	}
 }
 
+// The unit of the target must not matter.
+func TestScaleOfTarget(t *testing.T) {
+	t.Parallel()
+	x, number, _ := table(500)
+	tiny, far := make([]float64, 500), make([]float64, 500)
+	for i, v := range number {
+		tiny[i], far[i] = v*1e-9, v+1e6
+	}
+	for _, kind := range []string{"ridge", "random_forest", "gbt"} {
+		s := Spec{Kind: kind}
+		want := rmse(fit(t, s, x, number), x, number)
+		if got := rmse(fit(t, s, x, tiny), x, tiny) * 1e9; math.Abs(got-want) > 0.01*want {
+			t.Errorf("%s: rmse %v for a small unit, %v otherwise", kind, got, want)
+		}
+		// float32 scores near a million have steps of 0.06.
+		if got := rmse(fit(t, s, x, far), x, far); math.Abs(got-want) > 0.1*want {
+			t.Errorf("%s: rmse %v far from zero, %v otherwise", kind, got, want)
+		}
+	}
+}
+
 // The median is what absolute error asks for: a tenth of wild rows must not move it.
 func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 	t.Parallel()
