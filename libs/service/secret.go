@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/mlp-platform/platform/libs/auth"
@@ -26,6 +27,16 @@ func (s Secret) String() string {
 
 // GoString hides the secret from %#v.
 func (s Secret) GoString() string { return fmt.Sprintf("service.Secret(%q)", s.String()) }
+
+// Format hides the secret from every verb, also from those that do not suit a
+// string and would otherwise quote it as a mistake.
+func (s Secret) Format(f fmt.State, verb rune) {
+	text := s.String()
+	if verb == 'v' && f.Flag('#') {
+		text = s.GoString()
+	}
+	_, _ = io.WriteString(f, text)
+}
 
 // MarshalJSON hides the secret.
 func (s Secret) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", s.String()), nil }

@@ -1,0 +1,331 @@
+package service
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+type notice struct {
+	Model string `json:"model"`
+	Rows  int    `json:"rows"`
+	Power *float64
+	Deep  struct {
+		List []string `json:"list"`
+		Flag bool     `json:"flag"`
+	} `json:"deep"`
+}
+
+// bodies maps a body to the place and message of its fault; an empty place is a pass.
+var bodies = []struct {
+	name, body, loc, msg string
+}{
+	{"good", `{"model":"JPCP","rows":1,"deep":{"list":["a"],"flag":true}}`, "", ""},
+	{"space around", " \n{\"rows\":1}\t\n", "", ""},
+	{"nested repeat", `{"deep":{"flag":true,"flag":false}}`, "", ""},
+	{"same key and value", `{"model":"rows","rows":1}`, "", ""},
+	{"empty", ``, "body", "the body is empty; send a JSON object"},
+	{"only space", "  \n", "body", "the body is empty; send a JSON object"},
+	{"null", `null`, "body", "the body is null; send a JSON object"},
+	{"cut off", `{"rows":1`, "body", "not valid JSON: it ends early"},
+	{"not JSON", `{rows:1}`, "body", "not valid JSON at byte 2: invalid character 'r' looking for beginning of object key string"},
+	{"single quotes", `{'rows':1}`, "body", "not valid JSON at byte 2: invalid character '\\'' looking for beginning of object key string"},
+	{"a list", `[1]`, "body", "must be an object, not array"},
+	{"a string", `"x"`, "body", "must be an object, not string"},
+	{"text for a number", `{"rows":"1"}`, "body rows", "must be a whole number in range, not string"},
+	{"fraction for an integer", `{"rows":1.5}`, "body rows", "must be a whole number in range, not number 1.5"},
+	{"overflow", `{"rows":1e99}`, "body rows", "must be a whole number in range, not number 1e99"},
+	{"number for text", `{"model":1}`, "body model", "must be a string, not number"},
+	{"object for list", `{"deep":{"list":{}}}`, "body deep list", "must be a list, not object"},
+	{"NaN", `{"Power":NaN}`, "body", "not valid JSON at byte 10: invalid character 'N' looking for beginning of value"},
+	{"unknown field", `{"rows":1,"rowz":2}`, "body rowz", "unknown field"},
+	{"odd unknown field", `{"a\"b\n":1}`, "body a\"b\n", "unknown field"},
+	{"trailing value", `{"rows":1}{"rows":2}`, "body", "text follows the JSON value at byte 11"},
+	{"trailing text", `{"rows":1} x`, "body", "text follows the JSON value at byte 11"},
+	{"repeated key", `{"rows":1,"rows":2}`, "body rows", "is there twice"},
+	{"repeated key, escaped", `{"rows":1,"\u0072ows":2}`, "body rows", "is there twice"},
+	{"repeated after nesting", `{"deep":{"list":["{\"rows\":1"]},"rows":1,"deep":{}}`, "body deep", "is there twice"},
+}
+
+func TestDecodeJSON(t *testing.T) {
+	t.Parallel()
+	for _, tc := range bodies {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for _, chunked := range []bool{false, true} {
+				resp := post(t, tc.body, chunked, "application/json", true)
+				if tc.loc == "" {
+					if resp.StatusCode != http.StatusOK {
+						t.Errorf("%d %s", resp.StatusCode, body(t, resp))
+					}
+					continue
+				}
+				p := problem.Decode(resp)
+				want := []problem.Field{{Loc: strings.SplitN(tc.loc, " ", 3), Msg: tc.msg}}
+				if p.Status() != 422 || p.Kind.Code != "validation_error" || !reflect.DeepEqual(p.Errors, want) {
+					t.Errorf("%d %s %+v, want %+v", p.Status(), p.Kind.Code, p.Errors, want)
+				}
+			}
+		})
+	}
+}
+
+func post(t *testing.T, text string, chunked bool, contentType string, strict bool) *http.Response {
+	t.Helper()
+	s := New(Options{Name: "t", BodyLimit: 1000})
+	s.Echo.POST("/", func(c echo.Context) error {
+		var n notice
+		if err := DecodeJSON(c, &n, strict); err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, n)
+	})
+	var rd io.Reader = strings.NewReader(text)
+	if chunked {
+		rd = struct{ io.Reader }{rd} // of unknown length
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", rd)
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	return do(t, s, r)
+}
+
+func TestLenientRoutesIgnoreUnknownFields(t *testing.T) {
+	t.Parallel()
+	if resp := post(t, `{"rows":1,"rowz":2}`, false, "application/json", false); resp.StatusCode != 200 {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	if resp := post(t, `{"rows":1,"x":2,"x":3}`, false, "application/json", false); resp.StatusCode != 422 {
+		t.Errorf("repeated: %d", resp.StatusCode)
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	t.Parallel()
+	for contentType, want := range map[string]int{
+		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON": 200, "application/merge-patch+json": 200, "": 200,
+		"application/x-www-form-urlencoded": 415, "text/plain": 415, "multipart/form-data; boundary=x": 415, ";": 415,
+	} {
+		if resp := post(t, `{}`, false, contentType, true); resp.StatusCode != want {
+			t.Errorf("%q: %d, want %d", contentType, resp.StatusCode, want)
+		}
+	}
+}
+
+// A body of known length is refused by its length, a chunked one while it is read.
+func TestBodyLimitOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t", BodyLimit: 1000, BodyLimits: map[string]int64{"/big": 5000}})
+	decode := func(c echo.Context) error {
+		var v map[string]any
+		if err := DecodeJSON(c, &v, false); err != nil {
+			return err
+		}
+		return c.NoContent(http.StatusNoContent)
+	}
+	s.Echo.POST("/", decode)
+	s.Echo.POST("/big", decode)
+	s.Echo.POST("/unread", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	url, _ := start(t, s)
+	sized := func(n int) string { return `{"x":"` + strings.Repeat("y", n-8) + `"}` }
+	for _, tc := range []struct {
+		path    string
+		size    int
+		chunked bool
+		want    int
+	}{
+		{"/", 1000, false, 204}, {"/", 1000, true, 204},
+		{"/", 1001, false, 413}, {"/", 1001, true, 413},
+		{"/", 4 << 20, false, 413}, {"/", 4 << 20, true, 413},
+		{"/big", 5000, true, 204}, {"/big", 5001, true, 413}, {"/big", 5001, false, 413},
+		{"/unread", 1001, false, 413},
+	} {
+		t.Run(fmt.Sprintf("%s %d %v", tc.path, tc.size, tc.chunked), func(t *testing.T) {
+			t.Parallel()
+			var rd io.Reader = strings.NewReader(sized(tc.size))
+			if tc.chunked {
+				rd = struct{ io.Reader }{rd}
+			}
+			resp, err := http.Post(url+tc.path, "application/json", rd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != tc.want {
+				t.Errorf("%d, want %d", resp.StatusCode, tc.want)
+			}
+			if tc.want == 413 && problem.Decode(resp).Kind.Code != "body_too_large" {
+				t.Error("another code")
+			}
+		})
+	}
+}
+
+func TestBodyThatEndsEarlyOrNeverComes(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t"})
+	got := make(chan error, 1)
+	s.Echo.POST("/", func(c echo.Context) error {
+		if c.QueryParam("slow") != "" {
+			setReadDeadline(c, time.Now().Add(time.Millisecond)) // the middleware's own is a minute away
+		}
+		_, err := ReadBody(c)
+		got <- err
+		return err
+	})
+	url, _ := start(t, s)
+	send := func(path string) net.Conn {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	if err := send("/").Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := within(t, got, "the short body"); !problem.BadRequest.Has(err) {
+		t.Errorf("short body: %v", err)
+	}
+	conn := send("/?slow=1")
+	defer conn.Close()
+	if err := within(t, got, "the slow body"); !RequestTimeout.Has(err) {
+		t.Errorf("slow body: %v", err)
+	}
+}
+
+func TestOptionalBody(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t"})
+	s.Echo.POST("/", func(c echo.Context) error {
+		n := notice{Model: "default"}
+		if err := DecodeOptionalJSON(c, &n, true); err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, n.Model)
+	})
+	for text, want := range map[string]string{"": "default", " ": "default", "{}": "default", `{"model":"x"}`: "x"} {
+		if got := body(t, do(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if resp := do(t, s, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))); resp.StatusCode != 422 {
+		t.Errorf("broken: %d", resp.StatusCode)
+	}
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	type position struct {
+		At string `json:"at"`
+		ID int    `json:"id"`
+	}
+	e := echo.New()
+	ask := func(query string) echo.Context {
+		return e.NewContext(httptest.NewRequest(http.MethodGet, "/?"+query, nil), httptest.NewRecorder())
+	}
+	for query, want := range map[string]int{"": 50, "limit=1": 1, "limit=500": 500, "limit=0": 0, "limit=501": 0, "limit=-1": 0, "limit=x": 0, "limit=1.0": 0} {
+		got, err := PageLimit(ask(query))
+		if got != want || (want == 0) != problem.Validation.Has(err) {
+			t.Errorf("%q: %d %v", query, got, err)
+		}
+	}
+	at := position{"2026-01-02", 7}
+	var back position
+	ok, err := Cursor(ask("cursor="+EncodeCursor(at)), &back)
+	if !ok || err != nil || back != at {
+		t.Errorf("%v %v %+v", ok, err, back)
+	}
+	if ok, err := Cursor(ask(""), &back); ok || err != nil {
+		t.Errorf("no cursor: %v %v", ok, err)
+	}
+	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000)} {
+		if err := DecodeCursor(bad, &back); !problem.Validation.Has(err) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// ParseJSON answers any bytes with nil or a 422, and finds a repeated top-level
+// key exactly when a plain walk over the tokens does.
+func FuzzParseJSON(f *testing.F) {
+	for _, tc := range bodies {
+		f.Add([]byte(tc.body))
+	}
+	f.Add([]byte(`{"a":1,"b":{"a":[{"c":"\\\""}]},"\u0061":2}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var v map[string]any
+		err := ParseJSON(raw, &v, true)
+		if err != nil && !problem.Validation.Has(err) {
+			t.Fatalf("%v", err)
+		}
+		var plain any
+		valid := json.Unmarshal(raw, &plain) == nil
+		_, object := plain.(map[string]any)
+		if !valid || !object {
+			if err == nil {
+				t.Fatalf("took %q", raw)
+			}
+			return
+		}
+		if got, want := err != nil, repeatsByTokens(t, raw); got != want {
+			t.Fatalf("%q: repeated %v, tokens say %v (%v)", raw, got, want, err)
+		}
+	})
+}
+
+func repeatsByTokens(t *testing.T, raw []byte) bool {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(seen, key.(string)) {
+			return true
+		}
+		seen = append(seen, key.(string))
+		var skip json.RawMessage
+		if err := d.Decode(&skip); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return false
+}
+
+func TestManyKeysAreNoQuadraticCost(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"k":0`)
+	for i := range 100_000 {
+		fmt.Fprintf(&b, `,"%d":0`, i)
+	}
+	var v map[string]int
+	if err := ParseJSON([]byte(b.String()+"}"), &v, false); err != nil {
+		t.Error(err)
+	}
+	if err := ParseJSON([]byte(b.String()+`,"99999":1}`), &v, false); !errors.Is(err, problem.Validation.New("")) {
+		t.Errorf("%v", err)
+	}
+}
