@@ -1,0 +1,151 @@
+// Package natsd runs a NATS server with JetStream inside this process, on
+// loopback, for installations that bring no broker of their own.
+package natsd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// readyTimeout bounds the start; recovering the file store is part of it.
+const readyTimeout = 30 * time.Second
+
+// MaxMessage is the largest message in bytes, headers included.
+const MaxMessage = 1 << 20
+
+// Config says where and how to run the server.
+type Config struct {
+	Dir      string       // of the JetStream file store; made when absent
+	Port     int          // on 127.0.0.1; 0 means any free one
+	Token    string       // clients must give it; empty leaves the server open to every local user
+	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
+	Log      *slog.Logger // nil drops the log
+	Name     string       // shown to clients; empty means platform
+}
+
+// Server is a running NATS server.
+type Server struct {
+	srv   *server.Server
+	token string
+}
+
+// Start runs the server and returns when it takes connections. Every message is
+// written through to the disk before it is acknowledged (sync_interval: always).
+func Start(cfg Config) (*Server, error) {
+	if cfg.Name == "" {
+		cfg.Name = "platform"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	port := cfg.Port
+	if port == 0 {
+		port = server.RANDOM_PORT
+	} else if l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
+		// Checked here because the server itself would only log it.
+		return nil, fmt.Errorf("nats: port %d on 127.0.0.1 is not free (%w); stop what listens there or choose another port", port, err)
+	} else if err := l.Close(); err != nil {
+		return nil, fmt.Errorf("nats: port %d: %w", port, err)
+	}
+	srv, err := server.NewServer(&server.Options{
+		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
+		JetStream: true, StoreDir: cfg.Dir, SyncAlways: true, JetStreamMaxStore: maxStore(cfg.MaxBytes),
+		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("nats: %w", err)
+	}
+	failed := make(chan string, 1)
+	srv.SetLoggerV2(&logger{log: cfg.Log, failed: failed}, false, false, false)
+	srv.Start()
+	for deadline := time.Now().Add(readyTimeout); ; {
+		switch {
+		case srv.ReadyForConnections(50 * time.Millisecond):
+			if !srv.JetStreamEnabled() {
+				srv.Shutdown()
+				return nil, fmt.Errorf("nats: the store in %s cannot be used: %s", cfg.Dir, cause(failed))
+			}
+			return &Server{srv: srv, token: cfg.Token}, nil
+		case !srv.Running() || time.Now().After(deadline):
+			srv.Shutdown()
+			return nil, fmt.Errorf("nats: the server did not start with the store in %s: %s", cfg.Dir, cause(failed))
+		}
+	}
+}
+
+// maxStore keeps a little above the sum of the streams: JetStream refuses a
+// stream whose bound it cannot reserve whole.
+func maxStore(limit int64) int64 {
+	if limit <= 0 {
+		return 0 // the server then takes what the disk has
+	}
+	return limit + limit/4
+}
+
+func cause(failed <-chan string) string {
+	select {
+	case s := <-failed:
+		return s
+	default:
+		return "it gave no reason in time"
+	}
+}
+
+// URL is where clients connect, token included.
+func (s *Server) URL() string {
+	u := url.URL{Scheme: "nats", Host: s.srv.Addr().String()}
+	if s.token != "" {
+		u.User = url.User(s.token)
+	}
+	return u.String()
+}
+
+// Stop disconnects the clients, writes the store out and waits. Safe to call
+// more than once.
+func (s *Server) Stop() {
+	s.srv.Shutdown()
+	s.srv.WaitForShutdown()
+}
+
+// logger passes the server's log on without its greeting: notices become debug.
+type logger struct {
+	log    *slog.Logger
+	failed chan<- string // the first error, for Start
+}
+
+func (l *logger) say(level slog.Level, format string, v []any) {
+	if l.log.Enabled(context.Background(), level) {
+		l.log.Log(context.Background(), level, "nats server", slog.String("text", strings.TrimSpace(fmt.Sprintf(format, v...))))
+	}
+}
+
+func (l *logger) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
+func (l *logger) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *logger) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *logger) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+
+func (l *logger) Errorf(format string, v ...any) {
+	l.say(slog.LevelError, format, v)
+	l.note(format, v)
+}
+
+// Fatalf ends a stand-alone nats-server; inside another process Start reports it.
+func (l *logger) Fatalf(format string, v ...any) {
+	l.say(slog.LevelError, format, v)
+	l.note(format, v)
+}
+
+func (l *logger) note(format string, v []any) {
+	select {
+	case l.failed <- fmt.Sprintf(format, v...):
+	default:
+	}
+}

@@ -1,0 +1,174 @@
+package pg
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+)
+
+type binaries struct {
+	dir   string // holds postgres and initdb
+	major int
+}
+
+// places are where distributions and Homebrew put server binaries.
+var places = []string{
+	"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*",
+	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin", "/usr/local/pgsql/bin",
+}
+
+// oldest is the first major version whose initdb and settings are used here.
+const oldest = 14
+
+// ErrNoBinaries means that no usable Postgres server is installed.
+var ErrNoBinaries = fmt.Errorf("no PostgreSQL server of version %d or later is installed", oldest)
+
+// FindBinaries is the newest Postgres server on this machine: its folder and
+// major version, or ErrNoBinaries.
+func FindBinaries() (dir string, major int, err error) {
+	found := installed()
+	if len(found) == 0 {
+		return "", 0, ErrNoBinaries
+	}
+	return found[0].dir, found[0].major, nil
+}
+
+// installed lists the servers on this machine, newest first.
+func installed() []binaries {
+	var dirs []string
+	if p, err := exec.LookPath("postgres"); err == nil {
+		if p, err = filepath.EvalSymlinks(p); err == nil {
+			dirs = append(dirs, filepath.Dir(p))
+		}
+	}
+	for _, pattern := range places {
+		m, _ := filepath.Glob(pattern) // fails for a bad pattern only
+		dirs = append(dirs, m...)
+	}
+	slices.Sort(dirs)
+	var found []binaries
+	for _, dir := range slices.Compact(dirs) {
+		if b, ok := inspect(dir); ok {
+			found = append(found, b)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b binaries) int { return cmp.Compare(b.major, a.major) })
+	return found
+}
+
+var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+func inspect(dir string) (binaries, bool) {
+	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+		return binaries{}, false
+	}
+	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output()
+	if err != nil {
+		return binaries{}, false
+	}
+	m := versionLine.FindSubmatch(out)
+	if m == nil {
+		return binaries{}, false
+	}
+	major, err := strconv.Atoi(string(m[1]))
+	return binaries{dir: dir, major: major}, err == nil && major >= oldest
+}
+
+// chooseBinaries prefers what is installed, and of that what made the data: a
+// cluster can be served by its own major version only. major is 0 for new data.
+func chooseBinaries(major int, data, cacheDir string, root bool, log io.Writer) (binaries, error) {
+	found := installed()
+	for _, b := range found {
+		if major == 0 || b.major == major {
+			return b, nil
+		}
+	}
+	b, err := download(major, cacheDir, root, log)
+	switch {
+	case err == nil:
+		return b, nil
+	case len(found) > 0:
+		return binaries{}, fmt.Errorf("postgres: the data in %s was made by PostgreSQL %d, but version %d is installed and version %d could not be downloaded (%w); install PostgreSQL %d or set PLATFORM_DATABASE_URL", data, major, found[0].major, major, err, major)
+	default:
+		return binaries{}, fmt.Errorf("postgres: %w and none could be downloaded (%w); install one or set PLATFORM_DATABASE_URL", ErrNoBinaries, err)
+	}
+}
+
+// releases are the versions that can be downloaded.
+var releases = map[int]embeddedpostgres.PostgresVersion{
+	14: embeddedpostgres.V14, 15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
+	17: embeddedpostgres.V17, 18: embeddedpostgres.V18,
+}
+
+const defaultRelease = 17
+
+func download(major int, cacheDir string, root bool, log io.Writer) (binaries, error) {
+	if major == 0 {
+		major = defaultRelease
+	}
+	release, ok := releases[major]
+	if !ok {
+		return binaries{}, fmt.Errorf("there is no download of PostgreSQL %d", major)
+	}
+	if cacheDir == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return binaries{}, err
+		}
+		cacheDir = filepath.Join(dir, "mlp-platform", "postgres")
+	}
+	if root && !reachable(cacheDir) {
+		cacheDir = "/var/cache/mlp-platform/postgres"
+	}
+	target := filepath.Join(cacheDir, "server-"+string(release))
+	bin := filepath.Join(target, "bin")
+	if b, ok := inspect(bin); ok {
+		return b, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return binaries{}, err
+	}
+	scratch, err := os.MkdirTemp(cacheDir, "fetch-")
+	if err != nil {
+		return binaries{}, err
+	}
+	defer os.RemoveAll(scratch)
+	port, err := freePort()
+	if err != nil {
+		return binaries{}, err
+	}
+	// The library offers its download only as the first part of a start. A locale
+	// that initdb refuses ends that start right after.
+	lib := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().Version(release).Logger(log).
+		CachePath(scratch).RuntimePath(filepath.Join(scratch, "run")).BinariesPath(target).
+		Locale("none").Port(uint32(port)))
+	startErr := lib.Start()
+	if startErr == nil {
+		startErr = lib.Stop()
+	}
+	if b, ok := inspect(bin); ok {
+		return b, nil
+	}
+	return binaries{}, errors.Join(startErr, os.RemoveAll(target))
+}
+
+// reachable says whether every user may enter dir, or will once it is made.
+func reachable(dir string) bool {
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if info, err := os.Stat(d); err == nil && info.Mode().Perm()&0o005 != 0o005 {
+			return false
+		}
+		if d == filepath.Dir(d) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package pg
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cluster is a data directory with the binaries that can serve it and the user
+// that may.
+type cluster struct {
+	dir      string // Config.Dir
+	data     string // dir/data
+	arg      string // what -D gets, see command
+	bin      binaries
+	as       *syscall.Credential // nil: as this process
+	handle   *os.File            // data, open while commands run; nil unless as is set
+	password string
+	log      *tail
+}
+
+// openCluster finds the binaries that fit and makes the cluster when there is none.
+func openCluster(ctx context.Context, cfg Config) (*cluster, error) {
+	c := &cluster{dir: cfg.Dir, data: filepath.Join(cfg.Dir, "data"), log: &tail{to: cfg.Log}}
+	major, err := dataVersion(c.data)
+	if err != nil {
+		return nil, err
+	}
+	if c.as, err = runAs(c.data); err != nil {
+		return nil, err
+	}
+	if c.bin, err = chooseBinaries(major, c.data, cfg.CacheDir, c.as != nil, c.log); err != nil {
+		return nil, err
+	}
+	if c.password, err = c.keepPassword(major == 0); err != nil {
+		return nil, err
+	}
+	if major == 0 {
+		if err := c.create(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.enter(c.data)
+}
+
+// enter makes data the directory that commands run in.
+func (c *cluster) enter(data string) error {
+	c.arg = data
+	if c.as == nil || !procFD {
+		return nil
+	}
+	c.leave()
+	h, err := os.Open(data)
+	if err != nil {
+		return fmt.Errorf("postgres: open %s: %w", data, err)
+	}
+	c.handle, c.arg = h, "/proc/self/fd/3"
+	return nil
+}
+
+// leave closes what enter opened; running commands have their own copy.
+func (c *cluster) leave() {
+	if c.handle != nil {
+		_ = c.handle.Close() // opened for reading only
+		c.handle = nil
+	}
+}
+
+// command is one of the server's programs, run as the unprivileged user when
+// this process is root, which Postgres refuses to be.
+//
+// That user often may not enter a parent of the data directory (/root, a
+// temporary directory of mode 0700), and opening those up is not ours to do. So
+// the child inherits a handle of the data directory that root opened and names
+// it /proc/self/fd/3: the kernel then walks no path.
+func (c *cluster) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(c.bin.dir, name), args...)
+	cmd.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.as}
+	cmd.Dir = "/" // initdb returns to where it started, which must be allowed
+	if c.handle != nil {
+		cmd.ExtraFiles = []*os.File{c.handle} // the child's descriptor 3
+	}
+	return cmd
+}
+
+// create makes the cluster beside its place and moves it there when it is
+// whole, so that an interrupted first start leaves nothing half made.
+func (c *cluster) create(ctx context.Context, cfg Config) error {
+	part := c.data + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return fmt.Errorf("postgres: remove an unfinished cluster: %w", err)
+	}
+	if err := os.Mkdir(part, 0o700); err != nil {
+		return fmt.Errorf("postgres: make %s: %w", part, err)
+	}
+	if err := c.own(part); err != nil {
+		return err
+	}
+	if err := c.enter(part); err != nil {
+		return err
+	}
+	// initdb reads the password from a file only, and opens it by name.
+	pw, err := os.CreateTemp("", "platform-postgres-")
+	if err != nil {
+		return fmt.Errorf("postgres: temporary file for the password: %w", err)
+	}
+	defer os.Remove(pw.Name())
+	_, err = pw.WriteString(c.password + "\n")
+	if err := errors.Join(err, pw.Close()); err != nil {
+		return fmt.Errorf("postgres: temporary file for the password: %w", err)
+	}
+	if err := c.own(pw.Name()); err != nil {
+		return err
+	}
+	args := []string{"-D", c.arg, "-U", User, "-A", "scram-sha-256", "--pwfile", pw.Name(),
+		"--encoding=UTF8", "--locale=C", "--no-instructions"}
+	if cfg.Throwaway {
+		args = append(args, "--no-sync")
+	}
+	if err := c.run(ctx, c.command("initdb", args...), "the database cluster could not be made"); err != nil {
+		return err
+	}
+	if cfg.Database != "postgres" {
+		// Single-user mode needs no port, no driver and no second start.
+		single := c.command("postgres", "--single", "-D", c.arg, "-c", "log_min_messages=warning", "postgres")
+		single.Stdin = strings.NewReader(`create database "` + strings.ReplaceAll(cfg.Database, `"`, `""`) + "\"\n")
+		if err := c.run(ctx, single, "the database could not be made"); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(part, c.data); err != nil {
+		return fmt.Errorf("postgres: put the new cluster in place: %w", err)
+	}
+	return nil
+}
+
+func (c *cluster) own(path string) error {
+	if c.as == nil {
+		return nil
+	}
+	if err := os.Chown(path, int(c.as.Uid), int(c.as.Gid)); err != nil {
+		return fmt.Errorf("postgres: hand %s to user %d: %w", path, c.as.Uid, err)
+	}
+	return nil
+}
+
+// keepPassword reads the password, or makes one for a new cluster.
+func (c *cluster) keepPassword(fresh bool) (string, error) {
+	file := filepath.Join(c.dir, "password")
+	b, err := os.ReadFile(file)
+	pw := strings.TrimSpace(string(b))
+	switch {
+	case err == nil && pw != "":
+		return pw, nil
+	case !fresh:
+		return "", fmt.Errorf("postgres: %s is missing or empty, and without it nobody can log in to the database in %s; put it back from a backup", file, c.data)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("postgres: %w", err)
+	}
+	pw = rand.Text()
+	if err := os.WriteFile(file, []byte(pw+"\n"), 0o600); err != nil {
+		if errors.Is(err, syscall.ENOSPC) {
+			return "", fmt.Errorf("postgres: the disk that holds %s is full; free some space", c.dir)
+		}
+		return "", fmt.Errorf("postgres: keep the password: %w", err)
+	}
+	return pw, nil
+}
+
+// dataVersion is the major version that made the cluster, 0 when there is none.
+func dataVersion(data string) (int, error) {
+	b, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if errors.Is(err, fs.ErrNotExist) {
+		if entries, err := os.ReadDir(data); err == nil && len(entries) > 0 {
+			return 0, fmt.Errorf("postgres: %s has files but no cluster in it; empty it or choose another directory", data)
+		}
+		_ = os.Remove(data) // an empty directory would stop the rename in create
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("postgres: the data directory cannot be read (%w); start as its owner or choose another directory", err)
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || major < 1 {
+		return 0, fmt.Errorf("postgres: %s/PG_VERSION holds %q, not a version; restore the directory from a backup", data, b)
+	}
+	return major, nil
+}
+
+// pidFile is the head of postmaster.pid: process id, directory, start time,
+// port, socket directory, address, shared memory key, status.
+func (c *cluster) pidFile() (pid int, status string) {
+	b, err := os.ReadFile(filepath.Join(c.data, "postmaster.pid"))
+	if err != nil {
+		return 0, ""
+	}
+	lines := strings.Split(string(b), "\n")
+	pid, _ = strconv.Atoi(strings.TrimSpace(lines[0]))
+	if len(lines) > 7 {
+		status = strings.TrimSpace(lines[7])
+	}
+	return pid, status
+}
+
+// ready says whether the server with this process id takes connections; the
+// status line is what pg_ctl waits for too.
+func (c *cluster) ready(pid int) bool {
+	p, status := c.pidFile()
+	return p == pid && status == "ready"
+}
+
+// endOrphan ends a server that a killed parent left behind. The directory's lock
+// is held, so no living parent owns it.
+func (c *cluster) endOrphan(ctx context.Context) error {
+	pid, _ := c.pidFile()
+	if pid <= 1 || pid == os.Getpid() || !c.serves(pid) {
+		if pid != 0 {
+			// A process id that now belongs to something else would make Postgres refuse to start.
+			if err := os.Remove(filepath.Join(c.data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("postgres: remove a stale postmaster.pid: %w", err)
+			}
+		}
+		return nil
+	}
+	// With SIGINT it may still be shutting down already; SIGQUIT ends at once and
+	// leaves recovery to the next start.
+	deadline := time.Now().Add(10 * time.Second)
+	sig := syscall.SIGINT
+	for c.serves(pid) {
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s and cannot be stopped (%w); stop it by hand", pid, c.data, err)
+		}
+		if err := wait(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("postgres: a server of an earlier run (process %d) still uses %s; stop it by hand", pid, c.data)
+		}
+		if time.Now().After(deadline) {
+			sig = syscall.SIGQUIT
+		}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+// Package pg runs a Postgres server as a child process on loopback, with its
+// data in one directory, for installations that bring no database of their own.
+//
+// The directory holds:
+//
+//	lock      held while a process uses the directory
+//	password  of the superuser, mode 0600
+//	port      the last one used, so that the address survives a restart
+//	data/     the cluster
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mlp-platform/platform/libs/embedded/child"
+)
+
+// User is the superuser of an embedded cluster.
+const User = "platform"
+
+// startTimeout bounds the wait for connections. Recovery after a crash replays
+// at most max_wal_size, which takes seconds.
+const startTimeout = 60 * time.Second
+
+// Config says where and how to run the server.
+type Config struct {
+	Dir            string    // holds everything; made when absent
+	Port           int       // 0: the one used last if it is free, else any free one
+	Log            io.Writer // the server's own log, text lines; nil drops it
+	CacheDir       string    // for downloaded binaries; "" means the user's cache directory
+	Database       string    // made with the cluster; "" means platform
+	MaxConnections int       // 0 means 80
+	Throwaway      bool      // gives up durability for speed; for data that only tests need
+}
+
+// Server is a running Postgres.
+type Server struct {
+	proc     *child.Process
+	lock     *flock.Flock
+	port     int
+	password string
+	log      *tail
+	died     chan error
+	stopping chan struct{}
+	stop     sync.Once
+	stopErr  error
+}
+
+// Start runs the server and returns when it takes connections. It makes the
+// cluster on first use and ends a server that an earlier, killed process left
+// behind. The context bounds the start only.
+func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
+	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("postgres: directory %s: %w", cfg.Dir, err)
+	}
+	if cfg.Database == "" {
+		cfg.Database = "platform"
+	}
+	if cfg.MaxConnections == 0 {
+		cfg.MaxConnections = 80
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no connection after %v", startTimeout))
+	defer cancel()
+
+	lock, err := claim(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Unlock() // the cause of the failure says more
+		}
+	}()
+	c, err := openCluster(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	if err := c.endOrphan(ctx); err != nil {
+		return nil, err
+	}
+	s := &Server{lock: lock, password: c.password, log: c.log, died: make(chan error, 1), stopping: make(chan struct{})}
+	if s.proc, s.port, err = c.serve(ctx, cfg); err != nil {
+		return nil, err
+	}
+	go s.watch()
+	return s, nil
+}
+
+// claim makes dir and holds its lock.
+func claim(dir string) (*flock.Flock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("postgres: the directory %s cannot be made (%w); choose another one or change its owner", dir, err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	switch ok, err := lock.TryLock(); {
+	case err != nil && errors.Is(err, syscall.ENOSPC):
+		return nil, fmt.Errorf("postgres: the disk that holds %s is full; free some space", dir)
+	case err != nil:
+		return nil, fmt.Errorf("postgres: the directory %s is not writable (%w); choose another one or change its owner", dir, err)
+	case !ok:
+		return nil, fmt.Errorf("postgres: the directory %s is in use by another process; stop that one or choose another directory", dir)
+	}
+	return lock, nil
+}
+
+// serve starts the postmaster on the port to use.
+func (c *cluster) serve(ctx context.Context, cfg Config) (*child.Process, int, error) {
+	for {
+		port, err := c.choosePort(cfg.Port)
+		if err != nil {
+			return nil, 0, err
+		}
+		c.log.reset()
+		p, err := c.launch(ctx, cfg, port)
+		switch {
+		case err == nil:
+			return p, port, c.keepPort(port)
+		case ctx.Err() != nil:
+			return nil, 0, err
+		case c.log.has("Address already in use") && cfg.Port == 0:
+			// Another process took the port between the choice and the start.
+		case c.log.has("shared memory block"), c.log.has("lock file"):
+			// Backends of a killed server end within a moment of noticing.
+			if werr := wait(ctx, 50*time.Millisecond); werr != nil {
+				return nil, 0, err
+			}
+		default:
+			return nil, 0, err
+		}
+	}
+}
+
+func (c *cluster) launch(ctx context.Context, cfg Config, port int) (*child.Process, error) {
+	cmd := c.command("postgres", append([]string{"-D", c.arg}, settings(cfg, port)...)...)
+	cmd.Stdout, cmd.Stderr = c.log, c.log
+	// SIGINT is Postgres' fast shutdown: a clean one, so that the start after a
+	// crash of the platform needs no recovery.
+	p, err := child.Start(cmd, syscall.SIGINT)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %s cannot be run: %w", cmd.Path, err)
+	}
+	for {
+		if c.ready(p.PID()) {
+			return p, nil
+		}
+		select {
+		case <-p.Done():
+			return nil, c.explain("the server did not start", p.Err())
+		case <-ctx.Done():
+			_ = p.Stop(ctx, syscall.SIGQUIT)
+			return nil, c.explain("the server did not start", context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// settings keep the memory of an idle server small: it shares a machine with
+// the rest of the platform, whose tables are small too.
+func settings(cfg Config, port int) []string {
+	s := []string{
+		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
+		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
+		"maintenance_work_mem=32MB", "max_wal_size=256MB", "jit=off", "huge_pages=off",
+		"wal_level=minimal", "max_wal_senders=0", "max_worker_processes=4", "max_parallel_workers=2",
+		"max_parallel_workers_per_gather=1", "autovacuum_max_workers=2", "timezone=UTC", "log_timezone=UTC",
+		"log_checkpoints=off", "log_min_messages=warning", "log_line_prefix=", "logging_collector=off",
+	}
+	if cfg.Throwaway {
+		s = append(s, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
+	}
+	args := make([]string, 0, 2*len(s))
+	for _, v := range s {
+		args = append(args, "-c", v)
+	}
+	return args
+}
+
+// Port is where the server listens on 127.0.0.1.
+func (s *Server) Port() int { return s.port }
+
+// URL is the address of a database, password included; "" means the one made
+// with the cluster by default.
+func (s *Server) URL(db string) string {
+	if db == "" {
+		db = "platform"
+	}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(User, s.password),
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + db, RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// Wait yields one error when the server dies by itself; after Stop it is closed
+// without one.
+func (s *Server) Wait() <-chan error { return s.died }
+
+func (s *Server) watch() {
+	<-s.proc.Done()
+	select {
+	case <-s.stopping:
+	default:
+		s.died <- fmt.Errorf("postgres: the server ended by itself (%v): %s", s.proc.Err(), s.log.last())
+	}
+	close(s.died)
+}
+
+// Stop ends the sessions and shuts the server down cleanly. When ctx ends first
+// the server is killed; the next start then recovers from the log. Safe to call
+// more than once.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stop.Do(func() {
+		close(s.stopping)
+		if err := s.proc.Stop(ctx, syscall.SIGINT); err != nil {
+			s.stopErr = fmt.Errorf("postgres: %w", err)
+		}
+		s.stopErr = errors.Join(s.stopErr, s.lock.Unlock())
+	})
+	return s.stopErr
+}
+
+func (c *cluster) choosePort(want int) (int, error) {
+	if want != 0 {
+		if !free(want) {
+			return 0, fmt.Errorf("postgres: port %d on 127.0.0.1 is in use; stop what listens there or choose another port", want)
+		}
+		return want, nil
+	}
+	if b, err := os.ReadFile(c.portFile()); err == nil {
+		if p, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && p > 0 && p < 1<<16 && free(p) {
+			return p, nil
+		}
+	}
+	return freePort()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("postgres: no free port on 127.0.0.1: %w", err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+func (c *cluster) portFile() string { return filepath.Join(c.dir, "port") }
+
+func (c *cluster) keepPort(port int) error {
+	if err := os.WriteFile(c.portFile(), []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("postgres: keep the port: %w", err)
+	}
+	return nil
+}
+
+// wait waits d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// run runs a short command to its end and gives its faults in one sentence.
+func (c *cluster) run(ctx context.Context, cmd *exec.Cmd, what string) error {
+	c.log.reset()
+	cmd.Stderr = c.log // standard output is greeting and progress
+	p, err := child.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return fmt.Errorf("postgres: %s cannot be run: %w", cmd.Path, err)
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		_ = p.Stop(ctx, syscall.SIGTERM)
+		return c.explain(what, context.Cause(ctx))
+	}
+	if p.Err() != nil {
+		return c.explain(what, p.Err())
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package pg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// runAs is the user that the server runs as: nil for this process' own; when
+// this process is root, the owner of the existing data, else an unprivileged one.
+func runAs(data string) (*syscall.Credential, error) {
+	var owner *syscall.Stat_t
+	switch info, err := os.Stat(data); {
+	case err == nil:
+		owner, _ = info.Sys().(*syscall.Stat_t)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("postgres: the data directory cannot be read: %w", err)
+	}
+	if me := os.Geteuid(); me != 0 {
+		if owner != nil && int(owner.Uid) != me {
+			return nil, fmt.Errorf("postgres: %s belongs to user %d, this process runs as %d; start as that user, or choose another directory", data, owner.Uid, me)
+		}
+		return nil, nil
+	}
+	if owner != nil && owner.Uid != 0 {
+		return &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}, nil
+	}
+	for _, name := range []string{"nobody", "postgres", "daemon"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uerr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gerr := strconv.ParseUint(u.Gid, 10, 32)
+		if uerr == nil && gerr == nil && uid != 0 {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return &syscall.Credential{Uid: 65534, Gid: 65534}, nil // an image without a user list
+}
