@@ -7,6 +7,6 @@ git ls-files --cached --others --exclude-standard '*_test.go' | xargs grep -l '^
 	dir=$(dirname "$file")
 	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
 		echo "== ./$dir $target ($fuzztime)"
-		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime"
+		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -fuzzminimizetime 1x
 	done
 done
