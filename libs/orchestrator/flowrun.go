@@ -73,7 +73,8 @@ func (c *Client) ReadFlowRun(ctx context.Context, id uuid.UUID) (FlowRun, error)
 // Sort orders flow runs.
 type Sort string
 
-// Orders of a list of flow runs. ID_DESC is newest first where ids carry time.
+// Orders of a list of flow runs. Ids need not carry time: ByIDDesc is a stable
+// order, not newest first.
 const (
 	ByIDDesc                Sort = "ID_DESC"
 	ByStartTimeAsc          Sort = "START_TIME_ASC"
@@ -83,13 +84,14 @@ const (
 	ByEndTimeDesc           Sort = "END_TIME_DESC"
 )
 
-// Filter selects flow runs: those that match every field that is set.
+// Filter selects flow runs: those that match every field that is set. A nil list
+// is not set; an empty one matches nothing.
 type Filter struct {
 	IDs             []uuid.UUID
 	DeploymentIDs   []uuid.UUID
 	StateTypes      []StateType
 	IdempotencyKeys []string
-	// Tags must all be on the run.
+	// Tags must all be on the run; an empty list is not set.
 	Tags []string
 	// ExpectedAfter and ExpectedBefore bound the expected start time, inclusive.
 	ExpectedAfter, ExpectedBefore time.Time
@@ -104,7 +106,7 @@ func (f Filter) body() map[string]any {
 	anyOf(runs, "id", f.IDs)
 	anyOf(runs, "deployment_id", f.DeploymentIDs)
 	anyOf(runs, "idempotency_key", f.IdempotencyKeys)
-	if len(f.StateTypes) > 0 {
+	if f.StateTypes != nil {
 		state := map[string]any{}
 		anyOf(state, "type", f.StateTypes)
 		runs["state"] = state
@@ -129,7 +131,7 @@ func (f Filter) body() map[string]any {
 }
 
 func anyOf[T any](m map[string]any, key string, values []T) {
-	if len(values) > 0 {
+	if values != nil {
 		m[key] = map[string]any{"any_": values}
 	}
 }
@@ -152,7 +154,8 @@ func (c *Client) FilterFlowRuns(ctx context.Context, f Filter) ([]FlowRun, error
 }
 
 // FlowRuns goes through all runs that match, page by page; Limit is the size
-// of a page. A run created meanwhile may make another appear twice.
+// of a page. A run that begins or ceases to match meanwhile may make another
+// appear twice or not at all.
 func (c *Client) FlowRuns(ctx context.Context, f Filter) iter.Seq2[FlowRun, error] {
 	if f.Limit <= 0 || f.Limit > MaxPage {
 		f.Limit = MaxPage
