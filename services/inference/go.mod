@@ -11,19 +11,39 @@ require (
 )
 
 require (
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/labstack/echo/v4 v4.16.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	github.com/yalue/onnxruntime_go v1.27.0 // indirect
-	golang.org/x/crypto v0.53.0 // indirect
-	golang.org/x/net v0.56.0 // indirect
-	golang.org/x/sys v0.46.0 // indirect
-	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
+	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 )
 
 replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
 
 replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
+
+replace github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
+
+replace github.com/mlp-platform/platform/libs/service => ../../libs/service
+
+replace github.com/mlp-platform/platform/libs/auth => ../../libs/auth
+
+replace github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
+
+require github.com/prometheus/client_golang v1.25.0
+
+require golang.org/x/sync v0.24.0
+
+require github.com/mlp-platform/platform/libs/tracker v0.0.0

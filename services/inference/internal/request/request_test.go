@@ -82,7 +82,7 @@ func TestBodiesThatAreNoRequest(t *testing.T) {
 		`{"features": {}, "features": {}}`:             "body.features: this name is there twice",
 		`{"features": {"a": NaN}}`:                     `body.features.a: not JSON at byte 19: invalid character 'N' at start of value`,
 		`{"features": {"a": -Infinity}}`:               `body.features.a: not JSON at byte 20: invalid character 'I' in number (expecting digit)`,
-		`{"features": {"a": 01}}`:                      `body.features.a: not JSON at byte 20: invalid character '1' after object value (expecting ',' or '}')`,
+		`{"features": {"a": 01}}`:                      `body.features: not JSON at byte 20: invalid character '1' after object value (expecting ',' or '}')`,
 		"{\"features\": {\"a\xff\": 1}}":               "",
 		`{'features': {}}`:                             "",
 		strings.Repeat(`{"features":`, 20000):          "",

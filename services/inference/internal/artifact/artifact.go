@@ -1,0 +1,170 @@
+// Package artifact keeps model folders on disk, each named by the digest of its files, so that what is
+// opened is what was registered.
+package artifact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+)
+
+// DigestTag is the version tag that holds the registered digest.
+const DigestTag = "artifact_digest"
+
+// ErrDigest means that the files are not those that were registered, or that nobody said which they
+// should be.
+var ErrDigest = errors.New("artifact digest")
+
+// keepFolders is how many folders Trim leaves; an open model needs none.
+const keepFolders = 32
+
+// partial is the prefix of folders being downloaded, and staleAfter the age at which one was left by a
+// process that died.
+const (
+	partial    = ".download-"
+	staleAfter = time.Hour
+)
+
+// Store downloads and keeps artifacts. Processes may share its folder.
+type Store struct {
+	dir           string
+	client        *tracker.Client
+	requireDigest bool
+}
+
+// New makes the folder dir if it is absent.
+func New(dir string, client *tracker.Client, requireDigest bool) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("model cache: %w; set MODEL_CACHE_DIR to a folder this process may write", err)
+	}
+	return &Store{dir: dir, client: client, requireDigest: requireDigest}, nil
+}
+
+// Artifact is a folder whose files have this digest. Verified says that the registry named the digest.
+type Artifact struct {
+	Dir, Digest string
+	Verified    bool
+}
+
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Fetch gives the artifact of a version, downloading it unless the registered digest is here already.
+func (s *Store) Fetch(ctx context.Context, v tracker.ModelVersion) (Artifact, error) {
+	want := strings.ToLower(strings.TrimSpace(v.Tags[DigestTag]))
+	switch {
+	case want == "" && s.requireDigest:
+		return Artifact{}, fmt.Errorf("%w: version %s of %s has no tag %s, and REQUIRE_DIGEST is set", ErrDigest, v.Version, v.Name, DigestTag)
+	case want != "" && !hexDigest.MatchString(want):
+		return Artifact{}, fmt.Errorf("%w: the tag %s of version %s is no SHA-256 in hex", ErrDigest, DigestTag, v.Version)
+	case want != "":
+		if have, err := hashFolder(filepath.Join(s.dir, want)); err == nil && have == want {
+			return s.used(want, true), nil
+		}
+	}
+	tmp, err := os.MkdirTemp(s.dir, partial)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("model cache: %w", err)
+	}
+	defer os.RemoveAll(tmp) // the folder has another name by then, if all went well
+	files, err := s.client.DownloadModel(ctx, v, tmp)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("downloading version %s of %s: %w", v.Version, v.Name, err)
+	}
+	have := tracker.Digest(files)
+	if want != "" && have != want {
+		return Artifact{}, fmt.Errorf("%w: the files of version %s have %s, registered is %s", ErrDigest, v.Version, have, want)
+	}
+	final := filepath.Join(s.dir, have)
+	if err := os.Rename(tmp, final); err != nil {
+		// Another process was first, or what is there is damaged.
+		if got, herr := hashFolder(final); herr != nil || got != have {
+			if err := errors.Join(os.RemoveAll(final), os.Rename(tmp, final)); err != nil {
+				return Artifact{}, fmt.Errorf("model cache: %w", err)
+			}
+		}
+	}
+	return s.used(have, want != ""), nil
+}
+
+// used marks the folder as recent for Trim. A read-only cache keeps its old mark, which costs a download
+// at worst.
+func (s *Store) used(digest string, verified bool) Artifact {
+	a := Artifact{Dir: filepath.Join(s.dir, digest), Digest: digest, Verified: verified}
+	now := time.Now()
+	_ = os.Chtimes(a.Dir, now, now)
+	return a
+}
+
+// hashFolder is the digest of the files below dir.
+func hashFolder(dir string) (string, error) {
+	files := map[string]string{}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%s is no regular file", p)
+		}
+		f, err := root.Open(p)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum := sha256.New()
+		if _, err := io.Copy(sum, f); err != nil {
+			return err
+		}
+		files[p] = hex.EncodeToString(sum.Sum(nil))
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return tracker.Digest(files), nil
+}
+
+// Trim removes all but the most recently used folders, and downloads that a dead process left.
+func (s *Store) Trim() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("model cache: %w", err)
+	}
+	type folder struct {
+		name string
+		used time.Time
+	}
+	var done []folder
+	var faults []error
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil: // another process has removed it
+		case hexDigest.MatchString(e.Name()):
+			done = append(done, folder{e.Name(), info.ModTime()})
+		case strings.HasPrefix(e.Name(), partial) && time.Since(info.ModTime()) > staleAfter:
+			faults = append(faults, os.RemoveAll(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	slices.SortFunc(done, func(a, b folder) int { return b.used.Compare(a.used) })
+	for _, f := range done[min(len(done), keepFolders):] {
+		faults = append(faults, os.RemoveAll(filepath.Join(s.dir, f.name)))
+	}
+	return errors.Join(faults...)
+}

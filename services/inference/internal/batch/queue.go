@@ -1,0 +1,164 @@
+// Package batch runs rows through a model in micro-batches: a free session takes the rows that wait, so
+// batches grow with the load and a lone row waits for nothing.
+package batch
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+)
+
+// Options bound a queue.
+type Options struct {
+	Sessions int           // runs at the same time
+	Rows     int           // rows in a run, at most
+	Wait     time.Duration // how long a run waits for more rows; 0 takes those that are there
+	Waiting  int           // rows that may wait; Submit beyond it blocks, so admit fewer
+	// Observe is told the rows of each run; nil means nobody.
+	Observe func(rows int)
+}
+
+// Job is one row on its way through a queue. Take it from NewJob and give it back with Free, once.
+type Job struct {
+	Row    schema.Row
+	Result model.Result
+
+	state atomic.Int32
+	done  chan struct{}
+}
+
+const (
+	pending   int32 = iota
+	finished        // the result is there; the submitter frees the job
+	abandoned       // the submitter has left; the queue frees the job
+)
+
+var jobs = sync.Pool{New: func() any { return &Job{done: make(chan struct{}, 1)} }}
+
+// NewJob is a job to fill.
+func NewJob() *Job {
+	j := jobs.Get().(*Job)
+	j.state.Store(pending)
+	return j
+}
+
+// Done receives when the result is there.
+func (j *Job) Done() <-chan struct{} { return j.done }
+
+// Abandon gives a submitted job up. It is false when the result came first: then it is the submitter's
+// to use and free.
+func (j *Job) Abandon() bool {
+	if j.state.CompareAndSwap(pending, abandoned) {
+		return true
+	}
+	<-j.done
+	return false
+}
+
+// Free returns a job that was not submitted, or whose result came.
+func (j *Job) Free() {
+	j.Result = model.Result{}
+	jobs.Put(j)
+}
+
+// Queue feeds one model.
+type Queue struct {
+	model *model.Model
+	opt   Options
+	jobs  chan *Job
+	wg    sync.WaitGroup
+}
+
+// New starts the sessions' goroutines; Close ends them.
+func New(m *model.Model, opt Options) *Queue {
+	opt.Rows = max(1, min(opt.Rows, m.Rows()))
+	q := &Queue{model: m, opt: opt, jobs: make(chan *Job, max(opt.Waiting, 1))}
+	for range max(opt.Sessions, 1) {
+		q.wg.Go(q.session)
+	}
+	return q
+}
+
+// Submit hands a filled job over. It must not be called after Close.
+func (q *Queue) Submit(j *Job) { q.jobs <- j }
+
+// Waiting is how many rows wait now.
+func (q *Queue) Waiting() int { return len(q.jobs) }
+
+// Close lets the rows that wait be answered and returns when all sessions have ended.
+func (q *Queue) Close() {
+	close(q.jobs)
+	q.wg.Wait()
+}
+
+func (q *Queue) session() {
+	b := q.model.NewBatch()
+	taken := make([]*Job, 0, q.opt.Rows)
+	rows := make([]*schema.Row, 0, q.opt.Rows)
+	results := make([]model.Result, q.opt.Rows)
+	for first := range q.jobs {
+		taken = q.take(append(taken[:0], first))
+		rows = rows[:0]
+		live := taken[:0]
+		for _, j := range taken {
+			if j.state.Load() == abandoned { // nobody waits: the session's time is for the others
+				j.Free()
+				continue
+			}
+			live = append(live, j)
+			rows = append(rows, &j.Row)
+		}
+		if len(live) == 0 {
+			continue
+		}
+		b.Run(rows, results[:len(rows)])
+		if q.opt.Observe != nil {
+			q.opt.Observe(len(rows))
+		}
+		for i, j := range live {
+			j.Result = results[i]
+			results[i] = model.Result{}
+			if j.state.CompareAndSwap(pending, finished) {
+				j.done <- struct{}{}
+			} else {
+				j.Free()
+			}
+		}
+	}
+}
+
+// take adds waiting jobs up to the most a run takes.
+func (q *Queue) take(taken []*Job) []*Job {
+	for len(taken) < q.opt.Rows {
+		select {
+		case j, ok := <-q.jobs:
+			if !ok {
+				return taken
+			}
+			taken = append(taken, j)
+			continue
+		default:
+		}
+		break
+	}
+	if q.opt.Wait <= 0 || len(taken) == q.opt.Rows {
+		return taken
+	}
+	timer := time.NewTimer(q.opt.Wait)
+	defer timer.Stop()
+	for len(taken) < q.opt.Rows {
+		select {
+		case j, ok := <-q.jobs:
+			if !ok {
+				return taken
+			}
+			taken = append(taken, j)
+		case <-timer.C:
+			return taken
+		}
+	}
+	return taken
+}

@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/mlp-platform/platform/services/inference/internal/batch"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+)
+
+// Copy is one version of a model, open and warm. Whoever uses it has acquired it; it is closed after its
+// last release.
+type Copy struct {
+	Name       string // upper-case
+	Tracker    string // the tracker's name
+	Version    string
+	RunID      string
+	Digest     string
+	Verified   bool
+	DataOrigin string
+	Dummy      bool
+	LoadedAt   time.Time
+	Model      *model.Model
+
+	queue *batch.Queue
+	refs  atomic.Int64
+	free  func(*Copy) // called once, with the last release
+}
+
+// Flavor of every copy.
+const Flavor = "onnx"
+
+// acquire is false when the last user has already left.
+func (c *Copy) acquire() bool {
+	for {
+		n := c.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if c.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release ends one use.
+func (c *Copy) Release() {
+	if c.refs.Add(-1) == 0 {
+		c.free(c)
+	}
+}
+
+// Submit queues a job; the caller's use of the copy must last until the job is done or abandoned.
+func (c *Copy) Submit(j *batch.Job) { c.queue.Submit(j) }
+
+// Slot is a copy in its role: an alias that points to it, or its bare version.
+type Slot struct {
+	*Copy
+	Alias   string // "" when the version was named
+	Metrics *metrics.Predictions
+	// Head and Tail are the parts of a prediction's JSON around the prediction itself, which are the same
+	// for every request. Tail is without the closing brace.
+	Head, Tail []byte
+}
+
+func newSlot(c *Copy, alias string, m *metrics.Set) *Slot {
+	s := &Slot{Copy: c, Alias: alias, Metrics: m.For(c.Name, alias)}
+	s.Head = append(s.Head, `{"model_name":`...)
+	s.Head = appendString(s.Head, c.Name)
+	s.Head = append(s.Head, `,"model_version":`...)
+	s.Head = appendString(s.Head, c.Version)
+	s.Head = append(s.Head, `,"run_id":`...)
+	s.Head = appendString(s.Head, c.RunID)
+	s.Head = append(s.Head, `,"prediction":`...)
+	if alias != "" {
+		s.Tail = appendString(append(s.Tail, `,"alias":`...), alias)
+	}
+	if unit := c.Model.Schema().Output.Unit; unit != "" {
+		s.Tail = appendString(append(s.Tail, `,"unit":`...), unit)
+	}
+	return s
+}
+
+// Entry is one model in the table.
+type Entry struct {
+	Name    string // upper-case
+	Tracker string
+	Aliases map[string]*Slot // by canonical alias
+	Gate    *Gate
+}
+
+// Production is the slot that serves requests which name nothing else; nil when there is none.
+func (e *Entry) Production() *Slot { return e.Aliases[Production] }
+
+// Gate counts the requests of one model that were admitted, over all its versions.
+type Gate struct{ n atomic.Int64 }
+
+// Enter admits one request if fewer than most are inside.
+func (g *Gate) Enter(most int) bool {
+	if g.n.Add(1) > int64(most) {
+		g.n.Add(-1)
+		return false
+	}
+	return true
+}
+
+// Leave ends an admitted request.
+func (g *Gate) Leave() { g.n.Add(-1) }
+
+// Table is what is loaded at one moment. It does not change.
+type Table struct{ models map[string]*Entry }
+
+// Model finds an entry by upper-case name.
+func (t *Table) Model(name string) *Entry { return t.models[name] }
+
+// versionNumber is the number of a version, for order; what is none comes last.
+func versionNumber(v string) int64 {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		return 1<<63 - 1
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+)
+
+// Find acquires the slot that a request means: version before alias before Production. Its errors are
+// problems. The caller releases the slot.
+func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot, error) {
+	if version != "" {
+		return c.byVersion(ctx, name, version)
+	}
+	canonical := Production
+	if alias != "" {
+		var ok bool
+		if canonical, ok = CanonicalAlias(alias); !ok {
+			return nil, c.notLoaded(name, fmt.Sprintf("there is no alias %q; the aliases are %s", alias, strings.Join(Aliases, ", ")))
+		}
+	}
+	for {
+		e := c.Table().Model(name)
+		if e == nil || e.Aliases[canonical] == nil {
+			if canonical != "" && !slices.Contains(c.cfg.Aliases, canonical) {
+				return c.byAlias(ctx, name, canonical)
+			}
+			return nil, c.notLoaded(name, c.why(e, name, canonical))
+		}
+		// The copy may be on its way out between the two steps; then the table has the next one.
+		if s := e.Aliases[canonical]; s.acquire() {
+			return s, nil
+		}
+	}
+}
+
+// why tells the reason that an alias of a model is not loaded.
+func (c *Catalog) why(e *Entry, name, alias string) string {
+	c.mu.Lock()
+	f, failed := c.failures[place{name, alias}]
+	state := c.state
+	c.mu.Unlock()
+	switch {
+	case failed:
+		return fmt.Sprintf("version %s of its alias %s could not be loaded: %s", f.version, alias, f.reason)
+	case state.LastScan.IsZero():
+		return "the registry has not been read yet"
+	case e == nil:
+		return "the registry has no such model with an alias that is served; check the name"
+	}
+	return fmt.Sprintf("it has no version with the alias %s", alias)
+}
+
+func (c *Catalog) notLoaded(name, why string) error {
+	loaded := c.loadedNames()
+	detail := fmt.Sprintf("Model %s is not loaded: %s.", name, why)
+	if len(loaded) == 0 {
+		detail += " Nothing is loaded."
+	} else {
+		detail += " Loaded are " + strings.Join(loaded[:min(len(loaded), 20)], ", ") + "."
+	}
+	return fault.ModelNotLoaded.New(detail).With(map[string]any{"loaded": loaded})
+}
+
+// loadedNames lists NAME@Alias.
+func (c *Catalog) loadedNames() []string {
+	out := []string{}
+	for name, e := range c.Table().models {
+		for alias := range e.Aliases {
+			out = append(out, name+"@"+alias)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// byAlias serves an alias that is not kept loaded: its version loads as a bare one would.
+func (c *Catalog) byAlias(ctx context.Context, name, alias string) (*Slot, error) {
+	v, err := c.cfg.Tracker.GetByAlias(ctx, c.trackerName(name), alias)
+	if err != nil {
+		return nil, c.lazyFault(name, "the registry has no version with the alias "+alias, err)
+	}
+	s, err := c.byVersion(ctx, name, v.Version)
+	if err != nil {
+		return nil, err
+	}
+	return newSlot(s.Copy, alias, c.cfg.Metrics), nil
+}
+
+func (c *Catalog) trackerName(name string) string {
+	if e := c.Table().Model(name); e != nil {
+		return e.Tracker
+	}
+	return TrackerName(name)
+}
+
+// maxVersion bounds the digits of a version number.
+const maxVersion = 18
+
+func (c *Catalog) byVersion(ctx context.Context, name, version string) (*Slot, error) {
+	if len(version) > maxVersion || strings.Trim(version, "0123456789") != "" {
+		return nil, c.notLoaded(name, fmt.Sprintf("%q is no version number", version))
+	}
+	trackerName := c.trackerName(name)
+	for {
+		if cp := c.loaded(name, trackerName, version); cp != nil {
+			return newSlot(cp, "", c.cfg.Metrics), nil
+		}
+		if err := c.raw.load(ctx, rawKey{name, version}, trackerName); err != nil {
+			return nil, c.lazyFault(name, fmt.Sprintf("the registry has no version %s of it", version), err)
+		}
+	}
+}
+
+// lazyFault tells apart what is not there from what cannot be had now.
+func (c *Catalog) lazyFault(name, absent string, err error) error {
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return c.notLoaded(name, absent)
+	case errors.Is(err, tracker.ErrUnavailable):
+		return fault.TrackerUnavailable.New("This version is not loaded, and the tracker cannot be reached to load it; send the request again later.").
+			WithCause(err).After(time.Second)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return problem.From(err)
+	}
+	return c.notLoaded(name, Reason(err))
+}
+
+// Failures lists the aliases that do not hold their version, of all models or one (upper-case).
+func (c *Catalog) Failures(only string) []Failure {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := []Failure{}
+	for p, f := range c.failures {
+		if only == "" || p.model == only {
+			out = append(out, Failure{p.model, p.alias, f.version, f.reason})
+		}
+	}
+	slices.SortFunc(out, func(a, b Failure) int { return strings.Compare(a.Model+"\x00"+a.Alias, b.Model+"\x00"+b.Alias) })
+	return out
+}
+
+// State is how the last scan went.
+func (c *Catalog) State() TrackerState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// Slots lists what is loaded under aliases, by name, then in the order of Aliases.
+func (c *Catalog) Slots() []*Slot {
+	var out []*Slot
+	t := c.Table()
+	for _, e := range t.models {
+		for _, alias := range Aliases {
+			if s := e.Aliases[alias]; s != nil {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Slot) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
