@@ -11,6 +11,7 @@ require (
 	github.com/mlp-platform/platform/libs/problem v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/swaggest/swgui v1.8.5
+	go.uber.org/goleak v1.3.0
 )
 
 require (

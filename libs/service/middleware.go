@@ -28,7 +28,8 @@ var (
 // server has no ReadTimeout, see New.
 const bodyReadTimeout = 60 * time.Second
 
-// probePaths answer while draining, under any host, and are not logged.
+// probePath says which routes answer while draining, under any host, and are
+// not logged unless asked for.
 func probePath(route string) bool {
 	switch route {
 	case "/livez", "/readyz", "/metrics":
@@ -145,7 +146,7 @@ func (s *Server) finish(c echo.Context, route string, probe bool, start time.Tim
 	s.metrics.observe(r.Method, route, res.Status, took)
 	if !probe {
 		s.metrics.inFlight.Dec()
-		s.inFlight.done(s.draining.Load())
+		s.inFlight.done(&s.draining)
 	}
 	if s.opt.AccessLog == nil && probe || s.opt.AccessLog != nil && !s.opt.AccessLog(c) {
 		return

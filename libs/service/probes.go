@@ -118,10 +118,11 @@ type readiness struct {
 }
 
 func (s *Server) routes() {
-	s.Echo.GET("/livez", func(c echo.Context) error {
+	probe := []string{http.MethodGet, http.MethodHead}
+	s.Echo.Match(probe, "/livez", func(c echo.Context) error {
 		return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
 	})
-	s.Echo.GET("/readyz", func(c echo.Context) error {
+	s.Echo.Match(probe, "/readyz", func(c echo.Context) error {
 		ready, checks := s.recentReady(c.Request().Context())
 		status := http.StatusOK
 		if !ready {

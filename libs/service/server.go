@@ -126,10 +126,13 @@ func New(opt Options) *Server {
 		Handler:           e,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       120 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(opt.Log.Handler(), slog.LevelWarn),
-		// No ReadTimeout or WriteTimeout: both would end long streams. Bodies have
-		// a read deadline of their own, streams one per write.
+		// A caller that does not read its answer must not hold a handler for ever.
+		// Streams set a deadline for each write instead, which replaces this one.
+		WriteTimeout:   5 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(opt.Log.Handler(), slog.LevelWarn),
+		// No ReadTimeout: it would end long streams. Bodies have a read deadline of
+		// their own, see admit.
 	}
 	s.routes()
 	return s
@@ -287,12 +290,17 @@ func (s *Server) drain(ctx context.Context) error {
 	for _, fn := range fns {
 		fn()
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.opt.Drain)
+	patience, cancel := context.WithTimeout(ctx, s.opt.Drain)
 	defer cancel()
-	s.inFlight.wait(ctx)
-	if err := s.http.Shutdown(ctx); err != nil {
-		n := s.inFlight.n.Load()
+	if n := s.inFlight.wait(patience); n > 0 {
 		return errors.Join(fmt.Errorf("%d requests did not finish within %s and were cut off", n, s.opt.Drain), s.http.Close())
+	}
+	// What is left are answers on their last few bytes, probes, and connections
+	// that sent nothing yet, for which Shutdown alone would wait several seconds.
+	rest, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(rest); err != nil {
+		return s.http.Close()
 	}
 	return nil
 }
@@ -331,8 +339,10 @@ type inFlight struct {
 	zero chan struct{} // holds a token when the count may have become zero
 }
 
-func (f *inFlight) done(draining bool) {
-	if f.n.Add(-1) == 0 && draining {
+// done ends a request. draining is read after the count is lowered: then either
+// wait sees the lower count, or this sees that somebody may wait.
+func (f *inFlight) done(draining *atomic.Bool) {
+	if f.n.Add(-1) == 0 && draining.Load() {
 		select {
 		case f.zero <- struct{}{}:
 		default:
@@ -340,15 +350,17 @@ func (f *inFlight) done(draining bool) {
 	}
 }
 
-// wait returns when the count is zero or ctx ends. Call it after draining is set.
-func (f *inFlight) wait(ctx context.Context) {
+// wait returns when the count is zero or ctx ends, with the count. Call it after
+// draining is set.
+func (f *inFlight) wait(ctx context.Context) int64 {
 	for f.n.Load() > 0 {
 		select {
 		case <-f.zero:
 		case <-ctx.Done():
-			return
+			return f.n.Load()
 		}
 	}
+	return 0
 }
 
 func registerRuntime(reg *prometheus.Registry) {

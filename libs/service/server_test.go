@@ -12,15 +12,18 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"go.uber.org/goleak"
 
 	"github.com/mlp-platform/platform/libs/problem"
 )
@@ -59,6 +62,17 @@ func within[T any](t *testing.T, ch <-chan T, what string) T {
 		t.Fatalf("waited too long for %s", what)
 		panic("unreachable")
 	}
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	transport.CloseIdleConnections()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func do(t *testing.T, s *Server, r *http.Request) *http.Response {
@@ -217,6 +231,47 @@ func TestDrainCutsOffWhatDoesNotFinish(t *testing.T) {
 	}
 	if within(t, failed, "the client") == nil {
 		t.Error("the client got an answer")
+	}
+}
+
+// Browsers open connections ahead of use; they must not hold up a stop.
+func TestDrainDoesNotWaitForSilentConnections(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t"})
+	url, stop := start(t, s)
+	for range 3 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	resp, err := http.Get(url + "/livez") // accepted after the others
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	began := time.Now()
+	if err := stop(); err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("took %s: %v", time.Since(began), err)
+	}
+}
+
+// Requests that end in the very moment the drain begins must not be waited for
+// until the deadline.
+func TestDrainRacesWithTheLastRequest(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		var draining atomic.Bool
+		f := inFlight{zero: make(chan struct{}, 1)}
+		f.n.Add(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		go f.done(&draining)
+		draining.Store(true)
+		if n := f.wait(ctx); n != 0 {
+			t.Fatal("waited for a request that had ended")
+		}
+		cancel()
 	}
 }
 

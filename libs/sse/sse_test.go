@@ -15,8 +15,12 @@ import (
 	"testing/iotest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mlp-platform/platform/libs/sse"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func readAll(t *testing.T, r *sse.Reader) []sse.Event {
 	t.Helper()
