@@ -1,0 +1,79 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+)
+
+// Config of a trainer.
+type Config struct {
+	// TrackingURI is the address of the tracker.
+	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// ControlPlaneURL is told of new versions and moves the aliases; empty means that nobody does.
+	ControlPlaneURL string `env:"CONTROL_PLANE_URL"`
+	// ControlPlaneToken is the bearer for it.
+	ControlPlaneToken service.Secret `env:"CONTROL_PLANE_TOKEN"`
+	// ModelRepoDir is the folder of the model repository.
+	ModelRepoDir string `env:"MODELREPO_DIR" envDefault:"deploy/modelrepo"`
+	// Env is the registry in force: dev, staging, prod or empty for base alone.
+	Env string `env:"MODELREPO_ENV"`
+	// DataCacheDir is where models lie while they are checked; default the system's temporary folder.
+	DataCacheDir string `env:"DATA_CACHE_DIR"`
+	// SchedulerMode is mock.
+	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
+	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
+	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR" envDefault:"2.50"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
+	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
+	RetryDelays []time.Duration `env:"-"`
+}
+
+// DefaultRetryDelays before the second, third and fourth attempt.
+var DefaultRetryDelays = []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second}
+
+// LoadConfig reads the environment and tells all faults at once.
+func LoadConfig(environ []string) (Config, error) {
+	var c Config
+	err := service.LoadConfig(&c, environ)
+	return c, err
+}
+
+// Validate tells all that is wrong, by the names of the environment.
+func (c *Config) Validate() error {
+	var faults []error
+	for name, v := range map[string]string{"TRACKING_URI": c.TrackingURI, "CONTROL_PLANE_URL": c.ControlPlaneURL} {
+		if v == "" && name == "CONTROL_PLANE_URL" {
+			continue
+		}
+		if u, err := url.Parse(v); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			faults = append(faults, fmt.Errorf("%s is not an http(s) address", name))
+		}
+	}
+	if err := service.CheckSecret("CONTROL_PLANE_TOKEN", c.ControlPlaneToken); err != nil {
+		faults = append(faults, err)
+	}
+	if c.ModelRepoDir == "" {
+		faults = append(faults, errors.New("MODELREPO_DIR is not set"))
+	}
+	if c.SchedulerMode != "" && !slices.Contains(scheduler.Modes, c.SchedulerMode) {
+		faults = append(faults, fmt.Errorf("PLATFORM_SCHEDULER_MODE %q is not in this build; it has %s", c.SchedulerMode, strings.Join(scheduler.Modes, ", ")))
+	}
+	if c.DataCacheDir != "" {
+		if err := os.MkdirAll(c.DataCacheDir, 0o755); err != nil {
+			faults = append(faults, fmt.Errorf("DATA_CACHE_DIR: %w", err))
+		}
+	}
+	if c.GPUCostPerHour < 0 {
+		faults = append(faults, errors.New("GPU_COST_PER_HOUR must not be negative"))
+	}
+	return errors.Join(faults...)
+}

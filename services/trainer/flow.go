@@ -1,0 +1,351 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
+	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
+	"github.com/mlp-platform/platform/services/trainer/internal/export"
+	"github.com/mlp-platform/platform/services/trainer/internal/fit"
+	"github.com/mlp-platform/platform/services/trainer/internal/scheduler"
+)
+
+// framework is what made the model: the tag of that name.
+const framework = "platform-trainer"
+
+// modelFolder is the artifact folder of the model within the run.
+const modelFolder = "model"
+
+// closing bounds the calls that end a run after its context is gone.
+const closing = 20 * time.Second
+
+// flow is one training under way.
+type flow struct {
+	*Trainer
+	*plan
+	progress Progress
+	result   Result
+
+	tracked tracker.Run
+	job     *scheduler.Job
+	rows    *dataset.Rows
+	sample  *dataset.Sample
+	fitted  *fit.Result
+	dir     string // scratch folder with the model's files
+	files   map[string]string
+	version string
+}
+
+func (f *flow) run(ctx context.Context) (err error) {
+	if err := f.open(ctx); err != nil {
+		return err
+	}
+	started := time.Now()
+	log := f.log.With(slog.String("model", f.result.Model), slog.String("dataset", f.result.Dataset), slog.String("run_id", f.result.RunID))
+	log.InfoContext(ctx, "training started")
+	defer func() {
+		err = f.close(ctx, err)
+		if err != nil {
+			log.ErrorContext(ctx, "training failed", slog.Any("err", err))
+			return
+		}
+		log.InfoContext(ctx, "training finished", slog.String("version", f.version), slog.Duration("took", time.Since(started)))
+	}()
+	if f.dir, err = os.MkdirTemp(f.cfg.DataCacheDir, "train-"); err != nil {
+		return fmt.Errorf("scratch folder: %w", err)
+	}
+	defer os.RemoveAll(f.dir)
+	for _, s := range []struct {
+		name string
+		do   func(context.Context) (string, error)
+	}{
+		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
+		{"evaluate", f.evaluate}, {"log", f.record}, {"register", f.register}, {"ladder", f.ladder},
+	} {
+		f.progress(s.name, 0, "")
+		msg, err := f.retried(ctx, s.name, s.do)
+		if err != nil {
+			if f.job != nil {
+				// The job's context is this flow's; after an error in between nobody else would wait for it.
+				_ = f.job.Wait()
+			}
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		f.progress(s.name, 1, msg)
+	}
+	return nil
+}
+
+// retried does a stage again after each delay as long as it fails in a way that may pass by itself.
+func (f *flow) retried(ctx context.Context, stage string, do func(context.Context) (string, error)) (string, error) {
+	for attempt := 0; ; attempt++ {
+		msg, err := do(ctx)
+		if err == nil || ctx.Err() != nil || attempt >= len(f.cfg.RetryDelays) || !transient(err) {
+			if err != nil && ctx.Err() != nil {
+				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			}
+			return msg, err
+		}
+		delay := f.cfg.RetryDelays[attempt]
+		f.log.WarnContext(ctx, "stage failed, trying again", slog.String("stage", stage), slog.Duration("in", delay), slog.Any("err", err))
+		f.progress(stage, 0, fmt.Sprintf("trying again in %s: %v", delay, err))
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+func transient(err error) bool {
+	return errors.Is(err, tracker.ErrUnavailable) || errors.Is(err, controlplane.ErrUnavailable)
+}
+
+// open starts the tracker's run before anything can fail, so that every failure has a place to show.
+func (f *flow) open(ctx context.Context) error {
+	// An attempt whose answer was lost may have made the run; the key finds it.
+	key := uuid.Must(uuid.NewV7()).String()
+	tags := map[string]string{
+		"training_id": key, "prefect_flow_run_id": f.FlowRunID, "requested_by": f.RequestedBy, "approval_id": f.ApprovalID,
+		"tenant": f.Tenant, "modelrepo_commit": f.commit, "dummy": fmt.Sprint(f.Dummy), "hpc_scheduler": scheduler.Mock,
+	}
+	if f.CommitSHA != f.commit {
+		tags["requested_commit"] = f.CommitSHA
+	}
+	maps.DeleteFunc(tags, func(_, v string) bool { return v == "" })
+	_, err := f.retried(ctx, "extract", func(ctx context.Context) (string, error) {
+		exp, err := f.tracker.EnsureExperiment(ctx, strings.ToLower(f.model.Name+"_"+f.use.Name))
+		if err != nil {
+			return "", err
+		}
+		found, _, err := f.tracker.SearchRuns(ctx, tracker.RunQuery{ExperimentIDs: []string{exp.ID}, Filter: "tags.training_id = " + tracker.Quote(key)})
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			f.tracked = found[0]
+			return "", nil
+		}
+		f.tracked, err = f.tracker.CreateRun(ctx, tracker.NewRun{ExperimentID: exp.ID, Name: f.model.Name + "_" + f.use.Name, Tags: tags})
+		return "", err
+	})
+	if err != nil {
+		return fmt.Errorf("start a run in the tracker: %w", err)
+	}
+	f.result.RunID = f.tracked.ID
+	return nil
+}
+
+// close ends the tracker's run: FINISHED, KILLED or FAILED with a reason.
+func (f *flow) close(ctx context.Context, err error) error {
+	status, reason := tracker.Finished, ""
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		status, reason = tracker.Killed, "cancelled"
+	default:
+		status, reason = tracker.Failed, err.Error()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if reason != "" {
+		// The tracker's bound of a tag's value is 5,000 bytes.
+		if terr := f.tracker.SetTag(ctx, f.tracked.ID, "failure_reason", strings.ToValidUTF8(reason[:min(len(reason), 1000)], "")); terr != nil {
+			f.log.ErrorContext(ctx, "failure reason not recorded", slog.Any("err", terr))
+		}
+	}
+	if uerr := f.tracker.UpdateRun(ctx, f.tracked.ID, status, time.Now()); uerr != nil {
+		return errors.Join(err, fmt.Errorf("end the tracker's run as %s: %w", status, uerr))
+	}
+	return err
+}
+
+func (f *flow) extract(ctx context.Context) (string, error) {
+	var err error
+	f.rows, err = dataset.Load(ctx, dataset.Source{Repo: f.cfg.ModelRepoDir, Set: f.set, Backend: f.backend, Dummy: f.Dummy})
+	if err != nil {
+		return "", err
+	}
+	if f.sample, err = f.rows.Sample(f.model.Type, f.use); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d rows, %d left out", f.sample.Rows.N, f.rows.Dropped+f.sample.NoLabel+f.sample.NoFeature), nil
+}
+
+func (f *flow) submit(ctx context.Context) (string, error) {
+	f.job = scheduler.Submit(ctx, func(ctx context.Context) error {
+		var err error
+		f.fitted, err = fit.Run(ctx, f.model, f.sample, f.set, f.use, func(done float64) { f.progress("wait", min(done, 0.999), "") })
+		return err
+	})
+	return f.job.ID, nil
+}
+
+func (f *flow) wait(context.Context) (string, error) {
+	if err := f.job.Wait(); err != nil {
+		return "", fmt.Errorf("job %s: %w", f.job.ID, err)
+	}
+	return f.job.ID + " completed", nil
+}
+
+// fetch writes the model's files and proves that the graph says what the estimator says.
+func (f *flow) fetch(ctx context.Context) (string, error) {
+	meta := export.Meta{
+		Model: f.result.Model, Dataset: f.use.Name, TaskType: f.model.TaskType, Estimator: f.model.Estimator.Kind,
+		Seed: f.model.Estimator.Seed, Commit: f.commit, Rows: len(f.fitted.Parts.Fit()),
+	}
+	dir := filepath.Join(f.dir, modelFolder)
+	var err error
+	if f.files, err = export.Write(dir, meta, f.fitted.Pipeline, f.fitted.Model, f.sample.Target); err != nil {
+		return "", err
+	}
+	f.result.Digest = tracker.Digest(f.files)
+	rows := spread(f.sample.Rows.N, 1000)
+	if err := export.Verify(dir, f.sample.Table.Select(rows), f.fitted.Pipeline, f.fitted.Model, f.sample.Target.Select(rows)); err != nil {
+		return "", fmt.Errorf("check the graph against the estimator: %w", err)
+	}
+	return fmt.Sprintf("graph agrees on %d rows", len(rows)), ctx.Err()
+}
+
+// spread picks at most want of n indices, evenly.
+func spread(n, want int) []int {
+	out := make([]int, min(n, want))
+	for i := range out {
+		out[i] = i * n / len(out)
+	}
+	return out
+}
+
+func (f *flow) evaluate(context.Context) (string, error) {
+	f.result.Metrics, f.result.BaselineMetrics = f.fitted.Metrics, f.fitted.Baselines
+	f.result.Report = f.report()
+	f.result.Rungs = f.model.Judge(f.metrics())
+	if f.Dummy {
+		f.result.Rungs = modelrepo.CapDummy(f.result.Rungs)
+	}
+	metric, _ := f.model.Primary()
+	return fmt.Sprintf("%s %.4g", metric, f.result.Metrics[metric]), nil
+}
+
+// metrics are all the run logs.
+func (f *flow) metrics() map[string]float64 {
+	all := maps.Clone(f.fitted.Metrics)
+	maps.Copy(all, f.fitted.Baselines)
+	return all
+}
+
+func (f *flow) record(ctx context.Context) (string, error) {
+	chosen := f.fitted.Candidates[f.fitted.Chosen].Hyperparameters
+	params := map[string]string{
+		"model_name": f.result.Model, "dataset": f.use.Name, "estimator": f.model.Estimator.Kind,
+		"framework": framework, "seed": fmt.Sprint(f.model.Estimator.Seed),
+	}
+	for name, v := range chosen {
+		params[name] = fmt.Sprint(v)
+	}
+	tags := map[string]string{
+		"hpc_job_id": f.job.ID,
+		// Older readers look for the job's id under this name whatever the scheduler.
+		"slurm_job_id":    f.job.ID,
+		"dataset_version": f.rows.Version, "dataset_backend": f.rows.Backend, "dataset_uri": f.rows.URI,
+		"training_rows": fmt.Sprint(len(f.fitted.Parts.Fit())), "data_origin": f.rows.Origin,
+		"artifact_digest": f.result.Digest,
+	}
+	if err := f.tracker.LogBatch(ctx, f.tracked.ID, tracker.Metrics(f.metrics(), time.Now()), params, tags); err != nil {
+		return "", err
+	}
+	for i, name := range slices.Sorted(maps.Keys(f.files)) {
+		if err := f.upload(ctx, modelFolder+"/"+name); err != nil {
+			return "", err
+		}
+		f.progress("log", float64(i+1)/float64(len(f.files)+2), name)
+	}
+	report, err := json.MarshalIndent(f.result.Report, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	return "metrics, model and report stored", f.tracker.UploadArtifact(ctx, f.tracked.ID, "report.json", bytes.NewReader(append(report, '\n')))
+}
+
+func (f *flow) upload(ctx context.Context, name string) error {
+	file, err := os.Open(filepath.Join(f.dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f.tracker.UploadArtifact(ctx, f.tracked.ID, name, file)
+}
+
+func (f *flow) register(ctx context.Context) (string, error) {
+	name := f.model.TrackerName()
+	if _, err := f.tracker.EnsureRegisteredModel(ctx, name, nil); err != nil {
+		return "", err
+	}
+	// A former attempt may have made the version without our learning of it.
+	for v, err := range f.tracker.SearchModelVersions(ctx, "run_id = "+tracker.Quote(f.tracked.ID)) {
+		if err != nil {
+			return "", err
+		}
+		f.version = v.Version
+	}
+	if f.version == "" {
+		tags := map[string]string{
+			"framework": framework, "artifact_digest": f.result.Digest, "modelrepo_commit": f.commit,
+			"data_origin": f.rows.Origin, "dummy": fmt.Sprint(f.Dummy),
+		}
+		maps.DeleteFunc(tags, func(_, v string) bool { return v == "" })
+		v, err := f.tracker.CreateModelVersion(ctx, name, f.tracked.ArtifactURI+"/"+modelFolder, f.tracked.ID, tags)
+		if err != nil {
+			return "", err
+		}
+		f.version = v.Version
+	}
+	f.result.Version = f.version
+	hours := mockGPUHours(f.result.Model, f.version)
+	for key, value := range map[string]string{
+		"gpu_hours": fmt.Sprintf("%.2f", hours), "cost_usd": fmt.Sprintf("%.2f", math.Round(hours*f.cfg.GPUCostPerHour*100)/100),
+		"cost_synthetic": "true",
+	} {
+		if err := f.tracker.SetModelVersionTag(ctx, name, f.version, key, value); err != nil {
+			return "", err
+		}
+	}
+	return "version " + f.version, nil
+}
+
+// ladder lets the control plane move the aliases. Without one nobody does: this process only says what it would do.
+func (f *flow) ladder(ctx context.Context) (string, error) {
+	if f.control == nil {
+		return "no control plane is configured: no alias was moved", nil
+	}
+	l, err := f.control.Version(ctx, f.result.Model, f.version, f.FlowRunID)
+	if err != nil {
+		return "", err
+	}
+	f.result.Rungs, f.result.Aliases, f.result.PromotionID = l.Rungs, l.AliasesSet, l.PromotionID
+	msg := "aliases set: none"
+	if len(l.AliasesSet) > 0 {
+		msg = "aliases set: " + strings.Join(l.AliasesSet, ", ")
+	}
+	if l.PromotionID != "" {
+		msg += "; promotion " + l.PromotionID
+	}
+	return msg, nil
+}
