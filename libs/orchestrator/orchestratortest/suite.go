@@ -34,7 +34,9 @@ type fixture struct {
 // Run tests the server at apiURL. Names are unique, so that a server may be
 // tested again and again. Runs stay in pools that nothing executes.
 func Run(t *testing.T, apiURL string) {
-	c := orchestrator.New(apiURL, nil)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := orchestrator.New(apiURL, &http.Client{Transport: transport})
 	for name, test := range map[string]func(*testing.T, *orchestrator.Client){
 		"server":               testServer,
 		"flows":                testFlows,

@@ -44,24 +44,24 @@ type deploymentDoc struct {
 // deploymentIn is the body that makes or changes a deployment. For a change it
 // starts as the present deployment, so that what is absent stays.
 type deploymentIn struct {
-	Name                   string       `json:"name"`
-	FlowID                 uuid.UUID    `json:"flow_id"`
-	Version                *string      `json:"version"`
-	Description            *string      `json:"description"`
-	Paused                 bool         `json:"paused"`
-	Schedules              *[]cronIn    `json:"schedules"`
-	ConcurrencyLimit       *int32       `json:"concurrency_limit"`
-	Tags                   []string     `json:"tags"`
-	Labels                 object       `json:"labels"`
-	Parameters             object       `json:"parameters"`
-	ParameterSchema        object       `json:"parameter_openapi_schema"`
-	EnforceParameterSchema bool         `json:"enforce_parameter_schema"`
-	WorkPoolName           *string      `json:"work_pool_name"`
-	WorkQueueName          *string      `json:"work_queue_name"`
-	Path                   *string      `json:"path"`
-	Entrypoint             *string      `json:"entrypoint"`
-	PullSteps              *[]pullStep  `json:"pull_steps"`
-	JobVariables           object       `json:"job_variables"`
+	Name                   string      `json:"name"`
+	FlowID                 uuid.UUID   `json:"flow_id"`
+	Version                *string     `json:"version"`
+	Description            *string     `json:"description"`
+	Paused                 bool        `json:"paused"`
+	Schedules              *[]cronIn   `json:"schedules"`
+	ConcurrencyLimit       *int32      `json:"concurrency_limit"`
+	Tags                   []string    `json:"tags"`
+	Labels                 object      `json:"labels"`
+	Parameters             object      `json:"parameters"`
+	ParameterSchema        object      `json:"parameter_openapi_schema"`
+	EnforceParameterSchema bool        `json:"enforce_parameter_schema"`
+	WorkPoolName           *string     `json:"work_pool_name"`
+	WorkQueueName          *string     `json:"work_queue_name"`
+	Path                   *string     `json:"path"`
+	Entrypoint             *string     `json:"entrypoint"`
+	PullSteps              *[]pullStep `json:"pull_steps"`
+	JobVariables           object      `json:"job_variables"`
 }
 
 type pullStep = map[string]any

@@ -30,7 +30,6 @@ type anyOf[T any] struct {
 	NotAny *[]T `json:"not_any_"`
 }
 
-
 func (a *anyOf[T]) add(c *store.Cond, column string) {
 	if a == nil {
 		return
@@ -148,18 +147,18 @@ func (f *namedFilter) lists() (ids []uuid.UUID, names []string, err error) {
 type stateTypes = anyOf[orchestrator.StateType]
 
 type runFilter struct {
-	Operator       string             `json:"operator"`
-	ID             *anyOf[uuid.UUID]  `json:"id"`
-	Name           *nameFilter        `json:"name"`
-	Tags           *tagFilter         `json:"tags"`
-	DeploymentID   *anyOf[uuid.UUID]  `json:"deployment_id"`
-	WorkQueueName  *anyOf[string]     `json:"work_queue_name"`
-	State          *runStateFilter    `json:"state"`
-	StartTime      *span              `json:"start_time"`
-	EndTime        *span              `json:"end_time"`
-	ExpectedStart  *span              `json:"expected_start_time"`
-	NextStart      *span              `json:"next_scheduled_start_time"`
-	IdempotencyKey *anyOf[string]     `json:"idempotency_key"`
+	Operator       string            `json:"operator"`
+	ID             *anyOf[uuid.UUID] `json:"id"`
+	Name           *nameFilter       `json:"name"`
+	Tags           *tagFilter        `json:"tags"`
+	DeploymentID   *anyOf[uuid.UUID] `json:"deployment_id"`
+	WorkQueueName  *anyOf[string]    `json:"work_queue_name"`
+	State          *runStateFilter   `json:"state"`
+	StartTime      *span             `json:"start_time"`
+	EndTime        *span             `json:"end_time"`
+	ExpectedStart  *span             `json:"expected_start_time"`
+	NextStart      *span             `json:"next_scheduled_start_time"`
+	IdempotencyKey *anyOf[string]    `json:"idempotency_key"`
 }
 
 type runStateFilter struct {

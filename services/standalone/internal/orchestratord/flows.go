@@ -117,12 +117,12 @@ func (s *Server) readFlowByName(r *http.Request) (any, error) {
 func (s *Server) filterFlows(r *http.Request) (any, error) {
 	var in struct {
 		page
-		Flows *namedFilter `json:"flows"`
-		Sort  string      `json:"sort"`
-		FlowRuns    notOffered  `json:"flow_runs"`
-		TaskRuns    notOffered  `json:"task_runs"`
-		Deployments notOffered  `json:"deployments"`
-		WorkPools   notOffered  `json:"work_pools"`
+		Flows       *namedFilter `json:"flows"`
+		Sort        string       `json:"sort"`
+		FlowRuns    notOffered   `json:"flow_runs"`
+		TaskRuns    notOffered   `json:"task_runs"`
+		Deployments notOffered   `json:"deployments"`
+		WorkPools   notOffered   `json:"work_pools"`
 	}
 	if err := decode(r, &in); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func Compile(raw json.RawMessage, partial bool) (Schema, error) {
 
 var english = message.NewPrinter(language.English)
 
-// Check validates parameters; its error names the first field at fault.
+// Check validates parameters; its error is a [*Fault] for the first at fault.
 func (s Schema) Check(parameters json.RawMessage) error {
 	if s.compiled == nil {
 		return nil
@@ -74,9 +74,18 @@ func (s Schema) Check(parameters json.RawMessage) error {
 	for len(fault.Causes) > 0 {
 		fault = fault.Causes[0]
 	}
-	reason := fault.ErrorKind.LocalizedString(english)
-	if len(fault.InstanceLocation) == 0 {
-		return fmt.Errorf("Validation failed. Failure reason: %s", reason) //nolint:staticcheck // the server's wording
+	return &Fault{Field: strings.Join(fault.InstanceLocation, "."), Reason: fault.ErrorKind.LocalizedString(english)}
+}
+
+// Fault is a parameter that does not fit.
+type Fault struct {
+	Field  string // path of the parameter; empty for the parameters as a whole
+	Reason string
+}
+
+func (f *Fault) Error() string {
+	if f.Field == "" {
+		return "Validation failed. Failure reason: " + f.Reason // the real server's wording
 	}
-	return fmt.Errorf("Validation failed for field '%s'. Failure reason: %s", strings.Join(fault.InstanceLocation, "."), reason) //nolint:staticcheck // the server's wording
+	return fmt.Sprintf("Validation failed for field '%s'. Failure reason: %s", f.Field, f.Reason)
 }

@@ -208,6 +208,37 @@ func (q *Queries) Deployments(ctx context.Context, arg DeploymentsParams) ([]Dep
 	return items, nil
 }
 
+const ensureDeployment = `-- name: EnsureDeployment :exec
+insert into deployment (id, created, updated, name, flow_id, description, paused, tags, labels, parameters,
+  parameter_openapi_schema, enforce_parameter_schema, pull_steps, job_variables)
+values ($1, $2, $2, $3, $4, $5, false, '{}', '{}', '{}', $6, true, '[]', '{}')
+on conflict (flow_id, name) do update set updated = excluded.updated, description = excluded.description,
+  parameter_openapi_schema = excluded.parameter_openapi_schema
+where deployment.description is distinct from excluded.description
+   or deployment.parameter_openapi_schema is distinct from excluded.parameter_openapi_schema
+`
+
+type EnsureDeploymentParams struct {
+	ID                     uuid.UUID
+	Now                    time.Time
+	Name                   string
+	FlowID                 uuid.UUID
+	Description            *string
+	ParameterOpenapiSchema json.RawMessage
+}
+
+func (q *Queries) EnsureDeployment(ctx context.Context, arg EnsureDeploymentParams) error {
+	_, err := q.db.Exec(ctx, ensureDeployment,
+		arg.ID,
+		arg.Now,
+		arg.Name,
+		arg.FlowID,
+		arg.Description,
+		arg.ParameterOpenapiSchema,
+	)
+	return err
+}
+
 const insertSchedule = `-- name: InsertSchedule :exec
 insert into deployment_schedule (id, created, updated, deployment_id, cron, timezone, active, max_scheduled_runs, parameters, slug)
 values ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9)

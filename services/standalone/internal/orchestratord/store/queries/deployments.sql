@@ -65,3 +65,12 @@ where s.active and not d.paused order by d.id;
 -- name: DeleteScheduledRuns :exec
 delete from flow_run
 where deployment_id = @deployment_id::uuid and state_type = 'SCHEDULED' and (auto_scheduled or not @auto_only::boolean) and run_count = 0;
+
+-- name: EnsureDeployment :exec
+insert into deployment (id, created, updated, name, flow_id, description, paused, tags, labels, parameters,
+  parameter_openapi_schema, enforce_parameter_schema, pull_steps, job_variables)
+values (@id, @now, @now, @name, @flow_id, @description, false, '{}', '{}', '{}', @parameter_openapi_schema, true, '[]', '{}')
+on conflict (flow_id, name) do update set updated = excluded.updated, description = excluded.description,
+  parameter_openapi_schema = excluded.parameter_openapi_schema
+where deployment.description is distinct from excluded.description
+   or deployment.parameter_openapi_schema is distinct from excluded.parameter_openapi_schema;
