@@ -1,0 +1,82 @@
+package testenv
+
+import (
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/embedded/natsd"
+)
+
+// NATS is the URL of a server with JetStream that only this test uses.
+func NATS(t testing.TB) (url string) {
+	t.Helper()
+	return NewBroker(t).URL()
+}
+
+// Broker is a NATS server that a test may stop and start again at the same
+// address, with its streams or without.
+type Broker struct {
+	t   testing.TB
+	url string
+
+	mu     sync.Mutex // guards what follows
+	dir    string
+	port   int
+	server *natsd.Server
+}
+
+// NewBroker starts a server for this test; it stops with the test.
+func NewBroker(t testing.TB) *Broker {
+	t.Helper()
+	b := &Broker{t: t, dir: t.TempDir()}
+	b.Start()
+	t.Cleanup(b.Stop)
+	return b
+}
+
+// URL is where the server listens, or will again after Start.
+func (b *Broker) URL() string { return b.url }
+
+// Start starts a stopped server at its address with its streams.
+func (b *Broker) Start() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.server != nil {
+		return
+	}
+	s, err := natsd.Start(natsd.Config{Dir: b.dir, Port: b.port})
+	if err != nil {
+		b.t.Fatalf("testenv: NATS: %v", err)
+	}
+	b.server, b.url = s, s.URL()
+	u, err := url.Parse(b.url)
+	if err != nil {
+		b.t.Fatalf("testenv: NATS: %v", err)
+	}
+	if b.port, err = strconv.Atoi(u.Port()); err != nil {
+		b.t.Fatalf("testenv: NATS: %v", err)
+	}
+}
+
+// Stop stops the server; a stopped one stays stopped.
+func (b *Broker) Stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.server != nil {
+		b.server.Stop()
+		b.server = nil
+	}
+}
+
+// Wipe makes the next Start begin without streams, as after the loss of a disk.
+func (b *Broker) Wipe() {
+	b.t.Helper()
+	b.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dir = filepath.Join(b.t.TempDir(), "wiped")
+}

@@ -1,0 +1,147 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/mlp-platform/platform/libs/embedded/pg"
+)
+
+// maxConnections lets many parallel tests hold a pool each.
+const maxConnections = 400
+
+var (
+	postgresServer once[string]
+	databases      atomic.Int64
+
+	templates = struct {
+		sync.Mutex
+		byKey map[string]*once[string]
+	}{byKey: map[string]*once[string]{}}
+)
+
+// Postgres is the URL of a new, empty database that is dropped after the test.
+// The server forgets everything in a crash: it runs without fsync.
+func Postgres(t testing.TB) (url string) {
+	t.Helper()
+	return database(t, "template0")
+}
+
+// Migrated is Postgres with a database that migrate has prepared. It runs once
+// per test binary and key; every test gets a copy, which costs milliseconds.
+func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url string) error) (url string) {
+	t.Helper()
+	templates.Lock()
+	o := templates.byKey[key]
+	if o == nil {
+		o = &once[string]{}
+		templates.byKey[key] = o
+	}
+	templates.Unlock()
+	template, err := o.get(func(ctx context.Context) (string, error) {
+		server, err := postgresServer.get(startPostgres)
+		if err != nil {
+			return "", err
+		}
+		name := fmt.Sprintf("template_%d", databases.Add(1))
+		if err := admin(ctx, server, "create database "+name+" template template0"); err != nil {
+			return "", err
+		}
+		return name, migrate(ctx, withDatabase(server, name))
+	})
+	if err != nil {
+		t.Fatalf("testenv: prepare the database %q: %v", key, err)
+	}
+	return database(t, template)
+}
+
+func database(t testing.TB, template string) string {
+	t.Helper()
+	server, err := postgresServer.get(startPostgres)
+	if err != nil {
+		t.Fatalf("testenv: Postgres: %v", err)
+	}
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	if err := admin(t.Context(), server, "create database "+name+" template "+template); err != nil {
+		t.Fatalf("testenv: make a database: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		if err := admin(ctx, server, "drop database if exists "+name+" with (force)"); err != nil {
+			t.Errorf("testenv: drop the database: %v", err)
+		}
+	})
+	return withDatabase(server, name)
+}
+
+// adminLock: Postgres copies a template only while nobody else uses it.
+var adminLock sync.Mutex
+
+func admin(ctx context.Context, server, statement string) (err error) {
+	adminLock.Lock()
+	defer adminLock.Unlock()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+func withDatabase(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic(err) // made below
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func startPostgres(ctx context.Context) (string, error) {
+	if _, _, err := pg.FindBinaries(); err != nil {
+		return postgresContainer(ctx, err)
+	}
+	dir, err := workDir()
+	if err != nil {
+		return "", err
+	}
+	s, err := pg.Start(ctx, pg.Config{Dir: filepath.Join(dir, "postgres"), Database: "postgres", MaxConnections: maxConnections, Throwaway: true})
+	if err != nil {
+		return "", err
+	}
+	atEnd(func() {
+		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = s.Stop(stop) // its data is thrown away
+	})
+	return s.URL("postgres"), nil
+}
+
+func postgresContainer(ctx context.Context, missing error) (string, error) {
+	const password = "throwaway"
+	addr, err := container(ctx, missing, testcontainers.ContainerRequest{
+		Image: image("POSTGRES_IMAGE", "postgres:17"), ExposedPorts: []string{"5432/tcp"},
+		Env:        map[string]string{"POSTGRES_PASSWORD": password},
+		Cmd:        []string{"postgres", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxConnections)},
+		WaitingFor: wait.ForLog("database system is ready to accept connections").WithOccurrence(2),
+	}, "5432/tcp")
+	if err != nil {
+		return "", err
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password), Host: addr, Path: "/postgres", RawQuery: "sslmode=disable"}
+	return u.String(), nil
+}

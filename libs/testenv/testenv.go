@@ -1,0 +1,132 @@
+// Package testenv gives tests the real Postgres, NATS and Redis.
+//
+// Postgres and Redis run once per test binary, as child processes that die with
+// it; where their binaries are missing, as containers. Each test gets a database
+// of its own, so that all may run in parallel. NATS runs inside the test binary,
+// once per test, since it starts in milliseconds.
+//
+// A package that uses it needs
+//
+//	func TestMain(m *testing.M) { testenv.Main(m) }
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"go.uber.org/goleak"
+)
+
+// startTimeout bounds the start of a server, the pull of its image included.
+const startTimeout = 3 * time.Minute
+
+var shared struct {
+	sync.Mutex // guards what follows
+	dir        string
+	lock       *flock.Flock
+	stop       []func() // in order of start
+}
+
+// Main runs the tests, stops the servers, fails when goroutines are left, and
+// exits. The options are goleak's, for what a library never ends.
+func Main(m *testing.M, leaks ...goleak.Option) {
+	code := m.Run()
+	stopAll()
+	if code == 0 {
+		if err := goleak.Find(leaks...); err != nil {
+			fmt.Fprintln(os.Stderr, "testenv: goroutines outlive the tests:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func stopAll() {
+	shared.Lock()
+	defer shared.Unlock()
+	for i := len(shared.stop) - 1; i >= 0; i-- {
+		shared.stop[i]()
+	}
+	shared.stop = nil
+	if shared.lock != nil {
+		_ = os.RemoveAll(shared.dir) // the sweep of a later run takes what is left
+		_ = shared.lock.Unlock()
+	}
+}
+
+func atEnd(stop func()) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.stop = append(shared.stop, stop)
+}
+
+// workDir is the directory of this test binary's servers. Those of binaries that
+// were killed are removed on the way: their lock is free.
+func workDir() (string, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.dir != "" {
+		return shared.dir, nil
+	}
+	old, _ := filepath.Glob(filepath.Join(os.TempDir(), "platform-testenv-*", "lock")) // fails for a bad pattern only
+	for _, f := range old {
+		lock := flock.New(f)
+		if ok, err := lock.TryLock(); err == nil && ok {
+			_ = os.RemoveAll(filepath.Dir(f))
+			_ = lock.Unlock()
+		}
+	}
+	dir, err := os.MkdirTemp("", "platform-testenv-")
+	if err != nil {
+		return "", err
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		return "", fmt.Errorf("lock %s: held by another process or not writable: %w", dir, err)
+	}
+	shared.dir, shared.lock = dir, lock
+	return dir, nil
+}
+
+// once starts a server for the whole test binary.
+type once[T any] struct {
+	sync.Once
+	value T
+	err   error
+}
+
+func (o *once[T]) get(start func(context.Context) (T, error)) (T, error) {
+	o.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		o.value, o.err = start(ctx)
+	})
+	return o.value, o.err
+}
+
+// Eventually calls check, ever less often, until it returns nil; it fails the
+// test with check's last error when timeout passes.
+func Eventually(t testing.TB, timeout time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(timeout)
+	for delay := 2 * time.Millisecond; ; delay = min(2*delay, 100*time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %v", timeout, err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the test ended while waiting: %v", err)
+		case <-time.After(delay):
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func TestEachTestHasItsOwnDatabase(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 3 {
+		url := Postgres(t)
+		if seen[url] {
+			t.Fatalf("%s was given twice", url)
+		}
+		seen[url] = true
+		if _, err := connect(t, url).Exec(t.Context(), "create table only_here (id int)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMigratedRunsOncePerKey(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	migrate := func(ctx context.Context, url string) error {
+		runs++
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, "create table fruit (name text); insert into fruit values ('quince')")
+		return errors.Join(err, conn.Close(ctx))
+	}
+	for range 3 {
+		conn := connect(t, Migrated(t, "fruit", migrate))
+		var n int
+		if err := conn.QueryRow(t.Context(), "select count(*) from fruit").Scan(&n); err != nil || n != 1 {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		if _, err := conn.Exec(t.Context(), "insert into fruit values ('medlar')"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("migrate ran %d times", runs)
+	}
+}
+
+func TestBrokerKeepsItsStreamsUntilWiped(t *testing.T) {
+	t.Parallel()
+	b := NewBroker(t)
+	nc, err := nats.Connect(b.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "s", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	messages := func() (uint64, error) {
+		s, err := js.Stream(t.Context(), "S")
+		if err != nil {
+			return 0, err
+		}
+		return s.CachedInfo().State.Msgs, nil
+	}
+	b.Stop()
+	b.Start()
+	Eventually(t, 10*time.Second, func() error {
+		if n, err := messages(); err != nil || n != 1 {
+			return fmt.Errorf("%d messages, %v", n, err)
+		}
+		return nil
+	})
+	b.Wipe()
+	b.Start()
+	Eventually(t, 10*time.Second, func() error {
+		if _, err := messages(); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("the stream is still there: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestRedisAnswers(t *testing.T) {
+	t.Parallel()
+	addr := strings.TrimSuffix(strings.TrimPrefix(Redis(t), "redis://"), "/0")
+	if err := ping(addr); err != nil {
+		t.Fatal(err)
+	}
+	if Prefix(t) == Prefix(t) {
+		t.Error("a prefix was given twice")
+	}
+}
