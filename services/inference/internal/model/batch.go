@@ -173,6 +173,7 @@ func (m *Model) read(outs []runtime.Tensor, results []Result) error {
 		if probabilities != nil {
 			k := len(m.classes)
 			r.Probabilities = probabilities[i*k : (i+1)*k : (i+1)*k]
+			r.SingleProbabilities = outs[m.output.probabilities].Floats != nil
 		}
 		if !allFinite(r.Number, r.Probabilities) {
 			r = Result{Err: errNonFinite}

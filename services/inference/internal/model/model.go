@@ -30,7 +30,9 @@ type Result struct {
 	Text          string  // of a text label
 	Single        bool    // Number was computed as a float32, so more digits than its own say nothing
 	Probabilities []float64
-	Err           error // the model failed on this row
+	// SingleProbabilities is Single for them.
+	SingleProbabilities bool
+	Err                 error // the model failed on this row
 }
 
 // maxGraph bounds the model file, in bytes: what protocol buffers can hold.
@@ -165,6 +167,11 @@ func (m *Model) Schema() *schema.Schema { return m.schema }
 
 // Classes names the probabilities in the order of Result.Probabilities; nil when the model has none.
 func (m *Model) Classes() []string { return m.classes }
+
+// TextLabels says that the model answers labels that are texts.
+func (m *Model) TextLabels() bool {
+	return m.output.kind == schema.Label && m.session.Outputs()[m.output.answer].Type == runtime.String
+}
 
 // Rows is how many rows one run takes at most.
 func (m *Model) Rows() int { return m.rows }

@@ -1,0 +1,34 @@
+package predict
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// appendString appends s as JSON.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			b, _ := json.Marshal(s) // strings always have a JSON form
+			return append(dst, b...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// appendNumber appends a finite number with as many digits as tell it from its neighbours of the same
+// precision, in the form of encoding/json (ECMA-262, 6.1.6.1.20).
+func appendNumber(dst []byte, v float64, single bool) []byte {
+	bits := 64
+	if single {
+		bits = 32
+	}
+	format := byte('f')
+	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, v, format, -1, bits)
+}

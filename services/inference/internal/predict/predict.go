@@ -1,0 +1,387 @@
+// Package predict answers prediction requests: one row in, one prediction out.
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/inference/internal/batch"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+	"github.com/mlp-platform/platform/services/inference/internal/request"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+)
+
+// Config of the handlers; all fields are required.
+type Config struct {
+	Catalog   *catalog.Catalog
+	Snapshots *snapshot.Writer
+	Metrics   *metrics.Set
+	Log       *slog.Logger
+	Timeout   time.Duration // of a request, unless it asks for less
+	Admit     int           // requests of one model inside at once, waiting or running
+}
+
+// Handlers are the prediction routes.
+type Handlers struct{ cfg Config }
+
+// New makes the handlers.
+func New(cfg Config) *Handlers { return &Handlers{cfg: cfg} }
+
+// buffers are what a request needs and gives back.
+type buffers struct {
+	body   []byte
+	object request.Object
+	answer []byte
+	timer  *time.Timer
+}
+
+var pool = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &buffers{timer: t}
+}}
+
+// keepBody is the largest body whose buffer goes back to the pool.
+const keepBody = 64 << 10
+
+func (b *buffers) free() {
+	if cap(b.body) <= keepBody {
+		pool.Put(b)
+	}
+}
+
+// Predict is POST /predict/{model_name}.
+func (h *Handlers) Predict(c echo.Context) error {
+	start := time.Now()
+	b := pool.Get().(*buffers)
+	defer b.free()
+	name := catalog.UpperName(c.Param("model_name"))
+	limit, err := h.timeout(c.Request())
+	if err != nil {
+		return h.refuse(name, metrics.Invalid, err)
+	}
+	leave, err := h.admit(name)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := b.read(c); err != nil {
+		return h.refuse(name, metrics.Invalid, err)
+	}
+	p, faults := request.ParsePredict(b.body, &b.object)
+	if faults != nil {
+		return h.refuse(name, metrics.Invalid, invalid(faults))
+	}
+	slot, err := h.find(c.Request().Context(), name, p.Alias, p.Version, start.Add(limit))
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	return h.answer(c, b, slot, ask{features: p.Features, probabilities: p.Probabilities, source: snapshot.HTTP, start: start, limit: limit})
+}
+
+// Pipeline is POST /infer-pipeline/infer.
+func (h *Handlers) Pipeline(c echo.Context) error {
+	start := time.Now()
+	b := pool.Get().(*buffers)
+	defer b.free()
+	limit, err := h.timeout(c.Request())
+	if err != nil {
+		return h.refuse(metrics.Other, metrics.Invalid, err)
+	}
+	if err := b.read(c); err != nil {
+		return h.refuse(metrics.Other, metrics.Invalid, err)
+	}
+	p, faults := request.ParsePipeline(b.body)
+	name := catalog.UpperName(p.Model)
+	if name == "" {
+		name = defaultPipelineModel
+	}
+	if faults != nil {
+		return h.refuse(name, metrics.Invalid, invalid(faults))
+	}
+	leave, err := h.admit(name)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	slot, err := h.find(c.Request().Context(), name, p.Alias, p.Version, start.Add(limit))
+	if err != nil {
+		return err
+	}
+	defer slot.Release()
+	s := slot.Model.Schema()
+	features := p.Features(func(column string) (category, ok bool) {
+		i, ok := s.Lookup([]byte(column))
+		return ok && s.Columns[i].Kind == schema.Category, ok
+	})
+	return h.answer(c, b, slot, ask{features: features, job: p.JobID, source: snapshot.Pipeline, start: start, limit: limit})
+}
+
+// defaultPipelineModel answers pipeline requests that name no model.
+const defaultPipelineModel = "JPCP"
+
+// ask is what a request wants of its slot.
+type ask struct {
+	features      []byte
+	probabilities bool
+	job           string
+	source        snapshot.Source
+	start         time.Time
+	limit         time.Duration
+}
+
+// headerTimeout is in the canonical form that net/http stores.
+const headerTimeout = "X-Request-Timeout-Ms"
+
+// timeout is the service's, or the lower one the request asks for.
+func (h *Handlers) timeout(r *http.Request) (time.Duration, error) {
+	values := r.Header[headerTimeout]
+	if len(values) == 0 {
+		return h.cfg.Timeout, nil
+	}
+	ms, err := strconv.ParseInt(values[0], 10, 32)
+	if err != nil || ms < 1 {
+		return 0, invalid([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
+	}
+	return min(h.cfg.Timeout, time.Duration(ms)*time.Millisecond), nil
+}
+
+// admit bounds the requests of one model before anything is spent on them.
+func (h *Handlers) admit(name string) (leave func(), err error) {
+	e := h.cfg.Catalog.Table().Model(name)
+	if e == nil {
+		return func() {}, nil // Find tells what is wrong; it costs no session
+	}
+	if !e.Gate.Enter(h.cfg.Admit) {
+		return nil, h.refuse(name, metrics.Shed, fault.Overloaded.
+			Errorf("Model %s has %d requests waiting, as many as it takes; send the request again later.", name, h.cfg.Admit).After(time.Second))
+	}
+	return e.Gate.Leave, nil
+}
+
+func (h *Handlers) find(ctx context.Context, name, alias, version string, deadline time.Time) (*catalog.Slot, error) {
+	if version == "" {
+		slot, err := h.cfg.Catalog.Find(ctx, name, alias, version)
+		if err == nil {
+			return slot, nil
+		}
+		return nil, h.refuse(name, outcomeOf(err), err)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline) // a version may have to be loaded first
+	defer cancel()
+	slot, err := h.cfg.Catalog.Find(ctx, name, alias, version)
+	if err != nil {
+		return nil, h.refuse(name, outcomeOf(err), err)
+	}
+	return slot, nil
+}
+
+func outcomeOf(err error) int {
+	switch {
+	case fault.ModelNotLoaded.Has(err):
+		return metrics.NotFound
+	case problem.DeadlineExceeded.Has(err):
+		return metrics.Timeout
+	}
+	return metrics.Failed
+}
+
+// refuse counts a request that got no slot under its model's Production, or under other.
+func (h *Handlers) refuse(name string, outcome int, err error) error {
+	alias := catalog.Production
+	if h.cfg.Catalog.Table().Model(name) == nil {
+		name, alias = metrics.Other, ""
+	}
+	h.cfg.Metrics.For(name, alias).Count(outcome)
+	return err
+}
+
+func invalid(faults []problem.Field) *problem.Error {
+	detail := "The request is not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + "."
+	if more := len(faults) - 1; more > 0 {
+		detail += fmt.Sprintf(" %d more in errors.", more)
+	}
+	return problem.Validation.New(detail).WithErrors(faults...)
+}
+
+// read takes the body, within the limits that the server's middleware has set.
+func (b *buffers) read(c echo.Context) error {
+	r := c.Request()
+	if err := checkMedia(r); err != nil {
+		return err
+	}
+	b.body = b.body[:0]
+	n := int(max(r.ContentLength, 0)) // the middleware has bounded it
+	if cap(b.body) < n {
+		b.body = make([]byte, 0, n)
+	}
+	var err error
+	if r.ContentLength >= 0 {
+		b.body = b.body[:n]
+		_, err = io.ReadFull(r.Body, b.body)
+	} else {
+		b.body, err = io.ReadAll(r.Body)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case problem.BodyTooLarge.Has(problem.From(err)):
+		return problem.From(err)
+	}
+	return problem.BadRequest.New("The request body ended early.").WithCause(err)
+}
+
+// checkMedia refuses what a browser sends without asking first, and what is no JSON.
+func checkMedia(r *http.Request) error {
+	ct := r.Header["Content-Type"]
+	if len(ct) == 0 || ct[0] == "application/json" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(ct[0])
+	if err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")) {
+		return nil
+	}
+	return problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")
+}
+
+// answer predicts one row with the slot's copy and writes the response.
+func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask) error {
+	s := slot.Model.Schema()
+	job := batch.NewJob()
+	if f := request.Fill(a.features, s, &job.Row); f.Invalid != nil || f.Mismatch != nil {
+		job.Free()
+		if f.Invalid != nil {
+			slot.Metrics.Count(metrics.Invalid)
+			return invalid(f.Invalid)
+		}
+		slot.Metrics.Count(metrics.Mismatch)
+		return mismatch(slot, f.Mismatch)
+	}
+	left := a.limit - time.Since(a.start)
+	if left <= 0 {
+		job.Free()
+		slot.Metrics.Count(metrics.Timeout)
+		return late(a.limit)
+	}
+	norm, mean, std := s.Summary(&job.Row) // before the job may leave this goroutine's hands
+	slot.Submit(job)
+	if err := b.wait(c.Request().Context(), job, left); err != nil {
+		slot.Metrics.Count(metrics.Timeout)
+		if errors.Is(err, context.Canceled) {
+			return problem.From(err)
+		}
+		return late(a.limit)
+	}
+	res := job.Result
+	job.Free()
+	if res.Err != nil {
+		slot.Metrics.Count(metrics.Failed)
+		return fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on this row: %s.", slot.Name, slot.Version, sentence(res.Err))).WithCause(res.Err)
+	}
+	b.answer = appendPrediction(b.answer[:0], slot, &res, a)
+	w := c.Response()
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(b.answer)
+	now := time.Now()
+	slot.Metrics.Count(metrics.Success)
+	slot.Metrics.Seconds.Observe(now.Sub(a.start).Seconds())
+	h.cfg.Snapshots.Put(snapshot.Record{
+		Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: kindOf(slot.Model),
+		Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now,
+	})
+	if err != nil { // the caller has gone; the prediction was made
+		h.cfg.Log.DebugContext(c.Request().Context(), "prediction not delivered", slog.Any("err", err))
+	}
+	return nil
+}
+
+func kindOf(m *model.Model) snapshot.Kind {
+	switch {
+	case m.Schema().Output.Kind != schema.Label:
+		return snapshot.Number
+	case m.TextLabels():
+		return snapshot.TextLabel
+	}
+	return snapshot.NumberLabel
+}
+
+var jsonType = []string{"application/json"}
+
+// wait is nil when the job has its result; else the job is no longer the caller's.
+func (b *buffers) wait(ctx context.Context, job *batch.Job, left time.Duration) error {
+	b.timer.Reset(left)
+	defer b.timer.Stop()
+	err := error(context.DeadlineExceeded)
+	select {
+	case <-job.Done():
+		return nil
+	case <-b.timer.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if !job.Abandon() {
+		return nil // the result came at the same moment
+	}
+	return err
+}
+
+func late(limit time.Duration) error {
+	return problem.DeadlineExceeded.New(fmt.Sprintf("There was no prediction within %s.", limit))
+}
+
+func sentence(err error) string { return strings.TrimSuffix(err.Error(), ".") }
+
+func mismatch(slot *catalog.Slot, faults []problem.Field) error {
+	const shown = 20
+	names := slot.Model.Schema().Names()
+	columns := strings.Join(names[:min(len(names), shown)], ", ")
+	if len(names) > shown {
+		columns += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	return fault.FeatureShapeMismatch.New(fmt.Sprintf("The features are not those that model %s version %s was trained on: %s %s. Its columns are %s.",
+		slot.Name, slot.Version, faults[0].Loc[len(faults[0].Loc)-1], faults[0].Msg, columns)).WithErrors(faults...)
+}
+
+func appendPrediction(dst []byte, slot *catalog.Slot, r *model.Result, a ask) []byte {
+	dst = append(dst, slot.Head...)
+	if slot.Model.TextLabels() {
+		dst = appendString(dst, r.Text)
+	} else {
+		dst = appendNumber(dst, r.Number, r.Single)
+	}
+	dst = append(dst, slot.Tail...)
+	if a.probabilities && r.Probabilities != nil {
+		dst = append(dst, `,"probabilities":{`...)
+		for i, p := range r.Probabilities {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(dst, slot.Model.Classes()[i])
+			dst = append(dst, ':')
+			dst = appendNumber(dst, p, r.SingleProbabilities)
+		}
+		dst = append(dst, '}')
+	}
+	if a.job != "" {
+		dst = appendString(append(dst, `,"job_id":`...), a.job)
+	}
+	return append(dst, '}')
+}

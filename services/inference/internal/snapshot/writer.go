@@ -1,0 +1,249 @@
+// Package snapshot writes down what was predicted, beside the request's path: a bounded queue, batches by
+// COPY, and a count of what had no room.
+package snapshot
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/store"
+)
+
+// Source is the way a request came.
+type Source string
+
+// The sources.
+const (
+	HTTP     Source = "http"
+	Pipeline Source = "pipeline"
+)
+
+// Kind is what a model answered.
+type Kind uint8
+
+// The kinds: a number, a class named by a number, a class named by a text.
+const (
+	Number Kind = iota
+	NumberLabel
+	TextLabel
+)
+
+// Record is one answered prediction.
+type Record struct {
+	Model, Alias, Version string
+	Prediction            float64
+	Label                 string // of a model that answers text labels
+	Kind                  Kind
+	Source                Source
+	JobID                 string
+	Norm, Mean, Std       float64 // of the input, see schema.Summary
+	TS                    time.Time
+}
+
+const (
+	batchRows = 1000
+	batchWait = 250 * time.Millisecond
+	// keepRows and keepAge bound what the table holds per model and alias.
+	keepRows = 10_000
+	keepAge  = 30 * 24 * time.Hour
+	// pruneEvery is how many new rows of a model and alias make it worth deleting old ones.
+	pruneEvery = 5000
+	// rest is how long the writer rests after a batch, in times of what the batch took: snapshots may use
+	// a fifth of the database's and this process's attention; under more load than that they are dropped,
+	// not the predictions delayed.
+	rest = 4
+	// writeTimeout bounds one batch or deletion.
+	writeTimeout = 10 * time.Second
+	retryFirst   = 200 * time.Millisecond
+	retryMost    = 5 * time.Second
+)
+
+// Writer takes records from any goroutine and writes them in one.
+type Writer struct {
+	pool    *pgxpool.Pool
+	queries *store.Queries
+	metrics *metrics.Set
+	log     *slog.Logger
+	queue   chan Record
+	written map[[2]string]int // rows since the last deletion, by model and alias
+}
+
+// New makes a writer whose queue holds size records.
+func New(pool *pgxpool.Pool, size int, m *metrics.Set, log *slog.Logger) *Writer {
+	return &Writer{pool: pool, queries: store.New(pool), metrics: m, log: log, queue: make(chan Record, size), written: map[[2]string]int{}}
+}
+
+// Put queues a record, or drops and counts it when the queue is full. It never blocks.
+func (w *Writer) Put(r Record) {
+	select {
+	case w.queue <- r:
+	default:
+		w.metrics.SnapshotDropped.Inc()
+	}
+}
+
+// Run writes until ctx ends, then what is queued.
+func (w *Writer) Run(ctx context.Context) error {
+	expire := time.NewTicker(time.Hour)
+	defer expire.Stop()
+	flush := time.NewTicker(batchWait)
+	defer flush.Stop()
+	batch := make([]Record, 0, batchRows)
+	for {
+		select {
+		case <-ctx.Done():
+			w.last(ctx, batch)
+			return nil
+		case r := <-w.queue:
+			if batch = append(batch, r); len(batch) < batchRows {
+				continue
+			}
+		case <-flush.C:
+			if len(batch) == 0 {
+				continue
+			}
+		case <-expire.C:
+			w.expire(ctx)
+			continue
+		}
+		began := time.Now()
+		w.write(ctx, batch)
+		w.prune(ctx, batch)
+		batch = batch[:0]
+		pause(ctx, min(rest*time.Since(began), batchWait))
+	}
+}
+
+// last writes what is left when the service stops, once.
+func (w *Writer) last(ctx context.Context, batch []Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	for {
+		select {
+		case r := <-w.queue:
+			if batch = append(batch, r); len(batch) < batchRows {
+				continue
+			}
+		default:
+		}
+		if len(batch) == 0 {
+			return
+		}
+		if err := w.copy(ctx, batch); err != nil {
+			w.metrics.SnapshotDropped.Add(float64(len(batch) + len(w.queue)))
+			w.log.WarnContext(ctx, "snapshots lost at the stop", slog.Int("rows", len(batch)+len(w.queue)), slog.Any("err", err))
+			return
+		}
+		batch = batch[:0]
+	}
+}
+
+// write repeats while the database is away, as the queue behind it fills; a batch that the database
+// refuses is dropped.
+func (w *Writer) write(ctx context.Context, batch []Record) {
+	for delay := retryFirst; ; delay = min(2*delay, retryMost) {
+		err := w.copy(ctx, batch)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !postgres.Unavailable(err) {
+			w.metrics.SnapshotDropped.Add(float64(len(batch)))
+			w.log.WarnContext(ctx, "snapshots dropped", slog.Int("rows", len(batch)), slog.Any("err", err))
+			return
+		}
+		if delay == retryFirst {
+			w.log.WarnContext(ctx, "snapshots wait for the database", slog.Any("err", err))
+		}
+		pause(ctx, delay)
+	}
+}
+
+var columns = []string{"model", "alias", "version", "prediction", "label", "source", "job_id", "norm", "mean", "std", "ts"}
+
+func (w *Writer) copy(ctx context.Context, batch []Record) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	n, err := w.pool.CopyFrom(ctx, pgx.Identifier{"snapshots"}, columns, &rows{batch: batch})
+	w.metrics.SnapshotRows.Add(float64(n))
+	return err
+}
+
+// rows gives a batch to COPY.
+type rows struct {
+	batch  []Record
+	values [11]any
+}
+
+func (r *rows) Next() bool { return len(r.batch) > 0 }
+func (r *rows) Err() error { return nil }
+
+func (r *rows) Values() ([]any, error) {
+	rec := &r.batch[0]
+	r.batch = r.batch[1:]
+	var prediction, label, job any
+	switch rec.Kind {
+	case TextLabel:
+		label = rec.Label
+	case NumberLabel:
+		prediction, label = rec.Prediction, strconv.FormatFloat(rec.Prediction, 'f', -1, 64)
+	default:
+		prediction = rec.Prediction
+	}
+	if rec.JobID != "" {
+		job = rec.JobID
+	}
+	r.values = [...]any{rec.Model, rec.Alias, rec.Version, prediction, label, string(rec.Source), job, rec.Norm, rec.Mean, rec.Std, rec.TS}
+	return r.values[:], nil
+}
+
+// prune deletes what lies beyond the newest keepRows of each model and alias that has many new rows.
+func (w *Writer) prune(ctx context.Context, batch []Record) {
+	for i := range batch {
+		w.written[[2]string{batch[i].Model, batch[i].Alias}]++
+	}
+	for key, n := range w.written {
+		if n < pruneEvery {
+			continue
+		}
+		delete(w.written, key)
+		if _, err := w.bounded(ctx, func(ctx context.Context) (int64, error) {
+			return w.queries.PruneSnapshots(ctx, store.PruneSnapshotsParams{Model: key[0], Alias: key[1], Keep: keepRows})
+		}); err != nil && ctx.Err() == nil {
+			w.log.WarnContext(ctx, "old snapshots not deleted", slog.String("model", key[0]), slog.Any("err", err))
+		}
+	}
+}
+
+func (w *Writer) expire(ctx context.Context) {
+	n, err := w.bounded(ctx, func(ctx context.Context) (int64, error) {
+		return w.queries.ExpireSnapshots(ctx, time.Now().Add(-keepAge))
+	})
+	if err != nil && ctx.Err() == nil {
+		w.log.WarnContext(ctx, "expired snapshots not deleted", slog.Any("err", err))
+	}
+	if n > 0 {
+		w.log.InfoContext(ctx, "expired snapshots deleted", slog.Int64("rows", n))
+	}
+}
+
+func (w *Writer) bounded(ctx context.Context, fn func(context.Context) (int64, error)) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return fn(ctx)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
