@@ -29,13 +29,16 @@ type Config struct {
 	DataCacheDir string `env:"DATA_CACHE_DIR"`
 	// SchedulerMode is mock.
 	SchedulerMode string `env:"PLATFORM_SCHEDULER_MODE" envDefault:"mock"`
-	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs.
-	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR" envDefault:"2.50"`
+	// GPUCostPerHour in USD prices the synthetic GPU hours of mock jobs; 0 means DefaultGPUCostPerHour.
+	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// RetryDelays are the pauses before each further attempt at what may pass by itself; default 5, 15 and 30 s.
 	RetryDelays []time.Duration `env:"-"`
 }
+
+// DefaultGPUCostPerHour in USD.
+const DefaultGPUCostPerHour = 2.50
 
 // DefaultRetryDelays before the second, third and fourth attempt.
 var DefaultRetryDelays = []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second}

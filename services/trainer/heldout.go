@@ -3,9 +3,9 @@ package trainer
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/dataset"
@@ -14,8 +14,8 @@ import (
 
 // Row is one row of a data set as a request for a prediction, with what really happened.
 type Row struct {
-	// Job is the value of the column job, or the row's number from 1 if the data set has no such column.
-	Job int64 `json:"job"`
+	// ID is the value of the column job, or the row's number from 1 if the data set has no such column.
+	ID string `json:"id"`
 	// Features is the body's member of that name for POST /predict.
 	Features map[string]any `json:"features"`
 	// Actual is the true value or label.
@@ -24,8 +24,8 @@ type Row struct {
 	HeldOut bool `json:"held_out"`
 }
 
-// Held selects rows of a model's data.
-type Held struct {
+// Data names the rows of one model.
+type Data struct {
 	// RepoDir and Env name the model repository and its registry.
 	RepoDir, Env string
 	// Model, and Dataset with the first as default.
@@ -34,9 +34,14 @@ type Held struct {
 	Log string
 }
 
-// HeldOut returns n rows of the test part, evenly spread over it; all if n is 0 or more than there are.
-func HeldOut(ctx context.Context, h Held, n int) ([]Row, error) {
-	p, s, parts, err := h.load(ctx)
+// Heldout returns n rows of a model's test part, as [Data.Heldout] does.
+func (t *Trainer) Heldout(ctx context.Context, model, dataset string, n int) ([]Row, error) {
+	return Data{RepoDir: t.cfg.ModelRepoDir, Env: t.cfg.Env, Model: model, Dataset: dataset}.Heldout(ctx, n)
+}
+
+// Heldout returns n rows of the test part, evenly spread over it; all if n is 0 or more than there are.
+func (d Data) Heldout(ctx context.Context, n int) ([]Row, error) {
+	p, s, parts, err := d.load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +56,28 @@ func HeldOut(ctx context.Context, h Held, n int) ([]Row, error) {
 }
 
 // Job returns the row of one job, computed as of its submit.
-func Job(ctx context.Context, h Held, job int64) (Row, error) {
-	p, s, parts, err := h.load(ctx)
+func (d Data) Job(ctx context.Context, id string) (Row, error) {
+	p, s, parts, err := d.load(ctx)
 	if err != nil {
 		return Row{}, err
 	}
 	for i := range s.Rows.N {
-		if number(s, i) == job {
+		if rowID(s, i) == id {
 			_, held := slices.BinarySearch(parts.Test, i)
 			return p.row(s, i, held), nil
 		}
 	}
-	return Row{}, fmt.Errorf("%w: no job %d that a model can learn from; ids go from %d to %d", ErrRequest, job, number(s, 0), number(s, s.Rows.N-1))
+	return Row{}, fmt.Errorf("%w: no job %q that a model can learn from; ids go from %s to %s", ErrRequest, id, rowID(s, 0), rowID(s, s.Rows.N-1))
 }
 
-func (h Held) load(ctx context.Context) (*plan, *dataset.Sample, split.Parts, error) {
-	p, err := lookUp(h.RepoDir, h.Env, Request{Model: h.Model, Dataset: h.Dataset})
+func (d Data) load(ctx context.Context) (*plan, *dataset.Sample, split.Parts, error) {
+	p, err := lookUp(d.RepoDir, d.Env, Request{Model: d.Model, Dataset: d.Dataset})
 	if err != nil {
 		return nil, nil, split.Parts{}, err
 	}
-	dir, set := h.RepoDir, *p.set
-	if h.Log != "" {
-		dir, set.Files = filepath.Dir(h.Log), []string{filepath.Base(h.Log)}
+	dir, set := d.RepoDir, *p.set
+	if d.Log != "" {
+		dir, set.Files = filepath.Dir(d.Log), []string{filepath.Base(d.Log)}
 	}
 	rows, err := dataset.Load(ctx, dataset.Source{Repo: dir, Set: &set, Backend: modelrepo.BackendLocal})
 	if err != nil {
@@ -86,15 +91,15 @@ func (h Held) load(ctx context.Context) (*plan, *dataset.Sample, split.Parts, er
 	return p, s, parts, err
 }
 
-func number(s *dataset.Sample, i int) int64 {
-	if id, ok := s.Rows.Num["job"]; ok && id[i] == math.Trunc(id[i]) {
-		return int64(id[i])
+func rowID(s *dataset.Sample, i int) string {
+	if id, ok := s.Rows.Num["job"]; ok {
+		return strconv.FormatFloat(id[i], 'f', -1, 64)
 	}
-	return int64(i) + 1
+	return strconv.Itoa(i + 1)
 }
 
 func (p *plan) row(s *dataset.Sample, i int, held bool) Row {
-	r := Row{Job: number(s, i), Features: map[string]any{}, HeldOut: held}
+	r := Row{ID: rowID(s, i), Features: map[string]any{}, HeldOut: held}
 	for _, c := range s.Table.Columns {
 		switch c.Kind {
 		case modelrepo.Number:

@@ -68,6 +68,9 @@ func New(cfg Config, log *slog.Logger) (*Trainer, error) {
 	if cfg.RetryDelays == nil {
 		cfg.RetryDelays = DefaultRetryDelays
 	}
+	if cfg.GPUCostPerHour == 0 {
+		cfg.GPUCostPerHour = DefaultGPUCostPerHour
+	}
 	t := &Trainer{cfg: cfg, log: log, tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout))}
 	if cfg.ControlPlaneURL != "" {
 		t.control = controlplane.New(cfg.ControlPlaneURL, cfg.ControlPlaneToken)

@@ -1,0 +1,166 @@
+// Package commands is the command line of the trainer.
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/trainer"
+	"github.com/urfave/cli/v2"
+)
+
+// errUsage marks what is wrong with the command line itself.
+var errUsage = errors.New("usage")
+
+// ExitCode is 2 for a wrong command line and 1 for any other error.
+func ExitCode(err error) int {
+	if errors.Is(err, errUsage) {
+		return 2
+	}
+	return 1
+}
+
+// App is the command line. Answers go to out as JSON, progress to errOut.
+func App(environ []string, out, errOut io.Writer) *cli.App {
+	repo := &cli.StringFlag{Name: "repo", Usage: "folder of the model repository (default: MODELREPO_DIR, then deploy/modelrepo)"}
+	env := &cli.StringFlag{Name: "env", Usage: "registry in force: dev, staging or prod"}
+	set := &cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "data set (default: the model's first)"}
+	model := func(def string) *cli.StringFlag {
+		return &cli.StringFlag{Name: "model", Aliases: []string{"m"}, Usage: "model, in any case", Value: def}
+	}
+	app := &cli.App{
+		Name:            "trainer",
+		Usage:           "train models of a model repository",
+		Version:         service.Version,
+		Writer:          out,
+		ErrWriter:       errOut,
+		ExitErrHandler:  func(*cli.Context, error) {}, // main alone exits
+		HideHelpCommand: true,
+		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return fmt.Errorf("%w: %w", errUsage, err) },
+		Commands: []*cli.Command{
+			{
+				Name: "train", Usage: "run the training flow once",
+				Flags: []cli.Flag{repo, env, model(""), set,
+					&cli.BoolFlag{Name: "dummy", Usage: "train on 500 generated rows; reaches at most Staging"},
+					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
+					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
+				},
+				Action: func(c *cli.Context) error { return train(c, environ, out, errOut) },
+			},
+			{
+				Name: "features", Usage: "print the body of POST /predict for one job, as it was at its submit",
+				Flags: []cli.Flag{repo, env, model("RuntimeRegressor"), set,
+					&cli.StringFlag{Name: "log", Usage: "job log to read instead of the data set's files"},
+					&cli.StringFlag{Name: "job", Usage: "id of the job"},
+				},
+				Action: func(c *cli.Context) error { return features(c, environ, out, errOut) },
+			},
+			{
+				Name: "heldout", Usage: "list rows that no model was fitted on, with what really happened",
+				Flags: []cli.Flag{repo, env, model("RuntimeRegressor"), set,
+					&cli.IntFlag{Name: "n", Usage: "how many, evenly spread; 0 for all", Value: 5},
+				},
+				Action: func(c *cli.Context) error { return heldout(c, environ, out) },
+			},
+		},
+	}
+	for _, cmd := range app.Commands {
+		cmd.OnUsageError = app.OnUsageError
+	}
+	return app
+}
+
+func config(c *cli.Context, environ []string) (trainer.Config, error) {
+	if v := c.String("repo"); v != "" {
+		environ = append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+v)
+	}
+	if v := c.String("env"); v != "" {
+		environ = append(environ[:len(environ):len(environ)], "MODELREPO_ENV="+v)
+	}
+	return trainer.LoadConfig(environ)
+}
+
+func data(c *cli.Context, environ []string) (trainer.Data, error) {
+	cfg, err := config(c, environ)
+	return trainer.Data{RepoDir: cfg.ModelRepoDir, Env: cfg.Env, Model: c.String("model"), Dataset: c.String("dataset"), Log: c.String("log")}, err
+}
+
+func train(c *cli.Context, environ []string, out, errOut io.Writer) error {
+	if c.String("model") == "" {
+		return fmt.Errorf("%w: name the model by --model", errUsage)
+	}
+	cfg, err := config(c, environ)
+	if err != nil {
+		return err
+	}
+	req := trainer.Request{Model: c.String("model"), Dataset: c.String("dataset"), Dummy: c.Bool("dummy"), Backend: c.String("backend")}
+	if text := c.String("parameters"); text != "" {
+		if err := json.Unmarshal([]byte(text), &req.Parameters); err != nil {
+			return fmt.Errorf("%w: --parameters is no JSON object: %w", errUsage, err)
+		}
+	}
+	t, err := trainer.New(cfg, service.NewLogger(errOut, cfg.LogLevel))
+	if err != nil {
+		return err
+	}
+	res, err := t.Train(c.Context, req, func(stage string, fraction float64, msg string) {
+		if msg != "" {
+			fmt.Fprintf(errOut, "%-9s %3.0f %%  %s\n", stage, math.Floor(100*fraction), msg)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return write(out, res)
+}
+
+func features(c *cli.Context, environ []string, out, errOut io.Writer) error {
+	if c.String("job") == "" {
+		return fmt.Errorf("%w: name the job by --job", errUsage)
+	}
+	d, err := data(c, environ)
+	if err != nil {
+		return err
+	}
+	row, err := d.Job(c.Context, c.String("job"))
+	if err != nil {
+		return err
+	}
+	if !row.HeldOut {
+		fmt.Fprintf(errOut, "job %s is among the rows the model learns from, so it says little about new jobs; trainer heldout lists others\n", row.ID)
+	}
+	return write(out, map[string]any{"features": row.Features})
+}
+
+func heldout(c *cli.Context, environ []string, out io.Writer) error {
+	if c.Int("n") < 0 {
+		return fmt.Errorf("%w: --n must not be negative", errUsage)
+	}
+	d, err := data(c, environ)
+	if err != nil {
+		return err
+	}
+	rows, err := d.Heldout(c.Context, c.Int("n"))
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		ID     string `json:"id"`
+		Actual any    `json:"actual"`
+	}
+	list := make([]entry, len(rows))
+	for i, r := range rows {
+		list[i] = entry{r.ID, r.Actual}
+	}
+	return write(out, list)
+}
+
+func write(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
