@@ -321,6 +321,36 @@ func TestWorkerAddedWhileRunning(t *testing.T) {
 	within(t, ended, "the worker's end")
 }
 
+// Streams flush and set write deadlines through the middleware.
+func TestResponseControllerReachesTheConnection(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t"})
+	next := make(chan struct{})
+	s.Echo.GET("/", func(c echo.Context) error {
+		ctl := http.NewResponseController(c.Response())
+		if err := errors.Join(ctl.SetWriteDeadline(time.Now().Add(time.Minute)), ctl.SetReadDeadline(time.Time{})); err != nil {
+			return err
+		}
+		_, err := io.WriteString(c.Response(), "first\n")
+		if err := errors.Join(err, ctl.Flush()); err != nil {
+			return err
+		}
+		<-next // the client has read what was flushed
+		return nil
+	})
+	url, _ := start(t, s)
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	line, err := bufio.NewReader(resp.Body).ReadString('\n')
+	close(next)
+	if err != nil || line != "first\n" {
+		t.Errorf("%q %v", line, err)
+	}
+}
+
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
