@@ -20,11 +20,7 @@ func metricGrid(metrics, baseline map[string]float64) output.Grid {
 		if strings.HasPrefix(k, "baseline_") || strings.HasPrefix(k, "val_") {
 			continue
 		}
-		fixed := value("baseline_fixed_" + k)
-		if fixed == nil {
-			fixed = value("baseline_" + k)
-		}
-		g.Rows = append(g.Rows, []any{k, metrics[k], fixed, value("baseline_running_" + k)})
+		g.Rows = append(g.Rows, []any{k, metrics[k], value("baseline_" + k), value("baseline_running_" + k)})
 	}
 	return g
 }

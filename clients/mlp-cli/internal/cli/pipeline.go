@@ -1,6 +1,265 @@
 package cli
 
-import "github.com/urfave/cli/v2"
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
 
-func pipelineCommand(env *Env) *cli.Command { return &cli.Command{Name: "pipeline"} }
+	"github.com/urfave/cli/v2"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/trainer"
+)
+
+func pipelineCommand(env *Env) *cli.Command {
+	repo := &cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"}
+	return &cli.Command{Name: "pipeline", Usage: "the model repository, and training on this machine", Subcommands: []*cli.Command{
+		{Name: "list", Usage: "the declared models", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
+			if _, err := args(c); err != nil {
+				return err
+			}
+			return pipelineList(env, c.String("repo"))
+		}},
+		{Name: "validate", Usage: "every fault of the repository, by file and line", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
+			if _, err := args(c); err != nil {
+				return err
+			}
+			return pipelineValidate(env, c.String("repo"))
+		}},
+		{Name: "run", Usage: "train a model in this process", Flags: []cli.Flag{repo,
+			&cli.StringFlag{Name: "model", Aliases: []string{"m"}, Required: true, Usage: "model"},
+			&cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "dataset (default: the first declared)"},
+			&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
+			&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: strings.Join(backends, ", ")},
+			&cli.StringFlag{Name: "env", Value: "dev", Usage: "dev, staging or prod: which registry applies"},
+			&cli.StringFlag{Name: "report", Usage: "folder for a report with plots"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
+		}, Action: func(c *cli.Context) error {
+			if _, err := args(c); err != nil {
+				return err
+			}
+			if err := oneOf("--backend", c.String("backend"), backends...); err != nil {
+				return err
+			}
+			if err := oneOf("--env", c.String("env"), "dev", "staging", "prod"); err != nil {
+				return err
+			}
+			return pipelineRun(c.Context, env, runOptions{repo: c.String("repo"), model: c.String("model"), dataset: c.String("dataset"),
+				dummy: c.Bool("dummy"), backend: c.String("backend"), env: c.String("env"),
+				report: c.String("report"), dryRun: c.Bool("dry-run")})
+		}},
+	}}
+}
+
+// repoDir finds the model repository: the option, PLATFORM_MODELREPO, this folder, deploy/modelrepo below it.
+func (e *Env) repoDir(asked string) (string, error) {
+	tried := []string{asked, e.Getenv("PLATFORM_MODELREPO"), ".", filepath.Join("deploy", "modelrepo")}
+	if asked != "" {
+		tried = tried[:1]
+	}
+	for _, dir := range tried {
+		if dir == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, "models")); err == nil && info.IsDir() {
+			return dir, nil
+		}
+	}
+	if asked == "" {
+		asked = "this folder"
+	}
+	return "", fault.New("no_modelrepo", "%s is no model repository: it has no models folder", asked).WithHint("name one with --repo DIR, or set PLATFORM_MODELREPO")
+}
+
+func (e *Env) modelRepo(asked, name string) (string, *modelrepo.Repo, error) {
+	dir, err := e.repoDir(asked)
+	if err != nil {
+		return "", nil, err
+	}
+	r, err := modelrepo.Open(dir, name)
+	if err != nil {
+		return "", nil, fault.New("modelrepo_unreadable", "cannot read the model repository %s: %v", dir, err)
+	}
+	return dir, r, nil
+}
+
+func sortedModels(r *modelrepo.Repo) []*modelrepo.Model {
+	out := make([]*modelrepo.Model, 0, len(r.Models))
+	for _, m := range r.Models {
+		out = append(out, m)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+func pipelineList(env *Env, repo string) error {
+	_, r, err := env.modelRepo(repo, "dev")
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Model     string   `json:"model"`
+		Task      string   `json:"task"`
+		Type      string   `json:"type"`
+		Estimator string   `json:"estimator"`
+		Datasets  []string `json:"datasets"`
+		Enabled   bool     `json:"enabled"`
+	}
+	g := output.Grid{Columns: []string{"Model", "Task", "Type", "Estimator", "Datasets", "Enabled"}, Empty: "The repository declares no model."}
+	doc := []row{}
+	for _, m := range sortedModels(r) {
+		w := row{m.Name, m.TaskType, string(m.Type), m.Estimator.Kind, []string{}, m.Enabled}
+		for _, d := range m.Datasets {
+			w.Datasets = append(w.Datasets, d.Name)
+		}
+		doc = append(doc, w)
+		g.Rows = append(g.Rows, []any{w.Model, w.Task, w.Type, w.Estimator, w.Datasets, w.Enabled})
+	}
+	g.Doc = doc
+	if n := len(r.Faults); n > 0 {
+		g.Notes = []string{"", fmt.Sprintf("%d fault(s); see: mlp pipeline validate", n)}
+	}
+	return env.Printer().Print(g)
+}
+
+func pipelineValidate(env *Env, repo string) error {
+	dir, r, err := env.modelRepo(repo, "dev")
+	if err != nil {
+		return err
+	}
+	type row struct {
+		File    string `json:"file"`
+		Line    int    `json:"line"`
+		Message string `json:"message"`
+	}
+	faults := []row{}
+	g := output.Grid{Columns: []string{"File", "Line", "Message"}}
+	for _, f := range r.Faults {
+		faults = append(faults, row{f.File, f.Line, f.Msg})
+		g.Rows = append(g.Rows, []any{f.File, f.Line, f.Msg})
+	}
+	g.Doc = map[string]any{"valid": len(faults) == 0, "models": len(r.Models), "datasets": len(r.Datasets), "faults": faults}
+	if len(faults) == 0 {
+		g.Empty = fmt.Sprintf("%s is valid: %d models, %d datasets", dir, len(r.Models), len(r.Datasets))
+		return env.Printer().Print(g)
+	}
+	first := faults[0]
+	f := fault.New("invalid_modelrepo", "%d fault(s) in %s; the first: %s:%d: %s", len(faults), dir, first.File, first.Line, first.Message)
+	if !env.Format.Structured() {
+		// file:line, so that an editor can jump there.
+		for _, w := range faults {
+			fmt.Fprintf(env.Out, "%s:%d: %s\n", filepath.Join(dir, w.File), w.Line, output.Clean(w.Message))
+		}
+	}
+	return f
+}
+
+type runOptions struct {
+	repo, model, dataset, backend, env, report string
+	dummy, dryRun                              bool
+}
+
+func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
+	dir, r, err := env.modelRepo(o.repo, o.env)
+	if err != nil {
+		return err
+	}
+	var m *modelrepo.Model
+	var names []string
+	for _, x := range sortedModels(r) {
+		names = append(names, x.Name)
+		if strings.EqualFold(x.Name, o.model) {
+			m = x
+		}
+	}
+	if o.dryRun {
+		c := Check{Name: "model is declared", Pass: m != nil, Detail: "declared: " + strings.Join(names, ", ")}
+		return env.DryRun(o.model, map[string]any{"repo": dir, "env": o.env, "dataset": nullable(o.dataset), "dummy": o.dummy, "backend": nullable(o.backend)}, []Check{c})
+	}
+	if m == nil {
+		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, strings.Join(names, ", ")).
+			WithHint("faults hide models; see: mlp pipeline validate")
+	}
+	conf, err := env.Config()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if env.Verbose {
+		log = slog.New(slog.NewTextHandler(env.Err, nil))
+	}
+	t, err := trainer.New(trainer.Config{
+		TrackingURI: conf.Get("tracker"), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
+		ModelRepoDir: dir, Env: o.env, SchedulerMode: "mock",
+	}, log)
+	if err != nil {
+		return fault.New("trainer", "cannot start training: %v", err)
+	}
+	show, done := env.stageBar(m.Name)
+	res, err := t.Train(ctx, trainer.Request{Model: m.Name, Dataset: o.dataset, Dummy: o.dummy, Backend: o.backend}, show)
+	done()
+	if err != nil {
+		if ctx.Err() != nil {
+			return fault.New("interrupted", "interrupted; the tracker run is marked KILLED and nothing was registered")
+		}
+		return fault.New("training_failed", "training %s failed: %v", m.Name, err)
+	}
+	if o.report != "" {
+		if err := writeReport(o.report, res); err != nil {
+			return fault.New("report_unwritable", "the model is trained and registered, but its report cannot be written: %v", err)
+		}
+	}
+	if res.Aliases == nil {
+		res.Aliases = []string{}
+	}
+	g := metricGrid(res.Metrics, res.BaselineMetrics)
+	g.Title = fmt.Sprintf("%s version %s (run %s), aliases: %s", m.Name, res.Version, res.RunID, cmpOr(strings.Join(res.Aliases, ", "), "none"))
+	g.Doc = map[string]any{"run_id": res.RunID, "model": m.Name, "version": res.Version, "metrics": res.Metrics,
+		"baseline_metrics": res.BaselineMetrics, "aliases": res.Aliases}
+	return env.Printer().Print(g)
+}
+
+// stageBar shows training as one bar that names its stage.
+func (e *Env) stageBar(name string) (show trainer.Progress, done func()) {
+	if !e.ErrTTY || e.Quiet || e.Format.Structured() {
+		last := ""
+		return func(stage string, _ float64, _ string) {
+			if stage != last {
+				last = stage
+				e.Talk("%s: %s", name, stage)
+			}
+		}, func() {}
+	}
+	const total = 1000
+	stages := make(chan string, 8)
+	shown := ""
+	p := mpb.New(mpb.WithOutput(e.Err), mpb.WithWidth(40))
+	bar := p.AddBar(total, mpb.PrependDecorators(decor.Name(name+" ")), mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string {
+		for {
+			select {
+			case shown = <-stages:
+			default:
+				return "  " + shown
+			}
+		}
+	})))
+	return func(stage string, fraction float64, _ string) {
+			bar.SetCurrent(int64(trainer.Overall(stage, fraction) * (total - 1)))
+			select {
+			case stages <- stage:
+			default:
+			}
+		}, func() {
+			bar.SetCurrent(total)
+			p.Wait()
+		}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated part of docs/mlp.md")
+
+const (
+	referenceFile = "../../../../docs/mlp.md"
+	referenceMark = "<!-- generated: commands -->\n"
+)
+
+// docs/mlp.md lists every command and option as the program knows them.
+func TestReferenceIsCurrent(t *testing.T) {
+	t.Parallel()
+	app := newApp(&Env{Getenv: func(string) string { return "" }})
+	var b strings.Builder
+	for _, c := range app.Commands {
+		describe(&b, c, "mlp")
+	}
+	data, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(data), referenceMark)
+	if !ok {
+		t.Fatalf("%s has no mark %q", referenceFile, referenceMark)
+	}
+	if *update {
+		if err := os.WriteFile(referenceFile, []byte(head+referenceMark+b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if rest != b.String() {
+		t.Fatalf("docs/mlp.md is out of date; run: go test ./internal/cli -run Reference -update")
+	}
+}
+
+func describe(b *strings.Builder, c *cli.Command, path string) {
+	if c.Hidden {
+		return
+	}
+	path += " " + c.Name
+	if len(c.Subcommands) > 0 {
+		for _, s := range c.Subcommands {
+			describe(b, s, path)
+		}
+		return
+	}
+	fmt.Fprintf(b, "\n### `%s`\n\n%s.\n", strings.TrimSpace(path+" "+c.ArgsUsage), strings.ToUpper(c.Usage[:1])+c.Usage[1:])
+	rows := 0
+	for _, f := range c.Flags {
+		names := f.Names()
+		if d, ok := f.(cli.DocGenerationFlag); ok && names[0] != "yes" && names[0] != "quiet" && names[0] != "verbose" && names[0] != "help" {
+			if rows == 0 {
+				b.WriteString("\n| Option | Meaning |\n|---|---|\n")
+			}
+			rows++
+			for i, n := range names {
+				if len(n) > 1 {
+					names[i] = "--" + n
+				} else {
+					names[i] = "-" + n
+				}
+			}
+			usage := d.GetUsage()
+			if v := strings.Trim(d.GetDefaultText(), `"`); d.TakesValue() && v != "" && v != "0" && !strings.Contains(usage, "default") {
+				usage += " (default " + v + ")"
+			}
+			fmt.Fprintf(b, "| `%s` | %s |\n", strings.Join(names, "`, `"), strings.ReplaceAll(usage, "|", "\\|"))
+		}
+	}
+}
