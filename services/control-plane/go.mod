@@ -1,3 +1,86 @@
 module github.com/mlp-platform/platform/services/control-plane
 
 go 1.26.0
+
+replace (
+	github.com/mlp-platform/platform/libs/auth => ../../libs/auth
+	github.com/mlp-platform/platform/libs/coord => ../../libs/coord
+	github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
+	github.com/mlp-platform/platform/libs/modelrepo => ../../libs/modelrepo
+	github.com/mlp-platform/platform/libs/orchestrator => ../../libs/orchestrator
+	github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
+	github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
+	github.com/mlp-platform/platform/libs/problem => ../../libs/problem
+	github.com/mlp-platform/platform/libs/service => ../../libs/service
+	github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
+	github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
+)
+
+require (
+	github.com/goccy/go-yaml v1.19.2
+	github.com/google/uuid v1.6.0
+	github.com/jackc/pgx/v5 v5.12.0
+	github.com/labstack/echo/v4 v4.16.0
+	github.com/mlp-platform/platform/libs/auth v0.0.0
+	github.com/mlp-platform/platform/libs/modelrepo v0.0.0-00010101000000-000000000000
+	github.com/mlp-platform/platform/libs/orchestrator v0.0.0-00010101000000-000000000000
+	github.com/mlp-platform/platform/libs/outbox v0.0.0-00010101000000-000000000000
+	github.com/mlp-platform/platform/libs/postgres v0.0.0
+	github.com/mlp-platform/platform/libs/problem v0.0.0
+	github.com/mlp-platform/platform/libs/service v0.0.0
+	github.com/mlp-platform/platform/libs/tracker v0.0.0-00010101000000-000000000000
+	github.com/oapi-codegen/runtime v1.8.0
+	github.com/prometheus/client_golang v1.25.0
+)
+
+require (
+	dario.cat/mergo v1.0.2 // indirect
+	github.com/Masterminds/goutils v1.1.1 // indirect
+	github.com/Masterminds/semver/v3 v3.3.0 // indirect
+	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
+	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/ProtonMail/go-crypto v1.1.6 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/caarlos0/env/v11 v11.4.2 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/cloudflare/circl v1.6.3 // indirect
+	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
+	github.com/emirpasic/gods v1.18.1 // indirect
+	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
+	github.com/go-git/go-billy/v5 v5.9.2 // indirect
+	github.com/go-git/go-git/v5 v5.19.3 // indirect
+	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
+	github.com/huandu/xstrings v1.5.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/jackc/tern/v2 v2.3.4 // indirect
+	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99 // indirect
+	github.com/kevinburke/ssh_config v1.2.0 // indirect
+	github.com/labstack/gommon v0.5.0 // indirect
+	github.com/mattn/go-colorable v0.1.15 // indirect
+	github.com/mattn/go-isatty v0.0.22 // indirect
+	github.com/mitchellh/copystructure v1.2.0 // indirect
+	github.com/mitchellh/reflectwalk v1.0.2 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/pjbgf/sha1cd v0.7.0 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
+	github.com/shopspring/decimal v1.4.0 // indirect
+	github.com/skeema/knownhosts v1.3.1 // indirect
+	github.com/spf13/cast v1.7.0 // indirect
+	github.com/swaggest/swgui v1.8.5 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasttemplate v1.2.2 // indirect
+	github.com/xanzy/ssh-agent v0.3.3 // indirect
+	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+	gopkg.in/warnings.v0 v0.1.2 // indirect
+)

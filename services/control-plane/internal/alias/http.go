@@ -1,0 +1,74 @@
+package alias
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// API serves the history.
+type API struct{ Store *store.Store }
+
+// List serves GET /alias-history.
+func (a API) List(c echo.Context) error {
+	ctx := c.Request().Context()
+	page, err := answer.PageOf(c)
+	if err != nil {
+		return err
+	}
+	q := store.ListHoldersParams{Before: page.Before, MaxRows: page.Fetch()}
+	if v := c.QueryParam("model"); v != "" {
+		q.ModelID = answer.Text(registry.ID(v))
+	}
+	if v := c.QueryParam("alias"); v != "" {
+		name, ok := Canonical(v)
+		if !ok {
+			return fault.Invalid("must be Staging, Canary or Production", "query", "alias")
+		}
+		q.Alias = &name
+	}
+	if v := c.QueryParam("at"); v != "" {
+		at, err := time.Parse(time.RFC3339, v)
+		switch {
+		case err != nil:
+			return fault.Invalid("must be a time of RFC 3339, such as 2026-01-02T03:04:05Z", "query", "at")
+		case q.ModelID == nil || q.Alias == nil:
+			return fault.Invalid("needs model and alias as well", "query", "at")
+		}
+		out := api.AliasHistory{Items: []api.AliasHolder{}}
+		row, err := a.Store.HolderAt(ctx, store.HolderAtParams{ModelID: *q.ModelID, Alias: *q.Alias, At: at})
+		switch {
+		case store.None(err):
+		case err != nil:
+			return err
+		case row.Version != nil: // else the alias was removed then: nobody held it
+			out.Items = append(out.Items, view(row))
+		}
+		return c.JSON(http.StatusOK, out)
+	}
+	rows, err := a.Store.ListHolders(ctx, q)
+	if err != nil {
+		return err
+	}
+	rows, next := answer.Cut(page, rows, func(r store.AliasHistory) uuid.UUID { return r.ID })
+	out := api.AliasHistory{Items: make([]api.AliasHolder, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, view(r))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func view(r store.AliasHistory) api.AliasHolder {
+	return api.AliasHolder{
+		Model: r.ModelID, Alias: r.Alias, Version: r.Version, PreviousVersion: r.PreviousVersion, From: r.FromAt.UTC(),
+		To: answer.UTC(r.UntilAt), Actor: r.Actor, Via: api.AliasHolderVia(r.Via), PromotionId: r.PromotionID,
+	}
+}

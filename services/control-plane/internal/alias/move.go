@@ -1,0 +1,325 @@
+package alias
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// The aliases, in the order in which a version climbs them.
+const (
+	Staging    = "Staging"
+	Canary     = "Canary"
+	Production = "Production"
+)
+
+// Ways by which an alias moves.
+const (
+	ViaPromotion = "promotion"
+	ViaLadder    = "ladder"
+	ViaExternal  = "external"
+)
+
+// external is the actor of moves that did not come through this control plane.
+const external = "external"
+
+const (
+	holdFor     = 60 * time.Second // the lease; renewed by nobody, so it outlives what it guards:
+	decideFor   = 35 * time.Second // reading, judging and writing the intent, and then
+	carryFor    = 20 * time.Second // telling the tracker and recording that
+	holdWait    = 5 * time.Second  // for another replica's move of the same model
+	readTimeout = 10 * time.Second
+	moveTimeout = 10 * time.Second
+	// ownFor keeps the leader away from a move that its process is about to make.
+	ownFor = 30 * time.Second
+	// attemptsMax tries, with waits of 5 s doubling to 5 min, last over an hour.
+	attemptsMax = 20
+)
+
+// Mover moves aliases. Set Moved and Failed, which settle what the move was for,
+// before the first use.
+type Mover struct {
+	Store    *store.Store
+	Tracker  *tracker.Client
+	Registry *registry.Registry
+	Locks    *lock.Locker
+	Log      *slog.Logger
+	Now      func() time.Time
+	Moved    func(ctx context.Context, tx store.Tx, m store.AliasMove) error
+	Failed   func(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
+}
+
+// Canonical gives the platform's spelling of an alias, any case.
+func Canonical(name string) (string, bool) {
+	for _, a := range modelrepo.Aliases {
+		if strings.EqualFold(a, name) {
+			return a, true
+		}
+	}
+	return "", false
+}
+
+// Holders are the versions that hold the aliases of one model now.
+type Holders map[string]string
+
+// Read asks the tracker who holds the model's aliases. A model it does not know
+// has none.
+func (m *Mover) Read(ctx context.Context, model string) (Holders, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rm, err := m.Tracker.GetRegisteredModel(ctx, m.Registry.TrackerName(model))
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return Holders{}, nil
+	case err != nil:
+		return nil, Problem(err)
+	}
+	return ours(rm.Aliases), nil
+}
+
+// ours are the aliases the platform knows.
+func ours(all map[string]string) Holders {
+	h := Holders{}
+	for _, a := range modelrepo.Aliases {
+		if v, ok := all[a]; ok {
+			h[a] = v
+		}
+	}
+	return h
+}
+
+// Problem makes a tracker error one for callers.
+func Problem(err error) error {
+	var refused *tracker.Error
+	switch {
+	case errors.Is(err, tracker.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		return fault.TrackerUnreachable.New("The tracker does not answer; nothing was changed. Try again later.").WithCause(err)
+	case errors.As(err, &refused) && refused.Status < 500:
+		return fault.TrackerRejected.New("The tracker refused: " + refused.Message).WithCause(err)
+	}
+	return fault.TrackerUnreachable.New("The tracker gave an answer that cannot be used; nothing was changed.").WithCause(err)
+}
+
+// Hold runs fn while nobody else moves an alias of the model, with who holds
+// them now. Moves by others since the last look are recorded first.
+func (m *Mover) Hold(ctx context.Context, model string, fn func(context.Context, Holders) error) error {
+	ctx, cancel := context.WithTimeout(ctx, decideFor)
+	defer cancel()
+	unlock, err := m.lock(ctx, model)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	holders, err := m.Read(ctx, model)
+	if err != nil {
+		return err
+	}
+	if err := m.reconcile(ctx, model, holders); err != nil {
+		return err
+	}
+	return fn(ctx, holders)
+}
+
+func (m *Mover) lock(ctx context.Context, model string) (unlock func(), err error) {
+	deadline := time.Now().Add(holdWait)
+	for {
+		unlock, ok, err := m.Locks.Lock(ctx, "alias:"+model, holdFor)
+		switch {
+		case err != nil:
+			return nil, fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from moving one alias does not answer; try again later.").
+				WithCause(err).After(5 * time.Second)
+		case ok:
+			return unlock, nil
+		case time.Now().After(deadline):
+			return nil, fault.AliasBusy.New("Another request is moving an alias of " + model + " right now; try again in a moment.").After(time.Second)
+		}
+		t := time.NewTimer(100*time.Millisecond + rand.N(100*time.Millisecond))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		case <-t.C:
+		}
+	}
+}
+
+// Intent is a move to make.
+type Intent struct {
+	Model, Alias, Version string
+	Previous              string // who holds the alias now; empty for nobody
+	Via                   string
+	PromotionID           *uuid.UUID
+	Tenant, Actor         string
+	// Dummy versions reach Staging at most, whoever asks.
+	Dummy bool
+}
+
+// ErrDummy refuses a dummy version above Staging.
+var ErrDummy = errors.New("a dummy version goes no further than Staging")
+
+// Plan writes the intent in the transaction that decided the move. Call it, and
+// then Carry, within Hold.
+func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMove, error) {
+	if i.Dummy && i.Alias != Staging {
+		return store.AliasMove{}, ErrDummy
+	}
+	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
+		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: answer.Text(i.Previous),
+		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: answer.Text(service.RequestID(ctx)),
+		LeaseSeconds: ownFor.Seconds(),
+	})
+	if postgres.IsUnique(err, "alias_moves_one") {
+		return move, fault.AliasBusy.New(fmt.Sprintf("An earlier move of %s of %s has not reached the tracker yet; it is repeated until it does.", i.Alias, i.Model)).After(5 * time.Second)
+	}
+	return move, err
+}
+
+// Carry makes a planned move. A tracker that does not answer leaves it planned:
+// done is false, and the leader repeats it. An error is one of the store.
+func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err error) {
+	// What was decided is carried out even if the caller has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), carryFor)
+	defer cancel()
+	setCtx, cancelSet := context.WithTimeout(ctx, moveTimeout)
+	defer cancelSet()
+	err = m.Tracker.SetAlias(setCtx, m.Registry.TrackerName(move.ModelID), move.Alias, move.Version)
+	var refused *tracker.Error
+	switch {
+	case err == nil:
+		return true, m.finish(ctx, move)
+	case errors.As(err, &refused) && refused.Status < 500 && !errors.Is(err, tracker.ErrUnavailable):
+		return true, m.fail(ctx, move, "the tracker refused: "+refused.Message)
+	case move.Attempts+1 >= attemptsMax:
+		return true, m.fail(ctx, move, fmt.Sprintf("the tracker did not take the move in %d attempts: %v", attemptsMax, err))
+	}
+	text := err.Error()
+	m.Log.WarnContext(ctx, "alias not moved yet", slog.String("model", move.ModelID), slog.String("alias", move.Alias), slog.Any("err", err))
+	wait := min(5*time.Second<<min(move.Attempts, 6), 5*time.Minute)
+	return false, m.Store.DelayAliasMove(ctx, store.DelayAliasMoveParams{ID: move.ID, Error: &text, Seconds: wait.Seconds()})
+}
+
+// finish records a move that the tracker has made.
+func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
+	return m.Store.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: "moved"})
+		if err != nil || n == 0 { // recorded by another already
+			return err
+		}
+		if err := m.record(ctx, tx, change{
+			model: move.ModelID, alias: move.Alias, version: &move.Version, previous: move.PreviousVersion,
+			actor: move.Actor, tenant: move.Tenant, via: move.Via, promotion: move.PromotionID,
+		}); err != nil {
+			return err
+		}
+		return m.Moved(ctx, tx, move)
+	})
+}
+
+// fail gives a planned move up.
+func (m *Mover) fail(ctx context.Context, move store.AliasMove, reason string) error {
+	return m.Store.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: "failed", Error: &reason})
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := tx.Emit(ctx, event.Audit(move.Tenant, move.Actor, "alias.moved", event.Model(move.ModelID), event.Failed, map[string]any{
+			"alias": move.Alias, "version": move.Version, "previous_version": move.PreviousVersion, "via": move.Via, "reason": reason,
+		})); err != nil {
+			return err
+		}
+		return m.Failed(ctx, tx, move, reason)
+	})
+}
+
+type change struct {
+	model, alias      string
+	version, previous *string
+	actor, tenant     string
+	via               string
+	promotion         *uuid.UUID
+}
+
+// record writes history, event and audit fact of one change.
+func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
+	now := m.Now()
+	if err := tx.CloseHolder(ctx, store.CloseHolderParams{ModelID: c.model, Alias: c.alias, Now: &now}); err != nil {
+		return err
+	}
+	id := uuid.Must(uuid.NewV7())
+	if err := tx.InsertHolder(ctx, store.InsertHolderParams{
+		ID: id, ModelID: c.model, Alias: c.alias, Version: c.version, PreviousVersion: c.previous, Now: now,
+		Actor: c.actor, Via: c.via, PromotionID: c.promotion,
+	}); err != nil {
+		return err
+	}
+	details := map[string]any{"alias": c.alias, "version": c.version, "previous_version": c.previous, "via": c.via}
+	if c.promotion != nil {
+		details["promotion_id"] = *c.promotion
+	}
+	return tx.Emit(ctx,
+		event.Of(event.PlatformTenant, c.actor, "deploy", "alias_changed", id.String(), event.AliasChanged{
+			Model: c.model, Alias: c.alias, Version: c.version, PreviousVersion: c.previous, Via: c.via,
+		}),
+		event.Audit(c.tenant, c.actor, "alias.moved", event.Model(c.model), event.OK, details),
+	)
+}
+
+// reconcile records as external what the tracker shows and no history explains.
+// Aliases with a planned move are left to whoever finishes it.
+func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
+	return m.Store.InTx(ctx, func(tx store.Tx) error {
+		planned, err := tx.PlannedAliasMoves(ctx, model)
+		if err != nil {
+			return err
+		}
+		for _, alias := range modelrepo.Aliases {
+			if slices.ContainsFunc(planned, func(p store.AliasMove) bool { return p.Alias == alias }) {
+				continue
+			}
+			row, err := tx.CurrentHolder(ctx, store.CurrentHolderParams{ModelID: model, Alias: alias})
+			if err != nil && !store.None(err) {
+				return err
+			}
+			var known *string
+			if err == nil {
+				known = row.Version
+			}
+			now := answer.Text(holders[alias])
+			if deref(known) == deref(now) {
+				continue
+			}
+			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", deref(now)))
+			if err := m.record(ctx, tx, change{
+				model: model, alias: alias, version: now, previous: known, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,130 @@
+package alias
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const (
+	watchEvery  = 30 * time.Second
+	resumeEvery = 3 * time.Second
+)
+
+// Run watches the tracker every 30 s for moves by others, and finishes planned
+// moves that were left behind, until ctx ends. One replica runs it, under a lease.
+func (m *Mover) Run(ctx context.Context) error {
+	resume, watch := time.NewTicker(resumeEvery), time.NewTicker(watchEvery)
+	defer resume.Stop()
+	defer watch.Stop()
+	m.logged(ctx, "watching aliases failed", m.Watch(ctx))
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-resume.C:
+			m.logged(ctx, "finishing alias moves failed", m.Resume(ctx, false))
+		case <-watch.C:
+			m.logged(ctx, "watching aliases failed", m.Watch(ctx))
+		}
+	}
+}
+
+func (m *Mover) logged(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		m.Log.WarnContext(ctx, what, slog.Any("err", err))
+	}
+}
+
+// Watch compares all aliases of the tracker with the history. Only models that
+// differ are read again, under their lease.
+func (m *Mover) Watch(ctx context.Context) error {
+	rows, err := m.Store.CurrentHolders(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]Holders{}
+	for _, r := range rows {
+		if known[r.ModelID] == nil {
+			known[r.ModelID] = Holders{}
+		}
+		if r.Version != nil {
+			known[r.ModelID][r.Alias] = *r.Version
+		}
+	}
+	found := map[string]Holders{}
+	for rm, err := range m.Tracker.SearchRegisteredModels(ctx, "") {
+		if err != nil {
+			return err
+		}
+		found[m.Registry.IDOf(rm.Name)] = ours(rm.Aliases)
+	}
+	var faults []error
+	for model := range union(known, found) {
+		if !same(known[model], found[model]) {
+			faults = append(faults, m.Hold(ctx, model, func(context.Context, Holders) error { return nil }))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func union(a, b map[string]Holders) map[string]struct{} {
+	all := map[string]struct{}{}
+	for k := range a {
+		all[k] = struct{}{}
+	}
+	for k := range b {
+		all[k] = struct{}{}
+	}
+	return all
+}
+
+func same(a, b Holders) bool {
+	for _, alias := range modelrepo.Aliases {
+		if a[alias] != b[alias] {
+			return false
+		}
+	}
+	return true
+}
+
+// Resume finishes planned moves whose process has died or whose tracker did not
+// answer. With every, it does not wait until their time has come: right only
+// where this process is the only one.
+func (m *Mover) Resume(ctx context.Context, every bool) error {
+	due, err := m.Store.DueAliasMoves(ctx, every)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, move := range due {
+		id := ""
+		if move.RequestID != nil {
+			id = *move.RequestID
+		}
+		faults = append(faults, m.resume(service.WithRequestID(ctx, id), move))
+	}
+	return errors.Join(faults...)
+}
+
+func (m *Mover) resume(ctx context.Context, move store.AliasMove) error {
+	return m.Hold(ctx, move.ModelID, func(ctx context.Context, holders Holders) error {
+		switch now := holders[move.Alias]; now {
+		case move.Version: // the tracker was told before the process died
+			return m.finish(ctx, move)
+		case deref(move.PreviousVersion):
+			_, err := m.Carry(ctx, move)
+			return err
+		default:
+			if err := m.fail(ctx, move, "the alias was moved to version "+now+" meanwhile"); err != nil {
+				return err
+			}
+			return m.reconcile(ctx, move.ModelID, holders)
+		}
+	})
+}

@@ -1,0 +1,292 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/command"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// The kinds of record.
+const (
+	Retrain   = "retrain"
+	Promotion = "promotion"
+)
+
+// The states of a record.
+const (
+	Pending   = "pending"
+	Approving = "approving"
+	Approved  = "approved"
+	Rejected  = "rejected"
+	Expired   = "expired"
+)
+
+// Promotions decides the promotion that a record of that kind stands for.
+type Promotions interface {
+	ApproveRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
+	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
+}
+
+// Service keeps the records. Promotions is set after construction, since
+// promotions also write records.
+type Service struct {
+	Store      *store.Store
+	Commands   *command.Service
+	Registry   *registry.Registry
+	Admission  *dispatch.Admission
+	Promotions Promotions
+	// Expiry is how long a record waits for its decision; 0 is for ever.
+	Expiry time.Duration
+	// Duties separates them: nobody approves their own request, but the legacy credential.
+	Duties bool
+	Now    func() time.Time
+	// Count is told of each created, approved, rejected, expired and dispatch_failed record.
+	Count func(action, model string, n int)
+}
+
+// ExpiresAt is when a record made at t expires; nil is never.
+func (s *Service) ExpiresAt(t time.Time) *time.Time {
+	if s.Expiry <= 0 {
+		return nil
+	}
+	end := t.Add(s.Expiry)
+	return &end
+}
+
+// Own says whether deciding a request of requestedBy is refused to p, and how.
+func (s *Service) Own(p auth.Principal, requestedBy string) *problem.Error {
+	if !s.Duties || p.Legacy || p.Name != requestedBy {
+		return nil
+	}
+	return fault.OwnRequest.New(fmt.Sprintf("%s asked for this; somebody else has to approve it.", p.Name))
+}
+
+// Facts are the event and the audit fact of one move of a record.
+func Facts(a store.Approval, actor, name, outcome string, reason *string) []outbox.Event {
+	return []outbox.Event{
+		event.Of(a.Tenant, actor, "approval", name, a.ID.String(), event.Approval{
+			ID: a.ID, Kind: a.Kind, Model: a.ModelID, CommitSHA: a.CommitSha, RequestedBy: a.RequestedBy,
+			ResolvedBy: a.ResolvedBy, FlowRunID: a.PrefectRunID, Reason: reason,
+		}),
+		event.Audit(a.Tenant, actor, "approval."+name, event.Model(a.ModelID), outcome, details(a, reason)),
+	}
+}
+
+func details(a store.Approval, reason *string) map[string]any {
+	d := map[string]any{"approval_id": a.ID, "kind": a.Kind, "status": a.Status, "commit_sha": a.CommitSha}
+	for name, v := range map[string]*string{"reason": reason, "flow_run_id": a.PrefectRunID, "dataset": a.DatasetName} {
+		if v != nil {
+			d[name] = *v
+		}
+	}
+	if a.PromotionID != nil {
+		d["promotion_id"] = *a.PromotionID
+	}
+	return d
+}
+
+// refuse records a decision that was not allowed. The fact is committed, so the
+// caller's transaction must not fail because of it.
+func refuse(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
+	d := details(a, nil)
+	d["code"] = why.Kind.Code
+	return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, event.Model(a.ModelID), event.Denied, d))
+}
+
+// lockKey orders notices and returns to pending of one tenant's model.
+func lockKey(tenant, model string) string { return "approval:" + tenant + ":" + model }
+
+// expiredBy are who expires records without a person.
+const expiredBy = "system:expiry"
+
+// ExpireDue expires retrain records that nobody decided in time.
+func (s *Service) ExpireDue(ctx context.Context) error {
+	if s.Expiry <= 0 {
+		return nil
+	}
+	reason := fmt.Sprintf("not decided within %s", s.Expiry)
+	for {
+		var gone []store.Approval
+		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+			if gone, err = tx.ExpireApprovals(ctx, store.ExpireApprovalsParams{Reason: &reason, Now: s.Now()}); err != nil {
+				return err
+			}
+			var facts []outbox.Event
+			for _, a := range gone {
+				facts = append(facts, Facts(a, expiredBy, Expired, event.OK, &reason)...)
+			}
+			return tx.Emit(ctx, facts...)
+		}); err != nil {
+			return err
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		for _, a := range gone {
+			s.Count(Expired, a.ModelID, 1)
+		}
+	}
+}
+
+// Notice is a change that models shall be trained on.
+type Notice struct {
+	Models       []string // upper-case, each once
+	CommitSHA    string
+	CommitMsg    string
+	ChangedFiles []string
+	Origin       string
+}
+
+// Noted is what a notice led to.
+type Noted struct{ Created, Existing, Superseded []uuid.UUID }
+
+// Note records a change: one pending record per model. The same commit again
+// finds the record; another commit takes its place, so that what is approved is
+// what was shown.
+func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, error) {
+	if err := s.ExpireDue(ctx); err != nil {
+		return Noted{}, err
+	}
+	var out Noted
+	created := map[string]bool{}
+	err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		out, created = Noted{}, map[string]bool{}
+		keys := make([]string, 0, len(n.Models))
+		for _, m := range n.Models {
+			keys = append(keys, lockKey(p.Tenant, m))
+		}
+		if err := tx.LockModels(ctx, keys); err != nil {
+			return err
+		}
+		rows, err := tx.UndecidedRetrains(ctx, store.UndecidedRetrainsParams{Tenant: p.Tenant, ModelIds: n.Models})
+		if err != nil {
+			return err
+		}
+		pending, same := map[string]store.Approval{}, map[string]store.Approval{}
+		for _, a := range rows {
+			if a.CommitSha == n.CommitSHA {
+				same[a.ModelID] = a
+			}
+			if a.Status == Pending {
+				pending[a.ModelID] = a
+			}
+		}
+		now := s.Now()
+		var notice *uuid.UUID
+		var facts []outbox.Event
+		for _, model := range n.Models {
+			if a, ok := same[model]; ok {
+				out.Existing = append(out.Existing, a.ID)
+				continue
+			}
+			if notice == nil {
+				id := uuid.Must(uuid.NewV7())
+				notice = &id
+				if err := tx.InsertNotice(ctx, store.InsertNoticeParams{ID: id, CommitMsg: n.CommitMsg, ChangedFiles: n.ChangedFiles}); err != nil {
+					return err
+				}
+			}
+			id := uuid.Must(uuid.NewV7())
+			if old, ok := pending[model]; ok {
+				more, err := supersede(ctx, tx, old, id, p.Name, now)
+				if err != nil {
+					return err
+				}
+				facts = append(facts, more...)
+				out.Superseded = append(out.Superseded, old.ID)
+			}
+			a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
+				ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
+				RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now),
+			})
+			if err != nil {
+				return err
+			}
+			facts = append(facts, Facts(a, p.Name, "created", event.OK, nil)...)
+			out.Created = append(out.Created, id)
+			created[model] = true
+		}
+		return tx.Emit(ctx, facts...)
+	})
+	if err != nil {
+		return Noted{}, err
+	}
+	for m := range created {
+		s.Count("created", m, 1)
+	}
+	return out, nil
+}
+
+// supersede expires a pending record in favour of another.
+func supersede(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUID, actor string, now time.Time) ([]outbox.Event, error) {
+	reason := "superseded by " + by.String()
+	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+		ID: old.ID, FromStatus: old.Status, ToStatus: Expired, RejectReason: &reason, Now: now, UpdatedBy: actor,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Facts(a, actor, Expired, event.OK, &reason), nil
+}
+
+// Settler moves the record when its command has ended.
+type Settler struct{ Service *Service }
+
+// Succeeded is part of command.Settler.
+func (s Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
+	now := s.Service.Now()
+	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+		ID: *c.ApprovalID, FromStatus: Approving, ToStatus: Approved, PrefectRunID: &flowRunID,
+		ResolvedBy: &c.Principal, ResolvedAt: &now, Now: now, UpdatedBy: c.Principal,
+	})
+	if err != nil {
+		return fmt.Errorf("approval %s: approving → approved: %w", c.ApprovalID, err)
+	}
+	return tx.Emit(ctx, Facts(a, c.Principal, Approved, event.OK, reasonOf(c))...)
+}
+
+// Failed is part of command.Settler.
+func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
+	now := s.Service.Now()
+	if err := tx.LockModels(ctx, []string{lockKey(c.Tenant, c.ModelID)}); err != nil {
+		return err
+	}
+	rows, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: c.Tenant, ModelID: c.ModelID})
+	if err != nil {
+		return err
+	}
+	for _, newer := range rows {
+		if newer.Status != Pending {
+			continue
+		}
+		for _, a := range rows { // a notice of another commit arrived meanwhile
+			if a.ID == *c.ApprovalID {
+				facts, err := supersede(ctx, tx, a, newer.ID, c.Principal, now)
+				if err != nil {
+					return err
+				}
+				return tx.Emit(ctx, facts...)
+			}
+		}
+	}
+	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+		ID: *c.ApprovalID, FromStatus: Approving, ToStatus: Pending, Now: now, UpdatedBy: c.Principal,
+	})
+	if err != nil {
+		return fmt.Errorf("approval %s: approving → pending: %w", c.ApprovalID, err)
+	}
+	return tx.Emit(ctx, Facts(a, c.Principal, "dispatch_failed", event.Failed, answer.Text(cause.Kind.Code+": "+cause.Detail))...)
+}

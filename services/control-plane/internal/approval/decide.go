@@ -1,0 +1,260 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/command"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Which names the record to decide: a model's pending retrain, or a record by id.
+type Which struct {
+	Model string
+	ID    uuid.UUID
+}
+
+// Decision is what goes with an approval.
+type Decision struct {
+	Dataset string     // default: the model's first
+	Backend string     // default: the data set's
+	Reason  string     // kept in the ledger
+	Shown   *uuid.UUID // the record the decider looked at
+}
+
+// Decided is a decided record; FlowRunID is empty for a promotion.
+type Decided struct {
+	Record    store.Approval
+	FlowRunID string
+}
+
+// pick locks the record to decide. The problem, if any, is why it cannot be
+// decided; the record is then the one that stands in the way, if there is one.
+func (s *Service) pick(ctx context.Context, tx store.Tx, tenant string, w Which) (store.Approval, *problem.Error, error) {
+	if w.Model == "" {
+		a, err := tx.LockApproval(ctx, store.LockApprovalParams{ID: w.ID, Tenant: tenant})
+		switch {
+		case store.None(err):
+			return a, fault.ApprovalNotFound.New("There is no such approval in your tenant; GET /approvals lists them."), nil
+		case err != nil || a.Status == Pending:
+			return a, nil, err
+		case a.Status == Approving:
+			return a, inProgress(a), nil
+		}
+		return a, alreadyDecided(a), nil
+	}
+	rows, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: tenant, ModelID: w.Model})
+	if err != nil {
+		return store.Approval{}, nil, err
+	}
+	for _, a := range rows {
+		if a.Status == Pending {
+			return a, nil, nil
+		}
+	}
+	if len(rows) > 0 {
+		return rows[0], inProgress(rows[0]), nil
+	}
+	return store.Approval{}, fault.NoPendingApproval.New("No change of " + w.Model + " waits for approval in your tenant."), nil
+}
+
+func inProgress(a store.Approval) *problem.Error {
+	return fault.ApprovalInProgress.New("This record is being approved right now; look at it again in a moment.").
+		With(map[string]any{"approval_id": a.ID}).After(time.Second)
+}
+
+func alreadyDecided(a store.Approval) *problem.Error {
+	detail := "This record is " + a.Status
+	if a.ResolvedBy != nil {
+		detail += " by " + *a.ResolvedBy
+	}
+	if a.RejectReason != nil {
+		detail += ": " + *a.RejectReason
+	}
+	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"approval_id": a.ID, "status": a.Status})
+}
+
+func changed(a store.Approval) *problem.Error {
+	return fault.ApprovalChanged.New(fmt.Sprintf("Another change waits by now: record %s of commit %s. Look at it before you decide.", a.ID, a.CommitSha)).
+		With(map[string]any{"approval_id": a.ID, "commit_sha": a.CommitSha})
+}
+
+// Approve starts the training run that a pending record asks for.
+func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Decision) (Decided, error) {
+	if promotion, err := s.promotionOf(ctx, p.Tenant, w); err != nil {
+		return Decided{}, err
+	} else if promotion != nil {
+		if err := s.Promotions.ApproveRecord(ctx, p, *promotion, d.Reason); err != nil {
+			return Decided{}, err
+		}
+		return s.decided(ctx, p.Tenant, w.ID)
+	}
+	if err := s.ExpireDue(ctx); err != nil {
+		return Decided{}, err
+	}
+	leave, err := s.Admission.Enter(p.Tenant)
+	if err != nil {
+		return Decided{}, err
+	}
+	defer leave()
+	var record store.Approval
+	var cmd store.Command
+	var refused *problem.Error
+	err = s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		record, refused, err = s.pick(ctx, tx, p.Tenant, w)
+		if err != nil {
+			return err
+		}
+		if refused == nil && d.Shown != nil && *d.Shown != record.ID {
+			refused = changed(record)
+		}
+		if refused == nil {
+			refused = s.Own(p, record.RequestedBy)
+		}
+		if refused != nil {
+			if record.ID == uuid.Nil { // nothing there to decide: no decision was refused
+				return nil
+			}
+			return refuse(ctx, tx, record, p, "approval.approve", refused)
+		}
+		request, err := s.request(ctx, record, p, d)
+		if err != nil {
+			return err
+		}
+		if record, err = tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+			ID: record.ID, FromStatus: Pending, ToStatus: Approving, DatasetName: &request.Dataset, Now: s.Now(), UpdatedBy: p.Name,
+		}); err != nil {
+			return err
+		}
+		if cmd, err = s.Commands.Write(ctx, tx, uuid.Must(uuid.NewV7()), command.Spec{
+			Kind: command.Approval, Principal: p.Name, OrchestratorKey: "approval:" + record.ID.String(), Request: request,
+		}); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "approval.approving", event.Model(record.ModelID), event.OK,
+			details(record, answer.Text(d.Reason))))
+	})
+	switch {
+	case err != nil:
+		return Decided{}, err
+	case refused != nil:
+		return Decided{}, refused
+	}
+	if _, err := s.Commands.Send(ctx, cmd); err != nil {
+		return Decided{}, err
+	}
+	return s.decided(context.WithoutCancel(ctx), p.Tenant, record.ID)
+}
+
+// request is the training run that approving the record starts.
+func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principal, d Decision) (dispatch.Request, error) {
+	m, ok := s.Registry.Find(a.ModelID)
+	if !ok {
+		return dispatch.Request{}, fault.NoDataset.New(fmt.Sprintf("Model %s is not in the model repository, so there is nothing to train it on.", a.ModelID))
+	}
+	name := d.Dataset
+	if name == "" && a.DatasetName != nil { // what a failed attempt or the notice's origin chose
+		name = *a.DatasetName
+	}
+	dataset, err := s.Registry.RequireDataset(m, name)
+	if err != nil {
+		return dispatch.Request{}, err
+	}
+	backend := d.Backend
+	if backend == "" {
+		backend = dataset.Backend
+	}
+	return dispatch.Request{
+		Model: a.ModelID, Dataset: dataset.Name, Backend: backend, CommitSHA: a.CommitSha, Tenant: a.Tenant,
+		RequestID: service.RequestID(ctx), RequestedBy: p.Name, ApprovalID: &a.ID, Origin: a.Origin, Reason: d.Reason,
+	}, nil
+}
+
+// reasonOf is what the decider gave with the approval.
+func reasonOf(c store.Command) *string {
+	var r dispatch.Request
+	if json.Unmarshal(c.Request, &r) != nil {
+		return nil
+	}
+	return answer.Text(r.Reason)
+}
+
+// Reject ends a pending record; nothing trains.
+func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason string) (Decided, error) {
+	if promotion, err := s.promotionOf(ctx, p.Tenant, w); err != nil {
+		return Decided{}, err
+	} else if promotion != nil {
+		if err := s.Promotions.RejectRecord(ctx, p, *promotion, reason); err != nil {
+			return Decided{}, err
+		}
+		return s.decided(ctx, p.Tenant, w.ID)
+	}
+	if err := s.ExpireDue(ctx); err != nil {
+		return Decided{}, err
+	}
+	var record store.Approval
+	var refused *problem.Error
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		record, refused, err = s.pick(ctx, tx, p.Tenant, w)
+		switch {
+		case err != nil:
+			return err
+		case refused != nil && record.ID != uuid.Nil:
+			return refuse(ctx, tx, record, p, "approval.reject", refused)
+		case refused != nil:
+			return nil
+		}
+		now := s.Now()
+		if record, err = tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+			ID: record.ID, FromStatus: Pending, ToStatus: Rejected, RejectReason: answer.Text(reason),
+			ResolvedBy: &p.Name, ResolvedAt: &now, Now: now, UpdatedBy: p.Name,
+		}); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, Facts(record, p.Name, Rejected, event.OK, answer.Text(reason))...)
+	})
+	switch {
+	case err != nil:
+		return Decided{}, err
+	case refused != nil:
+		return Decided{}, refused
+	}
+	s.Count(Rejected, record.ModelID, 1)
+	return Decided{Record: record}, nil
+}
+
+// promotionOf is the promotion that a record named by id stands for, if it is
+// still to be decided.
+func (s *Service) promotionOf(ctx context.Context, tenant string, w Which) (*uuid.UUID, error) {
+	if w.Model != "" {
+		return nil, nil
+	}
+	row, err := s.Store.GetApproval(ctx, store.GetApprovalParams{ID: w.ID, Tenant: tenant})
+	if store.None(err) {
+		return nil, nil // told by pick
+	}
+	return row.Approval.PromotionID, err
+}
+
+func (s *Service) decided(ctx context.Context, tenant string, id uuid.UUID) (Decided, error) {
+	row, err := s.Store.GetApproval(ctx, store.GetApprovalParams{ID: id, Tenant: tenant})
+	if err != nil {
+		return Decided{}, err
+	}
+	out := Decided{Record: row.Approval}
+	if row.Approval.PrefectRunID != nil {
+		out.FlowRunID = *row.Approval.PrefectRunID
+	}
+	return out, nil
+}

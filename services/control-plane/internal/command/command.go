@@ -1,0 +1,242 @@
+// Package command makes dispatches durable. A command is written, in the
+// transaction of the act that wants it, before the orchestrator is called:
+//
+//	dispatching → succeeded   the orchestrator took the run
+//	dispatching → failed      it did not; nothing runs
+//	failed → dispatching      the same caller asks again under the same key
+//
+// When the process that owns a command dies, another takes it over once the
+// lease has passed and sends it again under the same orchestrator key, which
+// gives the run that was made the first time, if one was. Taking over raises the
+// attempt number, and settling asks for the number it began with: so a former
+// owner that was only slow settles nothing.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/run"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// The kinds of command.
+const (
+	Retrain  = "retrain"
+	Approval = "approval"
+)
+
+// The states of a command.
+const (
+	Dispatching = "dispatching"
+	Succeeded   = "succeeded"
+	Failed      = "failed"
+)
+
+// Settler does, in the transaction that settles a command of its kind, what the
+// outcome means beyond the run itself.
+type Settler interface {
+	Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error
+	Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error
+}
+
+// Service writes, sends and settles commands. Set Settlers before the first use.
+type Service struct {
+	Store  *store.Store
+	Sender *dispatch.Sender
+	Log    *slog.Logger
+	Now    func() time.Time
+	// Lease is how long a command belongs to the process that sends it.
+	Lease time.Duration
+	// Owner is this process: a new UUID at each start.
+	Owner    uuid.UUID
+	Settlers map[string]Settler
+	// Observe, if set, is told how each dispatch went and how long it took.
+	Observe func(c store.Command, err error, took time.Duration)
+}
+
+// Spec is a command to write.
+type Spec struct {
+	Kind            string
+	Principal       string
+	KeyHash         []byte // nil without an idempotency key
+	BodyHash        []byte
+	OrchestratorKey string
+	Request         dispatch.Request
+}
+
+// Write adds the command to the caller's transaction, owned by this process.
+func (s *Service) Write(ctx context.Context, tx store.Tx, id uuid.UUID, spec Spec) (store.Command, error) {
+	request, err := json.Marshal(spec.Request)
+	if err != nil {
+		return store.Command{}, fmt.Errorf("command: encode request: %w", err)
+	}
+	return tx.InsertCommand(ctx, store.InsertCommandParams{
+		ID: id, Kind: spec.Kind, Tenant: spec.Request.Tenant, Principal: spec.Principal,
+		KeyHash: spec.KeyHash, BodyHash: spec.BodyHash, OrchestratorKey: spec.OrchestratorKey,
+		ModelID: spec.Request.Model, DatasetName: spec.Request.Dataset, Request: request, ApprovalID: spec.Request.ApprovalID,
+		Owner: s.Owner, LeaseSeconds: s.Lease.Seconds(),
+	})
+}
+
+// Restart makes a failed command this process's to send again.
+func (s *Service) Restart(ctx context.Context, tx store.Tx, id uuid.UUID) (store.Command, error) {
+	return tx.RestartCommand(ctx, store.RestartCommandParams{ID: id, Owner: s.Owner, LeaseSeconds: s.Lease.Seconds()})
+}
+
+// errFenced means that another process has taken the command over.
+var errFenced = errors.New("command was taken over by another process")
+
+// Send dispatches a command that this process owns, and settles it. The answer
+// is the stored one. It goes on when ctx is cancelled.
+func (s *Service) Send(ctx context.Context, c store.Command) (api.Dispatch, error) {
+	ctx = context.WithoutCancel(ctx)
+	var r dispatch.Request
+	if err := json.Unmarshal(c.Request, &r); err != nil {
+		return api.Dispatch{}, fmt.Errorf("command %s: decode request: %w", c.ID, err)
+	}
+	start := time.Now()
+	accepted, err := s.Sender.Send(ctx, r, c.OrchestratorKey)
+	if s.Observe != nil {
+		defer s.Observe(c, err, time.Since(start))
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err != nil {
+		return s.fail(ctx, c, err)
+	}
+	answer := api.Dispatch{
+		FlowRunId: accepted.FlowRunID, Deployment: s.Sender.Target().Name(),
+		StatusUrl: StatusURL(accepted.FlowRunID), Parameters: accepted.Parameters,
+	}
+	return s.succeed(ctx, c, r, answer)
+}
+
+// StatusURL is where a run is shown.
+func StatusURL(flowRunID string) string { return "/retrain/" + flowRunID }
+
+func (s *Service) succeed(ctx context.Context, c store.Command, r dispatch.Request, answer api.Dispatch) (api.Dispatch, error) {
+	response, err := json.Marshal(answer)
+	if err != nil {
+		return api.Dispatch{}, fmt.Errorf("command %s: encode answer: %w", c.ID, err)
+	}
+	err = s.Store.InTx(ctx, func(tx store.Tx) error {
+		if err := s.settle(ctx, tx, store.SettleCommandParams{
+			ID: c.ID, Attempt: c.Attempt, Status: Succeeded, FlowRunID: &answer.FlowRunId, Response: response,
+		}); err != nil {
+			return err
+		}
+		if err := run.Record(ctx, tx, r, answer.FlowRunId, s.Now()); err != nil {
+			return err
+		}
+		return s.Settlers[c.Kind].Succeeded(ctx, tx, c, answer.FlowRunId)
+	})
+	if errors.Is(err, errFenced) {
+		return s.fenced(ctx, c)
+	}
+	return answer, err
+}
+
+// fail records why nothing runs, and returns it.
+func (s *Service) fail(ctx context.Context, c store.Command, cause error) (api.Dispatch, error) {
+	p := problem.From(cause)
+	text := p.Error()
+	err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		if err := s.settle(ctx, tx, store.SettleCommandParams{ID: c.ID, Attempt: c.Attempt, Status: Failed, Error: &text}); err != nil {
+			return err
+		}
+		return s.Settlers[c.Kind].Failed(ctx, tx, c, p)
+	})
+	if errors.Is(err, errFenced) {
+		return s.fenced(ctx, c)
+	}
+	return api.Dispatch{}, errors.Join(cause, err)
+}
+
+func (s *Service) settle(ctx context.Context, tx store.Tx, p store.SettleCommandParams) error {
+	n, err := tx.SettleCommand(ctx, p)
+	if err == nil && n == 0 {
+		return errFenced
+	}
+	return err
+}
+
+// fenced is the answer of a process that was too slow: what the new owner came
+// to, which under the same key is the same run.
+func (s *Service) fenced(ctx context.Context, c store.Command) (answer api.Dispatch, err error) {
+	now, err := s.Store.GetCommand(ctx, c.ID)
+	switch {
+	case err != nil:
+		return answer, err
+	case now.Status != Succeeded:
+		return answer, fault.CommandInProgress.New("This command took so long that another process took it over; look at the runs or ask again.").After(time.Second)
+	}
+	if err := json.Unmarshal(now.Response, &answer); err != nil {
+		return answer, fmt.Errorf("command %s: decode answer: %w", c.ID, err)
+	}
+	return answer, nil
+}
+
+// workEvery is how often the leader looks for commands left behind.
+const workEvery = 3 * time.Second
+
+// Work takes over, until ctx ends, commands whose lease has passed, and forgets
+// those older than 30 days. One replica runs it, under a lease.
+func (s *Service) Work(ctx context.Context) error {
+	tick := time.NewTicker(workEvery)
+	defer tick.Stop()
+	for {
+		if err := s.TakeOver(ctx, false); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "taking over commands failed", slog.Any("err", err))
+		}
+		if _, err := s.Store.DeleteOldCommands(ctx); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "deleting old commands failed", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// TakeOver sends again what dead processes left. With others, the commands of
+// every other process count as left behind: right only where this process is the
+// only one.
+func (s *Service) TakeOver(ctx context.Context, others bool) error {
+	for {
+		left, err := s.Store.ClaimCommands(ctx, store.ClaimCommandsParams{Owner: s.Owner, LeaseSeconds: s.Lease.Seconds(), Others: others})
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, c := range left {
+			s.resend(ctx, c)
+		}
+	}
+}
+
+func (s *Service) resend(ctx context.Context, c store.Command) {
+	var r struct {
+		RequestID string `json:"request_id"`
+	}
+	_ = json.Unmarshal(c.Request, &r) // Send tells of a request that cannot be read
+	ctx = service.WithRequestID(ctx, r.RequestID)
+	log := s.Log.With(slog.String("command", c.ID.String()), slog.String("kind", c.Kind), slog.Int("attempt", int(c.Attempt)))
+	answer, err := s.Send(ctx, c)
+	if err != nil {
+		log.WarnContext(ctx, "command left behind could not be sent again", slog.Any("err", err))
+		return
+	}
+	log.InfoContext(ctx, "command left behind was sent again", slog.String("flow_run_id", answer.FlowRunId))
+}

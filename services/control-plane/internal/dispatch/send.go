@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+)
+
+const (
+	attempts       = 3
+	attemptTimeout = 5 * time.Second
+	budget         = 12 * time.Second
+	firstPause     = 250 * time.Millisecond // doubles; each ± 50 %
+)
+
+// Breaker is the memory, shared by all replicas, of how calls to the orchestrator went.
+type Breaker interface {
+	// Allow says whether a call may be tried now; if not, after how long. After
+	// the reset time one caller in the fleet gets a trial.
+	Allow(ctx context.Context) (ok bool, retryAfter time.Duration)
+	// Report tells how an allowed call ended.
+	Report(ctx context.Context, answered bool)
+}
+
+// Sender dispatches runs. It is safe for concurrent use.
+type Sender struct {
+	client  *orchestrator.Client
+	target  *Target
+	breaker Breaker
+	log     *slog.Logger
+}
+
+// NewSender dispatches to target.
+func NewSender(client *orchestrator.Client, target *Target, breaker Breaker, log *slog.Logger) *Sender {
+	return &Sender{client, target, breaker, log}
+}
+
+// Target is where the runs go.
+func (s *Sender) Target() *Target { return s.target }
+
+// Accepted is a run the orchestrator took.
+type Accepted struct {
+	FlowRunID  string
+	Parameters map[string]any
+}
+
+// Send starts the run, at most three attempts within 12 s. The same key gives
+// the same run however often it is sent. It finishes even if ctx is cancelled,
+// since a caller that has gone must not leave the outcome open.
+func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), budget)
+	defer cancel()
+	var last error
+	for attempt := range attempts {
+		if attempt > 0 {
+			if !pause(ctx, firstPause<<(attempt-1)) {
+				break
+			}
+		}
+		ok, wait := s.breaker.Allow(ctx)
+		if !ok {
+			return Accepted{}, fault.OrchestratorUnreachable.New("The orchestrator has not answered several times in a row, so it is left alone for a while; nothing was started.").
+				WithCause(last).After(max(wait, time.Second))
+		}
+		accepted, err := s.try(ctx, r, key)
+		var p *problem.Error
+		settled := err == nil || errors.As(err, &p)
+		s.breaker.Report(ctx, settled)
+		if settled {
+			return accepted, err
+		}
+		last = err
+		s.log.WarnContext(ctx, "dispatch attempt failed", slog.Int("attempt", attempt+1), slog.String("model", r.Model), slog.Any("err", err))
+	}
+	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; nothing is known to have started. Try again: a run that did start is found, not doubled.", attempts)).WithCause(last)
+}
+
+// try is one attempt. A problem as error means that the orchestrator did answer.
+func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	for again := true; ; again = false {
+		d, err := s.target.resolve(ctx)
+		if err != nil {
+			return Accepted{}, refused(err)
+		}
+		params := r.flowParameters(d)
+		run, _, err := s.client.CreateFlowRun(ctx, d.ID, orchestrator.CreateFlowRun{
+			Parameters: params, IdempotencyKey: key, Tags: []string{"platform", "model:" + r.Model},
+		})
+		switch {
+		case err == nil:
+			return Accepted{run.ID.String(), params}, nil
+		case again && errors.Is(err, orchestrator.ErrNotFound):
+			s.target.forget() // registered anew under another id
+		default:
+			return Accepted{}, refused(err)
+		}
+	}
+}
+
+// refused makes the orchestrator's own refusal a problem and leaves the rest,
+// which may go better next time.
+func refused(err error) error {
+	var answer *orchestrator.Error
+	if errors.As(err, &answer) && !answer.Temporary() {
+		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused the run with status %d: %s", answer.Status, answer.Detail)).WithCause(err)
+	}
+	return err
+}
+
+// pause waits d ± 50 %; false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d/2 + rand.N(d))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,341 @@
+// Package ladder takes in versions that the trainer registered. Their test
+// metrics climb the model's ladder: Staging and Canary are set at once, and a
+// passed Production rung opens a promotion.
+//
+// A report is written before the first alias moves and settled after the last
+// step. A climb that a crash or a silent tracker cut short is taken up by the
+// next report of the same version, or by the leader.
+package ladder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/run"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const (
+	readTimeout = 15 * time.Second
+	// leaveFor keeps the leader away from a climb that a request is making.
+	leaveFor    = time.Minute
+	resumeEvery = 10 * time.Second
+)
+
+// Service applies the ladder.
+type Service struct {
+	Store      *store.Store
+	Tracker    *tracker.Client
+	Registry   *registry.Registry
+	Mover      *alias.Mover
+	Promotions *promotion.Service
+	Gate       *promotion.Gate
+	Log        *slog.Logger
+	Now        func() time.Time
+}
+
+// Report takes in one version; the same version again gives the same answer.
+func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, flowRunID string) (api.LadderResult, error) {
+	m, err := s.Registry.Require(model)
+	if err != nil {
+		return api.LadderResult{}, err
+	}
+	row, err := s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: m.ID(), Version: version})
+	switch {
+	case err == nil && flowRunID != "" && row.FlowRunID != nil && *row.FlowRunID != flowRunID:
+		return api.LadderResult{}, mismatch(version, *row.FlowRunID)
+	case err == nil && row.SettledAt != nil:
+		return result(row)
+	case store.None(err):
+		if row, err = s.take(ctx, p, m, version, flowRunID); err != nil {
+			return api.LadderResult{}, err
+		}
+	case err != nil:
+		return api.LadderResult{}, err
+	}
+	return s.climb(ctx, row)
+}
+
+func mismatch(version, of string) error {
+	return fault.VersionMismatch.New(fmt.Sprintf("Version %s came of flow run %s, not of the one reported.", version, of))
+}
+
+// take reads the version and its run at the tracker, and writes what they tell.
+func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model, version, flowRunID string) (store.Version, error) {
+	readCtx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	mv, err := s.Tracker.GetModelVersion(readCtx, m.TrackerName(), version)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return store.Version{}, fault.VersionNotFound.New(fmt.Sprintf("The tracker has no version %s of %s.", version, m.TrackerName()))
+	case err != nil:
+		return store.Version{}, alias.Problem(err)
+	}
+	var tr tracker.Run
+	if mv.RunID != "" {
+		if tr, err = s.Tracker.GetRun(readCtx, mv.RunID); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+			return store.Version{}, alias.Problem(err)
+		}
+	}
+	// The tracker's word binds: a caller cannot hang a version on another's run.
+	if told := tr.Tags[promotion.TagFlowRun]; told != "" {
+		if flowRunID != "" && flowRunID != told {
+			return store.Version{}, mismatch(version, told)
+		}
+		flowRunID = told
+	}
+	in := store.InsertVersionParams{
+		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: answer.Text(flowRunID), TrackerRunID: answer.Text(mv.RunID),
+		CommitSha: answer.Text(first(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
+		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
+		ReportedBy: p.Name, RequestID: answer.Text(service.RequestID(ctx)), Now: s.Now(),
+	}
+	if in.Metrics, err = json.Marshal(finite(tr.Metrics)); err != nil {
+		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
+	}
+	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, in.IsDummy, in.IsGenerated)); err != nil {
+		return store.Version{}, fmt.Errorf("ladder: encode rungs: %w", err)
+	}
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, in) }); err != nil {
+		return store.Version{}, err
+	}
+	return s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: in.ModelID, Version: version})
+}
+
+func (s *Service) write(ctx context.Context, tx store.Tx, in store.InsertVersionParams) error {
+	var row store.Run
+	known := false
+	if in.FlowRunID != nil {
+		var err error
+		row, err = tx.LockRun(ctx, *in.FlowRunID)
+		if known = err == nil && row.ModelID == in.ModelID; !known && err != nil && !store.None(err) {
+			return err
+		}
+		if known {
+			in.Tenant = row.Tenant // the version belongs to who asked for the run, not to the trainer
+		}
+	}
+	n, err := tx.InsertVersion(ctx, in)
+	if err != nil || n == 0 { // another replica took the same report
+		return err
+	}
+	if known {
+		if err := tx.SetRunVersion(ctx, store.SetRunVersionParams{
+			FlowRunID: row.FlowRunID, ModelVersion: &in.Version, TrackerRunID: in.TrackerRunID, CommitSha: in.CommitSha,
+		}); err != nil {
+			return err
+		}
+		v := store.Version{CommitSha: in.CommitSha, IsDummy: in.IsDummy}
+		if err := run.Trained(ctx, tx, row, v, s.Registry.Head(), in.Now); err != nil {
+			return err
+		}
+	}
+	return tx.Emit(ctx, event.Audit(in.Tenant, in.ReportedBy, "version.reported", event.Model(in.ModelID), event.OK, map[string]any{
+		"version": in.Version, "flow_run_id": in.FlowRunID, "tracker_run_id": in.TrackerRunID, "commit_sha": in.CommitSha,
+		"dummy": in.IsDummy, "generated": in.IsGenerated, "rungs": json.RawMessage(in.Rungs),
+	}))
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// finite leaves out what JSON cannot hold; the judgement has seen it.
+func finite(metrics map[string]float64) map[string]float64 {
+	out := make(map[string]float64, len(metrics))
+	maps.Copy(out, metrics)
+	maps.DeleteFunc(out, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	return out
+}
+
+// rungs judges the metrics, and holds back what must not rise whatever they say.
+func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, dummy, generated bool) []api.RungResult {
+	out := []api.RungResult{}
+	held := "" // why everything from here up is refused
+	for _, v := range m.Judge(metrics) {
+		switch {
+		case held != "":
+		case dummy && v.Alias != alias.Staging:
+			held = "a dummy version goes no further than Staging"
+		case generated && !s.Gate.GeneratedAllowed(v.Alias):
+			held = "versions trained on generated data do not reach " + v.Alias + " here"
+		}
+		r := api.RungResult{Alias: v.Alias, Pass: v.Pass, Reason: answer.Text(v.Reason)}
+		if held != "" {
+			r.Pass, r.Reason = false, &held
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// climb does what the rungs allow, and settles the report.
+func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResult, error) {
+	var rungs []api.RungResult
+	if err := json.Unmarshal(row.Rungs, &rungs); err != nil {
+		return api.LadderResult{}, fmt.Errorf("ladder: decode rungs of %s %s: %w", row.ModelID, row.Version, err)
+	}
+	set := []string{}
+	var promotionID *uuid.UUID
+	for i := range rungs {
+		r := &rungs[i]
+		switch {
+		case !r.Pass:
+		case r.Alias == alias.Production:
+			id, reason, err := s.promote(ctx, row)
+			if err != nil {
+				return api.LadderResult{}, err
+			}
+			promotionID, r.Reason = id, answer.Text(reason)
+		default:
+			reason, err := s.set(ctx, row, r.Alias)
+			if err != nil {
+				return api.LadderResult{}, err
+			}
+			if r.Reason = answer.Text(reason); reason == "" {
+				set = append(set, r.Alias)
+			}
+		}
+	}
+	raw, err := json.Marshal(rungs)
+	if err != nil {
+		return api.LadderResult{}, fmt.Errorf("ladder: encode rungs: %w", err)
+	}
+	now := s.Now()
+	if err := s.Store.SettleVersion(ctx, store.SettleVersionParams{
+		ModelID: row.ModelID, Version: row.Version, AliasesSet: set, PromotionID: promotionID, Rungs: raw, Now: &now,
+	}); err != nil {
+		return api.LadderResult{}, err
+	}
+	// Read back: when two climbed at once, both give the answer of the first.
+	if row, err = s.Store.GetVersion(ctx, store.GetVersionParams{ModelID: row.ModelID, Version: row.Version}); err != nil {
+		return api.LadderResult{}, err
+	}
+	return result(row)
+}
+
+func result(row store.Version) (api.LadderResult, error) {
+	out := api.LadderResult{AliasesSet: row.AliasesSet, PromotionId: row.PromotionID}
+	if err := json.Unmarshal(row.Rungs, &out.Rungs); err != nil {
+		return out, fmt.Errorf("ladder: decode rungs of %s %s: %w", row.ModelID, row.Version, err)
+	}
+	return out, nil
+}
+
+// set moves Staging or Canary to the version, unless a newer one is there: a
+// report that comes late must not take an alias back.
+func (s *Service) set(ctx context.Context, row store.Version, name string) (reason string, err error) {
+	err = s.Mover.Hold(ctx, row.ModelID, func(ctx context.Context, holders alias.Holders) error {
+		now := holders[name]
+		if now == row.Version {
+			return nil
+		}
+		if newer(now, row.Version) {
+			reason = "passed, but the newer version " + now + " holds " + name
+			return nil
+		}
+		var move store.AliasMove
+		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+			move, err = s.Mover.Plan(ctx, tx, alias.Intent{
+				Model: row.ModelID, Alias: name, Version: row.Version, Previous: now, Via: alias.ViaLadder,
+				Tenant: row.Tenant, Actor: row.ReportedBy, Dummy: row.IsDummy,
+			})
+			return err
+		}); err != nil {
+			return err
+		}
+		switch done, err := s.Mover.Carry(ctx, move); {
+		case err != nil:
+			return err
+		case !done:
+			return fault.TrackerUnreachable.New(fmt.Sprintf("The tracker did not take the move of %s; it is repeated. Report the version again for the rest.", name)).After(5 * time.Second)
+		}
+		return nil
+	})
+	return reason, err
+}
+
+// newer compares the tracker's version numbers.
+func newer(a, b string) bool {
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	return errX == nil && errY == nil && x > y
+}
+
+// promote opens the promotion that a passed Production rung asks for. The gate
+// may still deny it; the reason is then for the report.
+func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, string, error) {
+	out, err := s.Promotions.Open(ctx, promotion.Request{
+		Question: promotion.Question{Model: row.ModelID, Version: row.Version, To: alias.Production},
+		Tenant:   row.Tenant, By: row.ReportedBy, Origin: promotion.FromLadder,
+	})
+	switch {
+	case err != nil:
+		return nil, "", err
+	case out.Promotion == nil:
+		return nil, "promotion denied: " + strings.Join(slices.Clip(out.Verdict.Reasons()), "; "), nil
+	}
+	return &out.Promotion.ID, "", nil
+}
+
+// Run takes up climbs that were cut short, until ctx ends. One replica runs it,
+// under a lease.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(resumeEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Resume(ctx, s.Now().Add(-leaveFor)); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "taking up ladder climbs failed", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Resume climbs on with the versions reported before, that are not settled.
+func (s *Service) Resume(ctx context.Context, before time.Time) error {
+	rows, err := s.Store.UnsettledVersions(ctx, before)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, row := range rows {
+		id := ""
+		if row.RequestID != nil {
+			id = *row.RequestID
+		}
+		_, err := s.climb(service.WithRequestID(ctx, id), row)
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,178 @@
+// Package metrics holds the control plane's Prometheus metrics. Counters are
+// told by the code that acts; what the store knows is read at each scrape.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Label bounds the label model_id: unknown models share one value.
+type Label func(model string) string
+
+// Metrics are the counters of one process.
+type Metrics struct {
+	label Label
+
+	approvalEvents  *prometheus.CounterVec
+	approvalsGone   prometheus.Counter
+	breakerOpens    prometheus.Counter
+	retrains        *prometheus.CounterVec
+	dispatchSeconds prometheus.Histogram
+	runs            *prometheus.CounterVec
+	promotions      *prometheus.CounterVec
+}
+
+// New registers the counters.
+func New(reg prometheus.Registerer, label Label) *Metrics {
+	m := &Metrics{
+		label: label,
+		approvalEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "platform_approval_events_total", Help: "Moves of approval records, by action.",
+		}, []string{"action", "model_id"}),
+		approvalsGone: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "platform_approvals_expired_total", Help: "Approval records that expired, be it by age or superseded.",
+		}),
+		breakerOpens: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "platform_orchestrator_breaker_opens_total", Help: "Times this process saw the orchestrator's breaker open.",
+		}),
+		retrains: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "platform_retrain_requests_total", Help: "Dispatches of training runs, by outcome: ok or the error's code.",
+		}, []string{"model_id", "dataset", "outcome"}),
+		dispatchSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "platform_retrain_dispatch_seconds", Help: "Time until the orchestrator took a run or was given up.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
+		}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "platform_runs_total", Help: "Training runs that ended, by state.",
+		}, []string{"model_id", "state"}),
+		promotions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "platform_promotions_total", Help: "Promotions that ended, and denials, by outcome.",
+		}, []string{"outcome"}),
+	}
+	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions)
+	return m
+}
+
+// Approval counts moves of records.
+func (m *Metrics) Approval(action, model string, n int) {
+	m.approvalEvents.WithLabelValues(action, m.label(model)).Add(float64(n))
+	if action == "expired" {
+		m.approvalsGone.Add(float64(n))
+	}
+}
+
+// BreakerOpened counts an opening of the breaker.
+func (m *Metrics) BreakerOpened() { m.breakerOpens.Inc() }
+
+// Dispatch counts one dispatch; the outcome is ok or the code of the error.
+func (m *Metrics) Dispatch(model, dataset, outcome string, took time.Duration) {
+	label := m.label(model)
+	if label == "other" {
+		dataset = label // of an unknown model, so unbounded as well
+	}
+	m.retrains.WithLabelValues(label, dataset, outcome).Inc()
+	m.dispatchSeconds.Observe(took.Seconds())
+}
+
+// Run counts an ended run.
+func (m *Metrics) Run(model, state string) { m.runs.WithLabelValues(m.label(model), state).Inc() }
+
+// Promotion counts an ended promotion or a denial.
+func (m *Metrics) Promotion(outcome string) { m.promotions.WithLabelValues(outcome).Inc() }
+
+// Backlog is what waits in the outbox.
+type Backlog struct {
+	Pending, Published, Poison int64
+	OldestPending              time.Duration
+}
+
+// Stored reads gauges from the store at each scrape. When the store cannot be
+// read, the last values are given and an error is counted: a scrape never fails.
+type Stored struct {
+	store  *store.Store
+	outbox func(context.Context) (Backlog, error)
+	now    func() time.Time
+	log    *slog.Logger
+
+	pending, oldest, rows, outboxOldest, errors *prometheus.Desc
+
+	mu     sync.Mutex // guards those below
+	last   gauges
+	faults float64
+}
+
+type gauges struct {
+	pending int64
+	oldest  time.Duration
+	outbox  Backlog
+}
+
+// NewStored registers the gauges.
+func NewStored(reg prometheus.Registerer, s *store.Store, outbox func(context.Context) (Backlog, error), now func() time.Time, log *slog.Logger) {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	reg.MustRegister(&Stored{
+		store: s, outbox: outbox, now: now, log: log,
+		pending:      desc("platform_approvals_pending", "Approval records that wait for a decision."),
+		oldest:       desc("platform_approval_age_oldest_seconds", "Age of the oldest pending approval record; 0 without one."),
+		rows:         desc("platform_outbox_rows", "Rows of the outbox, by state.", "state"),
+		outboxOldest: desc("platform_outbox_oldest_pending_seconds", "Age of the oldest event not yet published; 0 without one."),
+		errors:       desc("platform_scrape_errors_total", "Scrapes that gave the last values because the store could not be read."),
+	})
+}
+
+// Describe is part of prometheus.Collector.
+func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.pending, s.oldest, s.rows, s.outboxOldest, s.errors} {
+		ch <- d
+	}
+}
+
+// scrapeTimeout bounds the reading of the store.
+const scrapeTimeout = 3 * time.Second
+
+// Collect is part of prometheus.Collector.
+func (s *Stored) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	g, err := s.read(ctx)
+	s.mu.Lock()
+	if err != nil {
+		s.faults++
+		g = s.last
+		s.log.Warn("metrics: store not readable", slog.Any("err", err))
+	}
+	s.last = g
+	faults := s.faults
+	s.mu.Unlock()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(s.pending, float64(g.pending))
+	gauge(s.oldest, g.oldest.Seconds())
+	gauge(s.rows, float64(g.outbox.Pending), "pending")
+	gauge(s.rows, float64(g.outbox.Published), "published")
+	gauge(s.rows, float64(g.outbox.Poison), "poison")
+	gauge(s.outboxOldest, g.outbox.OldestPending.Seconds())
+	ch <- prometheus.MustNewConstMetric(s.errors, prometheus.CounterValue, faults)
+}
+
+func (s *Stored) read(ctx context.Context) (g gauges, err error) {
+	row, err := s.store.PendingApprovals(ctx)
+	switch {
+	case err == nil:
+		g.pending, g.oldest = row.Pending, max(0, s.now().Sub(row.Oldest))
+	case !store.None(err):
+		return g, err
+	}
+	g.outbox, err = s.outbox(ctx)
+	return g, err
+}

@@ -1,0 +1,196 @@
+package promotion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+func (s *Service) get(ctx context.Context, tenant string, id uuid.UUID) (store.Promotion, error) {
+	p, err := s.Store.GetPromotion(ctx, store.GetPromotionParams{ID: id, Tenant: tenant})
+	if store.None(err) {
+		return p, fault.PromotionNotFound.New("There is no such promotion in your tenant; GET /promotions lists them.")
+	}
+	return p, err
+}
+
+func alreadyDecided(p store.Promotion) *problem.Error {
+	detail := "This promotion is " + p.State
+	if p.DecidedBy != nil {
+		detail += " by " + *p.DecidedBy
+	}
+	if p.Reason != nil {
+		detail += ": " + *p.Reason
+	}
+	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"id": p.ID, "state": p.State})
+}
+
+// refuse records a decision that was not allowed, and returns why.
+func (s *Service) refuse(ctx context.Context, who auth.Principal, p store.Promotion, action string, why *problem.Error) error {
+	details := facts(p)
+	details["code"] = why.Kind.Code
+	return errors.Join(why, s.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx, event.Audit(who.Tenant, who.Name, action, event.Model(p.ModelID), event.Denied, details))
+	}))
+}
+
+// Approve decides a pending promotion and moves its alias. The gate judges once
+// more; an alias that was moved since the promotion was opened supersedes it.
+func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error) {
+	if err := s.ExpireDue(ctx); err != nil {
+		return store.Promotion{}, err
+	}
+	p, err := s.get(ctx, who.Tenant, id)
+	if err != nil {
+		return p, err
+	}
+	if p.State != Pending {
+		return p, s.refuse(ctx, who, p, "promotion.approve", alreadyDecided(p))
+	}
+	if own := s.Approvals.Own(who, p.RequestedBy); own != nil {
+		return p, s.refuse(ctx, who, p, "promotion.approve", own)
+	}
+	q := Question{Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias}
+	if err := json.Unmarshal(p.Conditions, &q.Conditions); err != nil {
+		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
+	}
+	err = s.Mover.Hold(ctx, p.ModelID, func(ctx context.Context, holders alias.Holders) error {
+		if now := holders[p.ToAlias]; now != deref(p.PreviousVersion) {
+			return s.moved(ctx, who, p, now)
+		}
+		v, err := s.Gate.Judge(ctx, q, holders)
+		if err != nil {
+			return err
+		}
+		if !v.Allowed() {
+			return errors.Join(v.Denial().With(map[string]any{"id": p.ID}), s.deny(ctx, who.Tenant, who.Name, v, &p.ID))
+		}
+		var move store.AliasMove
+		var refused *problem.Error
+		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			refused = nil
+			now, err := tx.LockPromotion(ctx, p.ID)
+			if err != nil {
+				return err
+			}
+			if now.State != Pending { // decided while we judged
+				refused = alreadyDecided(now)
+				return nil
+			}
+			record, err := tx.GetApprovalOfPromotion(ctx, &p.ID)
+			if err != nil {
+				return err
+			}
+			if p, err = s.approve(ctx, tx, now, record, who.Name, reason); err != nil {
+				return err
+			}
+			move, err = s.plan(ctx, tx, p, v, holders)
+			return err
+		}); err != nil {
+			return err
+		}
+		if refused != nil {
+			return s.refuse(ctx, who, p, "promotion.approve", refused)
+		}
+		return s.carry(ctx, move, &p)
+	})
+	return p, err
+}
+
+// moved supersedes a promotion whose alias is no longer what its decider was shown.
+func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promotion, now string) error {
+	was, is := "nobody", "nobody"
+	if v := deref(p.PreviousVersion); v != "" {
+		was = "version " + v
+	}
+	if now != "" {
+		is = "version " + now
+	}
+	why := fmt.Sprintf("%s of %s went from %s to %s since this promotion was opened", p.ToAlias, p.ModelID, was, is)
+	err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.end(ctx, tx, p, Superseded, who.Name, why) })
+	if err == nil {
+		s.Count(Superseded)
+	}
+	return errors.Join(fault.AliasMoved.New(why+"; open a new one.").With(map[string]any{"id": p.ID, "alias": p.ToAlias, "version": now}), err)
+}
+
+// Reject ends a pending promotion.
+func (s *Service) Reject(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error) {
+	if err := s.ExpireDue(ctx); err != nil {
+		return store.Promotion{}, err
+	}
+	p, err := s.get(ctx, who.Tenant, id)
+	if err != nil {
+		return p, err
+	}
+	var refused *problem.Error
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		refused = nil
+		now, err := tx.LockPromotion(ctx, id)
+		if err != nil {
+			return err
+		}
+		if p = now; p.State != Pending {
+			refused = alreadyDecided(p)
+			return nil
+		}
+		return s.end(ctx, tx, p, Rejected, who.Name, reason)
+	}); err != nil {
+		return p, err
+	}
+	if refused != nil {
+		return p, s.refuse(ctx, who, p, "promotion.reject", refused)
+	}
+	s.Count(Rejected)
+	return s.get(ctx, who.Tenant, id)
+}
+
+// ApproveRecord is Approve, for the approval record of a promotion.
+func (s *Service) ApproveRecord(ctx context.Context, p auth.Principal, id uuid.UUID, reason string) error {
+	_, err := s.Approve(ctx, p, id, reason)
+	return err
+}
+
+// RejectRecord is Reject, for the approval record of a promotion.
+func (s *Service) RejectRecord(ctx context.Context, p auth.Principal, id uuid.UUID, reason string) error {
+	_, err := s.Reject(ctx, p, id, reason)
+	return err
+}
+
+// ApprovalState is the gate's word for where the approval of a version stands.
+func (s *Service) ApprovalState(ctx context.Context, tenant string, v Verdict) (api.GateApprovalState, error) {
+	if v.Version == "" {
+		return api.GateApprovalStatePending, nil
+	}
+	p, err := s.Store.LatestPromotion(ctx, store.LatestPromotionParams{Tenant: tenant, ModelID: v.Model, Version: v.Version, ToAlias: v.To})
+	switch {
+	case store.None(err):
+		a, err := s.runApproval(ctx, s.Store.Queries, v)
+		if err != nil || a == nil || a.Tenant != tenant {
+			return api.GateApprovalStatePending, err
+		}
+		return api.GateApprovalStateApproved, nil
+	case err != nil:
+		return "", err
+	}
+	switch p.State {
+	case Approved, Promoted:
+		return api.GateApprovalStateApproved, nil
+	case Rejected:
+		return api.GateApprovalStateRejected, nil
+	case Expired, Superseded:
+		return api.GateApprovalStateExpired, nil
+	}
+	return api.GateApprovalStatePending, nil // pending; after a failed one a new decision is needed
+}

@@ -1,0 +1,309 @@
+package promotion
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Tags by which the trainer tells what a version is made of.
+const (
+	TagDummy      = "dummy"
+	TagOrigin     = "data_origin"
+	TagDigest     = "artifact_digest"
+	TagCommit     = "modelrepo_commit"
+	TagFlowRun    = "prefect_flow_run_id"
+	originMadeUp  = "generated"
+	describeLimit = 1 << 20 // of the file that holds a version's signature, in bytes
+	gateTimeout   = 20 * time.Second
+)
+
+// Gate judges whether a version may be promoted.
+type Gate struct {
+	Store    *store.Store
+	Tracker  *tracker.Client // bounded to describeLimit by NewGate
+	Registry *registry.Registry
+	// AllowGenerated lets versions trained on generated data reach Production.
+	AllowGenerated bool
+}
+
+// Question is a promotion to judge. Empty fields take the policy's values.
+type Question struct {
+	Model, Version, From, To string
+	Conditions               []api.Condition
+}
+
+// Verdict is the gate's answer.
+type Verdict struct {
+	Question
+	Policy  *store.Policy // nil where there is none
+	Checks  []api.Check
+	Metrics map[string]float64 // of the version's run; may hold non-finite values
+	Dummy   bool
+	// FlowRunID is the orchestrator's run that made the version, if it tells.
+	FlowRunID string
+}
+
+// Allowed says whether every check passes.
+func (v Verdict) Allowed() bool {
+	return !slices.ContainsFunc(v.Checks, func(c api.Check) bool { return !c.Pass })
+}
+
+// Reasons are the details of the checks that fail.
+func (v Verdict) Reasons() []string {
+	out := []string{}
+	for _, c := range v.Checks {
+		if !c.Pass {
+			out = append(out, c.Detail)
+		}
+	}
+	return out
+}
+
+func (v *Verdict) check(name string, pass bool, format string, a ...any) {
+	v.Checks = append(v.Checks, api.Check{Name: name, Pass: pass, Detail: fmt.Sprintf(format, a...)})
+}
+
+// Judge runs every check against who holds the aliases now. The error is a
+// problem for a tracker that does not answer: then nothing can be judged.
+func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	v := Verdict{Question: q, Metrics: map[string]float64{}}
+	policy, err := g.Store.GetPolicy(ctx, q.Model)
+	switch {
+	case err == nil:
+		v.Policy = &policy
+	case !store.None(err):
+		return v, err
+	}
+	v.defaults()
+	if v.Version == "" {
+		v.Version = holders[v.From]
+	}
+	v.policyCheck()
+	if v.Version == "" {
+		v.check("version", false, "no version holds %s", v.From)
+		return v, nil
+	}
+	mv, err := g.Tracker.GetModelVersion(ctx, g.Registry.TrackerName(v.Model), v.Version)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		v.check("version", false, "the tracker has no version %s of %s", v.Version, v.Model)
+		return v, nil
+	case err != nil:
+		return v, alias.Problem(err)
+	}
+	v.check("version", mv.Status == "" || mv.Status == "READY", "version %s is registered (%s)", v.Version, strings.ToLower(mv.Status))
+	v.holderChecks(holders)
+	run, err := g.run(ctx, mv)
+	if err != nil {
+		return v, err
+	}
+	maps.Copy(v.Metrics, run.Metrics)
+	v.FlowRunID = run.Tags[TagFlowRun]
+	v.metricChecks()
+	if v.Policy != nil && v.Policy.RequireEval {
+		v.check("evaluation", false, "the policy requires an evaluation, and none of version %s is recorded", v.Version)
+	}
+	if err := g.artifactChecks(ctx, &v, mv); err != nil {
+		return v, err
+	}
+	v.Dummy = Dummy(mv, run)
+	v.check("dummy", !v.Dummy || v.To == alias.Staging, "%s", map[bool]string{
+		true: "version " + v.Version + " is a dummy; it goes no further than Staging", false: "not a dummy",
+	}[v.Dummy])
+	if Generated(mv, run) {
+		g.generatedCheck(&v)
+	}
+	return v, nil
+}
+
+// Dummy says whether a version was trained on a dummy sample.
+func Dummy(v tracker.ModelVersion, r tracker.Run) bool { return tag(v, r, TagDummy) == "true" }
+
+// Generated says whether a version was trained on generated data.
+func Generated(v tracker.ModelVersion, r tracker.Run) bool {
+	return tag(v, r, TagOrigin) == originMadeUp
+}
+
+// tag reads the version's tag, or its run's.
+func tag(v tracker.ModelVersion, r tracker.Run, name string) string {
+	if s := v.Tags[name]; s != "" {
+		return strings.ToLower(s)
+	}
+	return strings.ToLower(r.Tags[name])
+}
+
+func (v *Verdict) defaults() {
+	from, to := alias.Staging, alias.Production
+	if v.Policy != nil {
+		from, to = v.Policy.FromAlias, v.Policy.ToAlias
+	}
+	if v.From == "" {
+		v.From = from
+	}
+	if v.To == "" {
+		v.To = to
+	}
+}
+
+func (v *Verdict) policyCheck() {
+	switch p := v.Policy; {
+	case p == nil, !p.Enabled:
+		v.check("policy", false, "no enabled promotion policy")
+	case p.FromAlias != v.From || p.ToAlias != v.To:
+		v.check("policy", false, "the promotion policy is for %s → %s, not for %s → %s", p.FromAlias, p.ToAlias, v.From, v.To)
+	default:
+		v.check("policy", true, "enabled: %s %s %s, %s → %s", p.Metric, symbol(p.Operator), number(p.Threshold), p.FromAlias, p.ToAlias)
+	}
+}
+
+func (v *Verdict) holderChecks(holders alias.Holders) {
+	switch now := holders[v.From]; now {
+	case v.Version:
+		v.check("from", true, "%s holds version %s", v.From, v.Version)
+	case "":
+		v.check("from", false, "no version holds %s", v.From)
+	default:
+		v.check("from", false, "%s holds version %s, not %s", v.From, now, v.Version)
+	}
+	if holders[v.To] == v.Version {
+		v.check("to", false, "%s holds version %s already", v.To, v.Version)
+	}
+}
+
+// run reads the run that made the version; one that is gone has no metrics.
+func (g *Gate) run(ctx context.Context, mv tracker.ModelVersion) (tracker.Run, error) {
+	if mv.RunID == "" {
+		return tracker.Run{}, nil
+	}
+	run, err := g.Tracker.GetRun(ctx, mv.RunID)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return tracker.Run{}, nil
+	case err != nil:
+		return run, alias.Problem(err)
+	}
+	return run, nil
+}
+
+func (v *Verdict) metricChecks() {
+	if p := v.Policy; p != nil {
+		v.condition("policy_metric", api.Condition{Metric: p.Metric, Op: api.Operator(p.Operator), Value: p.Threshold})
+	}
+	for _, c := range v.Conditions {
+		v.condition("condition", c)
+	}
+}
+
+func (v *Verdict) condition(name string, c api.Condition) {
+	got, ok := v.Metrics[c.Metric]
+	switch {
+	case !ok:
+		v.check(name, false, "metric %s is absent", c.Metric)
+	case math.IsNaN(got) || math.IsInf(got, 0):
+		v.check(name, false, "metric %s is not finite", c.Metric)
+	default:
+		v.check(name, holds(got, c), "%s is %s; wanted %s %s", c.Metric, number(got), symbol(string(c.Op)), number(c.Value))
+	}
+}
+
+func holds(got float64, c api.Condition) bool {
+	switch c.Op {
+	case api.Lt:
+		return got < c.Value
+	case api.Lte:
+		return got <= c.Value
+	case api.Gt:
+		return got > c.Value
+	case api.Gte:
+		return got >= c.Value
+	}
+	return false
+}
+
+func symbol(op string) string {
+	return map[string]string{"lt": "<", "lte": "≤", "gt": ">", "gte": "≥"}[op]
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+// artifactChecks ask for what serving needs: a digest to check the files by, and
+// the signature of the inputs.
+func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelVersion) error {
+	digest := mv.Tags[TagDigest]
+	v.check("digest", digest != "", "%s", map[bool]string{true: "files have digest " + digest, false: "version " + v.Version + " has no tag " + TagDigest}[digest != ""])
+	signed, err := g.signed(ctx, mv)
+	if err != nil {
+		return err
+	}
+	v.check("signature", signed, "%s", map[bool]string{true: "the model tells its inputs", false: "version " + v.Version + " has no signature of its inputs"}[signed])
+	return nil
+}
+
+// signed says whether the version's MLmodel file holds a signature.
+func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error) {
+	if mv.Source == "" {
+		return false, nil
+	}
+	var b bytes.Buffer
+	err := g.Tracker.DownloadArtifact(ctx, strings.TrimRight(mv.Source, "/")+"/MLmodel", &limited{&b, describeLimit})
+	var refused *tracker.Error
+	switch {
+	case errors.Is(err, tracker.ErrUnavailable), ctx.Err() != nil:
+		return false, alias.Problem(err)
+	case errors.As(err, &refused) && refused.Status >= 500:
+		return false, alias.Problem(err)
+	case err != nil: // no such file, or one that is no description
+		return false, nil
+	}
+	var doc struct {
+		Signature *struct {
+			Inputs string `yaml:"inputs"`
+		} `yaml:"signature"`
+	}
+	return yaml.Unmarshal(b.Bytes(), &doc) == nil && doc.Signature != nil && doc.Signature.Inputs != "", nil
+}
+
+// limited takes at most left bytes.
+type limited struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if len(p) > l.left {
+		return 0, tracker.ErrTooLarge
+	}
+	l.left -= len(p)
+	return l.w.Write(p)
+}
+
+// GeneratedAllowed says whether generated data may lead to the alias.
+func (g *Gate) GeneratedAllowed(to string) bool { return to != alias.Production || g.AllowGenerated }
+
+func (g *Gate) generatedCheck(v *Verdict) {
+	if g.GeneratedAllowed(v.To) {
+		v.check("generated_data", true, "trained on generated data, which is allowed here")
+	} else {
+		v.check("generated_data", false, "version %s was trained on generated data, which does not reach %s here", v.Version, v.To)
+	}
+}
+

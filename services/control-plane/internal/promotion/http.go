@@ -1,0 +1,304 @@
+package promotion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const maxConditions = 32
+
+var version = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+
+// ValidVersion says whether s can be a version of the tracker.
+func ValidVersion(s string) bool { return version.MatchString(s) }
+
+// VersionRule says what ValidVersion accepts.
+const VersionRule = "must be a whole number from 1, as text"
+
+// API serves promotions.
+type API struct{ Service *Service }
+
+// Open serves POST /promotions.
+func (a API) Open(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.PromotionRequest
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	r, err := request(body)
+	if err != nil {
+		return err
+	}
+	m, err := a.Service.Gate.Registry.Require(r.Model)
+	if err != nil {
+		return err
+	}
+	r.Model, r.Tenant, r.By, r.Origin = m.ID(), p.Tenant, p.Name, FromRequest
+	if body.Approve != nil && *body.Approve {
+		r.Decide = &p
+	}
+	out, err := a.Service.Open(ctx, r)
+	if err != nil {
+		return err
+	}
+	v := out.Verdict
+	if !v.Allowed() && !r.DryRun {
+		return v.Denial()
+	}
+	res := api.PromotionResult{
+		Model: v.Model, Version: answer.Text(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
+		Allowed: v.Allowed(), Reasons: v.Reasons(), Checks: v.Checks,
+	}
+	if out.Promotion != nil {
+		res.Id, res.State = &out.Promotion.ID, api.PromotionState(out.Promotion.State)
+	}
+	return c.JSON(http.StatusOK, res)
+}
+
+func request(b api.PromotionRequest) (Request, error) {
+	var r Request
+	var faults []problem.Field
+	bad := func(msg string, loc ...string) {
+		faults = append(faults, problem.Field{Loc: append([]string{"body"}, loc...), Msg: msg})
+	}
+	if r.Model = registry.ID(b.Model); !registry.ValidName(b.Model) {
+		bad(registry.NameRule, "model")
+	}
+	if b.Version != nil {
+		if r.Version = *b.Version; !ValidVersion(r.Version) {
+			bad(VersionRule, "version")
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		given *string
+		into  *string
+	}{{"from", b.From, &r.From}, {"to", b.To, &r.To}} {
+		if f.given == nil {
+			continue
+		}
+		var ok bool
+		if *f.into, ok = alias.Canonical(*f.given); !ok {
+			bad(aliasRule, f.name)
+		}
+	}
+	if r.From != "" && r.From == r.To {
+		bad("must be another than from", "to")
+	}
+	if b.Conditions != nil {
+		if r.Conditions = *b.Conditions; len(r.Conditions) > maxConditions {
+			bad(fmt.Sprintf("has %d entries; at most %d", len(r.Conditions), maxConditions), "conditions")
+			r.Conditions = nil
+		}
+		for i, cond := range r.Conditions {
+			at := fmt.Sprint(i)
+			if !validMetric(cond.Metric) {
+				bad(metricRule, "conditions", at, "metric")
+			}
+			if !cond.Op.Valid() {
+				bad("must be lt, gt, lte or gte", "conditions", at, "op")
+			}
+		}
+	}
+	if b.DryRun != nil {
+		r.DryRun = *b.DryRun
+	}
+	if b.Reason != nil {
+		if r.Reason = *b.Reason; len(r.Reason) > approval.MaxReason {
+			bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+		}
+	}
+	return r, fault.InvalidAll(faults)
+}
+
+// GetGate serves GET /promotions/{model}/gate.
+func (a API) GetGate(c echo.Context) error {
+	ctx := c.Request().Context()
+	var q Question
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"query", name}, Msg: msg}) }
+	if q.Version = c.QueryParam("version"); q.Version != "" && !ValidVersion(q.Version) {
+		bad(VersionRule, "version")
+	}
+	for name, into := range map[string]*string{"from": &q.From, "to": &q.To} {
+		if given := c.QueryParam(name); given != "" {
+			var ok bool
+			if *into, ok = alias.Canonical(given); !ok {
+				bad(aliasRule, name)
+			}
+		}
+	}
+	if err := fault.InvalidAll(faults); err != nil {
+		return err
+	}
+	s := a.Service
+	m, err := s.Gate.Registry.FromPath(c)
+	if err != nil {
+		return err
+	}
+	q.Model = m.ID()
+	holders, err := s.Mover.Read(ctx, q.Model)
+	if err != nil {
+		return err
+	}
+	v, err := s.Gate.Judge(ctx, q, holders)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	state, err := s.ApprovalState(ctx, p.Tenant, v)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, gateView(v, m.TrackerName(), state))
+}
+
+// gateView sorts the checks into the parts of the gate: metrics and evaluation,
+// and the rest.
+func gateView(v Verdict, trackerName string, state api.GateApprovalState) api.Gate {
+	out := api.Gate{
+		Model: v.Model, TrackerName: trackerName, Version: answer.Text(v.Version), Checks: v.Checks,
+		Policy:   api.GatePolicy{Allow: true, Reasons: v.Reasons()},
+		Eval:     api.GateEval{Pass: v.Version != "", Metrics: map[string]float64{}},
+		Approval: api.GateApproval{Required: true, State: state},
+	}
+	for _, check := range v.Checks {
+		switch check.Name {
+		case "policy_metric", "condition", "evaluation":
+			out.Eval.Pass = out.Eval.Pass && check.Pass
+		default:
+			out.Policy.Allow = out.Policy.Allow && check.Pass
+		}
+	}
+	if state != api.GateApprovalStateApproved {
+		out.Policy.Reasons = append(out.Policy.Reasons, "the promotion is not approved ("+string(state)+")")
+	}
+	for name, value := range v.Metrics {
+		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+			out.Eval.Metrics[name] = value
+		}
+	}
+	out.Allowed = v.Allowed() && state == api.GateApprovalStateApproved
+	return out
+}
+
+// List serves GET /promotions.
+func (a API) List(c echo.Context) error {
+	ctx := c.Request().Context()
+	page, err := answer.PageOf(c)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	q := store.ListPromotionsParams{Tenant: p.Tenant, Before: page.Before, MaxRows: page.Fetch()}
+	if v := c.QueryParam("model"); v != "" {
+		q.ModelID = answer.Text(registry.ID(v))
+	}
+	if v := c.QueryParam("state"); v != "" {
+		if !api.PromotionState(v).Valid() {
+			return fault.Invalid("must be pending, approved, promoted, failed, rejected, expired or superseded", "query", "state")
+		}
+		q.State = &v
+	}
+	rows, err := a.Service.Store.ListPromotions(ctx, q)
+	if err != nil {
+		return err
+	}
+	rows, next := answer.Cut(page, rows, func(r store.ListPromotionsRow) uuid.UUID { return r.Promotion.ID })
+	out := api.PromotionList{Items: make([]api.Promotion, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		v, err := view(r.Promotion, r.ApprovalID)
+		if err != nil {
+			return err
+		}
+		out.Items = append(out.Items, v)
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Get serves GET /promotions/{id}.
+func (a API) Get(c echo.Context) error {
+	id, err := approval.PathID(c, fault.PromotionNotFound)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(c.Request().Context())
+	row, err := a.Service.get(c.Request().Context(), p.Tenant, id)
+	if err != nil {
+		return err
+	}
+	return a.answer(c, row)
+}
+
+// Approve serves POST /promotions/{id}/approve.
+func (a API) Approve(c echo.Context) error {
+	return a.decide(c, a.Service.Approve)
+}
+
+// Reject serves POST /promotions/{id}/reject.
+func (a API) Reject(c echo.Context) error {
+	return a.decide(c, a.Service.Reject)
+}
+
+type decideFunc = func(ctx context.Context, who auth.Principal, id uuid.UUID, reason string) (store.Promotion, error)
+
+func (a API) decide(c echo.Context, decide decideFunc) error {
+	reason, err := approval.Reason(c)
+	if err != nil {
+		return err
+	}
+	id, err := approval.PathID(c, fault.PromotionNotFound)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(c.Request().Context())
+	row, err := decide(c.Request().Context(), p, id, reason)
+	if err != nil {
+		return err
+	}
+	return a.answer(c, row)
+}
+
+func (a API) answer(c echo.Context, p store.Promotion) error {
+	record, err := a.Service.Store.ApprovalOfPromotion(c.Request().Context(), &p.ID)
+	if err != nil {
+		return err
+	}
+	v, err := view(p, record)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, v)
+}
+
+func view(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
+	out := api.Promotion{
+		Id: p.ID, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, State: api.PromotionState(p.State),
+		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),
+		DecidedBy: p.DecidedBy, DecidedAt: answer.UTC(p.DecidedAt), Reason: p.Reason, PreviousVersion: p.PreviousVersion,
+		ApprovalId: approvalID, FlowRunId: p.FlowRunID, ExpiresAt: answer.UTC(p.ExpiresAt), UpdatedAt: p.UpdatedAt.UTC(), UpdatedBy: p.UpdatedBy,
+	}
+	if err := json.Unmarshal(p.Conditions, &out.Conditions); err != nil {
+		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,423 @@
+package promotion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// The states of a promotion.
+const (
+	Pending    = "pending"
+	Approved   = "approved"
+	Promoted   = "promoted"
+	Failed     = "failed"
+	Rejected   = "rejected"
+	Expired    = "expired"
+	Superseded = "superseded"
+)
+
+// Origins of a promotion.
+const (
+	FromRequest = "request"
+	FromLadder  = "ladder"
+)
+
+// denied is what a refused promotion counts as.
+const denied = "denied"
+
+// Service opens and decides promotions.
+type Service struct {
+	Store     *store.Store
+	Gate      *Gate
+	Mover     *alias.Mover
+	Approvals *approval.Service
+	Now       func() time.Time
+	// Count is told how each promotion ended, and of each denial.
+	Count func(outcome string)
+}
+
+// Request is a promotion somebody asks for.
+type Request struct {
+	Question
+	Tenant, By string
+	Origin     string
+	Reason     string
+	// Decide approves it at once on behalf of this caller, if they may.
+	Decide *auth.Principal
+	DryRun bool
+}
+
+// Outcome is what became of a request. Promotion is nil for a dry run and where
+// the gate denied it.
+type Outcome struct {
+	Verdict   Verdict
+	Promotion *store.Promotion
+}
+
+// Denial is the 409 of a verdict that does not allow the promotion.
+func (v Verdict) Denial() *problem.Error {
+	n := len(v.Reasons())
+	detail := fmt.Sprintf("%d checks failed", n)
+	if n == 1 {
+		detail = "1 check failed"
+	}
+	return fault.PromotionDenied.New(detail).With(map[string]any{
+		"id": nil, "model": v.Model, "version": answer.Text(v.Version), "from": v.From, "to": v.To,
+		"allowed": false, "reasons": v.Reasons(), "checks": v.Checks,
+	})
+}
+
+// Open judges a promotion and, if the gate allows it, opens it, and carries it
+// out where it is decided already.
+func (s *Service) Open(ctx context.Context, r Request) (Outcome, error) {
+	if err := s.ExpireDue(ctx); err != nil {
+		return Outcome{}, err
+	}
+	if r.DryRun {
+		holders, err := s.Mover.Read(ctx, r.Model)
+		if err != nil {
+			return Outcome{}, err
+		}
+		v, err := s.Gate.Judge(ctx, r.Question, holders)
+		return Outcome{Verdict: v}, err
+	}
+	var out Outcome
+	err := s.Mover.Hold(ctx, r.Model, func(ctx context.Context, holders alias.Holders) (err error) {
+		if out.Verdict, err = s.Gate.Judge(ctx, r.Question, holders); err != nil {
+			return err
+		}
+		if !out.Verdict.Allowed() {
+			return s.deny(ctx, r.Tenant, r.By, out.Verdict, nil)
+		}
+		p, move, err := s.open(ctx, r, out.Verdict, holders)
+		if err != nil {
+			return err
+		}
+		out.Promotion = &p
+		if move == nil {
+			return nil
+		}
+		return s.carry(ctx, *move, out.Promotion)
+	})
+	return out, err
+}
+
+// deny records that the gate refused.
+func (s *Service) deny(ctx context.Context, tenant, actor string, v Verdict, id *uuid.UUID) error {
+	subject := v.Model
+	if id != nil {
+		subject = id.String()
+	}
+	err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx,
+			event.Of(event.PlatformTenant, actor, "deploy", "promotion_denied", subject, event.Promotion{
+				Model: v.Model, Version: v.Version, From: v.From, To: v.To, PromotionID: id, Reasons: v.Reasons(),
+			}),
+			event.Audit(tenant, actor, "promotion.denied", event.Model(v.Model), event.Denied, map[string]any{
+				"version": v.Version, "from": v.From, "to": v.To, "reasons": v.Reasons(), "promotion_id": id,
+			}))
+	})
+	if err == nil {
+		s.Count(denied)
+	}
+	return err
+}
+
+// open writes the promotion and its record; decided ones are approved in the
+// same transaction, with the intent to move the alias.
+func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.Holders) (p store.Promotion, move *store.AliasMove, err error) {
+	conditions, err := json.Marshal(orNone(r.Conditions))
+	if err != nil {
+		return p, nil, fmt.Errorf("promotion: encode conditions: %w", err)
+	}
+	err = s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		move = nil
+		now := s.Now()
+		id := uuid.Must(uuid.NewV7())
+		var record store.Approval
+		reused := false
+		pending, err := tx.PendingPromotions(ctx, store.PendingPromotionsParams{ModelID: r.Model, ToAlias: v.To})
+		if err != nil {
+			return err
+		}
+		for _, old := range pending {
+			if old.Tenant != r.Tenant {
+				continue
+			}
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && deref(old.PreviousVersion) == holders[v.To] {
+				p, reused = old, true
+				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := s.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {
+				return err
+			}
+		}
+		if !reused {
+			if p, record, err = s.insert(ctx, tx, id, r, v, holders, conditions, now); err != nil {
+				return err
+			}
+		}
+		by, reason, err := s.decider(ctx, tx, r, v, p)
+		if err != nil || by == "" {
+			return err
+		}
+		if p, err = s.approve(ctx, tx, p, record, by, reason); err != nil {
+			return err
+		}
+		m, err := s.plan(ctx, tx, p, v, holders)
+		move = &m
+		return err
+	})
+	return p, move, err
+}
+
+func orNone(c []api.Condition) []api.Condition {
+	if c == nil {
+		return []api.Condition{}
+	}
+	return c
+}
+
+// sameJSON compares conditions as Postgres gives them back with those encoded here.
+func sameJSON(a, b []byte) bool {
+	var x, y []api.Condition
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Request, v Verdict, holders alias.Holders, conditions []byte, now time.Time) (store.Promotion, store.Approval, error) {
+	expires := s.Approvals.ExpiresAt(now)
+	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
+		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
+		Conditions: conditions, PreviousVersion: answer.Text(holders[v.To]), FlowRunID: answer.Text(v.FlowRunID),
+		RequestedBy: r.By, Now: now, Reason: answer.Text(r.Reason), ExpiresAt: expires,
+	})
+	if err != nil {
+		return p, store.Approval{}, err
+	}
+	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
+		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: r.Tenant, ModelID: r.Model,
+		PromotionID: &id, RequestedBy: r.By, Now: now, ExpiresAt: expires,
+	})
+	if err != nil {
+		return p, record, err
+	}
+	facts := append(approval.Facts(record, r.By, "created", event.OK, answer.Text(r.Reason)),
+		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, facts(p)))
+	return p, record, tx.Emit(ctx, facts...)
+}
+
+func facts(p store.Promotion) map[string]any {
+	return map[string]any{
+		"promotion_id": p.ID, "version": p.Version, "from": p.FromAlias, "to": p.ToAlias, "state": p.State,
+		"previous_version": p.PreviousVersion, "reason": p.Reason,
+	}
+}
+
+// decider is who has decided the promotion already: the caller, if they asked
+// for that and may; or, under approval_mode run, the person who approved the
+// training run. Empty means that it waits.
+func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p store.Promotion) (by, reason string, err error) {
+	if r.Decide != nil && s.Approvals.Own(*r.Decide, p.RequestedBy) == nil {
+		return r.Decide.Name, r.Reason, nil
+	}
+	a, err := s.runApproval(ctx, tx.Queries, v)
+	if err != nil || a == nil || a.Tenant != r.Tenant {
+		return "", "", err
+	}
+	return *a.ResolvedBy, "approval " + a.ID.String() + " of the training run", nil
+}
+
+// runApproval is the human approval of the run that made the version, where the
+// policy lets it count.
+func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) (*store.Approval, error) {
+	if v.Policy == nil || v.Policy.ApprovalMode != ApproveRun || v.FlowRunID == "" {
+		return nil, nil
+	}
+	run, err := q.GetRun(ctx, v.FlowRunID)
+	if store.None(err) || err == nil && (run.ApprovalID == nil || run.ModelID != v.Model) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	a, err := q.GetApprovalOfAnyTenant(ctx, *run.ApprovalID)
+	if store.None(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	human := a.ResolvedBy != nil && !strings.HasPrefix(*a.ResolvedBy, "system:")
+	if a.Status != approval.Approved || a.Kind != approval.Retrain || !human {
+		return nil, nil
+	}
+	return &a, nil
+}
+
+// approve decides a pending promotion and its record.
+func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by, reason string) (store.Promotion, error) {
+	now := s.Now()
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{
+		ID: p.ID, FromState: Pending, ToState: Approved, DecidedBy: &by, DecidedAt: &now, Reason: answer.Text(reason), Now: now, UpdatedBy: by,
+	})
+	if err != nil {
+		return p, err
+	}
+	record, err = tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
+		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Approved, ResolvedBy: &by, ResolvedAt: &now, Now: now, UpdatedBy: by,
+	})
+	if err != nil {
+		return p, err
+	}
+	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, answer.Text(reason)),
+		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, facts(p)))...)
+}
+
+func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Verdict, holders alias.Holders) (store.AliasMove, error) {
+	return s.Mover.Plan(ctx, tx, alias.Intent{
+		Model: p.ModelID, Alias: p.ToAlias, Version: p.Version, Previous: holders[p.ToAlias], Via: alias.ViaPromotion,
+		PromotionID: &p.ID, Tenant: p.Tenant, Actor: *p.DecidedBy, Dummy: v.Dummy,
+	})
+}
+
+// carry moves the alias and reads what became of the promotion.
+func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Promotion) error {
+	if _, err := s.Mover.Carry(ctx, move); err != nil {
+		return err
+	}
+	now, err := s.Store.GetPromotionOfAnyTenant(context.WithoutCancel(ctx), p.ID)
+	if err == nil {
+		*p = now
+	}
+	return err
+}
+
+// end moves a pending promotion and its record to an end that is no approval.
+func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
+	now := s.Now()
+	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: answer.Text(reason), Now: now, UpdatedBy: actor}
+	record, err := tx.GetApprovalOfPromotion(ctx, &p.ID)
+	if err != nil {
+		return err
+	}
+	mirror := store.SetApprovalStatusParams{
+		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Expired, RejectReason: answer.Text(reason), Now: now, UpdatedBy: actor,
+	}
+	if state == Rejected {
+		set.DecidedBy, set.DecidedAt = &actor, &now
+		mirror.ToStatus, mirror.ResolvedBy, mirror.ResolvedAt = approval.Rejected, &actor, &now
+	}
+	if p, err = tx.SetPromotionState(ctx, set); err != nil {
+		return err
+	}
+	if record, err = tx.SetApprovalStatus(ctx, mirror); err != nil {
+		return err
+	}
+	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, answer.Text(reason)),
+		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, facts(p)))...)
+}
+
+// ExpireDue expires promotions that nobody decided in time.
+func (s *Service) ExpireDue(ctx context.Context) error {
+	if s.Approvals.Expiry <= 0 {
+		return nil
+	}
+	for {
+		n := 0
+		if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			now := s.Now()
+			due, err := tx.OverduePromotions(ctx, &now)
+			n = len(due)
+			for _, p := range due {
+				if err := s.end(ctx, tx, p, Expired, "system:expiry", fmt.Sprintf("not decided within %s", s.Approvals.Expiry)); err != nil {
+					return err
+				}
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		for range n {
+			s.Count(Expired)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// Moved settles the promotion whose alias was moved; it is Mover.Moved.
+func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+	if m.PromotionID == nil {
+		return nil
+	}
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Promoted, Now: s.Now(), UpdatedBy: m.Actor})
+	if err != nil {
+		return fmt.Errorf("promotion %s: approved → promoted: %w", *m.PromotionID, err)
+	}
+	var events []outbox.Event
+	pending, err := tx.PendingPromotions(ctx, store.PendingPromotionsParams{ModelID: p.ModelID, ToAlias: p.ToAlias})
+	if err != nil {
+		return err
+	}
+	for _, other := range pending { // opened against a holder that is no longer there
+		if err := s.end(ctx, tx, other, Superseded, m.Actor, "superseded by "+p.ID.String()); err != nil {
+			return err
+		}
+	}
+	events = append(events,
+		event.Of(event.PlatformTenant, m.Actor, "deploy", "promoted", p.ID.String(), event.Promotion{
+			Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, PromotionID: &p.ID,
+		}),
+		event.Audit(p.Tenant, m.Actor, "promotion.promoted", event.Model(p.ModelID), event.OK, facts(p)))
+	if err := tx.Emit(ctx, events...); err != nil {
+		return err
+	}
+	s.Count(Promoted)
+	return nil
+}
+
+// MoveFailed settles the promotion whose alias cannot be moved; it is Mover.Failed.
+func (s *Service) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error {
+	if m.PromotionID == nil {
+		return nil
+	}
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Failed, Reason: &reason, Now: s.Now(), UpdatedBy: m.Actor})
+	if err != nil {
+		return fmt.Errorf("promotion %s: approved → failed: %w", *m.PromotionID, err)
+	}
+	s.Count(Failed)
+	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, facts(p)))
+}

@@ -1,0 +1,74 @@
+package registry
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+)
+
+// List serves GET /models.
+func (r *Registry) List(c echo.Context) error {
+	out := []api.Model{}
+	for _, m := range r.Models() {
+		out = append(out, api.Model{ModelName: m.ID(), Datasets: m.DatasetNames()})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// FromPath gives the model that the path names; the error is 404.
+func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) {
+	if m, ok := r.Find(c.Param("model")); ok {
+		return m, nil
+	}
+	return nil, fault.ModelNotFound.New("There is no such model; GET /models lists them.")
+}
+
+// Meta serves GET /models/{model}/meta.
+func (r *Registry) Meta(c echo.Context) error {
+	m, err := r.FromPath(c)
+	if err != nil {
+		return err
+	}
+	out := api.ModelMeta{
+		Name: m.ID(), TrackerName: m.TrackerName(), TaskType: m.TaskType, Type: string(m.Type), Estimator: m.Estimator.Kind,
+		SupportedDatasets: m.DatasetNames(), Project: m.Project, Enabled: m.Enabled, Lifecycle: []api.Rung{},
+	}
+	if m.BusUUID != "" {
+		out.BusUuid = &m.BusUUID
+	}
+	if s := m.Inference.InputSchema; s != nil {
+		out.InputSchema = &s
+	}
+	if s := m.Inference.OutputSchema; s != nil {
+		out.OutputSchema = &s
+	}
+	for _, rung := range m.Lifecycle {
+		out.Lifecycle = append(out.Lifecycle, api.Rung{
+			Name: rung.Name, Metric: rung.Metric, Threshold: rung.Threshold,
+			Direction: api.RungDirection(rung.Direction), BeatsBaseline: rung.BeatsBaseline,
+		})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// ReadmeText serves GET /models/{model}/readme.
+func (r *Registry) ReadmeText(c echo.Context) error {
+	m, err := r.FromPath(c)
+	if err != nil {
+		return err
+	}
+	text, sha, err := r.Readme(m)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md.")
+	case err != nil:
+		return err
+	}
+	return c.JSON(http.StatusOK, api.Readme{Text: string(text), Sha: sha})
+}

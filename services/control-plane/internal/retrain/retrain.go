@@ -1,0 +1,284 @@
+// Package retrain serves POST /retrain: a training run at once, without an
+// approval, for callers that hold the scope. With an idempotency key a request
+// may be repeated for 30 days and starts one run.
+package retrain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/command"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// keepKeys is how long a key gives the stored answer.
+const keepKeys = 30 * 24 * time.Hour
+
+// lockFor outlives the longest dispatch; see dispatch.Sender.
+const lockFor = 30 * time.Second
+
+// Locker keeps two replicas from dispatching the same training at once.
+type Locker interface {
+	// Lock takes the name for at most ttl; ok is false while another holds it.
+	Lock(ctx context.Context, name string, ttl time.Duration) (unlock func(), ok bool, err error)
+}
+
+// API serves POST /retrain.
+type API struct {
+	Store     *store.Store
+	Commands  *command.Service
+	Registry  *registry.Registry
+	Admission *dispatch.Admission
+	Locks     Locker
+	Now       func() time.Time
+}
+
+// Start serves POST /retrain.
+func (a *API) Start(c echo.Context) error {
+	ctx := c.Request().Context()
+	key, err := idempotencyKey(c.Request().Header)
+	if err != nil {
+		return err
+	}
+	var body api.RetrainRequest
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	if err := validate(body); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	answer, replayed, err := a.start(ctx, p, key, body)
+	if err != nil {
+		return err
+	}
+	if replayed {
+		c.Response().Header().Set("Idempotency-Replayed", "true")
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+func validate(b api.RetrainRequest) error {
+	var faults []problem.Field
+	bad := func(name, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	for _, f := range []struct{ name, value string }{{"model_name", b.ModelName}, {"dataset_name", b.DatasetName}} {
+		switch {
+		case f.value == "":
+			bad(f.name, "is required")
+		case !registry.ValidName(f.value):
+			bad(f.name, registry.NameRule)
+		}
+	}
+	if b.BackendName != nil && !b.BackendName.Valid() {
+		bad("backend_name", "must be public_archive, object_store, dataplane or local")
+	}
+	if b.Parameters != nil {
+		for _, name := range slices.Sorted(maps.Keys(*b.Parameters)) {
+			if dispatch.Reserved(name) {
+				faults = append(faults, problem.Field{Loc: []string{"body", "parameters", name}, Msg: "is set by the platform and cannot be overridden"})
+			}
+		}
+	}
+	return fault.InvalidAll(faults)
+}
+
+// idempotencyKey reads the key from either header; empty when there is none.
+func idempotencyKey(h http.Header) (string, error) {
+	key := ""
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		for _, v := range h.Values(name) {
+			if !validKey(v) {
+				return "", fault.InvalidIdempotencyKey.New("An idempotency key must be 1 to 255 printable ASCII characters.")
+			}
+			if key != "" && key != v {
+				return "", fault.InvalidIdempotencyKey.New("Idempotency-Key and X-Idempotency-Key differ; send one of them.")
+			}
+			key = v
+		}
+	}
+	return key, nil
+}
+
+func validKey(key string) bool {
+	return len(key) >= 1 && len(key) <= 255 && strings.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
+// start finds the stored answer, or writes a command and sends it.
+func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.RetrainRequest) (api.Dispatch, bool, error) {
+	spec := command.Spec{Kind: command.Retrain, Principal: p.Name}
+	if key != "" {
+		// With tenant and principal in the hash, one caller's keys can neither
+		// meet nor probe another's, also at the orchestrator.
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Tenant, p.Name, key))
+		spec.KeyHash = sum[:]
+		spec.OrchestratorKey = fmt.Sprintf("retrain:%x", sum)
+		canonical := b
+		canonical.ModelName = registry.ID(b.ModelName)
+		raw, err := json.Marshal(canonical)
+		if err != nil {
+			return api.Dispatch{}, false, err
+		}
+		hash := sha256.Sum256(raw)
+		spec.BodyHash = hash[:]
+		// Looked at first: a repeat must find its answer whatever is full or busy now.
+		c, err := a.Store.FindCommand(ctx, store.FindCommandParams{Tenant: p.Tenant, Principal: p.Name, KeyHash: spec.KeyHash})
+		if err == nil && !a.expired(c) {
+			if answer, done, err := replay(c, spec); done {
+				return answer, true, err
+			}
+		} else if err != nil && !store.None(err) {
+			return api.Dispatch{}, false, err
+		}
+	}
+	m, err := a.Registry.Require(b.ModelName)
+	if err != nil {
+		return api.Dispatch{}, false, err
+	}
+	d, err := a.Registry.RequireDataset(m, b.DatasetName)
+	if err != nil {
+		return api.Dispatch{}, false, err
+	}
+	spec.Request = dispatch.Request{
+		Model: m.ID(), Dataset: d.Name, Backend: d.Backend, CommitSHA: a.Registry.Head(), Tenant: p.Tenant,
+		RequestID: service.RequestID(ctx), RequestedBy: p.Name, Origin: "api",
+	}
+	if b.BackendName != nil {
+		spec.Request.Backend = string(*b.BackendName)
+	}
+	if b.IsDummy != nil {
+		spec.Request.Dummy = *b.IsDummy
+	}
+	if b.Parameters != nil {
+		spec.Request.Parameters = *b.Parameters
+	}
+	leave, err := a.Admission.Enter(p.Tenant)
+	if err != nil {
+		return api.Dispatch{}, false, err
+	}
+	defer leave()
+	unlock, ok, err := a.Locks.Lock(ctx, fmt.Sprintf("retrain:%s:%s:%s", p.Tenant, m.ID(), d.Name), lockFor)
+	switch {
+	case err != nil:
+		return api.Dispatch{}, false, fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from starting the same training does not answer; try again later.").
+			WithCause(err).After(5 * time.Second)
+	case !ok:
+		return api.Dispatch{}, false, inFlight(spec.Request)
+	}
+	defer unlock()
+	c, answer, done, err := a.write(ctx, spec)
+	if err != nil || done {
+		return answer, done, err
+	}
+	answer, err = a.Commands.Send(ctx, c)
+	return answer, false, err
+}
+
+func inFlight(r dispatch.Request) error {
+	return fault.RetrainInFlight.New(fmt.Sprintf("Training of %s on %s is being dispatched right now; look at GET /runs?model=%s before you start another.", r.Model, r.Dataset, r.Model)).
+		After(time.Second)
+}
+
+// write adds the command, or finds what another request under the same key did
+// meanwhile.
+func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, answer api.Dispatch, done bool, err error) {
+	err = a.Store.InTx(ctx, func(tx store.Tx) error {
+		done = false
+		if spec.KeyHash != nil {
+			had, err := tx.LockCommand(ctx, store.LockCommandParams{Tenant: spec.Request.Tenant, Principal: spec.Principal, KeyHash: spec.KeyHash})
+			switch {
+			case store.None(err):
+			case err != nil:
+				return err
+			case a.expired(had):
+				if err := tx.ForgetCommand(ctx, had.ID); err != nil {
+					return err
+				}
+			default:
+				if answer, done, err = replay(had, spec); done {
+					return err
+				}
+				c, err = a.Commands.Restart(ctx, tx, had.ID)
+				return err
+			}
+		}
+		id := uuid.Must(uuid.NewV7())
+		if spec.OrchestratorKey == "" {
+			spec.OrchestratorKey = "retrain:" + id.String()
+		}
+		if c, err = a.Commands.Write(ctx, tx, id, spec); err != nil {
+			return err
+		}
+		r := spec.Request
+		return tx.Emit(ctx, event.Audit(r.Tenant, r.RequestedBy, "retrain.requested", event.Model(r.Model), event.OK, map[string]any{
+			"command_id": id, "dataset": r.Dataset, "is_dummy": r.Dummy, "backend": r.Backend, "parameters": r.Parameters,
+		}))
+	})
+	switch {
+	case postgres.IsUnique(err, "commands_retrain_in_flight"):
+		// A command whose process died holds its place until it has been sent again.
+		return c, answer, false, inFlight(spec.Request)
+	case postgres.IsUnique(err, "commands_key"):
+		return c, answer, false, inProgress()
+	}
+	return c, answer, done, err
+}
+
+func (a *API) expired(c store.Command) bool {
+	return c.Status != command.Dispatching && a.Now().Sub(c.CreatedAt) > keepKeys
+}
+
+func inProgress() error {
+	return fault.CommandInProgress.New("The request with this idempotency key is still being dispatched; repeat it in a moment to get its answer.").After(time.Second)
+}
+
+// replay answers a key that was used before; done is false where it failed then
+// and may be sent again.
+func replay(c store.Command, spec command.Spec) (answer api.Dispatch, done bool, err error) {
+	switch {
+	case string(c.BodyHash) != string(spec.BodyHash):
+		return answer, true, fault.IdempotencyConflict.New("This idempotency key was used with another body; use a new key for a new request.")
+	case c.Status == command.Dispatching:
+		return answer, true, inProgress()
+	case c.Status == command.Failed:
+		return answer, false, nil
+	}
+	if err := json.Unmarshal(c.Response, &answer); err != nil {
+		return answer, true, fmt.Errorf("retrain: stored answer of command %s: %w", c.ID, err)
+	}
+	return answer, true, nil
+}
+
+// Settler tells the ledger how a retrain command ended.
+type Settler struct{}
+
+// Succeeded is part of command.Settler.
+func (Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
+	return tx.Emit(ctx, event.Audit(c.Tenant, c.Principal, "retrain.dispatched", event.Model(c.ModelID), event.OK,
+		map[string]any{"command_id": c.ID, "dataset": c.DatasetName, "flow_run_id": flowRunID}))
+}
+
+// Failed is part of command.Settler.
+func (Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
+	return tx.Emit(ctx, event.Audit(c.Tenant, c.Principal, "retrain.dispatched", event.Model(c.ModelID), event.Failed,
+		map[string]any{"command_id": c.ID, "dataset": c.DatasetName, "code": cause.Kind.Code}))
+}

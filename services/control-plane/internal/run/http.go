@@ -1,0 +1,197 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// freshFor is how long a record is shown without asking the orchestrator again.
+const freshFor = 5 * time.Second
+
+// API serves runs.
+type API struct {
+	Book         *Book
+	Orchestrator *orchestrator.Client
+}
+
+// Get serves GET /retrain/{flow_run_id}.
+func (a *API) Get(c echo.Context) error {
+	row, err := a.find(c)
+	if err != nil {
+		return err
+	}
+	status, err := a.status(c.Request().Context(), row)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, status)
+}
+
+// Cancel serves POST /retrain/{flow_run_id}/cancel.
+func (a *API) Cancel(c echo.Context) error {
+	ctx := c.Request().Context()
+	row, err := a.find(c)
+	if err != nil {
+		return err
+	}
+	status, err := a.status(ctx, row)
+	if err != nil {
+		return err
+	}
+	if status.IsTerminal {
+		return fault.RunEnded.New(fmt.Sprintf("Run %s has ended: %s.", row.FlowRunID, *status.StateType))
+	}
+	id, err := uuid.Parse(row.FlowRunID)
+	if err != nil {
+		return notFound()
+	}
+	askCtx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	verdict, err := a.Orchestrator.SetState(askCtx, id, orchestrator.State{Type: orchestrator.Cancelling, Name: "Cancelling"}, false)
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound):
+		return notFound()
+	case err != nil:
+		return unreachable(err)
+	case verdict.Status == orchestrator.Abort:
+		return fault.OrchestratorRejected.New("The orchestrator refused to cancel the run: " + verdict.Details.Reason)
+	}
+	p, _ := auth.FromContext(ctx)
+	if err := a.Book.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "run.cancel", event.Model(row.ModelID), event.OK,
+			map[string]any{"flow_run_id": row.FlowRunID, "state": row.StateType}))
+	}); err != nil {
+		return err
+	}
+	if r, err := a.Orchestrator.ReadFlowRun(askCtx, id); err == nil && row.Tenant != "" {
+		if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+			return err
+		}
+		return c.JSON(http.StatusAccepted, view(row, false))
+	}
+	status.Stale = true // asked for, but what became of it is not known yet
+	return c.JSON(http.StatusAccepted, status)
+}
+
+// List serves GET /runs.
+func (a *API) List(c echo.Context) error {
+	page, err := answer.PageOf(c)
+	if err != nil {
+		return err
+	}
+	q := store.ListRunsParams{Before: page.Before, MaxRows: page.Fetch()}
+	if v := c.QueryParam("state"); v != "" {
+		state := strings.ToUpper(v)
+		if !slices.Contains(orchestrator.StateTypes, orchestrator.StateType(state)) {
+			return fault.Invalid("must be a state such as RUNNING or COMPLETED", "query", "state")
+		}
+		q.StateType = &state
+	}
+	if v := c.QueryParam("model"); v != "" {
+		id := registry.ID(v)
+		q.ModelID = &id
+	}
+	p, _ := auth.FromContext(c.Request().Context())
+	q.Tenant = p.Tenant
+	rows, err := a.Book.Store.ListRuns(c.Request().Context(), q)
+	if err != nil {
+		return err
+	}
+	rows, next := answer.Cut(page, rows, func(r store.Run) uuid.UUID { return r.ID })
+	out := api.RunList{Items: make([]api.Run, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, api.Run{
+			FlowRunId: r.FlowRunID, ModelId: r.ModelID, DatasetName: r.DatasetName, Origin: r.Origin, StateType: r.StateType,
+			CommitSha: r.CommitSha, ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
+			StartedAt: answer.UTC(r.StartedAt), EndedAt: answer.UTC(r.EndedAt),
+		})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func notFound() error {
+	return fault.RunNotFound.New("There is no such training run in your tenant; GET /runs lists them.")
+}
+
+// find gives the record. The legacy credential sees runs of every tenant, also
+// those that nobody dispatched here: they come without a tenant.
+func (a *API) find(c echo.Context) (store.Run, error) {
+	ctx := c.Request().Context()
+	id, err := uuid.Parse(c.Param("flow_run_id"))
+	if err != nil {
+		return store.Run{}, notFound() // the orchestrator's ids are UUIDs
+	}
+	p, _ := auth.FromContext(ctx)
+	row, err := a.Book.Store.GetRun(ctx, id.String())
+	switch {
+	case store.None(err) && p.Legacy:
+		return store.Run{FlowRunID: id.String()}, nil
+	case store.None(err), err == nil && row.Tenant != p.Tenant && !p.Legacy:
+		return store.Run{}, notFound()
+	}
+	return row, err
+}
+
+// status is the record, read anew where it may have changed.
+func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) {
+	if row.Terminal || a.Book.Now().Sub(row.CheckedAt) < freshFor {
+		return view(row, false), nil
+	}
+	id, err := uuid.Parse(row.FlowRunID)
+	if err != nil {
+		return view(row, true), nil
+	}
+	askCtx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	r, err := a.Orchestrator.ReadFlowRun(askCtx, id)
+	if row.Tenant == "" { // not of this control plane
+		switch {
+		case errors.Is(err, orchestrator.ErrNotFound):
+			return api.RunStatus{}, notFound()
+		case err != nil:
+			return api.RunStatus{}, unreachable(err)
+		}
+		row.StateType, row.StateName, row.Terminal = string(r.StateType), r.StateName, r.StateType.Terminal()
+		return view(row, false), nil
+	}
+	if err != nil {
+		return view(row, true), nil
+	}
+	if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+		return api.RunStatus{}, err
+	}
+	return view(row, false), nil
+}
+
+func unreachable(err error) error {
+	var answered *orchestrator.Error
+	if errors.As(err, &answered) && !answered.Temporary() {
+		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused with status %d: %s", answered.Status, answered.Detail)).WithCause(err)
+	}
+	return fault.OrchestratorUnreachable.New("The orchestrator does not answer; try again later.").WithCause(err)
+}
+
+func view(r store.Run, stale bool) api.RunStatus {
+	return api.RunStatus{
+		FlowRunId: r.FlowRunID, StateType: answer.Text(r.StateType), StateName: answer.Text(r.StateName), IsTerminal: r.Terminal,
+		ModelId: answer.Text(r.ModelID), DatasetName: answer.Text(r.DatasetName), CommitSha: r.CommitSha,
+		ModelVersion: r.ModelVersion, TrackerRunId: r.TrackerRunID, Stale: stale,
+	}
+}

@@ -1,0 +1,190 @@
+// Package run keeps the training runs that this control plane dispatched. One
+// replica follows those that have not ended, and every change of state becomes a
+// job event in the transaction that records it.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// follower is the actor of what is read from the orchestrator.
+const follower = "system:follower"
+
+// Record adds an accepted run. A run that is there already (its command was sent
+// a second time) is left as it is.
+func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID string, now time.Time) error {
+	added, err := tx.InsertRun(ctx, store.InsertRunParams{
+		FlowRunID: flowRunID, ID: uuid.Must(uuid.NewV7()), Tenant: r.Tenant, ModelID: r.Model, DatasetName: r.Dataset,
+		IsDummy: r.Dummy, Origin: r.Origin, ApprovalID: r.ApprovalID, RequestedBy: r.RequestedBy,
+		RequestID: answer.Text(r.RequestID), CommitSha: answer.Text(r.CommitSHA), Now: now,
+	})
+	if err != nil || added == 0 {
+		return err
+	}
+	if err := freshness.Triggered(ctx, tx, r.Model, now); err != nil {
+		return err
+	}
+	return tx.Emit(ctx, event.Of(r.Tenant, r.RequestedBy, "job", "dispatched", flowRunID, event.Job{
+		Model: r.Model, Dataset: r.Dataset, FlowRunID: flowRunID, Origin: r.Origin,
+		ApprovalID: r.ApprovalID, CommitSHA: answer.Text(r.CommitSHA),
+	}))
+}
+
+// Seen is what the orchestrator says of a run.
+type Seen struct {
+	Type      orchestrator.StateType
+	Name      string
+	Message   string
+	StartTime *time.Time
+	EndTime   *time.Time
+	Lost      bool // the orchestrator no longer knows the run
+}
+
+func seen(r orchestrator.FlowRun) Seen {
+	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
+}
+
+// Book writes what was seen into the record of runs. Head is the commit of the
+// model repository; Count, if set, counts ended runs.
+type Book struct {
+	Store *store.Store
+	Head  string
+	Count func(model, state string)
+	Now   func() time.Time
+}
+
+// Apply moves one run to the state seen. A run that has ended stays ended.
+func (b *Book) Apply(ctx context.Context, flowRunID string, s Seen) (store.Run, error) {
+	var after store.Run
+	ended := false
+	err := b.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		ended = false
+		row, err := tx.LockRun(ctx, flowRunID)
+		if err != nil {
+			return err
+		}
+		after, ended, err = b.apply(ctx, tx, row, s)
+		return err
+	})
+	if err == nil && ended && b.Count != nil {
+		b.Count(after.ModelID, after.StateType)
+	}
+	return after, err
+}
+
+func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (store.Run, bool, error) {
+	now := b.Now()
+	if row.Terminal || s.Type == "" {
+		return row, false, nil
+	}
+	if string(s.Type) == row.StateType && s.Name == row.StateName {
+		row.CheckedAt, row.UnknownSince = now, nil
+		return row, false, tx.TouchRuns(ctx, store.TouchRunsParams{Now: now, Ids: []string{row.FlowRunID}})
+	}
+	wasStarted := row.StartedAt != nil
+	row.StateType, row.StateName, row.Terminal = string(s.Type), s.Name, s.Type.Terminal()
+	row.CheckedAt, row.UnknownSince = now, nil
+	if row.StartedAt == nil {
+		row.StartedAt = s.StartTime
+		if s.Type == orchestrator.Running && row.StartedAt == nil {
+			row.StartedAt = &now
+		}
+	}
+	if row.Terminal {
+		row.EndedAt = s.EndTime
+		if row.EndedAt == nil {
+			row.EndedAt = &now
+		}
+		if s.Type != orchestrator.Completed {
+			row.Reason = answer.Text(s.Message)
+		}
+	}
+	if err := tx.UpdateRunState(ctx, store.UpdateRunStateParams{
+		FlowRunID: row.FlowRunID, StateType: row.StateType, StateName: row.StateName, Terminal: row.Terminal,
+		Reason: row.Reason, StartedAt: row.StartedAt, EndedAt: row.EndedAt, Now: now,
+	}); err != nil {
+		return row, false, err
+	}
+	// A run may start and end between two looks: both events are told.
+	if !wasStarted && row.StartedAt != nil {
+		if err := tx.Emit(ctx, event.Of(row.Tenant, follower, "job", "started", row.FlowRunID, event.JobStarted{
+			Model: row.ModelID, RunID: row.TrackerRunID, FlowRunID: row.FlowRunID, Dataset: row.DatasetName,
+		})); err != nil {
+			return row, false, err
+		}
+	}
+	if !row.Terminal {
+		return row, false, nil
+	}
+	if err := b.end(ctx, tx, row, s); err != nil {
+		return row, false, err
+	}
+	return row, true, nil
+}
+
+// end tells of a run's end, and moves the model's freshness where a version came of it.
+func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) error {
+	name := map[orchestrator.StateType]string{
+		orchestrator.Completed: "completed", orchestrator.Failed: "failed",
+		orchestrator.Cancelled: "cancelled", orchestrator.Crashed: "crashed",
+	}[s.Type]
+	if s.Lost {
+		name = "lost"
+	}
+	job := event.Job{
+		Model: row.ModelID, Dataset: row.DatasetName, FlowRunID: row.FlowRunID, RunID: row.TrackerRunID,
+		Version: row.ModelVersion, Reason: row.Reason,
+	}
+	version, err := tx.VersionOfRun(ctx, &row.FlowRunID)
+	switch {
+	case err == nil:
+		if err := json.Unmarshal(version.Metrics, &job.Metrics); err != nil {
+			return err
+		}
+	case !store.None(err):
+		return err
+	}
+	if err := tx.Emit(ctx,
+		event.Of(row.Tenant, follower, "job", name, row.FlowRunID, job),
+		event.Audit(row.Tenant, follower, "run."+name, event.Model(row.ModelID), outcome(s.Type), map[string]any{
+			"flow_run_id": row.FlowRunID, "state": row.StateType, "version": row.ModelVersion, "reason": row.Reason,
+		}),
+	); err != nil {
+		return err
+	}
+	if err != nil || s.Type != orchestrator.Completed {
+		return nil
+	}
+	return Trained(ctx, tx, row, version, b.Head, b.Now())
+}
+
+// Trained moves the model's freshness for a completed run and its version.
+// Whichever of the two is told last brings both together.
+func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Version, head string, now time.Time) error {
+	commit := version.CommitSha
+	if commit == nil {
+		commit = row.CommitSha
+	}
+	if commit == nil || row.IsDummy || version.IsDummy || row.StateType != string(orchestrator.Completed) {
+		return nil
+	}
+	return freshness.Trained(ctx, tx, row.ModelID, *commit, head, now)
+}
+
+func outcome(t orchestrator.StateType) string {
+	if t == orchestrator.Completed {
+		return event.OK
+	}
+	return event.Failed
+}

@@ -1,0 +1,47 @@
+-- name: InsertAliasMove :one
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, created_at)
+values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, 'moving', 0,
+    now() + make_interval(secs => @lease_seconds), now())
+returning *;
+
+-- name: LockAliasMove :one
+select * from alias_moves where id = @id for update;
+
+-- name: DueAliasMoves :many
+select * from alias_moves where state = 'moving' and (next_attempt_at <= now() or @every::bool) order by created_at limit 20;
+
+-- name: PlannedAliasMoves :many
+select * from alias_moves where state = 'moving' and model_id = @model_id;
+
+-- name: DelayAliasMove :exec
+update alias_moves set attempts = attempts + 1, error = @error, next_attempt_at = now() + make_interval(secs => @seconds)
+where id = @id and state = 'moving';
+
+-- name: FinishAliasMove :execrows
+update alias_moves set state = @state, error = @error, finished_at = now() where id = @id and state = 'moving';
+
+-- name: CurrentHolder :one
+select * from alias_history where model_id = @model_id and alias = @alias and until_at is null;
+
+-- name: CurrentHolders :many
+select * from alias_history where until_at is null order by model_id, alias;
+
+-- name: CloseHolder :exec
+update alias_history set until_at = @now where model_id = @model_id and alias = @alias and until_at is null;
+
+-- name: InsertHolder :exec
+insert into alias_history (id, model_id, alias, version, previous_version, from_at, actor, via, promotion_id)
+values (@id, @model_id, @alias, @version, @previous_version, @now, @actor, @via, @promotion_id);
+
+-- name: ListHolders :many
+select * from alias_history
+where (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
+  and (sqlc.narg(alias)::text is null or alias = sqlc.narg(alias))
+  and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
+order by id desc
+limit @max_rows;
+
+-- name: HolderAt :one
+select * from alias_history
+where model_id = @model_id and alias = @alias and from_at <= @at and (until_at is null or until_at > @at)
+order by from_at desc limit 1;

@@ -1,0 +1,15 @@
+-- name: ListFreshness :many
+select * from freshness order by model_id;
+
+-- name: LockFreshness :one
+select * from freshness where model_id = @model_id for update;
+
+-- name: MarkRetrainTriggered :exec
+insert into freshness (model_id, status, retrain_triggered_at, updated_at) values (@model_id, 'unknown', @now, @now)
+on conflict (model_id) do update set retrain_triggered_at = @now, updated_at = @now;
+
+-- name: PutFreshness :exec
+insert into freshness (model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, updated_at)
+values (@model_id, @status, @latest_modelrepo_commit, @last_retrain_commit, @stale_since, @now)
+on conflict (model_id) do update set status = @status, latest_modelrepo_commit = @latest_modelrepo_commit,
+    last_retrain_commit = @last_retrain_commit, stale_since = @stale_since, updated_at = @now;

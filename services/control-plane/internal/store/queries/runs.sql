@@ -1,0 +1,45 @@
+-- name: InsertRun :execrows
+-- A run that is already known (its command was sent twice) stays as it is.
+insert into runs (flow_run_id, id, tenant, model_id, dataset_name, is_dummy, origin, approval_id, requested_by, request_id,
+    commit_sha, state_type, state_name, terminal, dispatched_at, checked_at)
+values (@flow_run_id, @id, @tenant, @model_id, @dataset_name, @is_dummy, @origin, @approval_id, @requested_by, @request_id,
+    @commit_sha, 'SCHEDULED', 'Scheduled', false, @now, @now)
+on conflict (flow_run_id) do nothing;
+
+-- name: GetRun :one
+select * from runs where flow_run_id = @flow_run_id;
+
+-- name: LockRun :one
+select * from runs where flow_run_id = @flow_run_id for update;
+
+-- name: OpenRunsAfter :many
+select * from runs
+where not terminal and flow_run_id > @after::text
+order by flow_run_id limit @max_rows;
+
+-- name: ListRuns :many
+select * from runs
+where tenant = @tenant
+  and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id))
+  and (sqlc.narg(state_type)::text is null or state_type = sqlc.narg(state_type))
+  and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before))
+order by id desc
+limit @max_rows;
+
+-- name: UpdateRunState :exec
+update runs set state_type = @state_type, state_name = @state_name, terminal = @terminal, reason = @reason,
+    started_at = @started_at, ended_at = @ended_at, checked_at = @now, unknown_since = null
+where flow_run_id = @flow_run_id;
+
+-- name: TouchRuns :exec
+update runs set checked_at = @now, unknown_since = null where flow_run_id = any(@ids::text[]);
+
+-- name: MarkRunsUnknown :exec
+update runs set checked_at = @now, unknown_since = coalesce(unknown_since, @now) where flow_run_id = any(@ids::text[]);
+
+-- name: SetRunVersion :exec
+update runs set model_version = @model_version, tracker_run_id = @tracker_run_id, commit_sha = coalesce(commit_sha, @commit_sha)
+where flow_run_id = @flow_run_id;
+
+-- name: ActiveRuns :many
+select distinct on (model_id) model_id, flow_run_id from runs where not terminal order by model_id, id desc;
