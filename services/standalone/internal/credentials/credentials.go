@@ -1,0 +1,197 @@
+// Package credentials makes the secrets of a one-process platform on its first
+// start and keeps them in one file of the data directory, so that every start
+// and every shell sees the same.
+package credentials
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// File is the name of the file in the data directory.
+const File = "credentials.json"
+
+// Credentials are the platform's secrets: 26 characters, 130 bits, each.
+type Credentials struct {
+	// ControlPlaneToken is the one a person at a shell uses: principal legacy,
+	// read and write.
+	ControlPlaneToken string `json:"control_plane_token"`
+	CIToken           string `json:"ci_token"`       // control plane: reads, sends change notices
+	OperatorToken     string `json:"operator_token"` // control plane: read and write
+	TrainerToken      string `json:"trainer_token"`  // control plane: what the trainer reports with
+	SeedToken         string `json:"seed_token"`     // control plane: what seeds the samples
+	ServingToken      string `json:"serving_token"`  // inference: admin, for a person
+	// ServingControlPlaneToken is what the control plane calls inference with.
+	ServingControlPlaneToken string `json:"serving_control_plane_token"`
+	WebhookSecret            string `json:"modelrepo_webhook_secret"`
+	NATSToken                string `json:"nats_token"`
+}
+
+// each is the one list of the secrets.
+func (c *Credentials) each() []*string {
+	return []*string{
+		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken,
+		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken,
+	}
+}
+
+const redacted = "[redacted]"
+
+// String keeps the secrets out of prints.
+func (Credentials) String() string { return redacted }
+
+// GoString keeps the secrets out of %#v.
+func (Credentials) GoString() string { return redacted }
+
+// LogValue keeps the secrets out of logs.
+func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// LoadOrCreate reads the file of the data directory dir, or makes it. Secrets
+// that a file of an earlier version lacks are added to it. The caller holds the
+// directory's lock.
+func LoadOrCreate(dir string) (Credentials, error) {
+	c, err := read(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Credentials{}, err
+	}
+	added := false
+	for _, s := range c.each() {
+		if *s == "" {
+			*s, added = rand.Text(), true
+		}
+	}
+	if !added {
+		return c, nil
+	}
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return Credentials{}, fmt.Errorf("encode credentials: %w", err)
+	}
+	// Whole or not at all, also when the machine stops in the middle.
+	if err := renameio.WriteFile(path(dir), append(b, '\n'), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
+		return Credentials{}, fmt.Errorf("write the platform's secrets: %w", err)
+	}
+	return c, nil
+}
+
+// Load reads the file of the data directory dir.
+func Load(dir string) (Credentials, error) {
+	c, err := read(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Credentials{}, fmt.Errorf("%s is not there: start the platform once, or name its data directory in PLATFORM_DATA_DIR", path(dir))
+	case err != nil:
+		return Credentials{}, err
+	}
+	for _, s := range c.each() {
+		if *s == "" {
+			return Credentials{}, fmt.Errorf("%s is of an earlier version: start the platform once to complete it", path(dir))
+		}
+	}
+	return c, nil
+}
+
+func path(dir string) string { return filepath.Join(dir, File) }
+
+func read(dir string) (c Credentials, err error) {
+	f, err := os.Open(path(dir))
+	if err != nil {
+		return c, fmt.Errorf("read the platform's secrets: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return c, fmt.Errorf("read the platform's secrets: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return c, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 it, and delete it if someone may have read it; new secrets are made at the next start", path(dir), mode)
+	}
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(f); err != nil {
+		return c, fmt.Errorf("read the platform's secrets: %w", err)
+	}
+	if err := json.Unmarshal(buf.Bytes(), &c); err != nil {
+		return Credentials{}, fmt.Errorf("%s is damaged (%w): delete it; new secrets are made at the next start", path(dir), err)
+	}
+	return c, nil
+}
+
+type grant struct {
+	Principal string   `json:"principal"`
+	Tenant    string   `json:"tenant"`
+	Scopes    []string `json:"scopes"`
+}
+
+func credentialMap(m map[string]grant) string {
+	for secret, g := range m {
+		g.Tenant = "default"
+		m[secret] = g
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings alone
+	}
+	return string(b)
+}
+
+// ControlPlaneMap is the value of CONTROL_PLANE_CREDENTIALS_JSON.
+func (c Credentials) ControlPlaneMap() string {
+	return credentialMap(map[string]grant{
+		c.CIToken:       {Principal: "ci", Scopes: []string{"read", "changes"}},
+		c.OperatorToken: {Principal: "operator", Scopes: []string{"read", "write"}},
+		c.TrainerToken:  {Principal: "system:trainer", Scopes: []string{"read", "manage"}},
+		c.SeedToken:     {Principal: "system:seed", Scopes: []string{"read", "write"}},
+	})
+}
+
+// InferenceMap is the value of INFERENCE_CREDENTIALS_JSON.
+func (c Credentials) InferenceMap() string {
+	return credentialMap(map[string]grant{
+		c.ServingToken:             {Principal: "operator", Scopes: []string{"admin"}},
+		c.ServingControlPlaneToken: {Principal: "control-plane", Scopes: []string{"admin"}},
+	})
+}
+
+// Addresses are where the parts of a platform listen, as URLs.
+type Addresses struct {
+	ControlPlane, Serving, Tracker string
+	// Orchestrator ends in /api.
+	Orchestrator string
+	// DataDir holds the model repository.
+	DataDir string
+}
+
+// Exports is what a shell evaluates to talk to the platform.
+func (c Credentials) Exports(a Addresses) string {
+	dir, err := filepath.Abs(a.DataDir)
+	if err != nil { // the working directory is gone; the name as given is the best there is
+		dir = a.DataDir
+	}
+	var b strings.Builder
+	for _, kv := range [][2]string{
+		{"CONTROL_PLANE_URL", a.ControlPlane},
+		{"CONTROL_PLANE_TOKEN", c.ControlPlaneToken},
+		{"SERVING_URL", a.Serving},
+		{"SERVING_TOKEN", c.ServingToken},
+		{"TRACKING_URI", a.Tracker},
+		{"ORCHESTRATOR_API_URL", a.Orchestrator},
+		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
+		{"PLATFORM_MODELREPO", filepath.Join(dir, "modelrepo")},
+	} {
+		fmt.Fprintf(&b, "export %s=%s\n", kv[0], quote(kv[1]))
+	}
+	return b.String()
+}
+
+// quote makes one word of s for any POSIX shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

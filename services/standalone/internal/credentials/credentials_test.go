@@ -1,0 +1,157 @@
+package credentials
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMadeOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := LoadOrCreate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, s := range first.each() {
+		if len(*s) < 26 || seen[*s] {
+			t.Fatalf("secret of %d characters, repeated: %v", len(*s), seen[*s])
+		}
+		seen[*s] = true
+	}
+	info, err := os.Stat(filepath.Join(dir, File))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info.Mode(), err)
+	}
+	again, err := LoadOrCreate(dir)
+	if err != nil || again != first {
+		t.Fatalf("second start made others: %v", err)
+	}
+	if loaded, err := Load(dir); err != nil || loaded != first {
+		t.Fatalf("load: %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Fatalf("left behind: %v", entries)
+	}
+}
+
+func TestAddsWhatAnEarlierFileLacks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(`{"ci_token":"keep-this-one"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "earlier version") {
+		t.Fatalf("load: %v", err)
+	}
+	c, err := LoadOrCreate(dir)
+	if err != nil || c.CIToken != "keep-this-one" || c.NATSToken == "" {
+		t.Fatalf("%q, %v", c.CIToken, err)
+	}
+	if kept, err := Load(dir); err != nil || kept != c {
+		t.Fatalf("not kept: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "PLATFORM_DATA_DIR") {
+		t.Errorf("absent: %v", err)
+	}
+	for name, tc := range map[string]struct {
+		content string
+		mode    os.FileMode
+		says    string
+	}{
+		"damaged":  {`{"ci_token":`, 0o600, "damaged"},
+		"readable": {`{}`, 0o640, "chmod 600"},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, File)
+		if err := os.WriteFile(file, []byte(tc.content), tc.mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadOrCreate(dir); err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if b, _ := os.ReadFile(file); string(b) != tc.content {
+			t.Errorf("%s: the file was changed", name)
+		}
+	}
+}
+
+func TestNeverPrinted(t *testing.T) {
+	t.Parallel()
+	c, err := LoadOrCreate(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%v %+v %#v %s %v", c, c, c, c, &c)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", slog.Any("credentials", c))
+	for _, s := range c.each() {
+		if strings.Contains(out.String(), *s) {
+			t.Fatalf("printed: %s", out.String())
+		}
+	}
+}
+
+func TestMaps(t *testing.T) {
+	t.Parallel()
+	c, err := LoadOrCreate(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := func(doc string) map[string]grant {
+		m := map[string]grant{}
+		if err := json.Unmarshal([]byte(doc), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	cp := grants(c.ControlPlaneMap())
+	if _, ok := cp[c.ControlPlaneToken]; ok || len(cp) != 4 {
+		t.Fatal("the control plane refuses a map that holds the legacy token")
+	}
+	if got := fmt.Sprint(cp[c.CIToken], cp[c.OperatorToken], cp[c.TrainerToken], cp[c.SeedToken]); got !=
+		"{ci default [read changes]} {operator default [read write]} {system:trainer default [read manage]} {system:seed default [read write]}" {
+		t.Fatal(got)
+	}
+	inf := grants(c.InferenceMap())
+	if got := fmt.Sprint(inf[c.ServingToken], inf[c.ServingControlPlaneToken], len(inf)); got !=
+		"{operator default [admin]} {control-plane default [admin]} 2" {
+		t.Fatal(got)
+	}
+}
+
+func TestExports(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x"}
+	got := c.Exports(Addresses{
+		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
+		Orchestrator: "http://127.0.0.1:14200/api", DataDir: dir,
+	})
+	want := "export CONTROL_PLANE_URL='http://127.0.0.1:18002'\n" +
+		"export CONTROL_PLANE_TOKEN='cp'\n" +
+		"export SERVING_URL='http://127.0.0.1:18001'\n" +
+		"export SERVING_TOKEN='sv'\n" +
+		"export TRACKING_URI='http://127.0.0.1:15000'\n" +
+		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +
+		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
+		"export PLATFORM_MODELREPO=" + quote(filepath.Join(dir, "modelrepo")) + "\n"
+	if got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+	out, err := exec.Command("sh", "-c", got+`printf %s "$PLATFORM_MODELREPO|$MODELREPO_WEBHOOK_SECRET"`).Output()
+	if err != nil || string(out) != filepath.Join(dir, "modelrepo")+"|wh'x" {
+		t.Fatalf("a shell reads %q, %v", out, err)
+	}
+}
