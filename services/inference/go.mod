@@ -16,8 +16,8 @@ require (
 	github.com/Masterminds/semver/v3 v3.3.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -34,6 +34,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/spf13/cast v1.7.0 // indirect
+	github.com/swaggest/swgui v1.8.5 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	github.com/yalue/onnxruntime_go v1.27.0 // indirect
@@ -75,3 +76,12 @@ replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
 replace github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
 
 replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
+
+require github.com/mlp-platform/platform/libs/outbox v0.0.0
+
+require github.com/mlp-platform/platform/libs/auth v0.0.0
+
+require (
+	github.com/google/uuid v1.6.0
+	github.com/mlp-platform/platform/libs/service v0.0.0
+)

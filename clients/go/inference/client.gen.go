@@ -219,11 +219,11 @@ type DriftBaseline struct {
 	Alias string `json:"alias"`
 
 	// Mean Null for labels that are no numbers
-	Mean  *float32  `json:"mean"`
+	Mean  *float64  `json:"mean"`
 	Model string    `json:"model"`
 	N     int       `json:"n"`
 	SetAt time.Time `json:"set_at"`
-	Std   *float32  `json:"std"`
+	Std   *float64  `json:"std"`
 }
 
 // DriftLevel defines model for DriftLevel.
@@ -231,9 +231,9 @@ type DriftLevel string
 
 // DriftMeasure defines model for DriftMeasure.
 type DriftMeasure struct {
-	PValue *float32   `json:"p_value,omitempty"`
+	PValue *float64   `json:"p_value,omitempty"`
 	Status DriftLevel `json:"status"`
-	Value  *float32   `json:"value,omitempty"`
+	Value  *float64   `json:"value,omitempty"`
 }
 
 // DriftReset defines model for DriftReset.
@@ -244,13 +244,13 @@ type DriftReset struct {
 // DriftStatus defines model for DriftStatus.
 type DriftStatus struct {
 	Alias         string     `json:"alias"`
-	BaselineMean  *float32   `json:"baseline_mean,omitempty"`
+	BaselineMean  *float64   `json:"baseline_mean,omitempty"`
 	BaselineSetAt *time.Time `json:"baseline_set_at,omitempty"`
-	BaselineStd   *float32   `json:"baseline_std,omitempty"`
+	BaselineStd   *float64   `json:"baseline_std,omitempty"`
 
 	// LiveMean Null without snapshots and for labels that are no numbers
-	LiveMean *float32 `json:"live_mean"`
-	LiveStd  *float32 `json:"live_std"`
+	LiveMean *float64 `json:"live_mean"`
+	LiveStd  *float64 `json:"live_std"`
 
 	// Measures z_score, psi, ks, wasserstein, each with its own status
 	Measures   map[string]DriftMeasure `json:"measures"`
@@ -266,8 +266,8 @@ type DriftStatus struct {
 
 	// Version Of the newest snapshot; of the loaded copy when there is none
 	Version string   `json:"version"`
-	ZScore  *float32 `json:"z_score,omitempty"`
-	ZSe     *float32 `json:"z_se,omitempty"`
+	ZScore  *float64 `json:"z_score,omitempty"`
+	ZSe     *float64 `json:"z_se,omitempty"`
 }
 
 // FieldFault defines model for FieldFault.
@@ -360,7 +360,7 @@ type OutputKind string
 // PipelineFeatures defines model for PipelineFeatures.
 type PipelineFeatures struct {
 	Alias     *string   `json:"alias,omitempty"`
-	Embedding []float32 `json:"embedding"`
+	Embedding []float64 `json:"embedding"`
 	JobId     *string   `json:"job_id,omitempty"`
 	ModelName *string   `json:"model_name,omitempty"`
 	NumNodes  int       `json:"num_nodes"`
@@ -373,7 +373,7 @@ type PipelineFeatures struct {
 // PipelineRequest defines model for PipelineRequest.
 type PipelineRequest struct {
 	Alias     *string           `json:"alias,omitempty"`
-	Embedding *[]float32        `json:"embedding,omitempty"`
+	Embedding *[]float64        `json:"embedding,omitempty"`
 	Features  *PipelineFeatures `json:"features,omitempty"`
 	JobId     *string           `json:"job_id,omitempty"`
 	ModelName *string           `json:"model_name,omitempty"`
@@ -413,7 +413,7 @@ type Prediction struct {
 	Prediction interface{} `json:"prediction"`
 
 	// Probabilities Class label to probability
-	Probabilities *map[string]float32 `json:"probabilities,omitempty"`
+	Probabilities *map[string]float64 `json:"probabilities,omitempty"`
 	RunId         string              `json:"run_id"`
 	Unit          *string             `json:"unit,omitempty"`
 }

@@ -1,0 +1,130 @@
+package inference
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+)
+
+// Config of the service; docs/inference.md lists the variables with their meaning.
+type Config struct {
+	service.Base
+
+	// Addr is host:port. Without credentials it must be a loopback address.
+	Addr string `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`
+	// Credentials maps bearer secrets to principals with the scopes predict and admin; empty means open.
+	Credentials service.Secret `env:"INFERENCE_CREDENTIALS_JSON"`
+	// TrackingURI is the model registry: an MLflow 3 server.
+	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
+	PreloadAliases string `env:"PRELOAD_ALIASES" envDefault:"all"`
+	// ReloadPollSeconds is the time between comparisons of aliases with the registry.
+	ReloadPollSeconds int `env:"RELOAD_POLL_SECONDS" envDefault:"10"`
+	// RequireDigest refuses versions whose files have no registered digest.
+	RequireDigest bool `env:"REQUIRE_DIGEST" envDefault:"false"`
+	// ModelCacheDir holds downloaded artifacts; default a folder of the user's cache.
+	ModelCacheDir string `env:"MODEL_CACHE_DIR"`
+	// ORTThreads may work on one run of a model.
+	ORTThreads int `env:"ORT_THREADS" envDefault:"1"`
+	// TimeoutMS is the deadline of a prediction request, in milliseconds.
+	TimeoutMS int `env:"INFERENCE_TIMEOUT_MS" envDefault:"30000"`
+	// BatchMax is the most rows of one run.
+	BatchMax int `env:"BATCH_MAX" envDefault:"32"`
+	// BatchWaitUS is how long a run waits for more rows, in microseconds; 0 takes those that are there.
+	BatchWaitUS int `env:"BATCH_WAIT_US" envDefault:"0"`
+	// MaxInflight bounds the rows of one model that are in runs; QueueMax those that wait for one.
+	MaxInflight int `env:"MAX_INFLIGHT" envDefault:"256"`
+	QueueMax    int `env:"QUEUE_MAX" envDefault:"512"`
+	// SnapshotQueue is how many predictions may wait to be written down; beyond it they are not.
+	SnapshotQueue int `env:"SNAPSHOT_QUEUE" envDefault:"10000"`
+
+	// Listener overrides Addr; it is for tests and for standalone.
+	Listener net.Listener `env:"-"`
+}
+
+// LoadConfig reads the environment. The error names every fault.
+func LoadConfig(environ []string) (Config, error) {
+	var c Config
+	if err := service.LoadConfig(&c, environ); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Validate completes the configuration and checks what one variable alone cannot tell.
+func (c *Config) Validate() error {
+	var faults []error
+	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }
+	if c.DatabaseURL == "" {
+		fault("PLATFORM_DATABASE_URL is not set; it names the database for snapshots, baselines and events")
+	}
+	if u, err := url.Parse(c.TrackingURI); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		fault("TRACKING_URI is no http or https URL")
+	}
+	if _, err := catalog.ParseAliases(c.PreloadAliases); err != nil {
+		faults = append(faults, err)
+	}
+	for _, v := range []struct {
+		name      string
+		value     int
+		low, high int
+	}{
+		{"RELOAD_POLL_SECONDS", c.ReloadPollSeconds, 1, 86400},
+		{"ORT_THREADS", c.ORTThreads, 1, 256},
+		{"INFERENCE_TIMEOUT_MS", c.TimeoutMS, 1, 600_000},
+		{"BATCH_MAX", c.BatchMax, 1, 1024},
+		{"BATCH_WAIT_US", c.BatchWaitUS, 0, 1_000_000},
+		{"MAX_INFLIGHT", c.MaxInflight, 1, 65536},
+		{"QUEUE_MAX", c.QueueMax, 0, 65536},
+		{"SNAPSHOT_QUEUE", c.SnapshotQueue, 0, 1_000_000},
+	} {
+		if v.value < v.low || v.value > v.high {
+			fault("%s is %d; it must be %d to %d", v.name, v.value, v.low, v.high)
+		}
+	}
+	if c.ModelCacheDir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			base = os.TempDir()
+		}
+		c.ModelCacheDir = filepath.Join(base, "mlp-platform", "models")
+	}
+	addr := c.Addr
+	if c.Listener != nil {
+		addr = c.Listener.Addr().String()
+	}
+	a := c.authenticator()
+	if err := a.CheckPlaceholders(); err != nil {
+		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
+		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
+	}
+	return errors.Join(faults...)
+}
+
+// The service's scopes.
+const (
+	scopePredict = "predict"
+	scopeAdmin   = "admin"
+)
+
+func (c *Config) authenticator() *auth.Authenticator {
+	return auth.Load("", c.Credentials.Reveal(), auth.Rules{Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}})
+}
+
+// sessions is how many runs of one model happen at a time: as many as there are processors, unless that
+// many full runs would exceed MAX_INFLIGHT.
+func (c *Config) sessions(processors int) int {
+	return max(1, min(processors, c.MaxInflight/c.BatchMax))
+}
+
+func (c *Config) timeout() time.Duration { return time.Duration(c.TimeoutMS) * time.Millisecond }

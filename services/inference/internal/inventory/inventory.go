@@ -1,0 +1,201 @@
+// Package inventory shows what is loaded, and reloads it on request.
+package inventory
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/inference/api"
+	"github.com/mlp-platform/platform/services/inference/internal/announce"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/schema"
+)
+
+// Handlers are the routes on loaded models.
+type Handlers struct {
+	catalog *catalog.Catalog
+	events  *announce.Writer
+}
+
+// New makes the handlers.
+func New(c *catalog.Catalog, events *announce.Writer) *Handlers { return &Handlers{c, events} }
+
+// Health is GET /health.
+func (h *Handlers) Health(c echo.Context) error {
+	failures := h.catalog.Failures("")
+	lastError := map[string]string{}
+	for _, f := range failures {
+		if _, have := lastError[f.Model]; !have || f.Alias == catalog.Production {
+			lastError[f.Model] = f.Alias + ", version " + f.Version + ": " + f.Reason
+		}
+	}
+	out := api.Health{Status: api.HealthStatusDegraded, Models: map[string]api.HealthModel{}}
+	for _, s := range h.catalog.Slots() {
+		m, ok := out.Models[s.Name]
+		if !ok && s.Alias != catalog.Production {
+			continue // Slots lists Production first
+		}
+		if !ok {
+			m = api.HealthModel{Version: s.Version, RunId: s.RunID, Status: api.HealthModelStatusOk, Aliases: map[string]string{}}
+			if e, bad := lastError[s.Name]; bad {
+				m.LastError = &e
+			}
+		}
+		m.Aliases[s.Alias] = s.Version
+		out.Models[s.Name] = m
+	}
+	out.ModelsLoaded = len(out.Models)
+	if out.ModelsLoaded > 0 {
+		out.Status = api.HealthStatusOk
+	}
+	if len(failures) > 0 {
+		out.Failed = ptr(loadFailures(failures))
+	}
+	state := h.catalog.State()
+	t := api.TrackerState{Ok: state.LastError == "" && !state.LastScan.IsZero()}
+	if !state.LastScan.IsZero() {
+		t.LastScanAt = ptr(state.LastScan.UTC())
+	}
+	if state.LastError != "" {
+		t.LastError = &state.LastError
+	}
+	out.Tracker = &t
+	return c.JSON(http.StatusOK, out)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func loadFailures(in []catalog.Failure) []api.LoadFailure {
+	out := make([]api.LoadFailure, len(in))
+	for i, f := range in {
+		out[i] = api.LoadFailure{Model: f.Model, Alias: f.Alias, Version: ptr(f.Version), Reason: f.Reason}
+	}
+	return out
+}
+
+// Models is GET /models.
+func (h *Handlers) Models(c echo.Context) error {
+	only := catalog.Production
+	switch q := c.QueryParam("alias"); q {
+	case "":
+	case "*":
+		only = ""
+	default:
+		canonical, ok := catalog.CanonicalAlias(q)
+		if !ok {
+			return problem.Validation.Errorf("There is no alias %q; use *, Production, Canary or Staging.", q).
+				WithErrors(problem.Field{Loc: []string{"query", "alias"}, Msg: "expected *, Production, Canary or Staging"})
+		}
+		only = canonical
+	}
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	var after [2]string // name and alias of the last row before this page
+	if _, err := service.Cursor(c, &after); err != nil {
+		return err
+	}
+	out := []api.LoadedModel{}
+	for _, s := range h.catalog.Slots() {
+		if only != "" && s.Alias != only || !isAfter(s, after) {
+			continue
+		}
+		if len(out) == limit {
+			last := out[limit-1]
+			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor([2]string{last.ModelName, last.Alias}))
+			break
+		}
+		out = append(out, describe(s))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// isAfter orders by name, then by the aliases' own order.
+func isAfter(s *catalog.Slot, after [2]string) bool {
+	if s.Name != after[0] {
+		return s.Name > after[0]
+	}
+	return slices.Index(catalog.Aliases, s.Alias) > slices.Index(catalog.Aliases, after[1])
+}
+
+func describe(s *catalog.Slot) api.LoadedModel {
+	m := api.LoadedModel{
+		ModelName: s.Name, ModelVersion: s.Version, RunId: s.RunID, Status: api.LoadedModelStatusOk, Alias: s.Alias,
+		Flavor: catalog.Flavor, Digest: ptr(s.Digest), Verified: s.Verified, LoadedAt: s.LoadedAt, Dummy: ptr(s.Dummy),
+		Inputs: []api.Column{},
+	}
+	if s.DataOrigin != "" {
+		m.DataOrigin = ptr(s.DataOrigin)
+	}
+	sc := s.Model.Schema()
+	for _, col := range sc.Columns {
+		in := api.Column{Name: col.Name, Kind: api.ColumnKind(col.Kind)}
+		if col.Kind == schema.Vector {
+			in.Length = ptr(col.Length)
+		}
+		m.Inputs = append(m.Inputs, in)
+	}
+	m.Output.Kind = api.OutputKind(sc.Output.Kind)
+	if sc.Output.Unit != "" {
+		m.Output.Unit = ptr(sc.Output.Unit)
+	}
+	if len(sc.Output.Labels) > 0 {
+		m.Output.Labels = &sc.Output.Labels
+	}
+	return m
+}
+
+// Reload is POST /reload and POST /reload/{model_name}.
+func (h *Handlers) Reload(c echo.Context) error {
+	ctx := c.Request().Context()
+	name := catalog.UpperName(c.Param("model_name"))
+	target := "model:*"
+	if name != "" {
+		target = "model:" + name
+	}
+	r, err := h.catalog.Refresh(ctx, name, "request")
+	if err != nil {
+		h.events.Put(announce.Audit(ctx, "models.reload", target, "failed", map[string]any{"reason": err.Error()}))
+		return reloadFault(name, err)
+	}
+	out := api.Reloaded{Reloaded: orEmpty(r.Reloaded), Count: len(r.Reloaded), Unchanged: orEmpty(r.Unchanged), Failed: loadFailures(r.Failed)}
+	failed := map[string]bool{}
+	for _, f := range r.Failed {
+		failed[f.Model] = true
+	}
+	h.events.Put(announce.Audit(ctx, "models.reload", target, "ok", map[string]any{
+		"reloaded": out.Reloaded, "failed": orEmpty(slices.Sorted(maps.Keys(failed))),
+	}))
+	return c.JSON(http.StatusOK, out)
+}
+
+func reloadFault(name string, err error) error {
+	switch {
+	case errors.Is(err, catalog.ErrUnknownModel):
+		return fault.ModelNotLoaded.New("Model " + name + " is not loaded, and the registry has no version of it with an alias that is served; check the name.")
+	case errors.Is(err, tracker.ErrUnavailable):
+		return fault.TrackerUnavailable.New("The tracker cannot be reached; what is loaded stays in service.").WithCause(err).After(time.Second)
+	}
+	var refused *tracker.Error
+	if errors.As(err, &refused) {
+		return problem.BadGateway.New("The tracker refused to list the models: " + refused.Message).WithCause(err)
+	}
+	return err
+}
+
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}

@@ -1,0 +1,310 @@
+// Package monitor watches the drift of predictions: it keeps baselines, answers how recent predictions
+// compare with them, and tells when that changes.
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/inference/internal/announce"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/drift"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/store"
+)
+
+const (
+	// kind of what is watched here; input drift has its own.
+	kind = "prediction"
+	// baselineRows is how many predictions a baseline keeps.
+	baselineRows = 500
+	// DefaultWindow is how many of the newest predictions are compared.
+	DefaultWindow = 100
+	// recentShown is how many predictions a status shows.
+	recentShown = 24
+	// Every is how often the leader evaluates.
+	Every = 30 * time.Second
+)
+
+// Monitor is safe for concurrent use.
+type Monitor struct {
+	pool    *pgxpool.Pool
+	queries *store.Queries
+	catalog *catalog.Catalog
+	metrics *metrics.Set
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// New makes a monitor.
+func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger) *Monitor {
+	return &Monitor{pool: pool, queries: store.New(pool), catalog: c, metrics: m, log: log, now: time.Now}
+}
+
+// place is one model and alias.
+type place struct{ model, alias string }
+
+func (p place) compare(o place) int {
+	return strings.Compare(p.model+"\x00"+p.alias, o.model+"\x00"+o.alias)
+}
+
+// status is a report with what surrounds it.
+type status struct {
+	place
+	drift.Report
+	version   string // of the newest snapshot, else of the loaded copy
+	snapshots int
+	baseline  *store.BaselinesRow // nil without one
+	recent    []any               // oldest first
+}
+
+// places are all models and aliases that are loaded, have predictions or a baseline, in order. Bare
+// versions are not watched: they have no alias whose behaviour could change.
+func (m *Monitor) places(ctx context.Context, baselines map[place]*store.BaselinesRow) ([]place, error) {
+	keys, err := m.queries.SnapshotKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := map[place]bool{}
+	for _, k := range keys {
+		set[place{k.Model, k.Alias}] = k.Alias != ""
+	}
+	for p := range baselines {
+		set[p] = true
+	}
+	for _, s := range m.catalog.Slots() {
+		set[place{s.Name, s.Alias}] = true
+	}
+	var out []place
+	for p, watched := range set {
+		if watched {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, place.compare)
+	return out, nil
+}
+
+func (m *Monitor) baselines(ctx context.Context) (map[place]*store.BaselinesRow, error) {
+	rows, err := m.queries.Baselines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[place]*store.BaselinesRow, len(rows))
+	for i := range rows {
+		out[place{rows[i].Model, rows[i].Alias}] = &rows[i]
+	}
+	return out, nil
+}
+
+// evaluate compares one place's newest predictions with its baseline.
+func (m *Monitor) evaluate(ctx context.Context, p place, b *store.BaselinesRow, window int, mode drift.Mode) (status, error) {
+	rows, err := m.queries.RecentSnapshots(ctx, store.RecentSnapshotsParams{Model: p.model, Alias: p.alias, Newest: int32(window)})
+	if err != nil {
+		return status{}, err
+	}
+	st := status{place: p, snapshots: len(rows), baseline: b}
+	if len(rows) > 0 {
+		st.version = rows[0].Version
+	} else if e := m.catalog.Table().Model(p.model); e != nil && e.Aliases[p.alias] != nil {
+		st.version = e.Aliases[p.alias].Version
+	}
+	base := drift.Sample{}
+	if b != nil {
+		base = drift.Sample{Values: b.Predictions, Labels: b.Labels}
+	}
+	live := sample(rows)
+	st.Report = drift.Evaluate(live, base, mode)
+	for _, r := range slices.Backward(rows[:min(len(rows), recentShown)]) {
+		st.recent = append(st.recent, shown(r))
+	}
+	return st, nil
+}
+
+// sample splits predictions into labels or numbers by what the newest is: a model may have changed from
+// one to the other, and the two do not compare.
+func sample(rows []store.RecentSnapshotsRow) drift.Sample {
+	var s drift.Sample
+	for _, r := range rows {
+		switch {
+		case (r.Label != nil) != (rows[0].Label != nil):
+		case r.Label != nil:
+			s.Labels = append(s.Labels, *r.Label)
+		case r.Prediction != nil:
+			s.Values = append(s.Values, *r.Prediction)
+		}
+	}
+	return s
+}
+
+func shown(r store.RecentSnapshotsRow) any {
+	switch {
+	case r.Prediction != nil:
+		return *r.Prediction
+	case r.Label != nil:
+		return *r.Label
+	}
+	return nil
+}
+
+// errNotEnough carries how many predictions there are.
+type errNotEnough struct{ have int }
+
+func (e errNotEnough) Error() string {
+	return fmt.Sprintf("%d predictions, a baseline needs %d", e.have, drift.MinSnapshots)
+}
+
+// errUnusable says why predictions make no baseline.
+var errUnusable = errors.New("a prediction is not finite")
+
+// setBaseline keeps the newest predictions, with event and audit fact in the same transaction.
+func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselineParams, int, error) {
+	var set store.SetBaselineParams
+	n := 0
+	err := postgres.InTx(ctx, m.pool, func(tx pgx.Tx) error {
+		q := m.queries.WithTx(tx)
+		rows, err := q.RecentSnapshots(ctx, store.RecentSnapshotsParams{Model: p.model, Alias: p.alias, Newest: baselineRows})
+		if err != nil {
+			return err
+		}
+		s := sample(rows)
+		if n = s.Len(); n < drift.MinSnapshots {
+			return errNotEnough{n}
+		}
+		if drift.Evaluate(s, drift.Sample{}, drift.Spread).Status == drift.Corrupt {
+			return errUnusable
+		}
+		actor, _ := announce.Actor(ctx)
+		set = store.SetBaselineParams{
+			Model: p.model, Alias: p.alias, Version: rows[0].Version, Predictions: s.Values, Labels: s.Labels, SetAt: m.now().UTC(), SetBy: actor,
+		}
+		if set.Predictions == nil {
+			set.Predictions = []float64{}
+		}
+		set.Mean, set.Std = s.Moments()
+		old, err := q.OldBaseline(ctx, store.OldBaselineParams{Model: p.model, Alias: p.alias})
+		details := map[string]any{"new": moments(n, set.Mean, set.Std), "old": nil}
+		switch {
+		case err == nil:
+			details["old"] = moments(int(max(old.NNumbers, old.NLabels)), old.Mean, old.Std)
+		case !errors.Is(err, pgx.ErrNoRows):
+			return err
+		}
+		if err := q.SetBaseline(ctx, set); err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx,
+			announce.Drift("baseline_set", p.model, actor, announce.DriftSet{Model: p.model, Alias: p.alias, Kind: kind, N: int64(n)}),
+			announce.Audit(ctx, "drift.baseline_set", p.target(), "ok", details))
+	})
+	return set, n, err
+}
+
+func (p place) target() string { return "model:" + p.model + "@" + p.alias }
+
+// moments is for the audit ledger, which hashes canonical JSON: numbers as text say the same everywhere.
+func moments(n int, mean, std *float64) map[string]any {
+	text := func(v *float64) any {
+		if v == nil {
+			return nil
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	return map[string]any{"n": n, "mean": text(mean), "std": text(std)}
+}
+
+// reset forgets the predictions of a place.
+func (m *Monitor) reset(ctx context.Context, p place) (deleted int64, err error) {
+	err = postgres.InTx(ctx, m.pool, func(tx pgx.Tx) error {
+		if deleted, err = m.queries.WithTx(tx).DeleteSnapshots(ctx, store.DeleteSnapshotsParams{Model: p.model, Alias: p.alias}); err != nil {
+			return err
+		}
+		actor, _ := announce.Actor(ctx)
+		return outbox.Insert(ctx, tx,
+			announce.Drift("reset", p.model, actor, announce.DriftSet{Model: p.model, Alias: p.alias, Kind: kind, N: deleted}),
+			announce.Audit(ctx, "drift.reset", p.target(), "ok", map[string]any{"deleted": deleted}))
+	})
+	return deleted, err
+}
+
+// Lead evaluates every place each interval until ctx ends; run it in one replica at a time.
+func (m *Monitor) Lead(ctx context.Context) error {
+	t := time.NewTicker(Every)
+	defer t.Stop()
+	for {
+		if err := m.Evaluate(ctx); err != nil && ctx.Err() == nil {
+			m.metrics.DriftEvaluations.WithLabelValues("failed").Inc()
+			m.log.WarnContext(ctx, "drift not evaluated", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// Evaluate tells each change of a place's level since the last time, once.
+func (m *Monitor) Evaluate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, Every)
+	defer cancel()
+	baselines, err := m.baselines(ctx)
+	if err != nil {
+		return err
+	}
+	places, err := m.places(ctx, baselines)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, p := range places {
+		st, err := m.evaluate(ctx, p, baselines[p], DefaultWindow, drift.Spread)
+		if err == nil {
+			err = m.tell(ctx, st)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", p.target(), err))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	m.metrics.DriftEvaluations.WithLabelValues("ok").Inc()
+	return nil
+}
+
+// tell stores a changed level and its event together. A place that was never told starts from
+// NO_BASELINE, which is not worth an event.
+func (m *Monitor) tell(ctx context.Context, st status) error {
+	return postgres.InTx(ctx, m.pool, func(tx pgx.Tx) error {
+		q := m.queries.WithTx(tx)
+		previous, err := q.DriftState(ctx, store.DriftStateParams{Model: st.model, Alias: st.alias})
+		if errors.Is(err, pgx.ErrNoRows) {
+			previous, err = string(drift.NoBaseline), nil
+		}
+		if err != nil || previous == string(st.Status) {
+			return err
+		}
+		if err := q.SetDriftState(ctx, store.SetDriftStateParams{
+			Model: st.model, Alias: st.alias, Status: string(st.Status), ChangedAt: m.now().UTC(),
+		}); err != nil {
+			return err
+		}
+		m.log.InfoContext(ctx, "drift status changed", slog.String("model", st.model), slog.String("alias", st.alias),
+			slog.String("status", string(st.Status)), slog.String("previous", previous))
+		return outbox.Insert(ctx, tx, announce.Drift("status_changed", st.model, announce.System, announce.DriftStatus{
+			Model: st.model, Alias: st.alias, Kind: kind, Status: string(st.Status), Previous: previous, ZScore: st.Z, N: st.snapshots,
+		}))
+	})
+}

@@ -1,0 +1,189 @@
+package monitor
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/inference/api"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/drift"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+)
+
+// Window bounds of the status query.
+const minWindow, maxWindow = 20, 5000
+
+// Status is GET /drift/status.
+func (m *Monitor) Status(c echo.Context) error {
+	ctx := c.Request().Context()
+	model := catalog.UpperName(c.QueryParam("model"))
+	alias, err := aliasOf(c.QueryParam("alias"), "query", "")
+	if err != nil {
+		return err
+	}
+	window := DefaultWindow
+	if v := c.QueryParam("window"); v != "" {
+		if window, err = strconv.Atoi(v); err != nil || window < minWindow || window > maxWindow {
+			return invalidQuery("window", "expected a whole number from 20 to 5000")
+		}
+	}
+	mode := drift.Mode(c.QueryParam("z_mode"))
+	switch mode {
+	case "":
+		mode = drift.Spread
+	case drift.Spread, drift.StandardError:
+	default:
+		return invalidQuery("z_mode", "expected spread or standard_error")
+	}
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	var after [2]string
+	if _, err := service.Cursor(c, &after); err != nil {
+		return err
+	}
+	baselines, err := m.baselines(ctx)
+	if err != nil {
+		return storeFault(err)
+	}
+	places, err := m.places(ctx, baselines)
+	if err != nil {
+		return storeFault(err)
+	}
+	out := []api.DriftStatus{}
+	for _, p := range places {
+		if model != "" && p.model != model || alias != "" && p.alias != alias || p.compare(place{after[0], after[1]}) <= 0 {
+			continue
+		}
+		if len(out) == limit {
+			last := out[limit-1]
+			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor([2]string{last.Model, last.Alias}))
+			break
+		}
+		st, err := m.evaluate(ctx, p, baselines[p], window, mode)
+		if err != nil {
+			return storeFault(err)
+		}
+		out = append(out, st.wire())
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func (st *status) wire() api.DriftStatus {
+	out := api.DriftStatus{
+		Model: st.model, Alias: st.alias, Version: st.version, Status: api.DriftLevel(st.Status), Overall: api.DriftLevel(st.Overall),
+		ZScore: st.Z, ZSe: st.ZSE, LiveMean: st.LiveMean, LiveStd: st.LiveStd, BaselineMean: st.BaselineMean, BaselineStd: st.BaselineStd,
+		NSnapshots: st.snapshots, Measures: map[string]api.DriftMeasure{}, Recent: st.recent,
+	}
+	for name, v := range st.Measures {
+		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}
+	}
+	if st.Reason != "" {
+		out.Reason = &st.Reason
+	}
+	if st.baseline != nil {
+		out.NBaseline = max(len(st.baseline.Predictions), len(st.baseline.Labels))
+		out.BaselineSetAt = &st.baseline.SetAt
+	}
+	if out.Recent == nil {
+		out.Recent = []any{}
+	}
+	return out
+}
+
+// SetBaseline is POST /drift/{model_name}/baseline.
+func (m *Monitor) SetBaseline(c echo.Context) error {
+	p, err := m.chosen(c)
+	if err != nil {
+		return err
+	}
+	set, n, err := m.setBaseline(c.Request().Context(), p)
+	var few errNotEnough
+	switch {
+	case errors.As(err, &few):
+		return fault.NotEnoughSnapshots.Errorf("Model %s has %d recent predictions under %s; a baseline needs at least %d.", p.model, few.have, p.alias, drift.MinSnapshots)
+	case errors.Is(err, errUnusable):
+		return problem.Conflict.New("The recent predictions hold values that are not finite; reset them and collect new ones first.")
+	case err != nil:
+		return storeFault(err)
+	}
+	return c.JSON(http.StatusOK, api.DriftBaseline{Model: p.model, Alias: p.alias, N: n, Mean: set.Mean, Std: set.Std, SetAt: set.SetAt})
+}
+
+// Reset is POST /drift/{model_name}/reset.
+func (m *Monitor) Reset(c echo.Context) error {
+	p, err := m.chosen(c)
+	if err != nil {
+		return err
+	}
+	n, err := m.reset(c.Request().Context(), p)
+	if err != nil {
+		return storeFault(err)
+	}
+	return c.JSON(http.StatusOK, api.DriftReset{Deleted: int(n)})
+}
+
+// chosen is the model of the path and the alias of the body; one that is neither loaded nor has
+// predictions or a baseline is 404.
+func (m *Monitor) chosen(c echo.Context) (place, error) {
+	var body api.AliasChoice
+	if err := service.DecodeOptionalJSON(c, &body, true); err != nil {
+		return place{}, err
+	}
+	given := ""
+	if body.Alias != nil {
+		given = *body.Alias
+	}
+	alias, err := aliasOf(given, "body", catalog.Production)
+	if err != nil {
+		return place{}, err
+	}
+	ctx := c.Request().Context()
+	baselines, err := m.baselines(ctx)
+	if err != nil {
+		return place{}, storeFault(err)
+	}
+	places, err := m.places(ctx, baselines)
+	if err != nil {
+		return place{}, storeFault(err)
+	}
+	want := place{catalog.UpperName(c.Param("model_name")), alias}
+	for _, p := range places {
+		if p == want {
+			return p, nil
+		}
+	}
+	return place{}, fault.ModelNotLoaded.Errorf("Model %s is not loaded under %s and has no predictions or baseline there; check the name.", want.model, want.alias)
+}
+
+func aliasOf(given, where, standard string) (string, error) {
+	if given == "" {
+		return standard, nil
+	}
+	alias, ok := catalog.CanonicalAlias(given)
+	if !ok {
+		return "", problem.Validation.Errorf("There is no alias %q; use Production, Canary or Staging.", given).
+			WithErrors(problem.Field{Loc: []string{where, "alias"}, Msg: "expected Production, Canary or Staging"})
+	}
+	return alias, nil
+}
+
+func invalidQuery(name, msg string) error {
+	return problem.Validation.New("The query parameter " + name + " is not valid: " + msg + ".").
+		WithErrors(problem.Field{Loc: []string{"query", name}, Msg: msg})
+}
+
+func storeFault(err error) error {
+	if postgres.Unavailable(err) {
+		return fault.StoreUnavailable.New("The database cannot be reached; predictions go on, drift cannot be answered now.").WithCause(err).After(time.Second)
+	}
+	return err
+}
