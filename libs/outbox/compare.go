@@ -1,0 +1,137 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// compareRows is how many acknowledged rows are looked up at once, newest first.
+const compareRows = 100
+
+// compare makes sure that the stream has what it acknowledged. A broker that
+// acknowledges before it has synced its disk can lose its newest messages in a
+// crash, and a wiped one has lost them all; such rows become pending again.
+func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+	if !nc.IsConnected() {
+		return &outage{errors.New("no connection to " + address(nc))}
+	}
+	stream, err := openStream(ctx, js, r.cfg.Stream)
+	if err != nil {
+		return &outage{err}
+	}
+	info := stream.CachedInfo()
+	// Postgres keeps microseconds.
+	created := info.Created.UTC().Truncate(time.Microsecond)
+	var lost int64
+	err = pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
+		lost = 0
+		var known time.Time
+		err := tx.QueryRow(ctx, "select created_at from outbox_stream where name = $1", StreamName).Scan(&known)
+		switch {
+		case err != nil && !errors.Is(err, pgx.ErrNoRows):
+			return err
+		case err == nil && known.Equal(created):
+			lost, err = r.lostTail(ctx, tx, stream, info.State)
+			return err
+		}
+		// Another stream than the one that acknowledged, or the first one seen.
+		tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null")
+		if err != nil {
+			return err
+		}
+		lost = tag.RowsAffected()
+		_, err = tx.Exec(ctx, `insert into outbox_stream (name, created_at) values ($1, $2)
+			on conflict (name) do update set created_at = excluded.created_at`, StreamName, created)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("outbox: compare with the stream: %w", err)
+	}
+	if lost > 0 {
+		r.metrics.republished.Add(float64(lost))
+		r.log.WarnContext(ctx, "the stream lacks events that it had acknowledged; they are published again", slog.Int64("events", lost))
+	}
+	return nil
+}
+
+// lostTail makes rows pending whose message the stream has no more. It can lose
+// a tail only, so the search ends at the first message that is there; the ids are
+// compared because others may have published since and taken the numbers.
+func (r *Relay) lostTail(ctx context.Context, tx pgx.Tx, stream jetstream.Stream, state jetstream.StreamState) (int64, error) {
+	tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq > $1", int64(state.LastSeq))
+	if err != nil {
+		return 0, err
+	}
+	lost := tag.RowsAffected()
+	for {
+		rows, err := tx.Query(ctx, "select id, stream_seq from outbox where published_at is not null order by stream_seq desc limit $1", compareRows)
+		if err != nil {
+			return 0, err
+		}
+		type acked struct {
+			ID  uuid.UUID
+			Seq int64
+		}
+		newest, err := pgx.CollectRows(rows, pgx.RowToStructByPos[acked])
+		if err != nil {
+			return 0, err
+		}
+		var missing []uuid.UUID
+		found := len(newest) == 0
+		for _, a := range newest {
+			if uint64(a.Seq) < state.FirstSeq { // left the stream by age or size
+				found = true
+				break
+			}
+			ok, err := holds(ctx, stream, uint64(a.Seq), a.ID)
+			if err != nil {
+				return 0, &outage{err}
+			}
+			if ok {
+				found = true
+				break
+			}
+			missing = append(missing, a.ID)
+		}
+		if len(missing) > 0 {
+			tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where id = any($1)", missing)
+			if err != nil {
+				return 0, err
+			}
+			lost += tag.RowsAffected()
+		}
+		if found {
+			return lost, nil
+		}
+	}
+}
+
+func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
+	defer cancel()
+	msg, err := stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return msg.Header.Get(jetstream.MsgIDHeader) == id.String(), nil
+}
+
+func redact(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "the broker"
+	}
+	return u.Host
+}

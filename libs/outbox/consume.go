@@ -1,0 +1,230 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+const (
+	ackWait      = 30 * time.Second
+	handleTime   = 25 * time.Second // below ackWait: the broker must not hand the event to another meanwhile
+	inboxKeep    = 2 * streamAge    // no event comes again after it has left the stream
+	prefetch     = 64
+	maxDelivers  = 5
+	databaseWait = 500 * time.Millisecond
+)
+
+// ConsumerConfig names a durable consumer.
+type ConsumerConfig struct {
+	Conn     *nats.Conn
+	Pool     *pgxpool.Pool // its schema has the tables of Migrations
+	Name     string        // of the durable consumer, such as control-plane-audit
+	Subjects []string      // such as platform.*.audit.>
+	Stream   StreamConfig  // for when the consumer comes before any relay
+
+	// Handle works on one event, once for each id, in the transaction that also
+	// records the id: what it writes there happens exactly once. An error undoes
+	// it and brings the event again, at most 5 times; then it becomes a dead letter.
+	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
+}
+
+// Consume handles events, one at a time and in the order of the stream, until
+// ctx ends. Faults of the broker and the database are waited out and cost an
+// event no delivery.
+func Consume(ctx context.Context, cfg ConsumerConfig, log *slog.Logger) error {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &consumer{cfg: cfg, log: log.With(slog.String("consumer", cfg.Name))}
+	js, err := jetstream.New(cfg.Conn)
+	if err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	for wait := (backoff{}); ctx.Err() == nil; {
+		err := c.session(ctx, js, wait.reset)
+		if ctx.Err() == nil {
+			c.log.WarnContext(ctx, "event consumer waits", slog.Any("err", err))
+			wait.sleep(ctx, nil)
+		}
+	}
+	return nil
+}
+
+type consumer struct {
+	cfg   ConsumerConfig
+	log   *slog.Logger
+	swept time.Time
+}
+
+func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works func()) error {
+	if err := EnsureStream(ctx, js, c.cfg.Stream); err != nil {
+		return err
+	}
+	setup, cancel := context.WithTimeout(ctx, brokerTimeout)
+	defer cancel()
+	// MaxDeliver is left open: the broker would drop the event silently, here it
+	// becomes a dead letter.
+	cons, err := js.CreateOrUpdateConsumer(setup, StreamName, jetstream.ConsumerConfig{
+		Durable: c.cfg.Name, FilterSubjects: c.cfg.Subjects, AckPolicy: jetstream.AckExplicitPolicy,
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckWait: ackWait, MaxAckPending: 4 * prefetch,
+	})
+	if err != nil {
+		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
+	}
+	// The wait for messages is short on heartbeats, to notice a broker that is gone
+	// or came back without the consumer.
+	messages, err := cons.Messages(jetstream.PullMaxMessages(prefetch), jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true))
+	if err != nil {
+		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
+	}
+	defer messages.Stop()
+	works()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
+		}
+		if err := c.take(ctx, msg); err != nil {
+			return err
+		}
+		c.sweep(ctx)
+	}
+}
+
+// take brings one message to its end: handled, known, dead, or to come again.
+func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
+	}
+	e, parseErr := ParseEnvelope(msg.Data())
+	fault := parseErr
+	if fault == nil && meta.NumDelivered <= maxDelivers {
+		fault = c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e) })
+	} else if fault == nil {
+		fault = errors.New("every delivery ended without an answer; the handler may end the process")
+	}
+	if ctx.Err() != nil {
+		_ = msg.Nak() // it comes to the next process at once
+		return ctx.Err()
+	}
+	if fault == nil {
+		return c.answer(msg.DoubleAck(ctx))
+	}
+	if parseErr == nil && meta.NumDelivered < maxDelivers {
+		c.log.WarnContext(ctx, "event not handled", slog.String("event_id", e.ID.String()), slog.String("type", e.Type),
+			slog.Uint64("delivery", meta.NumDelivered), slog.Any("err", fault))
+		return c.answer(msg.NakWithDelay(time.Second << (meta.NumDelivered - 1)))
+	}
+	id := e.ID
+	if parseErr != nil {
+		if id, err = uuid.Parse(msg.Headers().Get(jetstream.MsgIDHeader)); err != nil {
+			id = uuid.New()
+		}
+	}
+	if err := c.patiently(ctx, msg, func(ctx context.Context) error {
+		_, err := c.cfg.Pool.Exec(ctx, `insert into dead_letter (consumer, event_id, subject, body, deliveries, last_error)
+			values ($1, $2, $3, $4, $5, $6) on conflict (consumer, event_id) do update
+			set deliveries = excluded.deliveries, last_error = excluded.last_error, dead_at = now()`,
+			c.cfg.Name, id, msg.Subject(), msg.Data(), int(meta.NumDelivered), fault.Error())
+		return err
+	}); err != nil {
+		return fmt.Errorf("outbox: dead letter: %w", err)
+	}
+	c.log.ErrorContext(ctx, "event is a dead letter", slog.String("event_id", id.String()), slog.String("subject", msg.Subject()), slog.Any("err", fault))
+	return c.answer(msg.DoubleAck(ctx))
+}
+
+// answer makes a lost connection end the session; the event then comes again,
+// and the inbox knows it.
+func (c *consumer) answer(err error) error {
+	if err != nil {
+		return fmt.Errorf("outbox: consumer %s: acknowledge: %w", c.cfg.Name, err)
+	}
+	return nil
+}
+
+// patiently repeats do while the database is away, and tells the broker that the
+// event is still being worked on.
+func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(context.Context) error) error {
+	for {
+		one, cancel := context.WithTimeout(ctx, handleTime)
+		err := do(one)
+		cancel()
+		if err == nil || ctx.Err() != nil || !postgres.Unavailable(err) {
+			return err
+		}
+		c.log.WarnContext(ctx, "event waits for the database", slog.Any("err", err))
+		_ = msg.InProgress() // without a broker the event comes again later
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(databaseWait):
+		}
+	}
+}
+
+func (c *consumer) handle(ctx context.Context, e Envelope) (err error) {
+	ctx = service.WithTrace(ctx, e.RequestID, e.Traceparent)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing", c.cfg.Name, e.ID)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return c.cfg.Handle(ctx, tx, e)
+	})
+}
+
+// sweep forgets ids that cannot come again; when it fails, the next one does more.
+func (c *consumer) sweep(ctx context.Context) {
+	if time.Since(c.swept) < time.Hour {
+		return
+	}
+	c.swept = time.Now()
+	if _, err := c.cfg.Pool.Exec(ctx, "delete from inbox where consumer = $1 and received_at < now() - $2::interval", c.cfg.Name, inboxKeep); err != nil {
+		c.log.WarnContext(ctx, "inbox not swept", slog.Any("err", err))
+	}
+}
+
+// Subscribe calls fn for the events of the subjects that are published from now
+// until ctx ends, one at a time. It is for reactions that only touch memory:
+// nothing is kept, what is published during a lost connection is not seen, and an
+// event may come twice. Use it beside a poll.
+func Subscribe(ctx context.Context, nc *nats.Conn, subjects []string, fn func(Envelope)) error {
+	ch := make(chan *nats.Msg, 1024)
+	for _, subject := range subjects {
+		sub, err := nc.ChanSubscribe(subject, ch)
+		if err != nil {
+			return fmt.Errorf("outbox: subscribe to %s: %w", subject, err)
+		}
+		defer func() { _ = sub.Unsubscribe() }() // fails on a closed connection only
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case msg := <-ch:
+			if e, err := ParseEnvelope(msg.Data); err == nil { // others than relays may publish
+				fn(e)
+			}
+		}
+	}
+}

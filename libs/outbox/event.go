@@ -1,0 +1,133 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// PlatformTenant is the tenant of facts that belong to none and that every
+// tenant may read.
+const PlatformTenant = "platform"
+
+// Event is a fact to publish.
+type Event struct {
+	ID          uuid.UUID // a new UUIDv7 when zero
+	Tenant      string    // PlatformTenant when empty
+	Namespace   string    // such as deploy
+	Name        string    // such as alias_changed
+	SubjectID   string    // what the fact is about, such as a model; may be empty
+	Payload     any       // becomes the member data: a JSON object, {} when nil
+	Actor       string    // the real principal
+	RequestID   string    // the context's when empty
+	Traceparent string    // the context's when empty
+}
+
+var token = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+const insertSQL = `
+insert into outbox (id, tenant, namespace, name, subject_id, payload, actor, request_id, traceparent)
+select e.id, e.tenant, e.namespace, e.name, nullif(e.subject_id, ''), e.payload::jsonb, e.actor,
+       nullif(e.request_id, ''), nullif(e.traceparent, '')
+from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+     with ordinality as e (id, tenant, namespace, name, subject_id, payload, actor, request_id, traceparent, n)
+order by e.n`
+
+// Insert adds events to the transaction that they tell of; they leave after its
+// commit, in the order given. An event whose id is there already is an error.
+func Insert(ctx context.Context, tx pgx.Tx, events ...Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	n := len(events)
+	ids := make([]uuid.UUID, n)
+	texts := make([][]string, 8)
+	for i := range texts {
+		texts[i] = make([]string, n)
+	}
+	for i, e := range events {
+		if !token.MatchString(e.Namespace) || !token.MatchString(e.Name) {
+			return fmt.Errorf("outbox: event %q.%q: namespace and name must match %s", e.Namespace, e.Name, token)
+		}
+		if e.ID == uuid.Nil {
+			id, err := uuid.NewV7()
+			if err != nil {
+				return fmt.Errorf("outbox: id: %w", err)
+			}
+			e.ID = id
+		}
+		if e.Tenant == "" {
+			e.Tenant = PlatformTenant
+		}
+		if e.RequestID == "" {
+			e.RequestID = service.RequestID(ctx)
+		}
+		if e.Traceparent == "" {
+			e.Traceparent = service.Traceparent(ctx)
+		}
+		payload, err := encodePayload(e)
+		if err != nil {
+			return err
+		}
+		ids[i] = e.ID
+		for j, v := range []string{e.Tenant, e.Namespace, e.Name, e.SubjectID, payload, e.Actor, e.RequestID, e.Traceparent} {
+			// Postgres stores no NUL, and a caller's text must not fail the transaction.
+			texts[j][i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\ufffd"), "\x00", "\ufffd")
+		}
+	}
+	if _, err := tx.Exec(ctx, insertSQL, ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7]); err != nil {
+		return fmt.Errorf("outbox: insert: %w", err)
+	}
+	return nil
+}
+
+func encodePayload(e Event) (string, error) {
+	payload := e.Payload
+	switch p := payload.(type) {
+	case nil:
+		return "{}", nil
+	case auditRecord:
+		if p.RequestID == nil && e.RequestID != "" {
+			p.RequestID = &e.RequestID
+		}
+		payload = p
+	}
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return "", fmt.Errorf("outbox: payload of %s.%s: %w", e.Namespace, e.Name, err)
+	}
+	if len(b) == 0 || b[0] != '{' {
+		return "", fmt.Errorf("outbox: payload of %s.%s must be a JSON object", e.Namespace, e.Name)
+	}
+	return string(withoutNUL(b)), nil
+}
+
+// withoutNUL replaces the escape \u0000, which jsonb refuses, by U+FFFD.
+func withoutNUL(b []byte) []byte {
+	if !bytes.Contains(b, []byte(`\u0000`)) {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' || i+1 == len(b) {
+			out = append(out, b[i])
+			continue
+		}
+		if bytes.HasPrefix(b[i:], []byte(`\u0000`)) {
+			out = append(out, `\ufffd`...)
+			i += 5
+			continue
+		}
+		out = append(out, b[i], b[i+1]) // an escaped backslash begins no escape
+		i++
+	}
+	return out
+}

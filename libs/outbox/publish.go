@@ -1,0 +1,134 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// drain claims, publishes and settles one batch; full says that more may be due.
+// An error that is an outage comes after the rows were given back.
+func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (full bool, err error) {
+	if !nc.IsConnected() {
+		return false, &outage{errors.New("no connection to " + address(nc))}
+	}
+	rows, err := r.claim(ctx)
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	outcomes, broker := r.send(ctx, nc, js, rows)
+	if err := r.settle(ctx, outcomes); err != nil {
+		return false, errors.Join(err, broker)
+	}
+	if broker != nil {
+		return false, broker
+	}
+	return len(rows) == batchRows, nil
+}
+
+// send publishes rows and waits for all answers; the error is the outage that
+// left rows unpublished.
+func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, rows []row) ([]outcome, error) {
+	outcomes := make([]outcome, len(rows))
+	futures := make([]jetstream.PubAckFuture, len(rows))
+	var broker error
+	for i, w := range rows {
+		outcomes[i].id = w.id
+		if broker != nil || ctx.Err() != nil {
+			continue // the rest is given back
+		}
+		msg, err := r.message(nc, w)
+		if err != nil {
+			outcomes[i].refused = err.Error()
+			continue
+		}
+		if futures[i], err = js.PublishMsgAsync(msg); err != nil {
+			broker = &outage{err}
+		}
+	}
+	for i, f := range futures {
+		if f == nil {
+			continue
+		}
+		select { // one of them comes within ackTimeout
+		case ack := <-f.Ok():
+			outcomes[i].seq = ack.Sequence
+		case err := <-f.Err():
+			if blamesRow(err) {
+				outcomes[i].refused = err.Error()
+			} else if broker == nil {
+				broker = &outage{err}
+			}
+		}
+	}
+	return outcomes, broker
+}
+
+// blamesRow says whether the broker refused this very message. JetStream's error
+// codes follow HTTP: 4xx is about the request. A stream that is missing is not.
+func blamesRow(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false
+	}
+	return api.Code >= 400 && api.Code < 500 && api.Code != 404 && api.Code != 408
+}
+
+// message encodes a row; an error is the row's own fault.
+func (r *Relay) message(nc *nats.Conn, w row) (*nats.Msg, error) {
+	kind := w.namespace + "." + w.name
+	body, err := json.Marshal(Envelope{
+		SpecVersion: specVersion, ID: w.id, Source: "/services/" + r.cfg.Service, Type: typePrefix + kind,
+		Subject: w.subjectID, Time: w.createdAt.UTC(), DataContentType: "application/json",
+		DataSchema: "urn:platform:event:" + kind + ":1", Tenant: w.tenant, Actor: w.actor,
+		RequestID: w.requestID, Traceparent: w.traceparent, Data: w.payload,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the envelope cannot be encoded: %w", err)
+	}
+	msg := &nats.Msg{
+		Subject: Subject(w.tenant, w.namespace, w.name), Data: body,
+		Header: nats.Header{jetstream.MsgIDHeader: []string{w.id.String()}},
+	}
+	if size, limit := int64(msg.Size()), min(nc.MaxPayload(), MaxMessage); size > limit {
+		return nil, fmt.Errorf("the event has %d bytes, more than the %d that the broker takes", size, limit)
+	}
+	return msg, nil
+}
+
+// reportRefused logs refusals as they were written down.
+func (r *Relay) reportRefused(ctx context.Context, rows pgx.Rows) error {
+	var id uuid.UUID
+	var namespace, name, reason string
+	var refusals int
+	var poison bool
+	_, err := pgx.ForEachRow(rows, []any{&id, &namespace, &name, &refusals, &poison, &reason}, func() error {
+		level, text := slog.LevelWarn, "event refused"
+		if poison {
+			level, text = slog.LevelError, "event is poison"
+		}
+		r.log.LogAttrs(ctx, level, text, slog.String("event_id", id.String()), slog.String("event", namespace+"."+name),
+			slog.Int("refusals", refusals), slog.String("err", reason))
+		r.metrics.refused.Inc()
+		return nil
+	})
+	return err
+}
+
+// address is where the connection should go, without the credentials of its URL.
+func address(nc *nats.Conn) string {
+	if a := nc.ConnectedAddr(); a != "" {
+		return a
+	}
+	if s := nc.Servers(); len(s) > 0 {
+		return redact(s[0])
+	}
+	return "the broker"
+}

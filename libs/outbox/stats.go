@@ -1,0 +1,75 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Stats is the state of an outbox.
+type Stats struct {
+	Pending              int64   // not yet acknowledged, without poison
+	Published            int64   // acknowledged and still kept
+	Poison               int64   // given up
+	OldestPendingSeconds float64 // 0 when nothing is pending
+	LastError            string  // what the relay waits for now; empty while it works
+}
+
+// Stats counts the rows.
+func (r *Relay) Stats(ctx context.Context) (Stats, error) {
+	var s Stats
+	if err := r.cfg.Pool.QueryRow(ctx, statsSQL).Scan(&s.Pending, &s.Published, &s.Poison, &s.OldestPendingSeconds); err != nil {
+		return Stats{}, fmt.Errorf("outbox: count rows: %w", err)
+	}
+	if e := r.lastError.Load(); e != nil {
+		s.LastError = *e
+	}
+	return s, nil
+}
+
+// scrapeTimeout bounds the count of rows for a scrape.
+const scrapeTimeout = 2 * time.Second
+
+type metrics struct {
+	relay                           *Relay
+	published, refused, republished prometheus.Counter
+	rows, oldest                    *prometheus.Desc
+	last                            atomic.Pointer[Stats]
+}
+
+func newMetrics(r *Relay, reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		relay:       r,
+		published:   prometheus.NewCounter(prometheus.CounterOpts{Name: "platform_outbox_published_total", Help: "Events that the broker acknowledged."}),
+		refused:     prometheus.NewCounter(prometheus.CounterOpts{Name: "platform_outbox_refused_total", Help: "Tries that failed by the fault of the event itself."}),
+		republished: prometheus.NewCounter(prometheus.CounterOpts{Name: "platform_outbox_republished_total", Help: "Acknowledged events that the stream had lost."}),
+		rows:        prometheus.NewDesc("platform_outbox_rows", "Rows of the outbox.", []string{"state"}, nil),
+		oldest:      prometheus.NewDesc("platform_outbox_oldest_pending_seconds", "Age of the oldest event that is not published.", nil, nil),
+	}
+	m.last.Store(&Stats{})
+	if reg != nil {
+		reg.MustRegister(m.published, m.refused, m.republished, m)
+	}
+	return m
+}
+
+// Describe is part of prometheus.Collector.
+func (m *metrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.rows; ch <- m.oldest }
+
+// Collect counts the rows; when the database does not answer it repeats the last
+// count, so that a scrape never fails.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if s, err := m.relay.Stats(ctx); err == nil {
+		m.last.Store(&s)
+	}
+	s := m.last.Load()
+	for state, n := range map[string]int64{"pending": s.Pending, "published": s.Published, "poison": s.Poison} {
+		ch <- prometheus.MustNewConstMetric(m.rows, prometheus.GaugeValue, float64(n), state)
+	}
+	ch <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, s.OldestPendingSeconds)
+}
