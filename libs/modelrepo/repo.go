@@ -99,6 +99,10 @@ func (r *Repo) readModels(root *os.Root, regs []*registry) {
 			if !e.IsDir() {
 				continue
 			}
+			// Also of a model whose file is faulty: one fault is enough.
+			for _, reg := range regs {
+				reg.used[strings.ToUpper(e.Name())] = true
+			}
 			doc, faults := load(root, dir+"/model.yaml")
 			if doc == nil {
 				r.Faults = append(r.Faults, faults...)
@@ -132,7 +136,6 @@ func (r *Repo) model(doc *document, dir string, regs []*registry) *Model {
 	id := m.ID()
 	for _, reg := range regs {
 		if n, ok := reg.models[id]; ok {
-			reg.used[id] = true
 			entry := m.settings()
 			reg.doc.decodeNode(n, &entry)
 			m.apply(entry)

@@ -207,9 +207,10 @@ func (f *flow) wait(context.Context) (string, error) {
 
 // fetch writes the model's files and proves that the graph says what the estimator says.
 func (f *flow) fetch(ctx context.Context) (string, error) {
+	// The commit is a tag of the version, not a part of the files: the same seed and data make the same bytes.
 	meta := export.Meta{
 		Model: f.result.Model, Dataset: f.use.Name, TaskType: f.model.TaskType, Estimator: f.model.Estimator.Kind,
-		Seed: f.model.Estimator.Seed, Commit: f.commit, Rows: len(f.fitted.Parts.Fit()),
+		Seed: f.model.Estimator.Seed, Rows: len(f.fitted.Parts.Fit()),
 	}
 	dir := filepath.Join(f.dir, modelFolder)
 	var err error
@@ -339,7 +340,8 @@ func (f *flow) ladder(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f.result.Rungs, f.result.Aliases, f.result.PromotionID = l.Rungs, l.AliasesSet, l.PromotionID
+	f.result.Rungs, f.result.PromotionID = l.Rungs, l.PromotionID
+	f.result.Aliases = append(f.result.Aliases, l.AliasesSet...)
 	msg := "aliases set: none"
 	if len(l.AliasesSet) > 0 {
 		msg = "aliases set: " + strings.Join(l.AliasesSet, ", ")

@@ -196,7 +196,7 @@ func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (Re
 	if err != nil {
 		return Result{Model: req.Model, Dataset: req.Dataset}, err
 	}
-	f := &flow{Trainer: t, plan: p, progress: progress, result: Result{Model: p.model.ID(), Dataset: p.use.Name}}
+	f := &flow{Trainer: t, plan: p, progress: progress, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
 	err = f.run(ctx)
 	return f.result, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (c *Client) Version(ctx context.Context, model, version, flowRunID string) 
 		}
 		return out, err
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(nil, resp.Body, maxAnswer)).Decode(&out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
 		return out, fmt.Errorf("control plane: the answer to POST /versions is not what it should be: %w", err)
 	}
 	return out, nil
