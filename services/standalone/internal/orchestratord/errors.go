@@ -141,17 +141,43 @@ func decode(r *http.Request, dst any) error {
 	return invalid("", "%v", err)
 }
 
-// strict decodes an object in which unknown members are refused, so that no
-// condition of a filter is passed over in silence.
+// strict decodes a filter. A member that is not known is refused, so that no
+// condition is passed over in silence; the official client also sends those it
+// does not use, as null.
 func strict(b []byte, loc string, dst any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(dst)
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	if err == nil {
+		b, err = json.Marshal(withoutDefaults(v))
+	}
+	if err == nil {
+		d = json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields()
+		err = d.Decode(dst)
+	}
 	var ref *refusal
 	if err == nil || errors.As(err, &ref) {
 		return err
 	}
 	return invalid(loc, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// withoutDefaults drops members that say what their absence says.
+func withoutDefaults(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	for k, member := range m {
+		if member == nil || k == "operator" && member == "and_" {
+			delete(m, k)
+			continue
+		}
+		m[k] = withoutDefaults(member)
+	}
+	return m
 }
 
 func pathID(r *http.Request) (uuid.UUID, error) {

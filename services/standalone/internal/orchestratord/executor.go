@@ -37,13 +37,14 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 }
 
-// entered tells the executor what state a run was put in: an attempt whose run
-// is no longer PENDING or RUNNING ends.
+// entered tells the executor what state a run was put in.
 func (s *Server) entered(id uuid.UUID, t orchestrator.StateType) {
-	if t == orchestrator.Scheduled {
-		s.poke()
-		return
-	}
+	s.stopUnless(id, t)
+	s.poke()
+}
+
+// stopUnless ends the attempt of a run that is no longer PENDING or RUNNING.
+func (s *Server) stopUnless(id uuid.UUID, t orchestrator.StateType) {
 	if t == orchestrator.Pending || t == orchestrator.Running {
 		return
 	}
@@ -140,7 +141,6 @@ func (s *Server) keepHouse(ctx context.Context) error {
 // execute claims due runs and carries them out, at most concurrency at once.
 func (s *Server) execute(ctx context.Context) error {
 	var running sync.WaitGroup
-	ended := make(chan struct{}, s.concurrency)
 	defer running.Wait()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -166,13 +166,12 @@ func (s *Server) execute(ctx context.Context) error {
 				s.mu.Lock()
 				delete(s.attempts, id)
 				s.mu.Unlock()
-				ended <- struct{}{}
+				s.poke() // the slot is free
 			})
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ended:
 		case <-s.wake:
 		case <-ticker.C:
 		}
@@ -219,12 +218,14 @@ func (s *Server) settle(ctx context.Context) error {
 	for _, id := range executing {
 		mine[id] = true
 	}
-	states, err := s.q.StateIDs(ctx, executing)
-	if err != nil {
-		return err
-	}
-	for _, st := range states {
-		s.entered(st.ID, orchestrator.StateType(st.StateType))
+	if len(executing) > 0 {
+		states, err := s.q.StateTypes(ctx, executing)
+		if err != nil {
+			return err
+		}
+		for _, st := range states {
+			s.stopUnless(st.ID, orchestrator.StateType(st.StateType))
+		}
 	}
 	open, err := s.q.Abandoned(ctx, InProcess)
 	if err != nil {

@@ -344,7 +344,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestPoolsOfWorkersAreLeftAlone: only pools of type in-process and deployments
+// TestPools: only pools of type in-process and deployments
 // without a pool are carried out here.
 func TestPools(t *testing.T) {
 	t.Parallel()
@@ -353,7 +353,7 @@ func TestPools(t *testing.T) {
 		ran <- run.Name
 		return nil
 	}))
-	make1 := func(pool, kind string) orchestrator.FlowRun {
+	runIn := func(pool, kind string) orchestrator.FlowRun {
 		t.Helper()
 		if _, err := b.c.CreateWorkPool(t.Context(), pool, kind, ""); err != nil {
 			t.Fatal(err)
@@ -368,8 +368,8 @@ func TestPools(t *testing.T) {
 		}
 		return run
 	}
-	workers := make1("workers", "process")
-	make1("here", orchestratord.InProcess)
+	workers := runIn("workers", "process")
+	runIn("here", orchestratord.InProcess)
 	execute(t, b.server)
 	if name := <-ran; name != "here" {
 		t.Fatalf("%s ran", name)

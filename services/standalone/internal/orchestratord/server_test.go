@@ -258,6 +258,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST", "/flows/", `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "1048576"},
 		{"POST", "/flow_runs/filter", `{"flow_runs":{"zzz":1}}`, 422, "zzz"},
 		{"POST", "/flow_runs/filter", `{"flow_runs":{"id":{"any_":["x"]}}}`, 422, "flow_runs"},
+		{"POST", "/flow_runs/filter", `{"flow_runs":{"operator":"and_","parent_flow_run_id":null,"id":{"operator":"or_"}}}`, 422, "operator"},
 		{"POST", "/flow_runs/filter", `{"task_runs":{"id":{}}}`, 422, "does not offer"},
 		{"POST", "/flow_runs/filter", `{"limit":201}`, 422, "200"},
 		{"POST", "/flow_runs/filter", `{"sort":"COLOUR"}`, 422, "COLOUR"},
@@ -283,6 +284,22 @@ func TestRefusedBodies(t *testing.T) {
 		text, _ := json.Marshal(doc)
 		if status != tc.status || !strings.Contains(string(text), tc.says) {
 			t.Errorf("%s %s %.60s: %d %s, want %d and %q", tc.method, tc.path, tc.body, status, text, tc.status, tc.says)
+		}
+	}
+}
+
+// TestMembersOfTheOfficialClient: it sends every member it knows, unused ones as null.
+func TestMembersOfTheOfficialClient(t *testing.T) {
+	t.Parallel()
+	b := setup(t, runFunc(noRunner))
+	run := b.create(t, orchestrator.CreateFlowRun{})
+	for path, body := range map[string]string{
+		"/flow_runs/filter": `{"flows":null,"flow_runs":{"operator":"and_","created_by":null,"state":{"operator":"and_","type":{"any_":["SCHEDULED"]},"name":null}},"task_runs":null,"sort":"ID_DESC","limit":null,"offset":0}`,
+		"/logs/filter":      `{"logs":{"operator":"and_","level":null,"timestamp":null,"flow_run_id":{"any_":["` + run.ID.String() + `"]},"task_run_id":null,"text":null},"sort":"TIMESTAMP_ASC"}`,
+		"/flows/filter":     `{"flows":null,"flow_runs":null,"task_runs":null,"deployments":null,"work_pools":null,"sort":null,"limit":null,"offset":0}`,
+	} {
+		if status, doc := call(t, b.c, "POST", path, body); status != http.StatusOK {
+			t.Errorf("%s: %d %v", path, status, doc)
 		}
 	}
 }

@@ -72,8 +72,7 @@ func (c *Cond) Add(expr string, args ...any) {
 	c.parts = append(c.parts, expr)
 }
 
-// Mark and Or make one condition of all that was added since the mark, of which
-// any may hold.
+// Mark is where [Cond.Or] begins.
 func (c *Cond) Mark() int { return len(c.parts) }
 
 // Or joins the conditions added since Mark by "or".
@@ -128,7 +127,7 @@ func (q *Queries) CountRuns(ctx context.Context, c Cond) (n int64, err error) {
 	return n, err
 }
 
-// Log is a line of a run's log.
+// LogLine is a line of a run's log.
 type LogLine struct {
 	ID        uuid.UUID
 	Created   time.Time

@@ -344,26 +344,25 @@ func (q *Queries) StateByID(ctx context.Context, id uuid.UUID) (FlowRunState, er
 	return i, err
 }
 
-const stateIDs = `-- name: StateIDs :many
-select id, state_id, state_type from flow_run where id = any($1::uuid[])
+const stateTypes = `-- name: StateTypes :many
+select id, state_type from flow_run where id = any($1::uuid[])
 `
 
-type StateIDsRow struct {
+type StateTypesRow struct {
 	ID        uuid.UUID
-	StateID   uuid.UUID
 	StateType string
 }
 
-func (q *Queries) StateIDs(ctx context.Context, ids []uuid.UUID) ([]StateIDsRow, error) {
-	rows, err := q.db.Query(ctx, stateIDs, ids)
+func (q *Queries) StateTypes(ctx context.Context, ids []uuid.UUID) ([]StateTypesRow, error) {
+	rows, err := q.db.Query(ctx, stateTypes, ids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []StateIDsRow
+	var items []StateTypesRow
 	for rows.Next() {
-		var i StateIDsRow
-		if err := rows.Scan(&i.ID, &i.StateID, &i.StateType); err != nil {
+		var i StateTypesRow
+		if err := rows.Scan(&i.ID, &i.StateType); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -54,8 +54,8 @@ select r.id, r.state_type from flow_run r left join work_pool p on p.id = r.work
 where r.state_type in ('PENDING', 'RUNNING', 'CANCELLING') and (p.id is null or p.type = @in_process)
 order by r.seq;
 
--- name: StateIDs :many
-select id, state_id, state_type from flow_run where id = any(@ids::uuid[]);
+-- name: StateTypes :many
+select id, state_type from flow_run where id = any(@ids::uuid[]);
 
 -- name: ReserveLogLines :one
 update flow_run set log_lines = log_lines + @lines::integer where id = @id returning log_lines;
