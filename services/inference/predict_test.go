@@ -1,0 +1,105 @@
+package inference
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+func runtimeModel(t testing.TB, bias float32) map[string][]byte {
+	return fixture.Linear(t, "runtime", bias,
+		fixture.Column{Name: "procs", Kind: "number", Weight: 2}, fixture.Column{Name: "hour", Kind: "number", Weight: 0.5},
+		fixture.Column{Name: "shape", Kind: "vector", Length: 3, Weight: 1})
+}
+
+const runtimeRow = `{"procs": 4, "hour": 1, "shape": [1, 2, 3]}`
+
+func TestPredicts(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	v1 := reg.Register("runtime", runtimeModel(t, 0), nil)
+	v2 := reg.Register("runtime", runtimeModel(t, 1000), nil)
+	v3 := reg.Register("runtime", runtimeModel(t, 3000), nil)
+	reg.Alias("runtime", "Production", v1)
+	reg.Alias("runtime", "staging", v2)
+	i := start(t, reg)
+
+	for _, c := range []struct {
+		name, path, body string
+		want             prediction
+	}{
+		{"Production by default", "/predict/runtime", `{"features": ` + runtimeRow + `}`, prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
+		{"any case, any order", "/predict/RunTime", `{"features": {"shape": [1,2,3], "hour": 1.0, "procs": 4e0}}`, prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
+		{"by alias", "/predict/RUNTIME", `{"alias": "STAGING", "features": ` + runtimeRow + `}`, prediction{Prediction: 1014.5, ModelVersion: v2, Alias: "Staging"}},
+		{"version over alias", "/predict/runtime", `{"alias": "Staging", "version": "3", "features": ` + runtimeRow + `}`, prediction{Prediction: 3014.5, ModelVersion: v3}},
+		{"version of an alias", "/predict/runtime", `{"version": "1", "features": ` + runtimeRow + `, "probabilities": true}`, prediction{Prediction: 14.5, ModelVersion: v1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got prediction
+			i.ok(c.path, c.body, &got)
+			c.want.ModelName, c.want.RunID, c.want.Unit = "RUNTIME", "run-runtime-"+c.want.ModelVersion, "s"
+			if got.Prediction != c.want.Prediction || got.ModelVersion != c.want.ModelVersion || got.Alias != c.want.Alias ||
+				got.ModelName != c.want.ModelName || got.RunID != c.want.RunID || got.Unit != c.want.Unit || got.Probabilities != nil {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("runtime", "Production", reg.Register("runtime", runtimeModel(t, 0), nil))
+	i := start(t, reg)
+
+	for _, c := range []struct {
+		name, path, body string
+		status           int
+		code, detail     string // detail: a part of it
+		errors           string
+	}{
+		{"unknown model", "/predict/nosuch", `{"features": {}}`, 404, "model_not_loaded", "Loaded are RUNTIME@Production", ""},
+		{"alias not loaded", "/predict/runtime", `{"features": {}, "alias": "Canary"}`, 404, "model_not_loaded", "it has no version with the alias Canary", ""},
+		{"no such alias", "/predict/runtime", `{"features": {}, "alias": "Champion"}`, 404, "model_not_loaded", `no alias \"Champion\"`, ""},
+		{"no such version", "/predict/runtime", `{"features": {}, "version": "9"}`, 404, "model_not_loaded", "no version 9", ""},
+		{"no version number", "/predict/runtime", `{"features": {}, "version": "../../x"}`, 404, "model_not_loaded", "no version number", ""},
+		{"broken JSON", "/predict/runtime", `{"features": {`, 422, "validation_error", "ends too early", "body: the JSON ends too early"},
+		{"NaN", "/predict/runtime", `{"features": {"procs": NaN}}`, 422, "validation_error", "not JSON", "body.features.procs: not JSON at byte 23: invalid character 'N' at start of value"},
+		{"text for a number", "/predict/runtime", strings.Replace(`{"features": `+runtimeRow+`}`, "4", `"4"`, 1), 422, "validation_error", "procs",
+			"body.features.procs: expected a number, got a string"},
+		{"null", "/predict/runtime", strings.Replace(`{"features": `+runtimeRow+`}`, "4", `null`, 1), 422, "validation_error", "procs",
+			"body.features.procs: expected a number, got null"},
+		{"wrong type and missing key", "/predict/runtime", `{"features": {"procs": []}}`, 422, "validation_error", "procs",
+			"body.features.procs: expected a number, got a list"},
+		{"duplicate key", "/predict/runtime", `{"features": {"procs": 1, "procs": 1}}`, 422, "validation_error", "twice", "body.features.procs: this name is there twice"},
+		{"missing and unexpected", "/predict/runtime", `{"features": {"procs": 1, "Hour": 2, "shape": [1,2]}}`, 500, "feature_shape_mismatch", "Its columns are procs, hour, shape",
+			"body.features.Hour: unexpected; body.features.shape: length 2, want 3; body.features.hour: missing"},
+		{"too large", "/predict/runtime", `{"features": {"procs": ` + strings.Repeat(" ", 10<<20) + `1}}`, 413, "body_too_large", "1048576", ""},
+		{"pipeline, nothing", "/infer-pipeline/infer", `{}`, 422, "validation_error", "", "body.embedding: this member is missing; body.num_nodes: this member is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, body := i.post(c.path, c.body)
+			if s != c.status {
+				t.Fatalf("%d %.300s, want %d", s, body, c.status)
+			}
+			d := problemOf(t, s, body)
+			if d.Code != c.code || !strings.Contains(body, c.detail) || d.errors() != c.errors || d.RequestID == "" {
+				t.Errorf("got %s\nwant code %s, detail with %q, errors %q", body, c.code, c.detail, c.errors)
+			}
+		})
+	}
+	t.Run("bad deadline", func(t *testing.T) {
+		s, _, body := i.do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "X-Request-Timeout-Ms", "soon")
+		if d := problemOf(t, s, body); s != 422 || d.errors() != "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1" {
+			t.Errorf("%d %s", s, body)
+		}
+	})
+	t.Run("form", func(t *testing.T) {
+		s, _, body := i.do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "Content-Type", "application/x-www-form-urlencoded")
+		if s != 415 {
+			t.Errorf("%d %s", s, body)
+		}
+	})
+}
