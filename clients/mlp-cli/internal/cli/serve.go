@@ -49,7 +49,7 @@ func serveCommand(env *Env) *cli.Command {
 // input is one column of a served model, as GET /models tells it.
 type input struct {
 	Name   string   `json:"name"`
-	Kind   string   `json:"kind"` // number, category or vector
+	Kind   string   `json:"kind"` // number, integer, boolean, category or vector
 	Length int      `json:"length"`
 	Values []string `json:"values"` // known categories, where the model tells them
 }
@@ -77,6 +77,8 @@ func (m servedModel) sample() map[string]any {
 			if len(in.Values) > 0 {
 				features[in.Name] = in.Values[0]
 			}
+		case "boolean":
+			features[in.Name] = true
 		default:
 			features[in.Name] = 1
 		}

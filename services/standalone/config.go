@@ -1,0 +1,80 @@
+// Package standalone runs the whole platform in one process: embedded Postgres and NATS, stand-ins that
+// speak the tracker's and the orchestrator's own protocols, and every service with its ordinary
+// configuration. Nothing in the services knows that they share a process.
+package standalone
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// Config is the one-process platform's own configuration. Everything else in the environment reaches the
+// services as it is, so any of their variables can be set for a run.
+type Config struct {
+	DataDir          string         `env:"PLATFORM_DATA_DIR" envDefault:".data"`            // all state; made when absent
+	DatabaseURL      service.Secret `env:"PLATFORM_DATABASE_URL"`                           // empty: embedded Postgres
+	Seed             bool           `env:"PLATFORM_SEED" envDefault:"true"`                 // train and serve the samples on first start
+	ControlPlaneAddr string         `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"` // loopback host:port
+	InferenceAddr    string         `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`     // loopback host:port
+	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`       // loopback host:port
+	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`  // loopback host:port
+	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`           // loopback host:port
+	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`           // of the embedded Postgres; 0: a free one
+	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`    // training runs at once
+	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                     // debug, info, warn, error
+	LogTo            string         `env:"PLATFORM_LOG_TO" envDefault:"file"`               // file: <data>/platform.log; stderr
+	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`          // a clean shutdown may take this long
+
+	environ []string
+}
+
+// LoadConfig reads the environment; all faults are reported at once.
+func LoadConfig(environ []string) (Config, error) {
+	cfg := Config{environ: environ}
+	if err := service.LoadConfig(&cfg, environ); err != nil {
+		return Config{}, err
+	}
+	return cfg, nil
+}
+
+// Validate reports every fault of the configuration at once.
+func (c Config) Validate() error {
+	var errs []error
+	for _, a := range c.addresses() {
+		host, port, err := net.SplitHostPort(a.addr)
+		ip := net.ParseIP(host)
+		switch {
+		case err != nil || port == "":
+			errs = append(errs, fmt.Errorf("%s must be host:port, not %q", a.env, a.addr))
+		case host != "localhost" && (ip == nil || !ip.IsLoopback()):
+			errs = append(errs, fmt.Errorf("%s must be a loopback address: the stand-ins have no login; %q is not", a.env, a.addr))
+		}
+	}
+	if c.LogTo != "file" && c.LogTo != "stderr" {
+		errs = append(errs, fmt.Errorf("PLATFORM_LOG_TO must be file or stderr, not %q", c.LogTo))
+	}
+	if c.Concurrency < 1 || c.Concurrency > 16 {
+		errs = append(errs, fmt.Errorf("PLATFORM_TRAINING_CONCURRENCY must be 1 to 16, not %d", c.Concurrency))
+	}
+	if strings.TrimSpace(c.DataDir) == "" {
+		errs = append(errs, errors.New("PLATFORM_DATA_DIR must name a folder"))
+	}
+	return errors.Join(errs...)
+}
+
+type address struct{ name, env, addr string }
+
+func (c Config) addresses() []address {
+	return []address{
+		{"inference", "INFERENCE_ADDR", c.InferenceAddr},
+		{"control plane", "CONTROL_PLANE_ADDR", c.ControlPlaneAddr},
+		{"tracker", "TRACKER_ADDR", c.TrackerAddr},
+		{"orchestrator", "ORCHESTRATOR_ADDR", c.OrchestratorAddr},
+		{"NATS", "NATS_ADDR", c.NATSAddr},
+	}
+}
