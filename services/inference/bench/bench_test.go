@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const (
+	clients  = 64
+	features = 18
+	trees    = 100
+	depth    = 6
+	rounds   = 5
+	bearer   = "bench-secret-of-enough-length"
+)
+
+// roundTime is how long each side of each round runs; BENCH_SECONDS changes it.
+func roundTime(b *testing.B) time.Duration {
+	if v := os.Getenv("BENCH_SECONDS"); v != "" {
+		d, err := time.ParseDuration(v + "s")
+		if err != nil {
+			b.Fatalf("BENCH_SECONDS: %v", err)
+		}
+		return d
+	}
+	return 3 * time.Second
+}
+
+// bodies vary, since a row that repeats makes trees look faster than they are.
+func bodies() [][]byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var out [][]byte
+	for range 256 {
+		row := map[string]float64{}
+		for i := range features {
+			row[fmt.Sprintf("f%02d", i)] = float64(r.IntN(100000)) / 1000
+		}
+		raw, err := json.Marshal(map[string]any{"features": row})
+		if err != nil {
+			panic(err) // a map of numbers
+		}
+		out = append(out, raw)
+	}
+	return out
+}
+
+// echo is the floor: a bare handler that reads JSON and writes it.
+func echo(w http.ResponseWriter, r *http.Request) {
+	var v any
+	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// BenchmarkPredict runs floor and service in turn, with credentials, metrics, snapshots and micro-batching
+// on, and reports the medians of the rounds' ratios.
+func BenchmarkPredict(b *testing.B) {
+	url := serve(b)
+	floor := httptest.NewServer(http.HandlerFunc(echo))
+	b.Cleanup(floor.Close)
+	rows := bodies()
+	ctx := context.Background()
+	load := func(url string, d time.Duration) Result {
+		r, err := Load(ctx, url, bearer, rows, clients, d)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if r.Failed > 0 {
+			b.Fatalf("%d requests failed at %s", r.Failed, url)
+		}
+		return r
+	}
+	load(floor.URL, time.Second)
+	load(url, time.Second)
+	var rates, tails, floors, predicts, p99s []float64
+	for b.Loop() {
+		for range rounds {
+			f := load(floor.URL, roundTime(b))
+			p := load(url, roundTime(b))
+			b.Logf("floor %6.0f/s p50 %v p99 %v   predict %6.0f/s p50 %v p99 %v", f.PerSecond, f.P50, f.P99, p.PerSecond, p.P50, p.P99)
+			rates = append(rates, p.PerSecond/f.PerSecond)
+			tails = append(tails, float64(p.P99)/float64(f.P99))
+			floors, predicts = append(floors, f.PerSecond), append(predicts, p.PerSecond)
+			p99s = append(p99s, float64(p.P99.Microseconds()))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(floors), "floor/s")
+	b.ReportMetric(median(predicts), "predict/s")
+	b.ReportMetric(median(p99s), "p99-us")
+	b.ReportMetric(median(rates), "ratio")
+	b.ReportMetric(median(tails), "p99-ratio")
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// serve runs the service with one tree model and answers the URL that predicts.
+func serve(b *testing.B) string {
+	reg := fixture.NewRegistry(b)
+	reg.Alias("runtime", "Production", reg.Register("runtime", fixture.Trees(b, "runtime", features, trees, depth), nil))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	database := testenv.Migrated(b, "inference", func(ctx context.Context, url string) error {
+		return inference.Migrate(ctx, inference.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
+	})
+	cfg, err := inference.LoadConfig([]string{
+		"PLATFORM_DATABASE_URL=" + database, "NATS_URL=" + testenv.NATS(b), "TRACKING_URI=" + reg.URL, "MODEL_CACHE_DIR=" + b.TempDir(),
+		`INFERENCE_CREDENTIALS_JSON={"` + bearer + `":{"principal":"bench","tenant":"default","scopes":["predict"]},` +
+			`"another-secret-of-length":{"principal":"ops","tenant":"default","scopes":["admin"]}}`,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg.Listener = ln
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- inference.Run(ctx, cfg, slog.New(slog.NewJSONHandler(io.Discard, nil))) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	})
+	base := "http://" + ln.Addr().String()
+	testenv.Eventually(b, 20*time.Second, func() error {
+		resp, err := http.Get(base + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("readyz: %s", resp.Status)
+		}
+		return nil
+	})
+	return base + "/predict/runtime"
+}
