@@ -1,0 +1,42 @@
+package coord
+
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// watchEvery is how soon a published setting is seen: well within the second
+// that is promised. A poll of a handful of rows needs no standing connection and
+// cannot miss a notice.
+const watchEvery = 400 * time.Millisecond
+
+// watch is WatchConfig on top of a way to read all settings.
+func watch(ctx context.Context, load func(context.Context) (map[string][]byte, error), fn func(string, []byte)) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	known := map[string][]byte{}
+	for {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		now, err := load(one)
+		cancel()
+		if err == nil && ctx.Err() == nil {
+			for k, v := range now {
+				if old, ok := known[k]; !ok || !bytes.Equal(old, v) {
+					fn(k, v)
+				}
+			}
+			for k := range known {
+				if _, ok := now[k]; !ok {
+					fn(k, nil)
+				}
+			}
+			known = now
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Lease is a task that one replica has until the time runs out. A holder that was
+// stopped for longer does not know that it has lost it: what the task writes
+// should carry the fence, and the receiver refuse a lower one than it has seen.
+type Lease struct {
+	Name  string
+	Fence int64
+
+	ttl     time.Duration
+	renew   func(context.Context) (bool, error)
+	release func(context.Context) error
+
+	mu      sync.Mutex
+	expires time.Time // guarded by mu; by this process' clock, at the earliest
+}
+
+// Renew prolongs the lease by its ttl from now. ErrLost means that it is somebody
+// else's, or nobody's; after ErrUnavailable it lasts as long as it did.
+func (l *Lease) Renew(ctx context.Context) error {
+	begin := time.Now()
+	ok, err := l.renew(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return ErrLost
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expires = begin.Add(l.ttl) // the store's clock began later than this
+	return nil
+}
+
+// Release gives the lease to whoever asks next. Releasing a lost one is fine.
+func (l *Lease) Release(ctx context.Context) error { return l.release(ctx) }
+
+func (l *Lease) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Until(l.expires)
+}
+
+// Keep renews the lease three times in each ttl until ctx ends, which is nil, or
+// the lease is lost: the store says so, or did not answer for as long as it lasts.
+func (l *Lease) Keep(ctx context.Context) error {
+	for {
+		t := time.NewTimer(min(l.ttl/3, max(l.left(), 0)))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+		}
+		left := l.left()
+		if left <= 0 {
+			return ErrLost
+		}
+		try, cancel := context.WithTimeout(ctx, left)
+		err := l.Renew(try)
+		cancel()
+		if errors.Is(err, ErrLost) {
+			return err
+		}
+	}
+}
+
+// releaseTime bounds the release of a lease by a process that stops.
+const releaseTime = 2 * time.Second
+
+type fenceKey struct{}
+
+// Fence is the fence of the lease under which [Lead] runs a task, 0 elsewhere.
+func Fence(ctx context.Context) int64 {
+	f, _ := ctx.Value(fenceKey{}).(int64)
+	return f
+}
+
+// Lead runs fn whenever this replica gets the lease, with a context that ends
+// when the lease is lost; fn must then return soon. It tries again ever after, also when
+// fn returns nil, until ctx ends. An error of fn while it leads ends Lead.
+func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, fn func(context.Context) error) error {
+	for ctx.Err() == nil {
+		lease, ok, err := c.TryLease(ctx, name, ttl)
+		if err == nil && ok {
+			if err := lead(ctx, lease, fn); err != nil {
+				return err
+			}
+		}
+		// Unevenly, so that replicas do not ask at once.
+		t := time.NewTimer(ttl/6 + rand.N(ttl/6+1))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+		case <-t.C:
+		}
+	}
+	return nil
+}
+
+func lead(ctx context.Context, lease *Lease, fn func(context.Context) error) error {
+	term, end := context.WithCancel(context.WithValue(ctx, fenceKey{}, lease.Fence))
+	kept := make(chan error, 1)
+	go func() {
+		defer end()
+		kept <- lease.Keep(term)
+	}()
+	err := fn(term)
+	end()
+	if lost := <-kept; lost != nil {
+		return nil // whatever fn says, it was told to stop
+	}
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	_ = lease.Release(release) // else it runs out by itself
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
