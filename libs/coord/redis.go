@@ -28,6 +28,7 @@ func NewRedis(url, prefix string) (*Redis, error) {
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 2*time.Second, time.Second, time.Second
 	o.ContextTimeoutEnabled = true
+	o.MaxRetries, o.DialerRetries = 1, 1 // callers have fallbacks, and people who wait
 	o.DisableIdentity = true
 	return &Redis{client: redis.NewClient(o), prefix: prefix}, nil
 }
