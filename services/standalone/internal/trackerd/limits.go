@@ -1,0 +1,142 @@
+package trackerd
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
+)
+
+// Bounds that the interface sets, in characters, and two of this server's own.
+const (
+	maxName        = 500
+	maxKey         = 250
+	maxParam       = 6000
+	maxTag         = 8000 // of a run or experiment; longer ones are cut
+	maxVersionTag  = 100_000
+	maxAlias       = 255
+	maxModelName   = 1000     // own
+	maxDescription = 100_000  // own
+	maxTable       = 16 << 20 // own: bytes of all tags or parameters of one thing
+)
+
+var keyPattern = regexp.MustCompile(`^[\w.\-:/ ]+$`)
+
+func checkLength(what, s string, most int) error {
+	if utf8.RuneCountInString(s) > most {
+		return invalid("'%s' exceeds the maximum length of %d characters", what, most)
+	}
+	return nil
+}
+
+// checkKey checks the key of a metric, parameter or tag; what names it in the refusal.
+func checkKey(what, key string) error {
+	if key == "" {
+		return missing("key")
+	}
+	if err := checkLength(what, key, maxKey); err != nil {
+		return err
+	}
+	if !keyPattern.MatchString(key) {
+		return invalid("Invalid value %q for parameter 'name' supplied: Names may only contain alphanumerics, underscores (_), dashes (-), periods (.), spaces ( ), colon(:) and slashes (/).", key)
+	}
+	if clean := path.Clean(key); clean != key || path.IsAbs(key) || key == "." || key == ".." || strings.HasPrefix(key, "../") {
+		return invalid("Invalid value %q for parameter 'name' supplied: Names may be treated as files in certain cases, and must not resolve to other names when treated as such. This name would resolve to '%s'", key, clean)
+	}
+	return nil
+}
+
+// cut shortens s to so many characters.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// merge adds tags to m, the later of one key winning.
+func merge(m store.Tags, tags []pair, check func(pair) (pair, error)) (store.Tags, error) {
+	if m == nil {
+		m = store.Tags{}
+	}
+	for _, t := range tags {
+		t, err := check(t)
+		if err != nil {
+			return nil, err
+		}
+		m[t.Key] = t.Value
+	}
+	return m, checkTable(m)
+}
+
+func checkTable(m store.Tags) error {
+	n := 0
+	for k, v := range m {
+		n += len(k) + len(v)
+	}
+	if n > maxTable {
+		return invalid("All tags or parameters of one thing together must not exceed %d bytes.", maxTable)
+	}
+	return nil
+}
+
+// runTag checks a tag of a run or experiment.
+func runTag(t pair) (pair, error) {
+	if err := checkKey("key", t.Key); err != nil {
+		return t, err
+	}
+	t.Value = cut(t.Value, maxTag)
+	return t, nil
+}
+
+// registryTag checks a tag of a registered model or version.
+func registryTag(t pair) (pair, error) {
+	if err := checkKey("key", t.Key); err != nil {
+		return t, err
+	}
+	return t, checkLength("value", t.Value, maxVersionTag)
+}
+
+func param(p pair) (pair, error) {
+	if err := checkKey("Param key", p.Key); err != nil {
+		return p, err
+	}
+	p.Value = cut(p.Value, maxParam)
+	return p, nil
+}
+
+var aliasPattern = regexp.MustCompile(`^[\w\-]+$`)
+var versionAlias = regexp.MustCompile(`^[vV]\d+$`)
+
+func checkAlias(alias string) error {
+	switch {
+	case alias == "":
+		return missing("alias")
+	case !aliasPattern.MatchString(alias):
+		return invalid("Invalid alias name: '%s'. Names may only contain alphanumerics, underscores (_), and dashes (-).", clip(alias))
+	case strings.EqualFold(alias, "latest"):
+		return invalid("'latest' alias name (case insensitive) is reserved.")
+	case versionAlias.MatchString(alias):
+		return invalid("Version alias name '%s' is reserved.", alias)
+	}
+	return checkLength("Registered model alias name", alias, maxAlias)
+}
+
+func checkModelName(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return missing("name")
+	case strings.ContainsAny(name, "/:"):
+		return invalid("Invalid model name '%s'. Names cannot contain '/' or ':'.", clip(name))
+	}
+	return checkLength("name", name, maxModelName)
+}

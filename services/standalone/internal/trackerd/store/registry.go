@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/filter"
+)
+
+var registryUpdated = filter.Field{Name: "updated", Numeric: true, Ops: []filter.Op{}}
+
+// RegisteredModelGrammar is what searches of registered models know.
+var RegisteredModelGrammar = filter.Grammar{
+	Entities: []filter.Entity{filter.Tag},
+	Fields: map[string]filter.Field{
+		"name":                   {Name: "name"},
+		"timestamp":              registryUpdated,
+		"last_updated_timestamp": registryUpdated,
+	},
+}
+
+// SearchRegisteredModels lists registered models.
+func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]RegisteredModel, bool, error) {
+	b := &query{}
+	for _, c := range s.Filter {
+		if c.Entity == filter.Tag {
+			b.add(b.compare("(m.tags ->> "+b.bind(c.Key)+"::text)", c))
+		} else {
+			b.add(b.compare("m.name", c))
+		}
+	}
+	for _, o := range s.Order {
+		switch {
+		case o.Entity == filter.Tag:
+			b.orderBy("(m.tags ->> "+b.bind(o.Key)+`::text) collate "C"`, o.Desc)
+		case o.Key == "name":
+			b.orderBy(`m.name collate "C"`, o.Desc)
+		default:
+			b.orderBy("m.updated", o.Desc)
+		}
+	}
+	b.orderBy(`m.name collate "C"`, false)
+	return page(ctx, q.db, "select m.name, m.description, m.created, m.updated, m.last_version, m.tags from registered_model m", b, s,
+		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
+}
+
+// ModelVersionGrammar is what searches of model versions know.
+var ModelVersionGrammar = filter.Grammar{
+	Entities: []filter.Entity{filter.Tag},
+	Fields: map[string]filter.Field{
+		"name":                   {Name: "name"},
+		"version_number":         {Name: "version", Numeric: true},
+		"run_id":                 {Name: "run_id", List: true},
+		"source_path":            {Name: "source"},
+		"creation_timestamp":     {Name: "created", Numeric: true, Ops: []filter.Op{}},
+		"last_updated_timestamp": {Name: "updated", Numeric: true, Ops: []filter.Op{}},
+	},
+}
+
+// SearchModelVersions lists model versions.
+func (q *Queries) SearchModelVersions(ctx context.Context, s Search) ([]ModelVersion, bool, error) {
+	b := &query{}
+	for _, c := range s.Filter {
+		switch {
+		case c.Entity == filter.Tag:
+			b.add(b.compare("(v.tags ->> "+b.bind(c.Key)+"::text)", c))
+		case c.Key == "version":
+			b.add(b.compareNumber("v.version", c))
+		default:
+			b.add(b.compare("v."+c.Key, c))
+		}
+	}
+	for _, o := range s.Order {
+		switch {
+		case o.Entity == filter.Tag:
+			b.orderBy("(v.tags ->> "+b.bind(o.Key)+`::text) collate "C"`, o.Desc)
+		case o.Key == "name" || o.Key == "run_id" || o.Key == "source":
+			b.orderBy("v."+o.Key+` collate "C"`, o.Desc)
+		default:
+			b.orderBy("v."+o.Key, o.Desc)
+		}
+	}
+	if len(s.Order) == 0 {
+		b.orderBy("v.updated", true)
+	}
+	b.orderBy(`v.name collate "C"`, false)
+	b.orderBy("v.version", true)
+	return page(ctx, q.db, `select v.name, v.version, v.created, v.updated, v.description, v.source, v.download_uri, v.run_id, v.run_link,
+  v.model_id, v.stage, v.tags from model_version v`, b, s,
+		func(v ModelVersion) int {
+			return len(v.Name) + len(v.Description) + len(v.Source) + 300 + v.Tags.size()
+		})
+}
