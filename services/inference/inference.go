@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
@@ -33,7 +34,7 @@ import (
 const name = "inference"
 
 func migrations() []postgres.Set {
-	return []postgres.Set{outbox.Migrations(), store.Migrations()}
+	return []postgres.Set{outbox.Migrations(), coord.Migrations(), store.Migrations()}
 }
 
 // Migrate brings the service's schema up to date.

@@ -67,7 +67,7 @@ func (b *Batch) try(rows []*schema.Row, results []Result) error {
 	if err != nil {
 		return err
 	}
-	return b.m.read(outs, results)
+	return b.m.read(outs, results[:len(rows)])
 }
 
 func (b *Batch) run(rows []*schema.Row) ([]runtime.Tensor, error) {
