@@ -1,0 +1,453 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+)
+
+const samples = "../../deploy/modelrepo"
+
+// remote stands for a tracker and a control plane that fail when told to; the real ones cannot be made to fail
+// between two given calls. It keeps what it was sent.
+type remote struct {
+	mu        sync.Mutex
+	calls     map[string]int
+	run       map[string]any // of runs/create
+	params    map[string]string
+	tags      map[string]string
+	metrics   map[string]float64
+	artifacts map[string][]byte
+	status    string
+	version   map[string]any // of model-versions/create
+	vtags     map[string]string
+	asked     map[string]any // of POST /versions
+	auth      string
+	// before may answer a call instead, by a status other than 0; n counts the calls of that path from 1.
+	before func(path string, n int) int
+	// after is called once a call has taken effect, and may lose the answer the same way.
+	after func(path string, n int) int
+}
+
+func newRemote(t *testing.T) (*remote, *Trainer) {
+	t.Helper()
+	r := &remote{
+		calls: map[string]int{}, params: map[string]string{}, tags: map[string]string{}, metrics: map[string]float64{},
+		artifacts: map[string][]byte{}, vtags: map[string]string{},
+	}
+	srv := httptest.NewServer(r)
+	t.Cleanup(srv.Close)
+	tr, err := New(Config{
+		TrackingURI: srv.URL, ControlPlaneURL: srv.URL, ControlPlaneToken: "a-token-of-the-trainer", ModelRepoDir: samples,
+		DataCacheDir: t.TempDir(), RetryDelays: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, tr
+}
+
+func (r *remote) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	p := strings.TrimPrefix(req.URL.Path, "/api/2.0/mlflow/")
+	if i := strings.Index(p, "/artifacts/"); i >= 0 {
+		p = "artifacts"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[p]++
+	if r.before != nil {
+		if status := r.before(p, r.calls[p]); status != 0 {
+			w.WriteHeader(status)
+			return
+		}
+	}
+	answer := r.answer(p, req, body)
+	if r.after != nil {
+		if status := r.after(p, r.calls[p]); status != 0 {
+			w.WriteHeader(status)
+			return
+		}
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+type object = map[string]any
+
+func (r *remote) answer(p string, req *http.Request, body []byte) any {
+	in := object{}
+	if p != "artifacts" {
+		_ = json.Unmarshal(body, &in)
+	}
+	pairs := func(from any, into map[string]string) {
+		list, _ := from.([]any)
+		for _, e := range list {
+			into[e.(object)["key"].(string)] = e.(object)["value"].(string)
+		}
+	}
+	run := object{"run": object{"info": object{"run_id": "r1", "experiment_id": "7", "status": "RUNNING", "artifact_uri": "mlflow-artifacts:/7/r1/artifacts"}, "data": object{}}}
+	switch p {
+	case "experiments/get-by-name", "experiments/create":
+		return object{"experiment_id": "7", "experiment": object{"experiment_id": "7", "name": "x"}}
+	case "runs/create":
+		r.run = in
+		pairs(in["tags"], r.tags)
+		return run
+	case "runs/search":
+		if r.run == nil {
+			return object{}
+		}
+		return object{"runs": []any{run["run"]}}
+	case "runs/get":
+		return run
+	case "runs/log-batch":
+		pairs(in["params"], r.params)
+		pairs(in["tags"], r.tags)
+		list, _ := in["metrics"].([]any)
+		for _, m := range list {
+			r.metrics[m.(object)["key"].(string)] = m.(object)["value"].(float64)
+		}
+	case "runs/set-tag":
+		r.tags[in["key"].(string)] = in["value"].(string)
+	case "runs/update":
+		r.status, _ = in["status"].(string)
+	case "artifacts":
+		_, name, _ := strings.Cut(req.URL.Path, "/7/r1/artifacts/")
+		r.artifacts[name] = body
+	case "registered-models/create":
+		return object{"registered_model": object{"name": in["name"]}}
+	case "model-versions/search":
+		if r.version == nil {
+			return object{}
+		}
+		return object{"model_versions": []any{object{"name": r.version["name"], "version": "3"}}}
+	case "model-versions/create":
+		r.version = in
+		pairs(in["tags"], r.vtags)
+		return object{"model_version": object{"name": in["name"], "version": "3"}}
+	case "model-versions/set-tag":
+		r.vtags[in["key"].(string)] = in["value"].(string)
+	case "/versions":
+		r.asked, r.auth = in, req.Header.Get("Authorization")
+		return object{"rungs": []any{object{"alias": "Staging", "pass": true}}, "aliases_set": []string{"Staging"}, "promotion_id": "p1"}
+	}
+	return object{}
+}
+
+// dummy is a training that takes little time: a small forest on 500 rows.
+func dummy() Request {
+	small := map[string]any{"hyperparameters": map[string]any{"n_estimators": 5, "max_depth": 4}}
+	return Request{Parameters: small, Model: "jpcp", Dummy: true, FlowRunID: "f1", CommitSHA: "c0ffee", RequestedBy: "ci", ApprovalID: "a1", RequestID: "req-1"}
+}
+
+func TestTrainRecordsEverything(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	var mu sync.Mutex
+	done := map[string]float64{}
+	var order []string
+	res, err := tr.Train(t.Context(), dummy(), func(stage string, f float64, _ string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(order, stage) {
+			order = append(order, stage)
+		}
+		if f < done[stage] {
+			t.Errorf("%s went back from %v to %v", stage, done[stage], f)
+		}
+		done[stage] = f
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(order, Stages) {
+		t.Errorf("stages %v", order)
+	}
+	for _, s := range Stages {
+		if done[s] != 1 {
+			t.Errorf("stage %s ended at %v", s, done[s])
+		}
+	}
+	if res.RunID != "r1" || res.Model != "JPCP" || res.Dataset != "JobEmbeddings" || res.Version != "3" || res.PromotionID != "p1" || !slices.Equal(res.Aliases, []string{"Staging"}) {
+		t.Errorf("result %+v", res)
+	}
+	if r.run["run_name"] != "JPCP_JobEmbeddings" || r.status != "FINISHED" {
+		t.Errorf("run %v, status %s", r.run["run_name"], r.status)
+	}
+	for name, want := range map[string]string{
+		"prefect_flow_run_id": "f1", "requested_by": "ci", "approval_id": "a1", "tenant": "default", "dummy": "true", "data_origin": "generated",
+		"hpc_scheduler": "mock", "dataset_backend": "local", "training_rows": "400", "requested_commit": "c0ffee",
+		"dataset_uri": "generator:embedding_families?seed=42&rows=500", "dataset_version": "generator:embedding_families?seed=42&rows=500",
+	} {
+		if r.tags[name] != want {
+			t.Errorf("tag %s is %q, want %q", name, r.tags[name], want)
+		}
+	}
+	if id := r.tags["hpc_job_id"]; len(id) != 13 || !strings.HasPrefix(id, "mock-") || r.tags["slurm_job_id"] != id {
+		t.Errorf("job id %q", id)
+	}
+	for name, want := range map[string]string{"model_name": "JPCP", "dataset": "JobEmbeddings", "estimator": "random_forest", "seed": "42", "n_estimators": "5", "max_depth": "4"} {
+		if r.params[name] != want {
+			t.Errorf("parameter %s is %q, want %q", name, r.params[name], want)
+		}
+	}
+	for _, name := range []string{"rmse", "mse", "mae", "mape", "r2", "male", "val_rmse", "baseline_rmse", "skill"} {
+		if _, ok := r.metrics[name]; !ok {
+			t.Errorf("no metric %s", name)
+		}
+	}
+	for _, name := range []string{"model/MLmodel", "model/model.onnx", "model/platform.json", "report.json"} {
+		if len(r.artifacts[name]) == 0 {
+			t.Errorf("no artifact %s", name)
+		}
+	}
+	var rep Report
+	if err := json.Unmarshal(r.artifacts["report.json"], &rep); err != nil || rep.Rows.Test != 100 || rep.Residuals == nil || len(rep.Predictions.Deciles) != 9 {
+		t.Errorf("report %+v, %v", rep, err)
+	}
+	if total := sum(rep.Residuals.Counts); total != 100 {
+		t.Errorf("the histogram holds %d rows", total)
+	}
+	if r.version["name"] != "jpcp" || r.version["source"] != "mlflow-artifacts:/7/r1/artifacts/model" || r.version["run_id"] != "r1" {
+		t.Errorf("version %v", r.version)
+	}
+	for _, name := range []string{"framework", "artifact_digest", "modelrepo_commit", "data_origin", "dummy", "gpu_hours", "cost_usd", "cost_synthetic"} {
+		if r.vtags[name] == "" {
+			t.Errorf("version has no tag %s", name)
+		}
+	}
+	if r.asked["model"] != "JPCP" || r.asked["version"] != "3" || r.asked["flow_run_id"] != "f1" || r.auth != "Bearer a-token-of-the-trainer" {
+		t.Errorf("control plane was asked %v by %q", r.asked, r.auth)
+	}
+}
+
+func sum(v []int) (total int) {
+	for _, x := range v {
+		total += x
+	}
+	return total
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	t.Parallel()
+	a, ta := newRemote(t)
+	b, tb := newRemote(t)
+	one, err := ta.Train(t.Context(), dummy(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := tb.Train(t.Context(), dummy(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range a.artifacts {
+		if !bytes.Equal(data, b.artifacts[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if one.Digest == "" || one.Digest != two.Digest {
+		t.Errorf("digests %s, %s", one.Digest, two.Digest)
+	}
+	req := dummy()
+	req.Parameters["seed"] = 7.0
+	three, err := tb.Train(t.Context(), req, nil)
+	if err != nil || three.Digest == one.Digest || b.params["seed"] != "7" {
+		t.Errorf("another seed: %v, digest %s, seed %s", err, three.Digest, b.params["seed"])
+	}
+}
+
+// Each call fails twice before it succeeds; writes whose answer is lost must not happen twice.
+func TestTransientFaultsAreWaitedOut(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"experiments/get-by-name", "runs/create", "runs/log-batch", "artifacts", "model-versions/create", "model-versions/set-tag", "/versions"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			r.before = func(p string, n int) int {
+				if p == path && n <= 2 {
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			}
+			if _, err := tr.Train(t.Context(), dummy(), nil); err != nil || r.status != "FINISHED" {
+				t.Errorf("%v, run %s", err, r.status)
+			}
+		})
+	}
+	for _, path := range []string{"runs/create", "model-versions/create"} {
+		t.Run("lost answer of "+path, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			r.after = func(p string, n int) int {
+				if p == path && n == 1 {
+					return http.StatusBadGateway
+				}
+				return 0
+			}
+			res, err := tr.Train(t.Context(), dummy(), nil)
+			if err != nil || r.calls[path] != 1 || res.RunID != "r1" || res.Version != "3" {
+				t.Errorf("%v, %d calls, %+v", err, r.calls[path], res)
+			}
+		})
+	}
+}
+
+func TestFailuresAreRecorded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		req    func(*Request)
+		path   string
+		status int
+		calls  int
+		reason string
+	}{
+		"backend not in this build": {func(r *Request) { r.Dummy, r.Backend = false, "dataplane" }, "", 0, 0, `extract: data set JobEmbeddings: backend "dataplane" is not in this build`},
+		"upload refused":            {nil, "artifacts", http.StatusForbidden, 1, "log: "},
+		"tracker stays away":        {nil, "model-versions/create", http.StatusServiceUnavailable, 4, "register: "},
+		"control plane refuses":     {nil, "/versions", http.StatusUnauthorized, 1, "ladder: control plane refused version 3 of JPCP"},
+		"control plane stays away":  {nil, "/versions", http.StatusBadGateway, 4, "ladder: control plane unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			r.before = func(p string, n int) int {
+				if p == c.path {
+					return c.status
+				}
+				return 0
+			}
+			req := dummy()
+			if c.req != nil {
+				c.req(&req)
+			}
+			_, err := tr.Train(t.Context(), req, nil)
+			if err == nil || r.status != "FAILED" || !strings.HasPrefix(r.tags["failure_reason"], c.reason) || r.calls[c.path] != c.calls {
+				t.Errorf("%v\nrun %s, reason %q, %d calls", err, r.status, r.tags["failure_reason"], r.calls[c.path])
+			}
+		})
+	}
+}
+
+func TestCancelKillsTheRun(t *testing.T) {
+	t.Parallel()
+	for _, at := range Stages {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			r, tr := newRemote(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := tr.Train(ctx, dummy(), func(stage string, _ float64, _ string) {
+				if stage == at {
+					cancel()
+				}
+			})
+			if !errors.Is(err, context.Canceled) || r.status != "KILLED" || r.tags["failure_reason"] != "cancelled" {
+				t.Errorf("%v, run %s, reason %q", err, r.status, r.tags["failure_reason"])
+			}
+		})
+	}
+}
+
+func TestCancelWhileWaitingForTheTracker(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	tr.cfg.RetryDelays = []time.Duration{time.Hour}
+	r.before = func(p string, _ int) int {
+		if p == "artifacts" {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := tr.Train(ctx, dummy(), func(_ string, _ float64, msg string) {
+		if strings.HasPrefix(msg, "trying again in 1h0m0s") {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, tracker.ErrUnavailable) || r.status != "KILLED" {
+		t.Errorf("%v, run %s", err, r.status)
+	}
+}
+
+func TestRequestsThatCannotBeTrained(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	for want, req := range map[string]Request{
+		`unknown model "Oracle"; the repository has JPCP`: {Model: "Oracle"},
+		`JPCP has no data set "Weather"`:                  {Model: "JPCP", Dataset: "Weather"},
+		`unknown parameter "epochs"`:                      {Model: "JPCP", Parameters: map[string]any{"epochs": 3}},
+		"seed is 1.5":                                     {Model: "JPCP", Parameters: map[string]any{"seed": 1.5}},
+		"must be an object":                               {Model: "JPCP", Parameters: map[string]any{"hyperparameters": 1}},
+		"trees":                                           {Model: "JPCP", Parameters: map[string]any{"hyperparameters": map[string]any{"trees": 3}}},
+	} {
+		if _, err := tr.Train(t.Context(), req, nil); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if len(r.calls) != 0 {
+		t.Errorf("the tracker was called: %v", r.calls)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	_, err := LoadConfig([]string{"TRACKING_URI=nowhere", "CONTROL_PLANE_TOKEN=changeme", "PLATFORM_SCHEDULER_MODE=slurm", "GPU_COST_PER_HOUR=-1"})
+	for _, want := range []string{"TRACKING_URI", "CONTROL_PLANE_TOKEN", "PLATFORM_SCHEDULER_MODE", "GPU_COST_PER_HOUR"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s in it", err, want)
+		}
+	}
+	if c, err := LoadConfig(nil); err != nil || c.SchedulerMode != "mock" || c.TrackingURI != "http://localhost:15000" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestMockGPUHours(t *testing.T) {
+	t.Parallel()
+	// SHA-256("JPCP:1") begins with 459d7f6a.
+	if got, want := mockGPUHours("JPCP", "1"), 4+float64(0x459d7f6a%2000)/100; got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestHeldout(t *testing.T) {
+	t.Parallel()
+	_, tr := newRemote(t)
+	rows, err := tr.Heldout(t.Context(), "runtimeregressor", "", 5)
+	if err != nil || len(rows) != 5 {
+		t.Fatal(err, len(rows))
+	}
+	d := Data{RepoDir: samples, Model: "RuntimeRegressor", Log: samples + "/data/nasa-ipsc-1993.swf.gz"}
+	for _, r := range rows {
+		again, err := d.Job(t.Context(), r.ID)
+		if err != nil || !r.HeldOut || !again.HeldOut || len(r.Features) != 21 || again.Actual != r.Actual {
+			t.Errorf("%+v, %+v, %v", r, again, err)
+		}
+	}
+	if first, err := d.Job(t.Context(), "1"); err != nil || first.HeldOut || first.Actual != 1451.0 {
+		t.Errorf("%+v, %v", first, err)
+	}
+	if _, err := d.Job(t.Context(), "x"); !errors.Is(err, ErrRequest) {
+		t.Error(err)
+	}
+	classes, err := tr.Heldout(t.Context(), "MACK", "", 0)
+	if err != nil || len(classes) != 800 || len(classes[0].Features["embedding"].([]float32)) != 384 {
+		t.Errorf("%d rows, %v", len(classes), err)
+	}
+	if l := classes[0].Actual.(string); l != "memory-bound" && l != "compute-bound" {
+		t.Errorf("label %q", l)
+	}
+}
