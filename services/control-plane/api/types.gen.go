@@ -739,7 +739,7 @@ type Operator string
 
 // OutboxHealth defines model for OutboxHealth.
 type OutboxHealth struct {
-	OldestPendingSeconds *float32 `json:"oldest_pending_seconds"`
+	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
 	Pending              *int64   `json:"pending"`
 	Poison               *int64   `json:"poison"`
 	Published            *int64   `json:"published"`
@@ -784,7 +784,7 @@ type PolicyList struct {
 // PollerHealth defines model for PollerHealth.
 type PollerHealth struct {
 	Enabled          bool     `json:"enabled"`
-	LastOkSecondsAgo *float32 `json:"last_ok_seconds_ago"`
+	LastOkSecondsAgo *float64 `json:"last_ok_seconds_ago"`
 	Leader           bool     `json:"leader"`
 	Stale            bool     `json:"stale"`
 }

@@ -42,9 +42,8 @@ const (
 const external = "external"
 
 const (
-	holdFor     = 60 * time.Second // the lease; renewed by nobody, so it outlives what it guards:
-	decideFor   = 35 * time.Second // reading, judging and writing the intent, and then
-	carryFor    = 20 * time.Second // telling the tracker and recording that
+	holdTTL     = 15 * time.Second // of the lease, which is renewed while it is held
+	holdFor     = 60 * time.Second // bounds all of one move
 	holdWait    = 5 * time.Second  // for another replica's move of the same model
 	readTimeout = 10 * time.Second
 	moveTimeout = 10 * time.Second
@@ -119,43 +118,45 @@ func Problem(err error) error {
 }
 
 // Hold runs fn while nobody else moves an alias of the model, with who holds
-// them now. Moves by others since the last look are recorded first.
+// them now. Moves by others since the last look are recorded first. It goes on
+// when ctx is cancelled, since a caller that has gone must not leave a move half
+// done; the context of fn ends when the lease is lost.
 func (m *Mover) Hold(ctx context.Context, model string, fn func(context.Context, Holders) error) error {
-	ctx, cancel := context.WithTimeout(ctx, decideFor)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdFor)
 	defer cancel()
-	unlock, err := m.lock(ctx, model)
+	held, unlock, err := m.lock(ctx, model)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	holders, err := m.Read(ctx, model)
+	holders, err := m.Read(held, model)
 	if err != nil {
 		return err
 	}
-	if err := m.reconcile(ctx, model, holders); err != nil {
+	if err := m.reconcile(held, model, holders); err != nil {
 		return err
 	}
-	return fn(ctx, holders)
+	return fn(held, holders)
 }
 
-func (m *Mover) lock(ctx context.Context, model string) (unlock func(), err error) {
+func (m *Mover) lock(ctx context.Context, model string) (held context.Context, unlock func(), err error) {
 	deadline := time.Now().Add(holdWait)
 	for {
-		unlock, ok, err := m.Locks.Lock(ctx, "alias:"+model, holdFor)
+		held, unlock, ok, err := m.Locks.Keep(ctx, "alias:"+model, holdTTL)
 		switch {
 		case err != nil:
-			return nil, fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from moving one alias does not answer; try again later.").
+			return nil, nil, fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from moving one alias does not answer; try again later.").
 				WithCause(err).After(5 * time.Second)
 		case ok:
-			return unlock, nil
+			return held, unlock, nil
 		case time.Now().After(deadline):
-			return nil, fault.AliasBusy.New("Another request is moving an alias of " + model + " right now; try again in a moment.").After(time.Second)
+			return nil, nil, fault.AliasBusy.New("Another request is moving an alias of " + model + " right now; try again in a moment.").After(time.Second)
 		}
 		t := time.NewTimer(100*time.Millisecond + rand.N(100*time.Millisecond))
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		case <-t.C:
 		}
 	}
@@ -195,9 +196,6 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 // Carry makes a planned move. A tracker that does not answer leaves it planned:
 // done is false, and the leader repeats it. An error is one of the store.
 func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err error) {
-	// What was decided is carried out even if the caller has gone.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), carryFor)
-	defer cancel()
 	setCtx, cancelSet := context.WithTimeout(ctx, moveTimeout)
 	defer cancelSet()
 	err = m.Tracker.SetAlias(setCtx, m.Registry.TrackerName(move.ModelID), move.Alias, move.Version)

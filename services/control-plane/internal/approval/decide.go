@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -173,7 +174,7 @@ func (s *Service) request(ctx context.Context, a store.Approval, p auth.Principa
 	}
 	backend := d.Backend
 	if backend == "" {
-		backend = dataset.Backend
+		backend = registry.Backend(m, dataset)
 	}
 	return dispatch.Request{
 		Model: a.ModelID, Dataset: dataset.Name, Backend: backend, CommitSHA: a.CommitSha, Tenant: a.Tenant,

@@ -109,7 +109,8 @@ func (s *Service) Send(ctx context.Context, c store.Command) (api.Dispatch, erro
 	start := time.Now()
 	accepted, err := s.Sender.Send(ctx, r, c.OrchestratorKey)
 	if s.Observe != nil {
-		defer s.Observe(c, err, time.Since(start))
+		took := time.Since(start)
+		defer func() { s.Observe(c, err, took) }()
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/orchestrator"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
@@ -18,28 +19,21 @@ const (
 	attemptTimeout = 5 * time.Second
 	budget         = 12 * time.Second
 	firstPause     = 250 * time.Millisecond // doubles; each ± 50 %
+	reportTimeout  = 2 * time.Second
 )
-
-// Breaker is the memory, shared by all replicas, of how calls to the orchestrator went.
-type Breaker interface {
-	// Allow says whether a call may be tried now; if not, after how long. After
-	// the reset time one caller in the fleet gets a trial.
-	Allow(ctx context.Context) (ok bool, retryAfter time.Duration)
-	// Report tells how an allowed call ended.
-	Report(ctx context.Context, answered bool)
-}
 
 // Sender dispatches runs. It is safe for concurrent use.
 type Sender struct {
 	client  *orchestrator.Client
 	target  *Target
-	breaker Breaker
+	breaker *coord.Breaker // shared by all replicas
+	opened  func()
 	log     *slog.Logger
 }
 
-// NewSender dispatches to target.
-func NewSender(client *orchestrator.Client, target *Target, breaker Breaker, log *slog.Logger) *Sender {
-	return &Sender{client, target, breaker, log}
+// NewSender dispatches to target; opened is told when a failure here opens the breaker.
+func NewSender(client *orchestrator.Client, target *Target, breaker *coord.Breaker, opened func(), log *slog.Logger) *Sender {
+	return &Sender{client, target, breaker, opened, log}
 }
 
 // Target is where the runs go.
@@ -64,22 +58,39 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 				break
 			}
 		}
-		ok, wait := s.breaker.Allow(ctx)
-		if !ok {
+		permit, err := s.breaker.Allow(ctx)
+		var open *coord.OpenError
+		if errors.As(err, &open) {
 			return Accepted{}, fault.OrchestratorUnreachable.New("The orchestrator has not answered several times in a row, so it is left alone for a while; nothing was started.").
-				WithCause(last).After(max(wait, time.Second))
-		}
+				WithCause(last).After(max(open.RetryAfter, time.Second))
+		} // else without a coordinator: the call is worth a try
 		accepted, err := s.try(ctx, r, key)
 		var p *problem.Error
-		settled := err == nil || errors.As(err, &p)
-		s.breaker.Report(ctx, settled)
-		if settled {
+		if err == nil || errors.As(err, &p) {
+			s.report(ctx, permit, true)
 			return accepted, err
 		}
+		s.report(ctx, permit, false)
 		last = err
 		s.log.WarnContext(ctx, "dispatch attempt failed", slog.Int("attempt", attempt+1), slog.String("model", r.Model), slog.Any("err", err))
 	}
 	return Accepted{}, fault.OrchestratorUnreachable.New(fmt.Sprintf("The orchestrator did not answer in %d attempts; nothing is known to have started. Try again: a run that did start is found, not doubled.", attempts)).WithCause(last)
+}
+
+func (s *Sender) report(ctx context.Context, permit coord.Permit, answered bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	var opened bool
+	var err error
+	if answered {
+		err = permit.Success(ctx)
+	} else if opened, err = permit.Failure(ctx); opened {
+		s.opened()
+		s.log.WarnContext(ctx, "breaker of the orchestrator opened")
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "breaker not told", slog.Any("err", err))
+	}
 }
 
 // try is one attempt. A problem as error means that the orchestrator did answer.

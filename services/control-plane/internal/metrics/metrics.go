@@ -87,21 +87,14 @@ func (m *Metrics) Run(model, state string) { m.runs.WithLabelValues(m.label(mode
 // Promotion counts an ended promotion or a denial.
 func (m *Metrics) Promotion(outcome string) { m.promotions.WithLabelValues(outcome).Inc() }
 
-// Backlog is what waits in the outbox.
-type Backlog struct {
-	Pending, Published, Poison int64
-	OldestPending              time.Duration
-}
-
 // Stored reads gauges from the store at each scrape. When the store cannot be
 // read, the last values are given and an error is counted: a scrape never fails.
 type Stored struct {
-	store  *store.Store
-	outbox func(context.Context) (Backlog, error)
-	now    func() time.Time
-	log    *slog.Logger
+	store *store.Store
+	now   func() time.Time
+	log   *slog.Logger
 
-	pending, oldest, rows, outboxOldest, errors *prometheus.Desc
+	pending, oldest, errors *prometheus.Desc
 
 	mu     sync.Mutex // guards those below
 	last   gauges
@@ -111,27 +104,22 @@ type Stored struct {
 type gauges struct {
 	pending int64
 	oldest  time.Duration
-	outbox  Backlog
 }
 
 // NewStored registers the gauges.
-func NewStored(reg prometheus.Registerer, s *store.Store, outbox func(context.Context) (Backlog, error), now func() time.Time, log *slog.Logger) {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, labels, nil)
-	}
+func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, log *slog.Logger) {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	reg.MustRegister(&Stored{
-		store: s, outbox: outbox, now: now, log: log,
-		pending:      desc("platform_approvals_pending", "Approval records that wait for a decision."),
-		oldest:       desc("platform_approval_age_oldest_seconds", "Age of the oldest pending approval record; 0 without one."),
-		rows:         desc("platform_outbox_rows", "Rows of the outbox, by state.", "state"),
-		outboxOldest: desc("platform_outbox_oldest_pending_seconds", "Age of the oldest event not yet published; 0 without one."),
-		errors:       desc("platform_scrape_errors_total", "Scrapes that gave the last values because the store could not be read."),
+		store: s, now: now, log: log,
+		pending: desc("platform_approvals_pending", "Approval records that wait for a decision."),
+		oldest:  desc("platform_approval_age_oldest_seconds", "Age of the oldest pending approval record; 0 without one."),
+		errors:  desc("platform_scrape_errors_total", "Scrapes that gave the last values because the store could not be read."),
 	})
 }
 
 // Describe is part of prometheus.Collector.
 func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.pending, s.oldest, s.rows, s.outboxOldest, s.errors} {
+	for _, d := range []*prometheus.Desc{s.pending, s.oldest, s.errors} {
 		ch <- d
 	}
 }
@@ -153,15 +141,8 @@ func (s *Stored) Collect(ch chan<- prometheus.Metric) {
 	s.last = g
 	faults := s.faults
 	s.mu.Unlock()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	gauge(s.pending, float64(g.pending))
-	gauge(s.oldest, g.oldest.Seconds())
-	gauge(s.rows, float64(g.outbox.Pending), "pending")
-	gauge(s.rows, float64(g.outbox.Published), "published")
-	gauge(s.rows, float64(g.outbox.Poison), "poison")
-	gauge(s.outboxOldest, g.outbox.OldestPending.Seconds())
+	ch <- prometheus.MustNewConstMetric(s.pending, prometheus.GaugeValue, float64(g.pending))
+	ch <- prometheus.MustNewConstMetric(s.oldest, prometheus.GaugeValue, g.oldest.Seconds())
 	ch <- prometheus.MustNewConstMetric(s.errors, prometheus.CounterValue, faults)
 }
 
@@ -173,6 +154,5 @@ func (s *Stored) read(ctx context.Context) (g gauges, err error) {
 	case !store.None(err):
 		return g, err
 	}
-	g.outbox, err = s.outbox(ctx)
-	return g, err
+	return g, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -24,20 +23,20 @@ import (
 
 // Tags by which the trainer tells what a version is made of.
 const (
-	TagDummy      = "dummy"
-	TagOrigin     = "data_origin"
-	TagDigest     = "artifact_digest"
-	TagCommit     = "modelrepo_commit"
-	TagFlowRun    = "prefect_flow_run_id"
-	originMadeUp  = "generated"
-	describeLimit = 1 << 20 // of the file that holds a version's signature, in bytes
-	gateTimeout   = 20 * time.Second
+	TagDummy     = "dummy"
+	TagOrigin    = "data_origin"
+	TagDigest    = "artifact_digest"
+	TagCommit    = "modelrepo_commit"
+	TagFlowRun   = "prefect_flow_run_id"
+	originMadeUp = "generated"
+	gateTimeout  = 20 * time.Second
 )
 
 // Gate judges whether a version may be promoted.
 type Gate struct {
 	Store    *store.Store
-	Tracker  *tracker.Client // bounded to describeLimit by NewGate
+	Tracker  *tracker.Client
+	Files    *tracker.Client // the same server, with a bound on what is downloaded
 	Registry *registry.Registry
 	// AllowGenerated lets versions trained on generated data reach Production.
 	AllowGenerated bool
@@ -264,7 +263,7 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 		return false, nil
 	}
 	var b bytes.Buffer
-	err := g.Tracker.DownloadArtifact(ctx, strings.TrimRight(mv.Source, "/")+"/MLmodel", &limited{&b, describeLimit})
+	err := g.Files.DownloadArtifact(ctx, strings.TrimRight(mv.Source, "/")+"/MLmodel", &b)
 	var refused *tracker.Error
 	switch {
 	case errors.Is(err, tracker.ErrUnavailable), ctx.Err() != nil:
@@ -282,20 +281,6 @@ func (g *Gate) signed(ctx context.Context, mv tracker.ModelVersion) (bool, error
 	return yaml.Unmarshal(b.Bytes(), &doc) == nil && doc.Signature != nil && doc.Signature.Inputs != "", nil
 }
 
-// limited takes at most left bytes.
-type limited struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if len(p) > l.left {
-		return 0, tracker.ErrTooLarge
-	}
-	l.left -= len(p)
-	return l.w.Write(p)
-}
-
 // GeneratedAllowed says whether generated data may lead to the alias.
 func (g *Gate) GeneratedAllowed(to string) bool { return to != alias.Production || g.AllowGenerated }
 
@@ -306,4 +291,3 @@ func (g *Gate) generatedCheck(v *Verdict) {
 		v.check("generated_data", false, "version %s was trained on generated data, which does not reach %s here", v.Version, v.To)
 	}
 }
-

@@ -124,6 +124,14 @@ func (r *Registry) RequireDataset(m *modelrepo.Model, name string) (*modelrepo.M
 	return nil, fault.UnknownDataset.New(fmt.Sprintf("Model %s has no data set %q; known: %s.", m.ID(), name, strings.Join(m.DatasetNames(), ", ")))
 }
 
+// Backend is where the data of a model's data set is read from by default.
+func Backend(m *modelrepo.Model, d *modelrepo.ModelDataset) string {
+	if d.Backend != "" {
+		return d.Backend
+	}
+	return m.Backend
+}
+
 // name is what a model or data set can be called.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 

@@ -27,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -37,19 +38,13 @@ const keepKeys = 30 * 24 * time.Hour
 // lockFor outlives the longest dispatch; see dispatch.Sender.
 const lockFor = 30 * time.Second
 
-// Locker keeps two replicas from dispatching the same training at once.
-type Locker interface {
-	// Lock takes the name for at most ttl; ok is false while another holds it.
-	Lock(ctx context.Context, name string, ttl time.Duration) (unlock func(), ok bool, err error)
-}
-
 // API serves POST /retrain.
 type API struct {
 	Store     *store.Store
 	Commands  *command.Service
 	Registry  *registry.Registry
 	Admission *dispatch.Admission
-	Locks     Locker
+	Locks     *lock.Locker
 	Now       func() time.Time
 }
 
@@ -159,7 +154,7 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 		return api.Dispatch{}, false, err
 	}
 	spec.Request = dispatch.Request{
-		Model: m.ID(), Dataset: d.Name, Backend: d.Backend, CommitSHA: a.Registry.Head(), Tenant: p.Tenant,
+		Model: m.ID(), Dataset: d.Name, Backend: registry.Backend(m, d), CommitSHA: a.Registry.Head(), Tenant: p.Tenant,
 		RequestID: service.RequestID(ctx), RequestedBy: p.Name, Origin: "api",
 	}
 	if b.BackendName != nil {

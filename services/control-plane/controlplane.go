@@ -1,0 +1,22 @@
+// Package controlplane is the control plane: retraining, the approval gate, the
+// promotion of versions, and what is known of all of them.
+package controlplane
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/app"
+)
+
+// Config is everything the control plane can be told.
+type Config = app.Config
+
+// LoadConfig reads environ (os.Environ); the error lists every fault.
+func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(environ) }
+
+// Migrate brings the control plane's schema up to date.
+func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cfg) }
+
+// Run serves until ctx ends. It returns nil after an orderly stop.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+)
+
+// features are what this build serves; a client asks here before it offers more.
+var features = []string{
+	"alias_history", "approvals", "change_notices", "freshness", "idempotency_keys", "models", "promotion_policies",
+	"promotions", "retrain", "runs", "separation_of_duties", "versions",
+}
+
+// capabilities serves GET /capabilities.
+func (p *parts) capabilities(c echo.Context) error {
+	return c.JSON(http.StatusOK, api.Capabilities{
+		Service: name, Version: service.Version, Api: "1", Features: features,
+		Limits: map[string]int64{
+			"body_bytes": intake.MaxBody, "page": service.MaxPageLimit, "model_ids": approval.MaxModels, "changed_files": approval.MaxFiles,
+			"changes_per_minute": int64(p.cfg.ChangesPerMinute), "retrains_per_minute": int64(p.cfg.RetrainsPerMinute),
+			"decisions_per_minute": int64(p.cfg.DecisionsPerMin), "approval_expiry_hours": int64(p.cfg.ApprovalExpiryHours),
+		},
+		Backends: []string{string(api.PublicArchive), string(api.ObjectStore), string(api.Dataplane), string(api.Local)},
+	})
+}

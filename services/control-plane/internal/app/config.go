@@ -1,0 +1,144 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// Config is everything the control plane can be told. Durations are in the unit
+// their name says.
+type Config struct {
+	service.Base
+	// Addr is where the API listens.
+	Addr string `env:"CONTROL_PLANE_ADDR" envDefault:"127.0.0.1:18002"`
+	// Listener overrides Addr: for tests, and for one process with many services.
+	Listener net.Listener
+	// AllowedHosts are the Host values served; "*" is all.
+	AllowedHosts []string `env:"CONTROL_PLANE_ALLOWED_HOSTS" envDefault:"*"`
+
+	// Token is the legacy credential: principal legacy, tenant default, all scopes.
+	Token service.Secret `env:"CONTROL_PLANE_TOKEN"`
+	// Credentials map each bearer secret to {principal, tenant, scopes}.
+	Credentials service.Secret `env:"CONTROL_PLANE_CREDENTIALS_JSON"`
+	// SeparationOfDuties is off, or enforce: nobody approves their own request.
+	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
+
+	// OrchestratorURL is the orchestrator's API, up to and with /api.
+	OrchestratorURL string `env:"PREFECT_API_URL" envDefault:"http://localhost:14200/api"`
+	// Deployment is what training runs are dispatched to, as flow/deployment.
+	Deployment string `env:"PREFECT_DEPLOYMENT_NAME" envDefault:"training_flow/platform-dispatch"`
+	// BreakerFailMax failures in a row open the breaker.
+	BreakerFailMax int `env:"PREFECT_CB_FAIL_MAX" envDefault:"5"`
+	// BreakerResetSeconds later one call in the fleet tries again.
+	BreakerResetSeconds int `env:"PREFECT_CB_RESET_TIMEOUT" envDefault:"30"`
+	// TrackingURI is the tracker.
+	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+
+	// NATSReplicas and NATSMaxBytes are of the event stream, where this service
+	// is the one that makes it; 0 bytes means 1 GiB.
+	NATSReplicas int   `env:"NATS_REPLICAS" envDefault:"1"`
+	NATSMaxBytes int64 `env:"NATS_STREAM_MAX_BYTES" envDefault:"0"`
+
+	// ModelRepoDir holds the model repository; empty: no model is known.
+	ModelRepoDir string `env:"MODELREPO_DIR"`
+	// ModelRepoEnv is the registry in force over base: dev, staging, prod or empty.
+	ModelRepoEnv string `env:"MODELREPO_ENV"`
+
+	// ApprovalExpiryHours is how long an approval waits; 0 is for ever.
+	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
+	// CommandLeaseSeconds is how long a dispatch belongs to the process that sends
+	// it; then another takes it over. It must exceed the 12 s a dispatch may take.
+	CommandLeaseSeconds int `env:"COMMAND_LEASE_SECONDS" envDefault:"300"`
+	// ApprovalMode is each or run: what policies say that do not say it themselves.
+	ApprovalMode string `env:"PROMOTION_APPROVAL_MODE_DEFAULT" envDefault:"each"`
+	// AllowGenerated lets versions trained on generated data reach Production.
+	AllowGenerated bool `env:"ALLOW_GENERATED_PRODUCTION" envDefault:"false"`
+
+	// Limits per tenant and minute; 0 is none.
+	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
+	RetrainsPerMinute int `env:"RETRAIN_RATE_LIMIT_PER_MIN" envDefault:"20"`
+	DecisionsPerMin   int `env:"DECISION_RATE_LIMIT_PER_MIN" envDefault:"120"`
+	// Dispatches of this process that may wait on the orchestrator at once.
+	AdmissionMax       int `env:"ADMISSION_MAX_RUNNING" envDefault:"4"`
+	AdmissionPerTenant int `env:"ADMISSION_PER_TENANT" envDefault:"2"`
+
+	// SoleProcess says that no other replica uses this database: what a dead
+	// predecessor left is then taken over at once instead of after its lease.
+	SoleProcess bool
+	// StateEmbedded and BrokerEmbedded say that database and broker live and die
+	// with this process.
+	StateEmbedded, BrokerEmbedded bool
+}
+
+// Rules are the control plane's scopes.
+var Rules = auth.Rules{Scopes: map[string][]string{
+	Read: nil, Write: {Changes, Retrain, Approve, Manage}, Changes: nil, Retrain: nil, Approve: nil, Manage: nil,
+}}
+
+// The scopes.
+const (
+	Read    = "read"
+	Write   = "write"   // all of those below
+	Changes = "changes" // change notices
+	Retrain = "retrain" // training without approval, cancelling
+	Approve = "approve" // decisions and promotions
+	Manage  = "manage"  // settings and records
+)
+
+// LoadConfig reads environ (os.Environ); the error lists every fault.
+func LoadConfig(environ []string) (Config, error) {
+	var c Config
+	err := service.LoadConfig(&c, environ)
+	return c, err
+}
+
+// Validate is called by LoadConfig.
+func (c *Config) Validate() error {
+	var faults []error
+	fault := func(format string, a ...any) { faults = append(faults, fmt.Errorf(format, a...)) }
+	if c.DatabaseURL == "" {
+		fault("PLATFORM_DATABASE_URL is not set; it must name the database, such as postgres://user@host/platform")
+	}
+	if c.SeparationOfDuties != "off" && c.SeparationOfDuties != "enforce" {
+		fault("CONTROL_PLANE_SEPARATION_OF_DUTIES is %q; it must be off or enforce", c.SeparationOfDuties)
+	}
+	if c.ApprovalMode != "each" && c.ApprovalMode != "run" {
+		fault("PROMOTION_APPROVAL_MODE_DEFAULT is %q; it must be each or run", c.ApprovalMode)
+	}
+	for name, v := range map[string]string{"PREFECT_API_URL": c.OrchestratorURL, "TRACKING_URI": c.TrackingURI} {
+		if u, err := url.Parse(v); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			fault("%s must be an http or https URL", name)
+		}
+	}
+	if flow, deployment, ok := strings.Cut(c.Deployment, "/"); !ok || flow == "" || deployment == "" || strings.Contains(deployment, "/") {
+		fault("PREFECT_DEPLOYMENT_NAME is %q; it must be flow/deployment", c.Deployment)
+	}
+	for _, f := range []struct {
+		name         string
+		v, low, high int
+	}{
+		{"PREFECT_CB_FAIL_MAX", c.BreakerFailMax, 1, 1000},
+		{"PREFECT_CB_RESET_TIMEOUT", c.BreakerResetSeconds, 1, 3600},
+		{"APPROVAL_EXPIRY_HOURS", c.ApprovalExpiryHours, 0, 24 * 365},
+		{"COMMAND_LEASE_SECONDS", c.CommandLeaseSeconds, 15, 24 * 3600},
+		{"CHANGES_RATE_LIMIT_PER_MIN", c.ChangesPerMinute, 0, 1_000_000},
+		{"RETRAIN_RATE_LIMIT_PER_MIN", c.RetrainsPerMinute, 0, 1_000_000},
+		{"DECISION_RATE_LIMIT_PER_MIN", c.DecisionsPerMin, 0, 1_000_000},
+		{"ADMISSION_MAX_RUNNING", c.AdmissionMax, 1, 10_000},
+		{"ADMISSION_PER_TENANT", c.AdmissionPerTenant, 1, 10_000},
+	} {
+		if f.v < f.low || f.v > f.high {
+			fault("%s is %d; it must be %d to %d", f.name, f.v, f.low, f.high)
+		}
+	}
+	if err := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).CheckPlaceholders(); err != nil {
+		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+)
+
+// Classes of rate limits.
+const (
+	classNone     = ""
+	classChanges  = "changes"
+	classRetrain  = "retrain"
+	classDecision = "decision"
+	classOther    = "other"
+)
+
+// otherPerMinute bounds writes that have no limit of their own, per tenant.
+const otherPerMinute = 120
+
+// route is one row of the table: public where scope is empty.
+type route struct {
+	method, path string
+	scope        string
+	class        string
+	handler      echo.HandlerFunc
+}
+
+// routes is every route beside those of libs/service.
+func (p *parts) routes() []route {
+	return []route{
+		{http.MethodGet, "/ready", "", classNone, alive},
+		{http.MethodGet, "/health", "", classNone, p.health.Get},
+		{http.MethodGet, "/capabilities", "", classNone, p.capabilities},
+		{http.MethodGet, "/models", "", classNone, p.registry.List},
+		{http.MethodGet, "/models/:model/meta", "", classNone, p.registry.Meta},
+		{http.MethodGet, "/models/:model/readme", "", classNone, p.registry.ReadmeText},
+		{http.MethodGet, "/modelrepo/status", Read, classNone, p.freshness.Status},
+
+		{http.MethodPost, "/retrain", Retrain, classRetrain, p.retrain.Start},
+		{http.MethodGet, "/retrain/:flow_run_id", Read, classNone, p.runs.Get},
+		{http.MethodPost, "/retrain/:flow_run_id/cancel", Retrain, classRetrain, p.runs.Cancel},
+		{http.MethodGet, "/runs", Read, classNone, p.runs.List},
+
+		{http.MethodPost, "/api/changes", Changes, classChanges, p.approvals.Changes},
+		{http.MethodGet, "/approvals", Read, classNone, p.approvals.List},
+		{http.MethodGet, "/approvals/:id", Read, classNone, p.approvals.Get},
+		{http.MethodPost, "/approvals/:id/approve", Approve, classDecision, p.approvals.ApproveByID},
+		{http.MethodPost, "/approvals/:id/reject", Approve, classDecision, p.approvals.RejectByID},
+		{http.MethodPost, "/approve/:model", Approve, classDecision, p.approvals.ApproveModel},
+		{http.MethodPost, "/reject/:model", Approve, classDecision, p.approvals.RejectModel},
+
+		{http.MethodPost, "/versions", Manage, classOther, p.ladder.Post},
+		{http.MethodGet, "/promotion-policies", Read, classNone, p.policies.List},
+		{http.MethodGet, "/promotion-policies/:model", Read, classNone, p.policies.Get},
+		{http.MethodPut, "/promotion-policies/:model", Manage, classOther, p.policies.Put},
+		{http.MethodDelete, "/promotion-policies/:model", Manage, classOther, p.policies.Delete},
+		{http.MethodGet, "/promotions", Read, classNone, p.promotions.List},
+		{http.MethodPost, "/promotions", Approve, classDecision, p.promotions.Open},
+		{http.MethodGet, "/promotions/:model/gate", Read, classNone, p.promotions.GetGate},
+		{http.MethodGet, "/promotions/:id", Read, classNone, p.promotions.Get},
+		{http.MethodPost, "/promotions/:id/approve", Approve, classDecision, p.promotions.Approve},
+		{http.MethodPost, "/promotions/:id/reject", Approve, classDecision, p.promotions.Reject},
+		{http.MethodGet, "/alias-history", Read, classNone, p.aliases.List},
+	}
+}
+
+// mount adds the routes. Each passes, in this order: credentials, scope, rate
+// limit, bound of the body.
+func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Limiter, cfg Config) {
+	limits := map[string]echo.MiddlewareFunc{
+		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
+		classRetrain:  limiter.Per(classRetrain, cfg.RetrainsPerMinute, true),
+		classDecision: limiter.Per(classDecision, cfg.DecisionsPerMin, false),
+		classOther:    limiter.Per(classOther, otherPerMinute, false),
+	}
+	for _, r := range p.routes() {
+		var chain []echo.MiddlewareFunc
+		if r.scope != "" {
+			chain = append(chain, who.Require(r.scope))
+		}
+		if r.class != classNone {
+			chain = append(chain, limits[r.class])
+		}
+		e.Add(r.method, r.path, r.handler, append(chain, intake.BoundBody)...)
+	}
+}
+
+func alive(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "alive"}) }

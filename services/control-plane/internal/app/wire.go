@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/coord"
+	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/command"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/health"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
+	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
+	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
+	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/run"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// maxDescription bounds what the gate downloads of an artifact, in bytes: the
+// file that holds a version's signature.
+const maxDescription = 1 << 20
+
+// clientTimeout is the net under the deadlines that each call has.
+const clientTimeout = 20 * time.Second
+
+// wire makes the parts and mounts their routes.
+func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator) (*parts, error) {
+	db := store.Open(pool)
+	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, log)
+	who := auth.Load(cfg.Token.Reveal(), cfg.Credentials.Reveal(), Rules)
+	if err := who.State(); err != nil {
+		log.Error("credentials are faulty: every bearer is refused", slog.Any("err", err))
+	}
+	hc := service.HTTPClient(clientTimeout)
+	orch := orchestrator.New(cfg.OrchestratorURL, hc)
+	track := tracker.New(cfg.TrackingURI, hc)
+	locks := lock.New(coordinator, log)
+	counted := metrics.New(server.Registry, reg.Label)
+	metrics.NewStored(server.Registry, db, time.Now, log)
+
+	p := &parts{cfg: cfg, log: log, registry: reg}
+	var err error
+	if p.target, err = dispatch.NewTarget(orch, cfg.Deployment, log); err != nil {
+		return nil, err
+	}
+	breaker := newBreaker(cfg, coordinator)
+	p.commands = &command.Service{
+		Store: db, Sender: dispatch.NewSender(orch, p.target, breaker, counted.BreakerOpened, log), Log: log, Now: time.Now,
+		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observe(counted),
+	}
+	admission := dispatch.NewAdmission(cfg.AdmissionMax, cfg.AdmissionPerTenant)
+	book := &run.Book{Store: db, Head: reg.Head(), Count: counted.Run, Now: time.Now}
+	p.follower = &run.Follower{Book: book, Orchestrator: orch, Log: log}
+	p.runs = &run.API{Book: book, Orchestrator: orch}
+	p.retrain = &retrain.API{Store: db, Commands: p.commands, Registry: reg, Admission: admission, Locks: locks, Now: time.Now}
+	p.freshness = freshness.API{Store: db, Registry: reg}
+
+	approvals := &approval.Service{
+		Store: db, Commands: p.commands, Registry: reg, Admission: admission, Expiry: time.Duration(cfg.ApprovalExpiryHours) * time.Hour,
+		Duties: cfg.SeparationOfDuties == "enforce", Now: time.Now, Count: counted.Approval,
+	}
+	p.approvals = approval.API{Service: approvals}
+	p.commands.Settlers = map[string]command.Settler{command.Retrain: retrain.Settler{}, command.Approval: approval.Settler{Service: approvals}}
+
+	p.mover = &alias.Mover{Store: db, Tracker: track, Registry: reg, Locks: locks, Log: log, Now: time.Now}
+	gate := &promotion.Gate{
+		Store: db, Tracker: track, Registry: reg, AllowGenerated: cfg.AllowGenerated,
+		Files: tracker.New(cfg.TrackingURI, hc, tracker.MaxDownload(maxDescription)),
+	}
+	promotions := &promotion.Service{Store: db, Gate: gate, Mover: p.mover, Approvals: approvals, Now: time.Now, Count: counted.Promotion}
+	p.mover.Moved, p.mover.Failed = promotions.Moved, promotions.MoveFailed
+	approvals.Promotions = promotions
+	p.promotions = promotion.API{Service: promotions}
+	p.policies = &promotion.Policies{Store: db, Registry: reg, Mode: cfg.ApprovalMode, Now: time.Now}
+	p.ladder = &ladder.Service{
+		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
+	}
+	p.aliases = alias.API{Store: db}
+
+	p.relay = outbox.NewRelay(outbox.RelayConfig{
+		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(),
+		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes},
+	}, log, server.Registry)
+	p.health = &health.Service{
+		Facts: health.Facts{
+			OrchestratorURL: withoutPassword(cfg.OrchestratorURL), Coordinator: cfg.Coordinator, Publisher: cfg.EventPublisher,
+			RelayEnabled: cfg.EventRelayEnabled, StateEmbedded: cfg.StateEmbedded, BrokerEmbedded: cfg.BrokerEmbedded, ModelRepoDir: cfg.ModelRepoDir,
+		},
+		Server: server, Store: db, Registry: reg, Auth: who, Target: p.target, Relay: p.relay,
+		Migrated:   func(ctx context.Context) error { return postgres.Check(ctx, pool, migrations()...) },
+		Coordinate: coordinator.Ping, Breaker: breaker,
+	}
+	p.health.Register()
+	server.Echo.HTTPErrorHandler = storeErrors(server.Echo.HTTPErrorHandler)
+	p.mount(server.Echo, who, intake.NewLimiter(coordinator, log), cfg)
+	return p, nil
+}
+
+// observe counts how a dispatch ended.
+func observe(m *metrics.Metrics) func(store.Command, error, time.Duration) {
+	return func(c store.Command, err error, took time.Duration) {
+		outcome := "ok"
+		if err != nil {
+			outcome = problem.From(err).Kind.Code
+		}
+		m.Dispatch(c.ModelID, c.DatasetName, outcome, took)
+		if c.Kind == command.Approval {
+			action := approval.Approved
+			if err != nil {
+				action = "dispatch_failed"
+			}
+			m.Approval(action, c.ModelID, 1)
+		}
+	}
+}
+
+// withoutPassword is a URL fit to be shown.
+func withoutPassword(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	return u.String()
+}
+
+// storeErrors answers 503 where the database cannot be reached: the same request
+// may succeed later.
+func storeErrors(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		var p *problem.Error
+		if !errors.As(err, &p) && postgres.Unavailable(err) {
+			err = fault.StoreUnavailable.New("The database does not answer; try again later.").WithCause(err).After(5 * time.Second)
+		}
+		next(err, c)
+	}
+}
+
+// start does what must be done once before the replica is ready.
+func (p *parts) start(ctx context.Context) error {
+	if err := p.policies.Load(ctx); err != nil {
+		return err
+	}
+	p.health.Started()
+	if !p.cfg.SoleProcess {
+		return nil
+	}
+	// Nobody else can be at work: what is left belongs to a dead predecessor. What
+	// cannot be finished now is left to the leader.
+	if err := errors.Join(p.commands.TakeOver(ctx, true), p.mover.Resume(ctx, true), p.ladder.Resume(ctx, time.Now())); err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "not all work of the last process could be taken over", slog.Any("err", err))
+	}
+	return nil
+}
+
+// lead is the work of one replica at a time.
+func (p *parts) lead(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.follower.Run(ctx) })
+	g.Go(func() error { return p.commands.Work(ctx) })
+	g.Go(func() error { return p.mover.Run(ctx) })
+	g.Go(func() error { return p.ladder.Run(ctx) })
+	g.Go(func() error {
+		tick := time.NewTicker(sweepEvery)
+		defer tick.Stop()
+		for {
+			err := errors.Join(p.approvals.Service.ExpireDue(ctx), p.promotions.Service.ExpireDue(ctx))
+			if err != nil && ctx.Err() == nil {
+				p.log.WarnContext(ctx, "expiring approvals failed", slog.Any("err", err))
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+	return g.Wait()
+}

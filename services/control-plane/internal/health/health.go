@@ -1,0 +1,218 @@
+// Package health tells what this replica knows about itself: /health, the
+// checks of /readyz, and the runtime block.
+package health
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/coord"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Facts are what does not change while the process runs.
+type Facts struct {
+	OrchestratorURL               string // shown, so without credentials
+	Coordinator                   string // redis or postgres
+	Publisher                     string // nats or log
+	RelayEnabled                  bool
+	StateEmbedded, BrokerEmbedded bool
+	ModelRepoDir                  string
+}
+
+// Service answers for one replica.
+type Service struct {
+	Facts    Facts
+	Server   *service.Server
+	Store    *store.Store
+	Registry *registry.Registry
+	Auth     *auth.Authenticator
+	Target   *dispatch.Target
+	// Migrated says whether the schema is what this program expects.
+	Migrated func(context.Context) error
+	// Coordinate asks the coordinator for a sign of life.
+	Coordinate func(context.Context) error
+	Breaker    *coord.Breaker // of the orchestrator
+	// Relay publishes this service's outbox, or would.
+	Relay *outbox.Relay
+
+	started atomic.Bool
+}
+
+// Started ends the state "starting".
+func (s *Service) Started() { s.started.Store(true) }
+
+// startupChecks are the names in startup_checks, beside which /readyz has the approval store.
+var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher"}
+
+// Register adds the checks to /readyz.
+func (s *Service) Register() {
+	s.Server.Check("startup", func(context.Context) service.Check {
+		if s.started.Load() {
+			return service.Check{Status: service.OK}
+		}
+		return service.Check{Status: service.Fail, Detail: "still starting"}
+	})
+	s.Server.Check("db", func(ctx context.Context) service.Check { return failed(s.Migrated(ctx)) })
+	s.Server.Check("approval_store", func(ctx context.Context) service.Check {
+		_, err := s.pending(ctx)
+		return failed(err)
+	})
+	s.Server.Check("registry", func(context.Context) service.Check { return warned(s.Registry.Warning()) })
+	s.Server.Check("token", func(context.Context) service.Check { return s.token() })
+	s.Server.Check("coordinator", func(ctx context.Context) service.Check {
+		if err := s.Coordinate(ctx); err != nil {
+			return warned("the coordinator does not answer: retrains are refused, other limits hold per process")
+		}
+		return service.Check{Status: service.OK}
+	})
+	s.Server.Check("event_publisher", s.publisher)
+}
+
+// publisher warns of events that are not being published.
+func (s *Service) publisher(ctx context.Context) service.Check {
+	if s.Facts.Publisher == "log" {
+		return warned("EVENT_PUBLISHER is log: events stay in the outbox")
+	}
+	stats, err := s.Relay.Stats(ctx)
+	switch {
+	case err != nil:
+		return warned("the outbox cannot be read: " + err.Error())
+	case stats.LastError != "":
+		return warned(stats.LastError + "; events wait in the outbox")
+	}
+	return service.Check{Status: service.OK}
+}
+
+func failed(err error) service.Check {
+	if err == nil {
+		return service.Check{Status: service.OK}
+	}
+	return service.Check{Status: service.Fail, Detail: err.Error()}
+}
+
+func warned(why string) service.Check {
+	if why == "" {
+		return service.Check{Status: service.OK}
+	}
+	return service.Check{Status: service.Warn, Detail: why}
+}
+
+func (s *Service) token() service.Check {
+	switch {
+	case s.Auth.State() != nil:
+		return service.Check{Status: service.Fail, Detail: s.Auth.State().Error()}
+	case !s.Auth.Configured():
+		return warned("no credentials are configured; protected routes are closed")
+	}
+	return warned(strings.Join(s.Auth.Warnings(), "; "))
+}
+
+func (s *Service) pending(ctx context.Context) (int, error) {
+	row, err := s.Store.PendingApprovals(ctx)
+	if err != nil && !store.None(err) {
+		return 0, fmt.Errorf("the approval store cannot be read: %w", err)
+	}
+	return int(row.Pending), nil
+}
+
+// readTimeout bounds what /health asks for beside the checks.
+const readTimeout = 2 * time.Second
+
+// Get serves GET /health; it is always 200.
+func (s *Service) Get(c echo.Context) error {
+	ready, checks := s.Server.Ready(c.Request().Context())
+	ctx, cancel := context.WithTimeout(c.Request().Context(), readTimeout)
+	defer cancel()
+	out := api.Health{
+		Status: api.HealthStatusOk, Ready: ready, PrefectApiUrl: s.Facts.OrchestratorURL,
+		AuthConfigured: s.Auth.Configured() && s.Auth.State() == nil, Models: map[string][]string{},
+		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: api.PollerHealth{},
+	}
+	for name, check := range checks {
+		if check != service.OK {
+			out.Status = api.HealthStatusDegraded
+		}
+		for _, n := range startupChecks {
+			if n == name {
+				out.StartupChecks[name] = check
+			}
+		}
+	}
+	if !s.started.Load() {
+		out.Status = api.HealthStatusStarting
+	}
+	for _, m := range s.Registry.Models() {
+		out.Models[m.ID()] = m.DatasetNames()
+	}
+	if n, err := s.pending(ctx); err == nil {
+		out.PendingApprovals = &n
+	}
+	t := s.Target.Status()
+	out.Dispatch = api.DispatchHealth{State: api.DispatchHealthState(t.State), Detail: answer.Text(t.Detail)}
+	if !t.CheckedAt.IsZero() {
+		out.Dispatch.CheckedAt = &t.CheckedAt
+	}
+	if t.State != dispatch.OK && out.Status == api.HealthStatusOk {
+		out.Status = api.HealthStatusDegraded
+	}
+	out.CircuitBreaker.State = api.BreakerHealthStateUnknown
+	if b, err := s.Breaker.State(ctx); err == nil {
+		out.CircuitBreaker.State = api.BreakerHealthState(b.State)
+	}
+	out.Runtime = s.runtime(ctx, strings.HasPrefix(checks["coordinator"], service.OK))
+	return c.JSON(http.StatusOK, out)
+}
+
+// runtime says what this process uses, and what of it keeps a second replica
+// from being safe.
+func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
+	f := s.Facts
+	r := api.Runtime{
+		StateBackend: api.RuntimeStateBackendPostgres, ConfiguredCoordinator: api.RuntimeConfiguredCoordinator(f.Coordinator),
+		ActiveCoordination:       api.RuntimeActiveCoordination(f.Coordinator),
+		ConfiguredEventPublisher: api.RuntimeConfiguredEventPublisher(f.Publisher), EventRelayEnabled: f.RelayEnabled,
+		HorizontalScalingBlockers: []string{},
+	}
+	block := func(when bool, name string) {
+		if when {
+			r.HorizontalScalingBlockers = append(r.HorizontalScalingBlockers, name)
+		}
+	}
+	if f.StateEmbedded {
+		r.StateBackend = api.RuntimeStateBackendPostgresEmbedded
+	}
+	if f.BrokerEmbedded && f.Publisher == "nats" {
+		r.ConfiguredEventPublisher = api.NatsEmbedded
+	}
+	if !coordinated {
+		r.ActiveCoordination = api.RuntimeActiveCoordinationNone
+	}
+	block(f.StateEmbedded, "state_backend_embedded")
+	block(!coordinated, "coordinator_unreachable")
+	block(f.BrokerEmbedded || f.Publisher == "log", "event_publisher_process_local")
+	block(!f.RelayEnabled, "event_relay_disabled")
+	// Each replica reads a folder of its own machine; that they agree cannot be seen from here.
+	block(f.ModelRepoDir != "", "modelrepo_dir_not_shared")
+	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
+	if stats, err := s.Relay.Stats(ctx); err == nil {
+		r.Outbox = api.OutboxHealth{
+			Pending: &stats.Pending, Published: &stats.Published, Poison: &stats.Poison, OldestPendingSeconds: &stats.OldestPendingSeconds,
+		}
+		r.EventRelayError = answer.Text(stats.LastError)
+	}
+	return r
+}
