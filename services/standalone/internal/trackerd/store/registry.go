@@ -23,7 +23,7 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 	b := &query{}
 	for _, c := range s.Filter {
 		if c.Entity == filter.Tag {
-			b.add(b.compare("(m.tags ->> "+b.bind(c.Key)+"::text)", c))
+			b.add(b.registryTag("m.tags", c))
 		} else {
 			b.add(b.compare("m.name", c))
 		}
@@ -41,6 +41,18 @@ func (q *Queries) SearchRegisteredModels(ctx context.Context, s Search) ([]Regis
 	b.orderBy(`m.name collate "C"`, false)
 	return page(ctx, q.db, "select m.name, m.description, m.created, m.updated, m.last_version, m.tags from registered_model m", b, s,
 		func(m RegisteredModel) int { return len(m.Name) + 1000 + m.Tags.size() })
+}
+
+// promptTag marks what is a prompt rather than a model. Clients ask for models
+// by "is not 'true'", which must hold for those without the tag.
+const promptTag = "mlflow.prompt.is_prompt"
+
+func (q *query) registryTag(column string, c filter.Clause) string {
+	expr := "(" + column + " ->> " + q.bind(c.Key) + "::text)"
+	if c.Key == promptTag && c.Op == filter.Ne {
+		return expr + " is distinct from " + q.bind(c.Text) + "::text"
+	}
+	return q.compare(expr, c)
 }
 
 // ModelVersionGrammar is what searches of model versions know.
@@ -62,7 +74,7 @@ func (q *Queries) SearchModelVersions(ctx context.Context, s Search) ([]ModelVer
 	for _, c := range s.Filter {
 		switch {
 		case c.Entity == filter.Tag:
-			b.add(b.compare("(v.tags ->> "+b.bind(c.Key)+"::text)", c))
+			b.add(b.registryTag("v.tags", c))
 		case c.Key == "version":
 			b.add(b.compareNumber("v.version", c))
 		default:
