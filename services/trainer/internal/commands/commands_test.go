@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const repo = "../../../../deploy/modelrepo"
+
+func run(t *testing.T, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	err = App(nil, &o, &e).RunContext(t.Context(), append([]string{"trainer"}, args...))
+	return o.String(), e.String(), err
+}
+
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	out, _, err := run(t, "heldout", "--repo", repo, "--n", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		ID     string
+		Actual float64
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 || list[0].Actual < 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, errOut, err := run(t, "features", "--repo", repo, "--log", repo+"/data/nasa-ipsc-1993.swf.gz", "--job", list[1].ID)
+	var body struct{ Features map[string]float64 }
+	if err != nil || errOut != "" || json.Unmarshal([]byte(out), &body) != nil || len(body.Features) != 21 {
+		t.Errorf("%v, %s, %s", err, errOut, out)
+	}
+	// A job the model has seen is printed too, with a word of warning apart from the body.
+	out, errOut, err = run(t, "features", "--repo", repo, "--job", "1")
+	if err != nil || !strings.Contains(errOut, "among the rows the model learns from") || !json.Valid([]byte(out)) {
+		t.Errorf("%v, %s, %s", err, errOut, out)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"train", 2, "--model"},
+		{"train --model JPCP --parameters {", 2, "--parameters"},
+		{"train --flavor x", 2, "flavor"},
+		{"heldout --n -1", 2, "--n"},
+		{"features", 2, "--job"},
+		{"train --repo " + repo + " --model Oracle", 1, "unknown model"},
+		{"heldout --repo " + repo + " --model Oracle", 1, "unknown model"},
+		{"features --repo " + repo + " --job 999999", 1, "no job"},
+		{"features --repo /nowhere --job 1", 1, "model repository"},
+		{"features --repo " + repo + " --log /nowhere/x.swf --job 1", 1, "/nowhere"},
+	} {
+		_, _, err := run(t, strings.Fields(c.args)...)
+		if err == nil || ExitCode(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v (%d), want %d, %q", c.args, err, ExitCode(err), c.code, c.want)
+		}
+	}
+}
