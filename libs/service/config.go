@@ -19,6 +19,10 @@ type Base struct {
 	DatabaseURL Secret `env:"PLATFORM_DATABASE_URL"`
 	// NATSURL is the broker; it may carry a user and password.
 	NATSURL Secret `env:"NATS_URL" envDefault:"nats://localhost:4222"`
+	// NATSReplicas and NATSMaxBytes are of the event stream, for the service that
+	// is the one to make it; 0 bytes means 1 GiB.
+	NATSReplicas int   `env:"NATS_REPLICAS" envDefault:"1"`
+	NATSMaxBytes int64 `env:"NATS_STREAM_MAX_BYTES" envDefault:"0"`
 	// RedisURL is the coordinator's store when Coordinator is redis.
 	RedisURL Secret `env:"REDIS_URL"`
 	// Coordinator is redis or postgres; default redis if RedisURL is set.
@@ -57,6 +61,12 @@ func (b *Base) settle() error {
 	}
 	if _, err := parseLevel(b.LogLevel); err != nil {
 		fault("LOG_LEVEL is %q; it must be debug, info, warn or error", b.LogLevel)
+	}
+	if b.NATSReplicas < 1 || b.NATSReplicas > 5 {
+		fault("NATS_REPLICAS is %d; it must be 1 to 5", b.NATSReplicas)
+	}
+	if b.NATSMaxBytes < 0 {
+		fault("NATS_STREAM_MAX_BYTES is %d; it must be 0 (1 GiB) or more", b.NATSMaxBytes)
 	}
 	if b.DrainSeconds < 0 || b.DrainSeconds > 600 {
 		fault("DRAIN_SECONDS is %d; it must be 0 to 600", b.DrainSeconds)

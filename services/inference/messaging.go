@@ -54,7 +54,8 @@ func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpo
 		return outbox.Subscribe(ctx, nc, []string{aliasMoved}, func(e outbox.Envelope) { follow(ctx, e, changed, log) })
 	})
 	if cfg.EventRelayEnabled {
-		relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, Conn: nc}, log, srv.Registry)
+		relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, Conn: nc,
+			Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}}, log, srv.Registry)
 		srv.Go("event relay", relay.Run)
 	}
 	return nil

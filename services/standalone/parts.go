@@ -66,6 +66,7 @@ func (p *platform) common() map[string]string {
 		"PLATFORM_DATABASE_URL": p.databaseURL,
 		"NATS_URL":              p.natsURL,
 		"TRACKING_URI":          p.trackerURL(),
+		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
 		"LOG_LEVEL":             p.cfg.LogLevel,
 	}
 }
@@ -85,7 +86,8 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 		"ALLOW_GENERATED_PRODUCTION":         "true",
 		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
 	}, fixed))
-	cfg.SoleProcess = p.embeddedPG != nil // nobody else can hold a lease on a database of our own
+	// Nobody else can hold a lease on a database of our own.
+	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true
 	return cfg, err
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/samples"
 )
 
-// natsMaxBytes bounds the event stream of one machine.
-const natsMaxBytes = 256 << 20
+// streamMaxBytes bounds the event stream of one machine; its oldest events go first.
+const streamMaxBytes = 256 << 20
 
 // Run starts everything, seeds the samples on first start, and serves until ctx ends or a part fails.
 // Shutdown goes the other way round: the services first, then the stand-ins, then NATS and Postgres.
@@ -108,7 +108,7 @@ func (p *platform) run(ctx context.Context) (err error) {
 	start.Go(func() error {
 		t := time.Now()
 		_, port, _ := net.SplitHostPort(p.cfg.NATSAddr)
-		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: atoi(port), Token: p.creds.NATSToken, MaxBytes: natsMaxBytes, Log: p.log})
+		n, err := natsd.Start(natsd.Config{Dir: p.path("nats"), Port: atoi(port), Token: p.creds.NATSToken, Log: p.log})
 		if err != nil {
 			return fmt.Errorf("start NATS: %w", err)
 		}

@@ -40,11 +40,6 @@ type Config struct {
 	// TrackingURI is the tracker.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 
-	// NATSReplicas and NATSMaxBytes are of the event stream, where this service
-	// is the one that makes it; 0 bytes means 1 GiB.
-	NATSReplicas int   `env:"NATS_REPLICAS" envDefault:"1"`
-	NATSMaxBytes int64 `env:"NATS_STREAM_MAX_BYTES" envDefault:"0"`
-
 	// ModelRepoDir holds the model repository; empty: no model is known.
 	ModelRepoDir string `env:"MODELREPO_DIR"`
 	// ModelRepoEnv is the registry in force over base: dev, staging, prod or empty.
