@@ -48,6 +48,9 @@ type Config struct {
 
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
+
+	// driftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
+	driftEvery time.Duration
 }
 
 // LoadConfig reads the environment. The error names every fault.

@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -84,7 +85,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	defer cat.Close()
 	srv.Registry.MustRegister(catalog.NewCollector(cat))
 	snapshots := snapshot.New(pool, cfg.SnapshotQueue, set, log)
-	watch := monitor.New(pool, cat, set, log)
+	watch := monitor.New(pool, cat, set, log, cmp.Or(cfg.driftEvery, monitor.Every))
 
 	authenticator := cfg.authenticator()
 	for _, w := range authenticator.Warnings() {
@@ -158,7 +159,7 @@ func checks(srv *service.Server, cat *catalog.Catalog, a *auth.Authenticator) {
 		case s.LastScan.IsZero() && s.LastError != "":
 			return service.Check{Status: service.Fail, Detail: "the registry could not be read yet: " + s.LastError}
 		case s.LastScan.IsZero():
-			return service.Check{Status: service.Fail, Detail: "the registry has not been read yet"}
+			return service.Check{Status: service.Fail, Detail: "what the registry names is still being loaded"}
 		case s.LastError != "":
 			return service.Check{Status: service.Warn, Detail: s.LastError}
 		}

@@ -55,12 +55,13 @@ func start(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
 		t.Fatal(err)
 	}
 	cfg.Listener = ln
+	cfg.driftEvery = 500 * time.Millisecond
 	for _, o := range opts {
 		o(&cfg)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, cfg, slog.New(slog.NewJSONHandler(i.log, nil))) }()
+	go func() { done <- Run(ctx, cfg, slog.New(slog.NewJSONHandler(i.log, &slog.HandlerOptions{Level: slog.LevelWarn}))) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

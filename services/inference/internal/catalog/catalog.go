@@ -82,7 +82,7 @@ type failure struct {
 
 // TrackerState is how the last scan went.
 type TrackerState struct {
-	LastScan  time.Time // of the last that succeeded; zero before
+	LastScan  time.Time // of the last that was carried through; zero before
 	LastError string    // of the last scan; "" when it succeeded
 }
 
@@ -149,15 +149,13 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	}
 	only = UpperName(only)
 	wants, err := c.registered(ctx, only)
-	c.mu.Lock()
-	switch {
-	case err != nil && ctx.Err() == nil:
-		c.state.LastError = err.Error()
-	case err == nil:
-		c.state = TrackerState{LastScan: time.Now()}
-	}
-	c.mu.Unlock()
+	scanned := time.Now()
 	if err != nil {
+		c.setState(func(s *TrackerState) {
+			if ctx.Err() == nil {
+				s.LastError = err.Error()
+			}
+		})
 		c.cfg.Metrics.Reloads.WithLabelValues("unreachable", via).Inc()
 		return Report{}, err
 	}
@@ -189,6 +187,10 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 		})
 	}
 	_ = g.Wait() // its functions answer nil
+	if ctx.Err() == nil {
+		// Only now: who waits for the first scan waits for what it loads.
+		c.setState(func(s *TrackerState) { *s = TrackerState{LastScan: scanned} })
+	}
 	if len(due) > 0 {
 		if err := c.cfg.Artifacts.Trim(); err != nil {
 			c.cfg.Log.WarnContext(ctx, "model cache not trimmed", slog.Any("err", err))
@@ -206,6 +208,12 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	}
 	slices.Sort(r.Unchanged)
 	return r, ctx.Err()
+}
+
+func (c *Catalog) setState(change func(*TrackerState)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.state)
 }
 
 // registered asks the tracker which versions the aliases hold.

@@ -51,7 +51,7 @@ func (c *Catalog) why(e *Entry, name, alias string) string {
 	case failed:
 		return fmt.Sprintf("version %s of its alias %s could not be loaded: %s", f.version, alias, f.reason)
 	case state.LastScan.IsZero():
-		return "the registry has not been read yet"
+		return "the registry has not been read, or what it names is still being loaded"
 	case e == nil:
 		return "the registry has no such model with an alias that is served; check the name"
 	}

@@ -11,8 +11,15 @@ func moments(v []float64) (mean, std float64) {
 		return v[0], 0
 	}
 	n := float64(len(v))
+	var sum float64
 	for _, x := range v {
-		mean += x / n // divided first: a sum of large values could overflow
+		sum += x
+	}
+	if mean = sum / n; math.IsInf(mean, 0) { // the sum has overflowed, the mean need not
+		mean = 0
+		for _, x := range v {
+			mean += x / n
+		}
 	}
 	var ss float64
 	for _, x := range v {

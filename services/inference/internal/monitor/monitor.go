@@ -33,7 +33,7 @@ const (
 	DefaultWindow = 100
 	// recentShown is how many predictions a status shows.
 	recentShown = 24
-	// Every is how often the leader evaluates.
+	// Every is how often the leader evaluates, unless it is told otherwise; one evaluation may take as long.
 	Every = 30 * time.Second
 )
 
@@ -44,12 +44,12 @@ type Monitor struct {
 	catalog *catalog.Catalog
 	metrics *metrics.Set
 	log     *slog.Logger
-	now     func() time.Time
+	every   time.Duration // between evaluations by the leader
 }
 
-// New makes a monitor.
-func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger) *Monitor {
-	return &Monitor{pool: pool, queries: store.New(pool), catalog: c, metrics: m, log: log, now: time.Now}
+// New makes a monitor whose leader evaluates at that interval.
+func New(pool *pgxpool.Pool, c *catalog.Catalog, m *metrics.Set, log *slog.Logger, every time.Duration) *Monitor {
+	return &Monitor{pool: pool, queries: store.New(pool), catalog: c, metrics: m, log: log, every: every}
 }
 
 // place is one model and alias.
@@ -187,7 +187,7 @@ func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselinePa
 		}
 		actor, _ := announce.Actor(ctx)
 		set = store.SetBaselineParams{
-			Model: p.model, Alias: p.alias, Version: rows[0].Version, Predictions: s.Values, Labels: s.Labels, SetAt: m.now().UTC(), SetBy: actor,
+			Model: p.model, Alias: p.alias, Version: rows[0].Version, Predictions: s.Values, Labels: s.Labels, SetAt: time.Now().UTC(), SetBy: actor,
 		}
 		if set.Predictions == nil {
 			set.Predictions = []float64{}
@@ -240,7 +240,7 @@ func (m *Monitor) reset(ctx context.Context, p place) (deleted int64, err error)
 
 // Lead evaluates every place each interval until ctx ends; run it in one replica at a time.
 func (m *Monitor) Lead(ctx context.Context) error {
-	t := time.NewTicker(Every)
+	t := time.NewTicker(m.every)
 	defer t.Stop()
 	for {
 		if err := m.Evaluate(ctx); err != nil && ctx.Err() == nil {
@@ -297,7 +297,7 @@ func (m *Monitor) tell(ctx context.Context, st status) error {
 			return err
 		}
 		if err := q.SetDriftState(ctx, store.SetDriftStateParams{
-			Model: st.model, Alias: st.alias, Status: string(st.Status), ChangedAt: m.now().UTC(),
+			Model: st.model, Alias: st.alias, Status: string(st.Status), ChangedAt: time.Now().UTC(),
 		}); err != nil {
 			return err
 		}

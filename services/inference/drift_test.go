@@ -1,0 +1,170 @@
+package inference
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+type driftStatus struct {
+	Model, Alias, Version, Status, Overall, Reason string
+	ZScore                                         *float64 `json:"z_score"`
+	ZSE                                            *float64 `json:"z_se"`
+	LiveMean                                       *float64 `json:"live_mean"`
+	LiveStd                                        *float64 `json:"live_std"`
+	BaselineMean                                   *float64 `json:"baseline_mean"`
+	Snapshots                                      int      `json:"n_snapshots"`
+	Baseline                                       int      `json:"n_baseline"`
+	Measures                                       map[string]struct{ Status string }
+	Recent                                         []float64
+	SetAt                                          string `json:"baseline_set_at"`
+}
+
+func (i *instance) drift(query string) []driftStatus {
+	i.t.Helper()
+	s, body := i.get("/drift/status" + query)
+	if s != 200 {
+		i.t.Fatalf("drift status: %d %s", s, body)
+	}
+	var out []driftStatus
+	if err := json.Unmarshal([]byte(body), &out); err != nil {
+		i.t.Fatalf("%s: %v", body, err)
+	}
+	return out
+}
+
+// predicts sends x from low, one apart, and waits until n snapshots are written.
+func (i *instance) predicts(low, count, n int) {
+	i.t.Helper()
+	for x := range count {
+		i.ok("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, low+x), nil)
+	}
+	testenv.Eventually(i.t, 10*time.Second, func() error {
+		if got := i.drift("?model=tagged&window=5000")[0].Snapshots; got != n {
+			return fmt.Errorf("%d snapshots written, want %d", got, n)
+		}
+		return nil
+	})
+}
+
+func TestDriftOfPredictions(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, slow)
+
+	if d := i.drift("")[0]; d.Status != "NO_BASELINE" || d.Snapshots != 0 || d.Model != "TAGGED" || d.Version != "1" || d.LiveMean != nil {
+		t.Errorf("at first: %+v", d)
+	}
+	i.predicts(1, 5, 5)
+	if s, body := i.post("/drift/tagged/baseline", nil); s != 409 || problemOf(t, s, body).Code != "not_enough_snapshots" {
+		t.Errorf("a baseline of five: %d %s", s, body)
+	}
+	i.predicts(6, 95, 100)
+	var baseline struct {
+		Model, Alias string
+		N            int
+		Mean, Std    float64
+	}
+	i.ok("/drift/Tagged/baseline", `{"alias": "production"}`, &baseline)
+	if baseline.N != 100 || baseline.Mean != 50.5 || baseline.Std < 28.8 || baseline.Std > 28.9 || baseline.Alias != "Production" {
+		t.Errorf("baseline %+v", baseline)
+	}
+	if d := i.drift("?alias=Production")[0]; d.Status != "OK" || d.Overall != "OK" || *d.ZScore != 0 || d.Baseline != 100 || d.SetAt == "" ||
+		len(d.Recent) != 24 || d.Recent[23] != 100 || len(d.Measures) != 4 {
+		t.Errorf("against itself: %+v", d)
+	}
+	var reset struct{ Deleted int }
+	i.ok("/drift/tagged/reset", nil, &reset)
+	if reset.Deleted != 100 {
+		t.Errorf("reset %+v", reset)
+	}
+	i.predicts(500, 9, 9)
+	if d := i.drift("")[0]; d.Status != "INSUFFICIENT" || d.Baseline != 100 {
+		t.Errorf("nine predictions: %+v", d)
+	}
+	i.predicts(509, 21, 30)
+	if d := i.drift("?z_mode=standard_error&window=20")[0]; d.Status != "CRITICAL" || d.Snapshots != 20 || *d.ZScore != *d.ZSE || *d.ZScore < 10 {
+		t.Errorf("moved far: %+v", d)
+	}
+	for _, bad := range []string{"?window=5", "?window=x", "?z_mode=huh", "?alias=Champion", "?limit=0", "?cursor=x"} {
+		if s, body := i.get("/drift/status" + bad); s != 422 {
+			t.Errorf("%s: %d %s", bad, s, body)
+		}
+	}
+	for path, status := range map[string]int{"/drift/nosuch/reset": 404, "/drift/nosuch/baseline": 404} {
+		if s, body := i.post(path, nil); s != status {
+			t.Errorf("%s: %d %s", path, s, body)
+		}
+	}
+	if s, body := i.post("/drift/tagged/reset", `{"aliass": "Production"}`); s != 422 {
+		t.Errorf("an unknown field: %d %s", s, body)
+	}
+	testenv.Eventually(t, 20*time.Second, func() error {
+		for _, e := range i.events("drift", "status_changed") {
+			if e["model"] == "TAGGED" && e["alias"] == "Production" && e["kind"] == "prediction" && e["status"] == "CRITICAL" {
+				return nil
+			}
+		}
+		return fmt.Errorf("no drift.status_changed to CRITICAL: %v", i.events("drift", "status_changed"))
+	})
+	if n := len(i.events("drift", "baseline_set")); n != 1 {
+		t.Errorf("%d events baseline_set", n)
+	}
+	if n := len(i.events("drift", "reset")); n != 1 {
+		t.Errorf("%d events reset", n)
+	}
+	var actions []string
+	for _, f := range i.events("audit", "recorded") {
+		actions = append(actions, fmt.Sprint(f["action"], " ", f["target"], " by ", f["actor"]))
+	}
+	if got := strings.Join(actions, "; "); got != "drift.baseline_set model:TAGGED@Production by anonymous; drift.reset model:TAGGED@Production by anonymous" {
+		t.Errorf("audit facts: %s", got)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("jpcp", "Production", reg.Register("jpcp", fixture.Linear(t, "jpcp", 0,
+		fixture.Column{Name: "embedding", Kind: "vector", Length: 384, Weight: 1}, fixture.Column{Name: "num_nodes", Kind: "number", Weight: 10}), nil))
+	i := start(t, reg, slow)
+	embedding := make([]float64, 384)
+	embedding[0], embedding[383] = 3, 4
+	var p prediction
+	i.ok("/infer-pipeline/infer", map[string]any{"embedding": embedding, "num_nodes": 2, "user_id": "alice", "job_id": "job-1"}, &p)
+	if p.Prediction != 27.0 || p.JobID != "job-1" || p.ModelName != "JPCP" {
+		t.Errorf("%+v", p)
+	}
+	i.ok("/infer-pipeline/infer", map[string]any{"features": map[string]any{"embedding": embedding, "num_nodes": 1}}, &p)
+	if p.Prediction != 17.0 {
+		t.Errorf("%+v", p)
+	}
+	// What is written down of the row is the vector's norm, mean and deviation.
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, i.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	testenv.Eventually(t, 10*time.Second, func() error {
+		var source, job string
+		var norm, mean, std, predicted float64
+		err := conn.QueryRow(ctx, "select source, job_id, norm, mean, std, prediction from inference.snapshots where job_id is not null").Scan(&source, &job, &norm, &mean, &std, &predicted)
+		if err != nil {
+			return err
+		}
+		if source != "pipeline" || job != "job-1" || norm != 5 || mean != 7.0/384 || predicted != 27 {
+			t.Errorf("snapshot: %s %s %v %v %v %v", source, job, norm, mean, std, predicted)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,163 @@
+package inference
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+func TestOverloadSheds(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
+	i := start(t, reg, func(c *Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
+	var ok, shed atomic.Int64
+	var wg sync.WaitGroup
+	for range 24 {
+		wg.Go(func() {
+			s, header, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`)
+			switch {
+			case s == 200 && strings.Contains(body, `"prediction":1,`):
+				ok.Add(1)
+			case s == 503 && problemOf(t, s, body).Code == "overloaded" && header.Get("Retry-After") == "1":
+				shed.Add(1)
+			default:
+				t.Errorf("%d %s", s, body)
+			}
+		})
+	}
+	wg.Wait()
+	if ok.Load() < 4 || shed.Load() < 1 {
+		t.Errorf("%d answered, %d shed; want at least 4 answered, the rest shed", ok.Load(), shed.Load())
+	}
+	_, metrics := i.get("/metrics")
+	for _, want := range []string{
+		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="success"} %d`, ok.Load()),
+		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="shed"} %d`, shed.Load()),
+		`predict_queue_depth{alias="Production",model="SLOW"} 0`, "models_loaded 1", "batch_rows_count", "snapshot_dropped_total 0",
+		`reload_total{status="loaded",via="start"} 1`, "predict_seconds_count",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics have no %s", want)
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
+	i := start(t, reg)
+	s, _, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
+	if d := problemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
+		t.Errorf("%d %s", s, body)
+	}
+	// The row that was given up takes nothing with it.
+	if s, body := i.post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
+		t.Errorf("%d %s", s, body)
+	}
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
+	const app, ops = "secret-of-the-application", "secret-of-the-operators"
+	credentials := service.Secret(`{"` + app + `": {"principal": "app", "tenant": "default", "scopes": ["predict"]},
+		"` + ops + `": {"principal": "ops", "tenant": "default", "scopes": ["admin"]}}`)
+	i := start(t, reg, func(c *Config) { c.Credentials = credentials })
+	for _, c := range []struct {
+		method, path, body string
+		stranger, app, ops int
+	}{
+		{"GET", "/health", "", 200, 200, 200},
+		{"GET", "/livez", "", 200, 200, 200},
+		{"GET", "/readyz", "", 200, 200, 200},
+		{"GET", "/metrics", "", 200, 200, 200},
+		{"GET", "/openapi.json", "", 200, 200, 200},
+		{"GET", "/docs", "", 200, 200, 200},
+		{"GET", "/redoc", "", 200, 200, 200},
+		{"GET", "/models", "", 401, 200, 200},
+		{"POST", "/predict/tagged", `{"features": {"x": 1}}`, 401, 200, 200},
+		{"POST", "/infer-pipeline/infer", `{}`, 401, 422, 422},
+		{"GET", "/drift/status", "", 401, 200, 200},
+		{"POST", "/reload", "", 401, 403, 200},
+		{"POST", "/reload/tagged", "", 401, 403, 200},
+		{"POST", "/drift/tagged/reset", "", 401, 403, 200},
+		{"POST", "/drift/tagged/baseline", "", 401, 403, 409},
+	} {
+		for bearer, want := range map[string]int{"": c.stranger, app: c.app, ops: c.ops} {
+			var body any
+			if c.body != "" {
+				body = c.body
+			}
+			header := []string{}
+			if bearer != "" {
+				header = append(header, "Authorization", "Bearer "+bearer)
+			}
+			if s, _, out := i.do(c.method, c.path, body, header...); s != want {
+				t.Errorf("%s %s as %.15s: %d, want %d: %.200s", c.method, c.path, bearer, s, want, out)
+			}
+		}
+	}
+	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || problemOf(t, s, body).Code != "invalid_credential" {
+		t.Errorf("a wrong secret: %d %s", s, body)
+	}
+	testenv.Eventually(t, 10*time.Second, func() error {
+		facts := i.events("audit", "recorded")
+		for _, f := range facts {
+			if f["action"] == "models.reload" && f["actor"] == "ops" && f["target"] == "model:*" && f["outcome"] == "ok" {
+				return nil
+			}
+		}
+		return fmt.Errorf("no audit fact of the reload: %v", facts)
+	})
+}
+
+func TestMalformedCredentialsCloseTheService(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	i := start(t, reg, func(c *Config) { c.Credentials = `{"secret-of-the-operators": {"principal": "ops"}}` })
+	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer secret-of-the-operators"); s != 503 || problemOf(t, s, body).Code != "auth_misconfigured" {
+		t.Errorf("%d %s", s, body)
+	}
+	if s, body := i.get("/health"); s != 200 {
+		t.Errorf("health: %d %s", s, body)
+	}
+}
+
+func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
+	t.Parallel()
+	i := start(t, fixture.NewRegistry(t))
+	if s, _, body := i.do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || problemOf(t, s, body).Code != "cross_origin_request" {
+		t.Errorf("%d %s", s, body)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	_, err := LoadConfig([]string{
+		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many",
+		`INFERENCE_CREDENTIALS_JSON=`,
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"PLATFORM_DATABASE_URL", "INFERENCE_ADDR", "TRACKING_URI", "PRELOAD_ALIASES", "BATCH_MAX", "QUEUE_MAX"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s:\n%v", want, err)
+		}
+	}
+	if _, err := LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
+		!strings.Contains(err.Error(), "placeholder") || strings.Contains(err.Error(), "changeme") {
+		t.Errorf("a placeholder secret: %v", err)
+	}
+}

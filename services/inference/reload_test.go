@@ -1,0 +1,359 @@
+package inference
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+// tagged is a model whose prediction tells its version: 1000·version + x.
+func tagged(t testing.TB, version int) map[string][]byte {
+	return fixture.Linear(t, "tagged", float32(1000*version), fixture.Column{Name: "x", Kind: "number", Weight: 1})
+}
+
+func (i *instance) version(model string) string {
+	i.t.Helper()
+	var p prediction
+	s, body := i.post("/predict/"+model, `{"features": {"x": 1}}`)
+	if s != http.StatusOK {
+		return fmt.Sprintf("%d %s", s, body)
+	}
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		i.t.Fatal(err)
+	}
+	return p.ModelVersion
+}
+
+func (i *instance) becomes(model, version string) {
+	i.t.Helper()
+	testenv.Eventually(i.t, 15*time.Second, func() error {
+		if got := i.version(model); got != version {
+			return fmt.Errorf("model %s answers as %s, want version %s", model, got, version)
+		}
+		return nil
+	})
+}
+
+// slow makes polls rare, so that what happens is the work of something else.
+func slow(c *Config) { c.ReloadPollSeconds = 3600 }
+
+type reloaded struct {
+	Reloaded  []string
+	Count     int
+	Unchanged []string
+	Failed    []struct{ Model, Alias, Version, Reason string }
+}
+
+func TestFollowsAliasesByPoll(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	i := start(t, reg)
+	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "Nothing is loaded") {
+		t.Fatalf("%d %s", s, body)
+	}
+	if _, body := i.get("/health"); !strings.Contains(body, `"status":"degraded"`) || !strings.Contains(body, `"models_loaded":0`) {
+		t.Errorf("health of an empty service: %s", body)
+	}
+	reg.Alias("tagged", "Production", v1)
+	i.becomes("tagged", v1)
+	reg.Alias("tagged", "Production", v2)
+	i.becomes("tagged", v2)
+
+	reg.Down(true)
+	testenv.Eventually(t, 10*time.Second, func() error {
+		if _, body := i.get("/health"); !strings.Contains(body, `"ok":false`) {
+			return fmt.Errorf("health does not show the tracker down: %s", body)
+		}
+		return nil
+	})
+	if got := i.version("tagged"); got != v2 {
+		t.Errorf("with the tracker down: %s", got)
+	}
+	if s, body := i.get("/readyz"); s != 200 || !strings.Contains(body, "warn") {
+		t.Errorf("readiness with the tracker down: %d %s", s, body)
+	}
+	if s, body := i.post("/reload", nil); s != 503 || problemOf(t, s, body).Code != "tracker_unavailable" {
+		t.Errorf("reload with the tracker down: %d %s", s, body)
+	}
+	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}, "version": "1"}`); s != 503 || problemOf(t, s, body).Code != "tracker_unavailable" {
+		t.Errorf("lazy load with the tracker down: %d %s", s, body)
+	}
+	reg.Down(false)
+	reg.Alias("tagged", "Production", "")
+	testenv.Eventually(t, 10*time.Second, func() error {
+		if s, _ := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 {
+			return fmt.Errorf("still %d after the alias has gone", s)
+		}
+		return nil
+	})
+}
+
+func TestFollowsAliasesByEvent(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Alias("tagged", "Production", v1)
+	i := start(t, reg, slow)
+	i.becomes("tagged", v1)
+	reg.Alias("tagged", "Production", v2)
+
+	nc, err := nats.Connect(i.nats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	e, err := json.Marshal(outbox.Envelope{
+		SpecVersion: "1.0", ID: uuid.Must(uuid.NewV7()), Source: "/services/control-plane", Type: "platform.deploy.alias_changed",
+		Time: time.Now(), DataContentType: "application/json", Tenant: "platform",
+		Data: json.RawMessage(`{"model": "TAGGED", "alias": "Production", "version": "2", "via": "promotion"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish("platform.platform.deploy.alias_changed", e); err != nil {
+		t.Fatal(err)
+	}
+	i.becomes("tagged", v2)
+}
+
+func TestReloadReports(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Alias("tagged", "Production", v1)
+	reg.Alias("tagged", "Staging", v1)
+	other := reg.Register("other", tagged(t, 9), map[string]string{"data_origin": "generated"})
+	reg.Alias("other", "Production", other)
+	i := start(t, reg, slow)
+
+	var r reloaded
+	i.ok("/reload", nil, &r)
+	if r.Count != 0 || !slices.Equal(r.Unchanged, []string{"OTHER", "TAGGED"}) {
+		t.Errorf("nothing changed: %+v", r)
+	}
+	reg.Alias("tagged", "Production", v2)
+	bad := reg.Register("other", tagged(t, 10), nil)
+	reg.Corrupt("other", bad, "model.onnx", []byte("garbage"))
+	reg.Alias("other", "Production", bad)
+	i.ok("/reload/Tagged", nil, &r)
+	if r.Count != 1 || !slices.Equal(r.Reloaded, []string{"TAGGED"}) || len(r.Failed) != 0 {
+		t.Errorf("one model: %+v", r)
+	}
+	i.ok("/reload", nil, &r)
+	if r.Count != 0 || len(r.Failed) != 1 || r.Failed[0].Model != "OTHER" || !strings.Contains(r.Failed[0].Reason, "artifact digest") {
+		t.Errorf("a corrupt artifact: %+v", r)
+	}
+	if got := i.version("other"); got != other {
+		t.Errorf("the last good version is %s, %s answers", other, got)
+	}
+	if _, body := i.get("/health"); !strings.Contains(body, `"last_error":"Production, version 2: artifact digest`) || !strings.Contains(body, `"models_loaded":2`) {
+		t.Errorf("health: %s", body)
+	}
+	if s, body := i.post("/reload/nosuch", nil); s != 404 {
+		t.Errorf("reload of an unknown model: %d %s", s, body)
+	}
+
+	var models []struct {
+		Name     string `json:"model_name"`
+		Version  string `json:"model_version"`
+		Alias    string
+		Origin   string `json:"data_origin"`
+		Verified bool
+		Inputs   []struct{ Name, Kind string }
+	}
+	_, body := i.get("/models?alias=*")
+	if err := json.Unmarshal([]byte(body), &models); err != nil || len(models) != 3 {
+		t.Fatalf("models: %s", body)
+	}
+	if m := models[0]; m.Name != "OTHER" || m.Origin != "generated" || !m.Verified || m.Inputs[0].Name != "x" {
+		t.Errorf("models: %s", body)
+	}
+	_, header, page := i.do(http.MethodGet, "/models?alias=*&limit=2", nil)
+	next := header.Get("X-Next-Cursor")
+	_, rest := i.get("/models?alias=*&limit=2&cursor=" + next)
+	if next == "" || strings.Count(page, "model_name") != 2 || strings.Count(rest, "model_name") != 1 || !strings.Contains(rest, "Staging") {
+		t.Errorf("pages %s and %s", page, rest)
+	}
+	if s, body := i.get("/models?alias=Champion"); s != 422 {
+		t.Errorf("unknown alias: %d %s", s, body)
+	}
+}
+
+// Requests must not notice that copies change under them: not the swaps, not a corrupt version promoted in
+// between, not the aliases that come and go.
+func TestNoRequestFailsWhileModelsChange(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	var versions []string
+	for n := range 6 {
+		versions = append(versions, reg.Register("tagged", tagged(t, n+1), nil))
+	}
+	bad := reg.Register("tagged", tagged(t, 7), nil)
+	reg.Corrupt("tagged", bad, "platform.json", []byte(`{}`))
+	reg.Alias("tagged", "Production", versions[0])
+	i := start(t, reg, slow)
+
+	ctx, stop := context.WithCancel(context.Background())
+	var answered, failed atomic.Int64
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				x := float64(w*1000 + n%1000)
+				body := fmt.Sprintf(`{"features": {"x": %g}}`, x/1000)
+				s, out := i.post("/predict/tagged", body)
+				var p prediction
+				if s != 200 || json.Unmarshal([]byte(out), &p) != nil {
+					failed.Add(1)
+					t.Errorf("%d %s", s, out)
+					return
+				}
+				// A half-loaded or mixed-up model would not give its own version's number.
+				want := float64(float32(1000*mustAtoi(p.ModelVersion)) + float32(x/1000))
+				if got, ok := p.Prediction.(float64); !ok || math.Abs(got-want) > 0.01 {
+					failed.Add(1)
+					t.Errorf("version %s answered %v, want %v", p.ModelVersion, p.Prediction, want)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for n := range 30 {
+		target := versions[n%len(versions)]
+		if n%5 == 4 {
+			target = bad
+		}
+		reg.Alias("tagged", "Production", target)
+		var r reloaded
+		i.ok("/reload", nil, &r)
+		if (target == bad) != (len(r.Failed) == 1) {
+			t.Errorf("promoting version %s: %+v", target, r)
+		}
+		seen := answered.Load()
+		testenv.Eventually(t, 10*time.Second, func() error {
+			if answered.Load() < seen+20 && failed.Load() == 0 {
+				return fmt.Errorf("%d requests answered since the change", answered.Load()-seen)
+			}
+			return nil
+		})
+	}
+	stop()
+	wg.Wait()
+	if failed.Load() != 0 || answered.Load() < 600 {
+		t.Errorf("%d failed, %d answered", failed.Load(), answered.Load())
+	}
+	t.Logf("%d requests answered", answered.Load())
+
+	// The failure is an event, once; the loads are events too.
+	testenv.Eventually(t, 10*time.Second, func() error {
+		loads, failures := i.events("deploy", "model_loaded"), i.events("deploy", "load_failed")
+		if len(failures) == 0 || len(loads) < 6 {
+			return fmt.Errorf("%d loads and %d failures in the outbox", len(loads), len(failures))
+		}
+		if f := failures[0]; f["model"] != "TAGGED" || f["version"] != bad || !strings.Contains(f["reason"].(string), "artifact digest") || f["replica"] == "" {
+			return fmt.Errorf("load_failed says %v", f)
+		}
+		return nil
+	})
+}
+
+func mustAtoi(s string) int {
+	n := 0
+	for _, c := range s {
+		n = 10*n + int(c-'0')
+	}
+	return n
+}
+
+// events are the payloads of the outbox, oldest first.
+func (i *instance) events(namespace, name string) []map[string]any {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, i.database)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, "select payload from inference.outbox where namespace = $1 and name = $2 order by seq", namespace, name)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowTo[map[string]any])
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return out
+}
+
+func TestRawVersions(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	for n := range 10 {
+		reg.Register("tagged", tagged(t, n+1), nil)
+	}
+	reg.Alias("tagged", "Production", "1")
+	wrong := reg.Register("tagged", tagged(t, 11), map[string]string{"artifact_digest": strings.Repeat("0", 64)})
+	unsigned := reg.Register("tagged", tagged(t, 12), map[string]string{"artifact_digest": ""})
+	i := start(t, reg, slow)
+	ask := func(version string) (int, string) {
+		return i.post("/predict/tagged", `{"features": {"x": 1}, "version": "`+version+`"}`)
+	}
+	perVersion := 3 // files of an artifact
+	before := reg.Downloads("tagged")
+	var wg sync.WaitGroup
+	for range 8 { // one load for all that wait
+		wg.Go(func() {
+			if s, body := ask("2"); s != 200 || !strings.Contains(body, `"prediction":2001`) || strings.Contains(body, "alias") {
+				t.Errorf("%d %s", s, body)
+			}
+		})
+	}
+	wg.Wait()
+	if n := reg.Downloads("tagged") - before; n != perVersion {
+		t.Errorf("%d files downloaded for eight requests of one version, want %d", n, perVersion)
+	}
+	for n := 3; n <= 10; n++ { // the ninth pushes version 2 out
+		if s, body := ask(fmt.Sprint(n)); s != 200 {
+			t.Fatalf("version %d: %d %s", n, s, body)
+		}
+	}
+	if s, body := ask("2"); s != 200 {
+		t.Errorf("%d %s", s, body)
+	}
+	if s, body := ask(wrong); s != 404 || !strings.Contains(body, "artifact digest") {
+		t.Errorf("a wrong digest: %d %s", s, body)
+	}
+	if s, body := ask(unsigned); s != 200 {
+		t.Errorf("an absent digest: %d %s", s, body)
+	}
+}
+
+func TestRequireDigest(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), map[string]string{"artifact_digest": ""}))
+	i := start(t, reg, func(c *Config) { c.RequireDigest = true })
+	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
+		t.Errorf("%d %s", s, body)
+	}
+}
