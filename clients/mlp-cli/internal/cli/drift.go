@@ -21,8 +21,31 @@ type driftRow struct {
 	ZScore       *float64       `json:"z_score"`
 	Status       string         `json:"status"`
 	Snapshots    int            `json:"n_snapshots"`
-	Recent       []float64      `json:"recent"`
+	Recent       []any          `json:"recent"` // numbers, or class labels
 	Measures     map[string]any `json:"measures"`
+}
+
+// series is the recent predictions as numbers; labels become their place among those seen, in order of name.
+func (d driftRow) series() []float64 {
+	seen := map[string]int{}
+	for _, v := range d.Recent {
+		if s, ok := v.(string); ok {
+			seen[s] = 0
+		}
+	}
+	for i, s := range sortedKeys(seen) {
+		seen[s] = i
+	}
+	out := make([]float64, 0, len(d.Recent))
+	for _, v := range d.Recent {
+		switch x := v.(type) {
+		case float64:
+			out = append(out, x)
+		case string:
+			out = append(out, float64(seen[x]))
+		}
+	}
+	return out
 }
 
 func driftCommand(env *Env) *cli.Command {
@@ -67,7 +90,7 @@ func (e *Env) drift(ctx context.Context, model string) ([]driftRow, error) {
 	}
 	for i := range rows {
 		if rows[i].Recent == nil {
-			rows[i].Recent = []float64{}
+			rows[i].Recent = []any{}
 		}
 	}
 	return rows, nil
@@ -84,7 +107,7 @@ func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
 	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Snapshots", "Trend"}, Doc: rows,
 		Empty: "No model is served."}
 	for _, d := range rows {
-		trend := output.Sparkline(d.Recent)
+		trend := output.Sparkline(d.series())
 		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), d.Snapshots, trend})
 		if d.Status == "NO_BASELINE" {
 			g.Notes = []string{"", "set a baseline with: mlp drift baseline <model>"}

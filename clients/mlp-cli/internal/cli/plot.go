@@ -12,11 +12,12 @@ import (
 func (e *Env) plotDrift(rows []driftRow) error {
 	const height = 8
 	for _, d := range rows {
-		if len(d.Recent) < 2 {
+		recent := d.series()
+		if len(recent) < 2 {
 			continue
 		}
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, v := range d.Recent {
+		for _, v := range recent {
 			lo, hi = min(lo, v), max(hi, v)
 		}
 		band := d.BaselineMean != nil && d.BaselineStd != nil
@@ -28,7 +29,7 @@ func (e *Env) plotDrift(rows []driftRow) error {
 		}
 		level := func(v float64) int { return int((v - lo) / (hi - lo) * (height - 1)) }
 		var b strings.Builder
-		fmt.Fprintf(&b, "\n%s (%s): last %d predictions\n", d.Model, d.Alias, len(d.Recent))
+		fmt.Fprintf(&b, "\n%s (%s): last %d predictions\n", d.Model, d.Alias, len(recent))
 		for y := height - 1; y >= 0; y-- {
 			label := ""
 			switch y {
@@ -39,7 +40,7 @@ func (e *Env) plotDrift(rows []driftRow) error {
 			}
 			fmt.Fprintf(&b, "%10s │", label)
 			inBand := band && y >= level(*d.BaselineMean-2**d.BaselineStd) && y <= level(*d.BaselineMean+2**d.BaselineStd)
-			for _, v := range d.Recent {
+			for _, v := range recent {
 				switch {
 				case level(v) == y:
 					b.WriteString(" ●")

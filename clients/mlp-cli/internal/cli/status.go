@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -60,7 +61,8 @@ func status(ctx context.Context, env *Env) error {
 	}
 	cp, serving := env.controlPlane(r), env.serving(r)
 	var health struct {
-		Status   string `json:"status"`
+		Status   string            `json:"status"`
+		Checks   map[string]string `json:"startup_checks"`
 		Dispatch struct {
 			State string `json:"state"`
 		} `json:"dispatch"`
@@ -103,7 +105,13 @@ func status(ctx context.Context, env *Env) error {
 		}
 		services = append(services, s)
 	}
-	add("control plane", health.Status, "", errHealth)
+	var notes []string
+	for _, k := range sortedKeys(health.Checks) {
+		if health.Checks[k] != "ok" {
+			notes = append(notes, k+": "+health.Checks[k])
+		}
+	}
+	add("control plane", health.Status, strings.Join(notes, "; "), errHealth)
 	if errHealth == nil && health.Dispatch.State != "" {
 		note := ""
 		if health.Dispatch.State != "ok" {
