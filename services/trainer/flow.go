@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,8 +39,11 @@ const closing = 20 * time.Second
 type flow struct {
 	*Trainer
 	*plan
+	result Result
+
+	said     sync.Mutex // guards what follows
 	progress Progress
-	result   Result
+	reached  map[string]float64
 
 	tracked tracker.Run
 	job     *scheduler.Job
@@ -49,6 +53,15 @@ type flow struct {
 	dir     string // scratch folder with the model's files
 	files   map[string]string
 	version string
+}
+
+// say tells of progress, one call at a time. A stage never goes back: the job may be under way before it is waited
+// for, and a further attempt starts from where the last one came to.
+func (f *flow) say(stage string, fraction float64, msg string) {
+	f.said.Lock()
+	defer f.said.Unlock()
+	f.reached[stage] = max(f.reached[stage], fraction)
+	f.progress(stage, f.reached[stage], msg)
 }
 
 func (f *flow) run(ctx context.Context) (err error) {
@@ -77,7 +90,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 		{"extract", f.extract}, {"submit", f.submit}, {"wait", f.wait}, {"fetch", f.fetch},
 		{"evaluate", f.evaluate}, {"log", f.record}, {"register", f.register}, {"ladder", f.ladder},
 	} {
-		f.progress(s.name, 0, "")
+		f.say(s.name, 0, "")
 		msg, err := f.retried(ctx, s.name, s.do)
 		if err != nil {
 			if f.job != nil {
@@ -86,7 +99,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 			}
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		f.progress(s.name, 1, msg)
+		f.say(s.name, 1, msg)
 	}
 	return nil
 }
@@ -103,7 +116,7 @@ func (f *flow) retried(ctx context.Context, stage string, do func(context.Contex
 		}
 		delay := f.cfg.RetryDelays[attempt]
 		f.log.WarnContext(ctx, "stage failed, trying again", slog.String("stage", stage), slog.Duration("in", delay), slog.Any("err", err))
-		f.progress(stage, 0, fmt.Sprintf("trying again in %s: %v", delay, err))
+		f.say(stage, 0, fmt.Sprintf("trying again in %s: %v", delay, err))
 		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
@@ -192,7 +205,7 @@ func (f *flow) extract(ctx context.Context) (string, error) {
 func (f *flow) submit(ctx context.Context) (string, error) {
 	f.job = scheduler.Submit(ctx, func(ctx context.Context) error {
 		var err error
-		f.fitted, err = fit.Run(ctx, f.model, f.sample, f.set, f.use, func(done float64) { f.progress("wait", min(done, 0.999), "") })
+		f.fitted, err = fit.Run(ctx, f.model, f.sample, f.set, f.use, func(done float64) { f.say("wait", min(done, 0.999), "") })
 		return err
 	})
 	return f.job.ID, nil
@@ -276,7 +289,7 @@ func (f *flow) record(ctx context.Context) (string, error) {
 		if err := f.upload(ctx, modelFolder+"/"+name); err != nil {
 			return "", err
 		}
-		f.progress("log", float64(i+1)/float64(len(f.files)+2), name)
+		f.say("log", float64(i+1)/float64(len(f.files)+2), name)
 	}
 	report, err := json.MarshalIndent(f.result.Report, "", "  ")
 	if err != nil {

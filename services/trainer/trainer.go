@@ -49,7 +49,8 @@ type Result struct {
 // Stages of a training, in order.
 var Stages = []string{"extract", "submit", "wait", "fetch", "evaluate", "log", "register", "ladder"}
 
-// Progress is told how far a stage is, from 0 to 1. It is called from several goroutines, one at a time per stage.
+// Progress is told how far a stage is, from 0 to 1 and never back. Calls do not overlap, but come from more than one
+// goroutine; training waits for each.
 type Progress func(stage string, fraction float64, msg string)
 
 // Trainer trains models. It is safe for concurrent use; each training reads the model repository anew.
@@ -196,7 +197,7 @@ func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (Re
 	if err != nil {
 		return Result{Model: req.Model, Dataset: req.Dataset}, err
 	}
-	f := &flow{Trainer: t, plan: p, progress: progress, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
+	f := &flow{Trainer: t, plan: p, progress: progress, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
 	err = f.run(ctx)
 	return f.result, err
 }

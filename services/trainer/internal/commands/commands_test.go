@@ -9,6 +9,7 @@ import (
 
 const repo = "../../../../deploy/modelrepo"
 
+// The tests of this package follow each other: the library keeps its --help and --version flags in package variables.
 func run(t *testing.T, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -17,7 +18,6 @@ func run(t *testing.T, args ...string) (out, errOut string, err error) {
 }
 
 func TestFeatures(t *testing.T) {
-	t.Parallel()
 	out, _, err := run(t, "heldout", "--repo", repo, "--n", "2")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,6 @@ func TestFeatures(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		args string
 		code int

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/trainer/internal/history"
@@ -42,6 +43,9 @@ type Rows struct {
 	Version string
 	// URI says where the rows come from, Origin whether they were generated or recorded, Backend who read them.
 	URI, Origin, Backend string
+
+	// start of the first log, from which the times of all are counted.
+	start time.Time
 }
 
 // Source says what to load.

@@ -63,6 +63,27 @@ func TestJobLog(t *testing.T) {
 	}
 }
 
+// Each log counts from its own start; together they are one time line.
+func TestSeveralLogs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const job = " %s 0 60 4 -1 -1 -1 -1 -1 1 7 1 3 -1 -1 -1 -1\n"
+	write(t, dir, "data/1.swf", "; UnixStartTime: 1000\n1"+strings.Replace(job, "%s", "0", 1)+"2"+strings.Replace(job, "%s", "500", 1))
+	write(t, dir, "data/2.swf", "; UnixStartTime: 1400\n3"+strings.Replace(job, "%s", "10", 1))
+	ds := *repo(t).Datasets["IpscJobs"]
+	ds.Files = []string{"data/*.swf"}
+	r, err := Load(context.Background(), Source{Repo: dir, Set: &ds, Backend: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(r.Num["job"], []float64{1, 3, 2}) || !reflect.DeepEqual(r.Num["submit"], []float64{0, 410, 500}) || !reflect.DeepEqual(r.Num["end"], []float64{60, 470, 560}) {
+		t.Errorf("jobs %v, submits %v, ends %v", r.Num["job"], r.Num["submit"], r.Num["end"])
+	}
+	if got := r.Num["run_count_by_user_id"]; !reflect.DeepEqual(got, []float64{-1, 1, 2}) || !reflect.DeepEqual(r.File, []int{0, 1, 0}) {
+		t.Errorf("counts %v, files %v", got, r.File)
+	}
+}
+
 func TestJobEmbeddings(t *testing.T) {
 	t.Parallel()
 	ds := repo(t).Datasets["JobEmbeddings"]

@@ -21,12 +21,16 @@ func readSWF(src io.Reader, ds *modelrepo.Dataset, into *Rows) error {
 }
 
 func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
+	if into.start.IsZero() {
+		into.start = log.Start
+	}
+	later := log.Start.Sub(into.start).Seconds()
 	for name, c := range ds.Columns {
 		source := c.From
 		if source == "" {
 			source = name
 		}
-		get := field(source, log.Start)
+		get := field(source, log.Start, later)
 		for i := range log.Records {
 			v := get(&log.Records[i])
 			if c.Type == modelrepo.Category {
@@ -39,8 +43,8 @@ func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
 	into.N += len(log.Records)
 }
 
-// field says how a column is read from a record. -1 stays: in a log, "not known" is a value like others.
-func field(source string, start time.Time) func(*swf.Record) float64 {
+// field says how a column is read from a record of a log that starts so many seconds later than the first one. -1 stays: in a log, "not known" is a value like others.
+func field(source string, start time.Time, later float64) func(*swf.Record) float64 {
 	at := func(r *swf.Record) time.Time {
 		return start.Add(time.Duration(r[swf.Submit] * float64(time.Second)))
 	}
@@ -49,8 +53,10 @@ func field(source string, start time.Time) func(*swf.Record) float64 {
 		return func(r *swf.Record) float64 { return float64(at(r).Hour()) }
 	case "weekday":
 		return func(r *swf.Record) float64 { return float64((at(r).Weekday() + 6) % 7) }
+	case "submit":
+		return func(r *swf.Record) float64 { return r[swf.Submit] + later }
 	case "end":
-		return (*swf.Record).End
+		return func(r *swf.Record) float64 { return r.End() + later }
 	case "procs":
 		return (*swf.Record).Processors
 	}
