@@ -57,15 +57,15 @@ func (m *Model) judge(r Rung, metrics map[string]float64) string {
 		return reason
 	}
 	for _, mg := range m.Baseline.Margins {
-		if reason := beats(metrics, mg, m.direction(mg.Metric)); reason != "" {
+		if reason := beats(metrics, mg, direction(mg.Metric)); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
-// direction of a metric; the names mean the same for every type.
-func (m *Model) direction(metric string) string {
+// direction of a metric; names mean the same for every type.
+func direction(metric string) string {
 	for _, known := range []map[string]string{regressionMetrics, classMetrics, binaryMetrics} {
 		if d, ok := known[metric]; ok {
 			return d
