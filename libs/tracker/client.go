@@ -67,6 +67,9 @@ func New(baseURL string, hc *http.Client, o ...Option) *Client {
 	return c
 }
 
+// URL is the address of the server the client calls.
+func (c *Client) URL() string { return c.base }
+
 // Health asks whether the server serves.
 func (c *Client) Health(ctx context.Context) error {
 	_, err := c.raw(ctx, http.MethodGet, "/health", nil)

@@ -11,22 +11,34 @@ import (
 // locate turns the address of artifacts into a path below the server's artifact
 // root. It asks the server where runs, logged models and model versions keep theirs.
 func (c *Client) locate(ctx context.Context, uri string) (string, error) {
-	// A run or model leads to a storage address, never to a further run: two steps suffice.
+	below := "" // a plain path, while what is left of uri may hold escapes
+	// A version leads to a run or logged model, that to storage: three steps suffice.
 	for range 3 {
 		scheme, rest, _ := strings.Cut(uri, ":")
+		var sub string
 		var err error
 		switch scheme {
 		case "mlflow-artifacts", "http", "https":
-			return c.storagePath(uri)
+			p, err := c.storagePath(uri)
+			if err != nil {
+				return "", err
+			}
+			return p + below, nil
 		case "runs":
-			uri, err = c.locateRun(ctx, uri, strings.Trim(rest, "/"))
+			uri, sub, err = c.locateRun(ctx, uri, strings.Trim(rest, "/"))
 		case "models":
-			uri, err = c.locateModel(ctx, uri, strings.Trim(rest, "/"))
+			uri, sub, err = c.locateModel(ctx, uri, strings.Trim(rest, "/"))
 		default:
-			return "", fmt.Errorf("tracker: artifacts at %s are not handed out by the tracking server; start it with --serve-artifacts and --artifacts-destination", uri)
+			return "", fmt.Errorf("tracker: artifacts at %q are not handed out by the tracking server; start it with --serve-artifacts and --artifacts-destination", uri)
 		}
 		if err != nil {
 			return "", err
+		}
+		if sub != "" {
+			if err := checkPath(sub); err != nil {
+				return "", err
+			}
+			below = "/" + sub + below
 		}
 	}
 	return "", fmt.Errorf("tracker: %s leads from address to address without end", uri)
@@ -56,53 +68,33 @@ func (c *Client) storagePath(uri string) (string, error) {
 	return p, nil
 }
 
-func (c *Client) locateRun(ctx context.Context, uri, rest string) (string, error) {
+func (c *Client) locateRun(ctx context.Context, uri, rest string) (at, sub string, err error) {
 	id, sub, _ := strings.Cut(rest, "/")
 	if id == "" {
-		return "", fmt.Errorf("tracker: %s names no run; want runs:/<run id>/<path>", uri)
+		return "", "", fmt.Errorf("tracker: %s names no run; want runs:/<run id>/<path>", uri)
 	}
 	r, err := c.GetRun(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	return join(r.ArtifactURI, sub)
+	return r.ArtifactURI, sub, err
 }
 
-func (c *Client) locateModel(ctx context.Context, uri, rest string) (string, error) {
+func (c *Client) locateModel(ctx context.Context, uri, rest string) (at, sub string, err error) {
 	name, sub, _ := strings.Cut(rest, "/")
 	if strings.HasPrefix(name, "m-") && !strings.Contains(name, "@") {
 		m, err := c.GetLoggedModel(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		return join(m.ArtifactURI, sub)
+		return m.ArtifactURI, sub, err
 	}
 	var version string
 	if n, alias, ok := strings.Cut(name, "@"); ok {
 		v, err := c.GetByAlias(ctx, n, alias)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		name, version = n, v.Version
 	} else if version, sub, _ = strings.Cut(sub, "/"); version == "" {
-		return "", fmt.Errorf("tracker: %s names no version; want models:/<name>/<version>, models:/<name>@<alias> or models:/m-<id>", uri)
+		return "", "", fmt.Errorf("tracker: %s names no version; want models:/<name>/<version>, models:/<name>@<alias> or models:/m-<id>", uri)
 	}
-	at, err := c.DownloadURI(ctx, name, version)
-	if err != nil {
-		return "", err
-	}
-	return join(at, sub)
-}
-
-// join appends a relative path to an address.
-func join(uri, sub string) (string, error) {
-	if sub == "" {
-		return uri, nil
-	}
-	if err := checkPath(sub); err != nil {
-		return "", err
-	}
-	return strings.TrimRight(uri, "/") + "/" + sub, nil
+	at, err = c.DownloadURI(ctx, name, version)
+	return at, sub, err
 }
 
 // checkPath refuses what is no plain path below a root.
