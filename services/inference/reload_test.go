@@ -120,6 +120,10 @@ func TestFollowsAliasesByEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	told, err := nc.SubscribeSync("platform.platform.deploy.model_loaded")
+	if err != nil {
+		t.Fatal(err)
+	}
 	e, err := json.Marshal(outbox.Envelope{
 		SpecVersion: "1.0", ID: uuid.Must(uuid.NewV7()), Source: "/services/control-plane", Type: "platform.deploy.alias_changed",
 		Time: time.Now(), DataContentType: "application/json", Tenant: "platform",
@@ -132,6 +136,22 @@ func TestFollowsAliasesByEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.becomes("tagged", v2)
+	for { // the first load may be told before or after the subscription
+		msg, err := told.NextMsg(15 * time.Second)
+		if err != nil {
+			t.Fatalf("the load was not told: %v", err)
+		}
+		e, err := outbox.ParseEnvelope(msg.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(e.Data), `"version": "2"`) || strings.Contains(string(e.Data), `"version":"2"`) {
+			if e.Tenant != "platform" || e.Actor != "system:inference" || e.Source != "/services/inference" {
+				t.Errorf("the load was told as %+v", e)
+			}
+			return
+		}
+	}
 }
 
 func TestReloadReports(t *testing.T) {

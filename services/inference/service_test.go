@@ -61,7 +61,9 @@ func start(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, cfg, slog.New(slog.NewJSONHandler(i.log, &slog.HandlerOptions{Level: slog.LevelWarn}))) }()
+	go func() {
+		done <- Run(ctx, cfg, slog.New(slog.NewJSONHandler(i.log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -114,12 +113,3 @@ type Table struct{ models map[string]*Entry }
 
 // Model finds an entry by upper-case name.
 func (t *Table) Model(name string) *Entry { return t.models[name] }
-
-// versionNumber is the number of a version, for order; what is none comes last.
-func versionNumber(v string) int64 {
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		return 1<<63 - 1
-	}
-	return n
-}

@@ -1,0 +1,48 @@
+package inference
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/inference/api"
+	"github.com/mlp-platform/platform/services/inference/internal/inventory"
+	"github.com/mlp-platform/platform/services/inference/internal/monitor"
+	"github.com/mlp-platform/platform/services/inference/internal/predict"
+)
+
+// The document and the router must name the same routes; the shared ones come from libs/service.
+func TestDocumentNamesTheRoutes(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths map[string]map[string]any
+	}
+	if err := yaml.Unmarshal(api.Document, &doc); err != nil {
+		t.Fatal(err)
+	}
+	shared := []string{"GET /livez", "GET /readyz", "GET /metrics"}
+	var documented []string
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			route := strings.ToUpper(method) + " " + strings.NewReplacer("{", ":", "}", "").Replace(path)
+			if !slices.Contains(shared, route) {
+				documented = append(documented, route)
+			}
+		}
+	}
+	e := echo.New()
+	routes(e, auth.Load("", "", auth.Rules{}), &predict.Handlers{}, &inventory.Handlers{}, &monitor.Monitor{})
+	var served []string
+	for _, r := range e.Routes() {
+		served = append(served, r.Method+" "+r.Path)
+	}
+	slices.Sort(documented)
+	slices.Sort(served)
+	if !slices.Equal(documented, served) {
+		t.Errorf("documented %v\nserved     %v", documented, served)
+	}
+}

@@ -1,0 +1,90 @@
+package batch
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/model"
+)
+
+func open(t testing.TB, files map[string][]byte) *model.Model {
+	t.Helper()
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := model.Open(dir, 1, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func job(m *model.Model, x float64) *Job {
+	j := NewJob()
+	m.Schema().Fit(&j.Row)
+	m.Schema().Numbers(&j.Row, 0)[0] = x
+	return j
+}
+
+func TestEachJobGetsItsOwnResult(t *testing.T) {
+	t.Parallel()
+	m := open(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "x", Kind: "number", Weight: 2}))
+	var rows atomic.Int64
+	for _, opt := range []Options{
+		{Sessions: 2, Rows: 32, Waiting: 64},
+		{Sessions: 1, Rows: 4, Waiting: 64, Wait: time.Millisecond},
+		{Sessions: 3, Rows: 1, Waiting: 64},
+	} {
+		opt.Observe = func(n int) {
+			if n < 1 || n > opt.Rows {
+				t.Errorf("a run of %d rows, at most %d are wanted", n, opt.Rows)
+			}
+			rows.Add(int64(n))
+		}
+		rows.Store(0)
+		q := New(m, opt)
+		var kept atomic.Int64
+		var wg sync.WaitGroup
+		for w := range 16 {
+			wg.Go(func() {
+				for n := range 200 {
+					x := float64(w*1000 + n)
+					j := job(m, x)
+					q.Submit(j)
+					// Some leave at once; Abandon is false when the result was first, and then it is there.
+					left := rand.IntN(10) == 0
+					if left && j.Abandon() {
+						continue // the queue frees it
+					}
+					if !left {
+						<-j.Done()
+					}
+					kept.Add(1)
+					if j.Result.Err != nil || j.Result.Number != 2*x {
+						t.Errorf("%v answered %+v", x, j.Result)
+					}
+					j.Free()
+				}
+			})
+		}
+		wg.Wait()
+		q.Close()
+		if got := rows.Load(); got < kept.Load() {
+			t.Errorf("%d rows ran for %d results", got, kept.Load())
+		}
+	}
+}

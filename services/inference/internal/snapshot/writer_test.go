@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/store"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func setup(t *testing.T, queue int) (*Writer, *pgxpool.Pool, *metrics.Set) {
+	t.Helper()
+	ctx := context.Background()
+	url := testenv.Migrated(t, "snapshots", func(ctx context.Context, url string) error {
+		return postgres.Migrate(ctx, url, store.Schema, store.Migrations())
+	})
+	pool, err := postgres.Open(ctx, url, store.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	set := metrics.New(prometheus.NewRegistry())
+	return New(pool, queue, set, slog.New(slog.DiscardHandler)), pool, set
+}
+
+func record(n int) Record {
+	return Record{Model: "M", Alias: "Production", Version: "1", Prediction: float64(n), Source: HTTP, TS: time.Now()}
+}
+
+func run(t *testing.T, w *Writer) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func count(t *testing.T, pool *pgxpool.Pool) (n int, newest float64) {
+	t.Helper()
+	var last *float64
+	if err := pool.QueryRow(context.Background(), "select count(*), max(prediction) from snapshots").Scan(&n, &last); err != nil {
+		t.Fatal(err)
+	}
+	if last != nil {
+		newest = *last
+	}
+	return n, newest
+}
+
+func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
+	t.Parallel()
+	w, pool, set := setup(t, 5000)
+	for n := range 2500 {
+		w.Put(record(n))
+	}
+	run(t, w)()
+	if n, newest := count(t, pool); n != 2500 || newest != 2499 {
+		t.Errorf("%d rows, newest %v", n, newest)
+	}
+	if got := testutil.ToFloat64(set.SnapshotRows); got != 2500 {
+		t.Errorf("%v rows counted", got)
+	}
+}
+
+func TestFullQueueDropsAndCounts(t *testing.T) {
+	t.Parallel()
+	w, _, set := setup(t, 10)
+	for n := range 25 {
+		w.Put(record(n))
+	}
+	if got := testutil.ToFloat64(set.SnapshotDropped); got != 15 {
+		t.Errorf("%v dropped, want 15", got)
+	}
+}
+
+func TestKindsOfPredictions(t *testing.T) {
+	t.Parallel()
+	w, pool, _ := setup(t, 10)
+	number, label, text, empty := record(1), record(2), record(3), record(4)
+	label.Kind, label.Prediction = NumberLabel, -1
+	text.Kind, text.Label = TextLabel, "high"
+	empty.Kind = TextLabel
+	for _, r := range []Record{number, label, text, empty} {
+		w.Put(r)
+	}
+	run(t, w)()
+	var got string
+	if err := pool.QueryRow(context.Background(),
+		"select string_agg(coalesce(prediction::text, 'null') || ' ' || coalesce('''' || label || '''', 'null'), ', ' order by id) from snapshots").Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 null, -1 '-1', null 'high', null ''"; got != want {
+		t.Errorf("rows %s, want %s", got, want)
+	}
+}
+
+func TestKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	w, pool, _ := setup(t, 40_000)
+	const sent = keepRows + 2*pruneEvery
+	for n := range sent {
+		w.Put(record(n))
+	}
+	old := record(-1)
+	old.Alias = "Staging" // another alias keeps its own
+	w.Put(old)
+	stop := run(t, w)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if n, newest := count(t, pool); n > keepRows+pruneEvery || newest != sent-1 {
+			return fmt.Errorf("%d rows, newest %v", n, newest)
+		}
+		return nil
+	})
+	stop()
+	var oldest float64
+	var staging int
+	if err := pool.QueryRow(context.Background(),
+		"select min(prediction) filter (where alias = 'Production'), count(*) filter (where alias = 'Staging') from snapshots").Scan(&oldest, &staging); err != nil {
+		t.Fatal(err)
+	}
+	if oldest > pruneEvery*2 || staging != 1 {
+		t.Errorf("oldest kept is %v, %d rows of the other alias", oldest, staging)
+	}
+}
+
+func TestExpires(t *testing.T) {
+	t.Parallel()
+	w, pool, _ := setup(t, 10)
+	r := record(1)
+	r.TS = time.Now().Add(-keepAge - time.Hour)
+	w.Put(r)
+	w.Put(record(2))
+	run(t, w)()
+	w.expire(context.Background())
+	if n, newest := count(t, pool); n != 1 || newest != 2 {
+		t.Errorf("%d rows left, newest %v", n, newest)
+	}
+}
