@@ -33,6 +33,7 @@ type ConsumerConfig struct {
 	Name     string        // of the durable consumer, such as control-plane-audit
 	Subjects []string      // such as platform.*.audit.>
 	Stream   StreamConfig  // for when the consumer comes before any relay
+	Retry    time.Duration // before the second delivery, doubling after; 0 means 1 s
 
 	// Handle works on one event, once for each id, in the transaction that also
 	// records the id: what it writes there happens exactly once. An error undoes
@@ -127,7 +128,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	if parseErr == nil && meta.NumDelivered < maxDelivers {
 		c.log.WarnContext(ctx, "event not handled", slog.String("event_id", e.ID.String()), slog.String("type", e.Type),
 			slog.Uint64("delivery", meta.NumDelivered), slog.Any("err", fault))
-		return c.answer(msg.NakWithDelay(time.Second << (meta.NumDelivered - 1)))
+		return c.answer(msg.NakWithDelay(orDefault(c.cfg.Retry, time.Second) << (meta.NumDelivered - 1)))
 	}
 	id := e.ID
 	if parseErr != nil {

@@ -65,7 +65,7 @@ func ParseEnvelope(body []byte) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("outbox: the message has specversion %q, not %q", e.SpecVersion, specVersion)
 	case e.ID == uuid.Nil:
 		return Envelope{}, errors.New("outbox: the message has no id")
-	case !strings.HasPrefix(e.Type, typePrefix) || e.Name() == "":
+	case !strings.HasPrefix(e.Type, typePrefix) || e.Namespace() == "" || e.Name() == "":
 		return Envelope{}, fmt.Errorf("outbox: the message has type %q, not platform.<namespace>.<name>", e.Type)
 	}
 	return e, nil

@@ -2,8 +2,14 @@ package outbox_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math"
+	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,6 +21,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
@@ -31,11 +38,25 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	b := &bundle{broker: testenv.NewBroker(t)}
-	b.url = testenv.Migrated(t, "outbox", func(ctx context.Context, url string) error {
+	return setupWith(t, testenv.NewBroker(t))
+}
+
+func setupWith(t testing.TB, broker *testenv.Broker) *bundle {
+	t.Helper()
+	return setupAt(t, broker, testenv.Migrated(t, "outbox", func(ctx context.Context, url string) error {
 		return postgres.Migrate(ctx, url, schema, outbox.Migrations())
-	})
+	}), nil)
+}
+
+func setupAt(t testing.TB, broker *testenv.Broker, url string, migrate func(context.Context, string) error) *bundle {
+	t.Helper()
+	b := &bundle{broker: broker, url: url}
 	var err error
+	if migrate != nil {
+		if err := migrate(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if b.pool, err = postgres.Open(t.Context(), b.url, schema, postgres.MaxConns(5)); err != nil {
 		t.Fatal(err)
 	}
@@ -172,4 +193,146 @@ func TestCommittedEventsLeaveInOrder(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestNothingLeavesBeforeTheCommit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.relay(t, nil)
+	events := numbered(2)
+	aborted := errors.New("aborted")
+	err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error {
+		if err := outbox.Insert(t.Context(), tx, numbered(3)...); err != nil {
+			return err
+		}
+		return aborted
+	})
+	if !errors.Is(err, aborted) {
+		t.Fatal(err)
+	}
+	b.insert(t, events...)
+	b.published(t, events)
+}
+
+func TestInsertRefusesWhatIsNoEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, e := range map[string]outbox.Event{
+		"namespace": {Namespace: "Job", Name: "started"},
+		"name":      {Namespace: "job", Name: "a.b"},
+		"array":     {Namespace: "job", Name: "started", Payload: []int{1}},
+		"no JSON":   {Namespace: "job", Name: "started", Payload: map[string]any{"x": math.NaN()}},
+	} {
+		err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error { return outbox.Insert(t.Context(), tx, e) })
+		if err == nil {
+			t.Errorf("%s: inserted", name)
+		}
+	}
+}
+
+func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.insert(t, outbox.Event{
+		Tenant: "a\x00b", Namespace: "job", Name: "started", Actor: "\xff",
+		Payload: map[string]any{"nul": "x\x00y", "escaped": `\u0000`, "backslash": `\` + "\x00"},
+	})
+	rows, err := outbox.List(t.Context(), b.pool, outbox.Pending, 0, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	var got map[string]string
+	if err := json.Unmarshal(rows[0].Payload, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"nul": "x\ufffdy", "escaped": `\u0000`, "backslash": `\` + "\ufffd"}
+	if !maps.Equal(got, want) || rows[0].Tenant != "a\ufffdb" || rows[0].Actor != "\ufffd" {
+		t.Errorf("%q %+v", got, rows[0])
+	}
+}
+
+// TestEnvelope compares the exact bytes on the wire.
+func TestEnvelope(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.relay(t, nil)
+	id := uuid.MustParse("01930000-0000-7000-8000-000000000001")
+	ctx := service.WithTrace(t.Context(), "req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error {
+		if err := outbox.Insert(ctx, tx, outbox.Event{
+			ID: id, Tenant: "acme.west", Namespace: "deploy", Name: "alias_changed", SubjectID: "JPCP", Actor: "alice",
+			Payload: map[string]any{"model": "JPCP", "alias": "Production", "version": "3", "via": "promotion"},
+		}); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "update outbox set created_at = '2026-01-02T03:04:05.000006Z'")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var msg *jetstream.RawStreamMsg
+	testenv.Eventually(t, 10*time.Second, func() error {
+		s, err := b.js.Stream(t.Context(), outbox.StreamName)
+		if err != nil {
+			return err
+		}
+		msg, err = s.GetMsg(t.Context(), 1)
+		return err
+	})
+	if msg.Subject != "platform.acme%2Ewest.deploy.alias_changed" || msg.Header.Get("Nats-Msg-Id") != id.String() {
+		t.Errorf("%s %v", msg.Subject, msg.Header)
+	}
+	want, err := os.ReadFile("testdata/envelope.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(msg.Data) + "\n"; got != string(want) {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	e, err := outbox.ParseEnvelope(msg.Data)
+	if err != nil || e.ID != id || e.Namespace() != "deploy" || e.Name() != "alias_changed" || e.Tenant != "acme.west" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	cfg, err := b.js.Stream(t.Context(), outbox.StreamName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cfg.CachedInfo().Config
+	if c.MaxAge != 7*24*time.Hour || c.MaxBytes != 1<<30 || c.MaxMsgSize != 1<<20 || c.Duplicates != 10*time.Minute ||
+		c.Storage != jetstream.FileStorage || c.Retention != jetstream.LimitsPolicy || c.Replicas != 1 {
+		t.Errorf("stream %+v", c)
+	}
+}
+
+func TestAuditFact(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := service.WithRequestID(t.Context(), "req-7")
+	e := outbox.Audit(outbox.AuditFact{
+		Tenant: "default", Actor: "alice", Action: "approval.approved", Target: "model:JPCP", Outcome: "ok", Source: "control-plane",
+		Details: map[string]any{"big": uint64(1) << 60, "small": 7, "nested": []any{int64(-1) << 60}},
+		Time:    time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
+	})
+	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, e) }); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := outbox.List(ctx, b.pool, outbox.Pending, 0, 10)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	var got, want any
+	if err := json.Unmarshal(rows[0].Payload, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`{"tenant":"default","event_id":"`+e.ID.String()+`","ts":"2026-01-02T03:04:05.000006Z",
+		"source":"control-plane","actor":"alice","action":"approval.approved","target":"model:JPCP","outcome":"ok","request_id":"req-7",
+		"details":{"big":"1152921504606846976","small":7,"nested":["-1152921504606846976"]}}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if rows[0].Namespace != "audit" || rows[0].Name != "recorded" || rows[0].ID != e.ID {
+		t.Errorf("%+v", rows[0])
+	}
 }

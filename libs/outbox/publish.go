@@ -13,24 +13,41 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// drain claims, publishes and settles one batch; full says that more may be due.
-// An error that is an outage comes after the rows were given back.
-func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (full bool, err error) {
+// drain publishes all that is due. While a batch is at the broker, the one before
+// it is settled and the next one claimed. An error that is an outage comes after
+// every row that was not published was given back.
+func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
-		return false, &outage{errors.New("no connection to " + address(nc))}
+		return &outage{errors.New("no connection to " + address(nc))}
 	}
 	rows, err := r.claim(ctx)
-	if err != nil || len(rows) == 0 {
-		return false, err
+	if err != nil {
+		return err
 	}
-	outcomes, broker := r.send(ctx, nc, js, rows)
-	if err := r.settle(ctx, outcomes); err != nil {
-		return false, errors.Join(err, broker)
+	var last []outcome // of the batch before
+	for len(rows) > 0 {
+		var next []row
+		full := len(rows) == batchRows
+		beside := make(chan error, 1)
+		go func() {
+			err := r.settle(ctx, last)
+			if err == nil && full && ctx.Err() == nil {
+				next, err = r.claim(ctx)
+			}
+			beside <- err
+		}()
+		outcomes, broker := r.send(ctx, nc, js, rows)
+		err := <-beside
+		if err == nil && broker == nil && ctx.Err() == nil {
+			last, rows = outcomes, next
+			continue
+		}
+		for _, w := range next {
+			outcomes = append(outcomes, outcome{id: w.id})
+		}
+		return errors.Join(broker, err, r.settle(ctx, outcomes))
 	}
-	if broker != nil {
-		return false, broker
-	}
-	return len(rows) == batchRows, nil
+	return r.settle(ctx, last)
 }
 
 // send publishes rows and waits for all answers; the error is the outage that

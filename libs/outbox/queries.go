@@ -100,6 +100,9 @@ type outcome struct {
 // settle writes outcomes down. It runs to its end also while the relay stops:
 // what the broker has must not be sent again for nothing.
 func (r *Relay) settle(ctx context.Context, outcomes []outcome) error {
+	if len(outcomes) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	var acked, refused, released []uuid.UUID

@@ -207,7 +207,7 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 			}
 			compared, reconnects = err == nil, now
 		}
-		full, err := r.drain(ctx, nc, js)
+		err := r.drain(ctx, nc, js)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -221,9 +221,6 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 		}
 		r.well(ctx)
 		wait.reset()
-		if full {
-			continue
-		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

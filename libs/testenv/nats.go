@@ -19,8 +19,9 @@ func NATS(t testing.TB) (url string) {
 // Broker is a NATS server that a test may stop and start again at the same
 // address, with its streams or without.
 type Broker struct {
-	t   testing.TB
-	url string
+	t      testing.TB
+	url    string
+	synced bool
 
 	mu     sync.Mutex // guards what follows
 	dir    string
@@ -28,10 +29,23 @@ type Broker struct {
 	server *natsd.Server
 }
 
-// NewBroker starts a server for this test; it stops with the test.
+// NewBroker starts a server for this test; it stops with the test. Like the
+// database of tests, it does not wait for the disk.
 func NewBroker(t testing.TB) *Broker {
 	t.Helper()
-	b := &Broker{t: t, dir: t.TempDir()}
+	return newBroker(t, false)
+}
+
+// NewSyncedBroker is NewBroker with the shipped setting, by which each message is
+// on the disk before it is acknowledged.
+func NewSyncedBroker(t testing.TB) *Broker {
+	t.Helper()
+	return newBroker(t, true)
+}
+
+func newBroker(t testing.TB, synced bool) *Broker {
+	t.Helper()
+	b := &Broker{t: t, dir: t.TempDir(), synced: synced}
 	b.Start()
 	t.Cleanup(b.Stop)
 	return b
@@ -48,7 +62,7 @@ func (b *Broker) Start() {
 	if b.server != nil {
 		return
 	}
-	s, err := natsd.Start(natsd.Config{Dir: b.dir, Port: b.port})
+	s, err := natsd.Start(natsd.Config{Dir: b.dir, Port: b.port, Throwaway: !b.synced})
 	if err != nil {
 		b.t.Fatalf("testenv: NATS: %v", err)
 	}

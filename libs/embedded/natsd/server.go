@@ -29,6 +29,10 @@ type Config struct {
 	MaxBytes int64        // bound of all streams together; 0 means no bound but the disk
 	Log      *slog.Logger // nil drops the log
 	Name     string       // shown to clients; empty means platform
+
+	// Throwaway acknowledges before the disk has a message, for tests; a crash of
+	// the machine may then lose the newest ones.
+	Throwaway bool
 }
 
 // Server is a running NATS server.
@@ -38,7 +42,7 @@ type Server struct {
 }
 
 // Start runs the server and returns when it takes connections. Every message is
-// written through to the disk before it is acknowledged (sync_interval: always).
+// synced to the disk before it is acknowledged (sync_interval: always).
 func Start(cfg Config) (*Server, error) {
 	if cfg.Name == "" {
 		cfg.Name = "platform"
@@ -57,7 +61,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName: cfg.Name, Host: "127.0.0.1", Port: port, Authorization: cfg.Token,
-		JetStream: true, StoreDir: cfg.Dir, SyncAlways: true, JetStreamMaxStore: maxStore(cfg.MaxBytes),
+		JetStream: true, StoreDir: cfg.Dir, SyncAlways: !cfg.Throwaway, JetStreamMaxStore: maxStore(cfg.MaxBytes),
 		MaxPayload: MaxMessage, NoSigs: true, DisableShortFirstPing: true,
 	})
 	if err != nil {

@@ -1,0 +1,241 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv"
+)
+
+// consume runs a consumer of job events until the test ends and yields what it
+// handled; change may set another Handle.
+func (b *bundle) consume(t *testing.T, change func(*outbox.ConsumerConfig)) <-chan outbox.Envelope {
+	t.Helper()
+	got := make(chan outbox.Envelope, 10_000)
+	cfg := outbox.ConsumerConfig{
+		Conn: b.nc, Pool: b.pool, Name: "test-jobs", Subjects: []string{"platform.*.job.>"},
+		Handle: func(_ context.Context, _ pgx.Tx, e outbox.Envelope) error {
+			got <- e
+			return nil
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- outbox.Consume(ctx, cfg, slog.New(slog.NewTextHandler(t.Output(), nil))) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("consumer: %v", err)
+		}
+	})
+	return got
+}
+
+func next(t *testing.T, ch <-chan outbox.Envelope) outbox.Envelope {
+	t.Helper()
+	select {
+	case e := <-ch:
+		return e
+	case <-time.After(20 * time.Second):
+		t.Fatal("no event")
+		panic("unreachable")
+	}
+}
+
+func TestConsumerHandlesEachEventOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := numbered(300)
+	got := b.consume(t, nil)
+	b.relay(t, nil)
+	b.insert(t, outbox.Event{Namespace: "drift", Name: "reset"}) // of no concern to it
+	b.insert(t, events...)
+	for i, want := range events {
+		if e := next(t, got); e.ID != want.ID {
+			t.Fatalf("event %d is %s", i, e.ID)
+		}
+	}
+	// The same event under another message id, as after the duplicate window.
+	again := outbox.Event{ID: uuid.Must(uuid.NewV7()), Namespace: "job", Name: "started"}
+	body := fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"platform.job.started","data":{}}`, events[0].ID)
+	if _, err := b.js.Publish(t.Context(), "platform.default.job.started", []byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	b.insert(t, again)
+	if e := next(t, got); e.ID != again.ID {
+		t.Errorf("%s came again", e.ID)
+	}
+}
+
+func TestHandlerSeesTheContextOfTheRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	seen := make(chan string, 1)
+	b.consume(t, func(c *outbox.ConsumerConfig) {
+		c.Handle = func(ctx context.Context, _ pgx.Tx, _ outbox.Envelope) error {
+			seen <- service.RequestID(ctx)
+			return nil
+		}
+	})
+	b.relay(t, nil)
+	b.insert(t, outbox.Event{Namespace: "job", Name: "started", RequestID: "req-9"})
+	select {
+	case id := <-seen:
+		if id != "req-9" {
+			t.Errorf("request id %q", id)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no event")
+	}
+}
+
+func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bad, worse, good := numbered(1)[0], numbered(1)[0], numbered(1)[0]
+	got := make(chan outbox.Envelope, 100)
+	b.consume(t, func(c *outbox.ConsumerConfig) {
+		c.Retry = time.Millisecond
+		c.Handle = func(ctx context.Context, tx pgx.Tx, e outbox.Envelope) error {
+			got <- e
+			switch e.ID {
+			case bad.ID:
+				if _, err := tx.Exec(ctx, "insert into dead_letter (consumer, event_id, subject, body, deliveries, last_error) values ('undone', $1, '', '', 0, '')", e.ID); err != nil {
+					return err
+				}
+				return errors.New("no such model")
+			case worse.ID:
+				panic("nil map")
+			}
+			return nil
+		}
+	})
+	b.relay(t, nil)
+	if err := outbox.EnsureStream(t.Context(), b.js, outbox.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.js.Publish(t.Context(), "platform.default.job.started", []byte("no envelope")); err != nil {
+		t.Fatal(err)
+	}
+	b.insert(t, bad, worse, good)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		rows, err := b.pool.Query(t.Context(), "select consumer, event_id, deliveries, last_error, convert_from(body, 'UTF8') from dead_letter order by last_error")
+		if err != nil {
+			return err
+		}
+		type letter struct {
+			Consumer   string
+			ID         uuid.UUID
+			Deliveries int
+			Error      string
+			Body       string
+		}
+		dead, err := pgx.CollectRows(rows, pgx.RowToStructByPos[letter])
+		if err != nil || len(dead) != 3 {
+			return fmt.Errorf("%v, %v", dead, err)
+		}
+		if dead[0].ID != bad.ID || dead[0].Deliveries != 5 || dead[0].Error != "no such model" || dead[0].Consumer != "test-jobs" {
+			t.Errorf("%+v", dead[0])
+		}
+		if dead[1].Body != "no envelope" || dead[1].Deliveries != 1 {
+			t.Errorf("%+v", dead[1])
+		}
+		if dead[2].ID != worse.ID || dead[2].Error != "the handler panicked: nil map" {
+			t.Errorf("%+v", dead[2])
+		}
+		return nil
+	})
+	times := map[uuid.UUID]int{}
+	for len(got) > 0 {
+		times[(<-got).ID]++
+	}
+	if times[bad.ID] != 5 || times[worse.ID] != 5 || times[good.ID] != 1 {
+		t.Errorf("handled %v", times)
+	}
+}
+
+func TestConsumerOutlivesItsBroker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := numbered(20)
+	got := b.consume(t, nil)
+	b.relay(t, nil)
+	b.insert(t, events[:10]...)
+	for range 10 {
+		next(t, got)
+	}
+	b.broker.Wipe() // its consumer is gone as well
+	b.broker.Start()
+	b.insert(t, events[10:]...)
+	for i, want := range events[10:] { // the first ten come again and are known
+		if e := next(t, got); e.ID != want.ID {
+			t.Errorf("event %d is %s", i, e.ID)
+		}
+	}
+}
+
+func TestSubscribeSeesWhatIsPublishedFromNowOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.relay(t, nil)
+	nc, err := nats.Connect(b.broker.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan outbox.Envelope, 100)
+	done := make(chan error, 1)
+	go func() {
+		done <- outbox.Subscribe(ctx, nc, []string{"platform.*.deploy.alias_changed", "platform.*.drift.>"}, func(e outbox.Envelope) { got <- e })
+	}()
+	testenv.Eventually(t, 5*time.Second, func() error {
+		if n := nc.NumSubscriptions(); n != 2 {
+			return fmt.Errorf("%d subscriptions", n)
+		}
+		return nc.Flush()
+	})
+	b.insert(t, numbered(1)...)
+	want := outbox.Event{ID: uuid.Must(uuid.NewV7()), Namespace: "deploy", Name: "alias_changed", Payload: map[string]string{"model": "JPCP"}}
+	b.insert(t, want)
+	e := next(t, got)
+	var data struct{ Model string }
+	if err := e.Decode(&data); err != nil || e.ID != want.ID || data.Model != "JPCP" || e.Tenant != outbox.PlatformTenant {
+		t.Errorf("%+v, %v", e, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := nc.NumSubscriptions(); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}
+
+func FuzzParseEnvelope(f *testing.F) {
+	f.Add([]byte(`{"specversion":"1.0","id":"01930000-0000-7000-8000-000000000001","type":"platform.job.started","data":{}}`))
+	f.Add([]byte(`{"specversion":"0.3"}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := outbox.ParseEnvelope(body)
+		if err != nil {
+			return
+		}
+		if e.ID == uuid.Nil || e.Namespace() == "" || e.Name() == "" {
+			t.Errorf("accepted %q as %+v", body, e)
+		}
+	})
+}
