@@ -7,6 +7,7 @@
 #   e2e    also a Python virtual environment with the real neighbours
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
+# Killed at any point, it can simply be run again.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -16,79 +17,95 @@ ort_version=1.24.3
 ort_sha256=92ba8e44d31b80a34f5e805076a044122c3be1fffe0d88ed790de7267b0b2682
 
 say() { printf 'setup: %s\n' "$*" >&2; }
-die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 case "$goal" in run | test | e2e) ;; *) die "unknown goal '$goal'; use run, test or e2e" ;; esac
 [ "$(uname -s)/$(uname -m)" = Linux/x86_64 ] || die "only Linux on x86_64 is supported by this build; this is $(uname -s)/$(uname -m)"
 
-apt_updated=
-apt_install() { # what-for package...
-	what=$1
-	shift
-	have apt-get || die "$what is missing and this machine has no apt-get; install: $*"
-	[ "$(id -u)" = 0 ] || die "$what is missing; run once as root: apt-get install -y $*"
-	say "installing $* ($what)"
-	if [ -z "$apt_updated" ]; then
-		apt-get update -qq >.cache/apt.log 2>&1 || die "apt-get update failed; see .cache/apt.log"
-		apt_updated=1
-	fi
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >>.cache/apt.log 2>&1 ||
-		die "apt-get could not install $*; see .cache/apt.log"
-}
-
-mkdir -p .cache
-[ -f .cache/.gitignore ] || echo '*' >.cache/.gitignore
-# One set-up at a time: two make commands in two shells must not write the same files.
-have flock && { exec 9>.cache/setup.lock; flock 9; }
-
-PATH="$root/.cache/go/bin:$PATH"
+# A plain su leaves out the directories that dpkg insists on.
+PATH="$root/.cache/go/bin:$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH
 
-# Go: any toolchain from 1.21 on fetches the version go.work asks for by itself. An older or absent
-# one gets the official toolchain module, whose checksum the Go checksum database vouches for.
-go_minor=$( (go env GOVERSION 2>/dev/null || true) | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
-if [ "${go_minor:-0}" -lt 21 ]; then
-	have go || apt_install "Go" golang-go ca-certificates
-	say "fetching the Go $go_version toolchain (once, about 70 MB)"
-	tmp=$(mktemp -d)
-	(cd "$tmp" && GOFLAGS=-mod=mod GO111MODULE=on go mod download -json "golang.org/toolchain@v0.0.1-go$go_version.linux-amd64" >mod.json) ||
-		die "the Go toolchain could not be fetched; install Go $go_version or newer by hand"
-	dir=$(sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p' "$tmp/mod.json")
-	rm -rf .cache/go.tmp .cache/go
-	cp -R "$dir" .cache/go.tmp
-	chmod -R u+w .cache/go.tmp
-	chmod +x .cache/go.tmp/bin/* .cache/go.tmp/pkg/tool/*/* 2>/dev/null || true
-	mv .cache/go.tmp .cache/go
-	rm -rf "$tmp"
+{ mkdir -p .cache && [ -w .cache ]; } 2>/dev/null || die "$root/.cache is not writable for $(id -un); run this as its owner"
+tmp=$root/.cache/tmp.$$
+# One set-up at a time: two make commands in two shells must not write the same files.
+if have flock; then
+	exec 9>>.cache/setup.lock
+	flock -n 9 || { say "waiting for another set-up in this directory"; flock 9; }
+	rm -rf .cache/tmp.* # left by killed ones
 fi
 
-have gcc || apt_install "a C compiler" gcc libc6-dev
-[ -e /usr/include/stdlib.h ] || apt_install "the C library headers" libc6-dev
-have git || apt_install "git" git
+# What is missing, and the Debian packages that have it.
+missing= packages=
+need() { # what package...
+	missing="$missing${missing:+, }$1"
+	shift
+	packages="$packages $*"
+}
+[ ! -s .cache/apt.todo ] || need "the end of an interrupted installation" "$(cat .cache/apt.todo)"
+
+# Any Go from 1.21 on fetches the version go.work asks for by itself; an older one stops at go.work.
+go_minor=$( (go env GOVERSION 2>/dev/null || true) | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+[ "${go_minor:-0}" -ge 21 ] || have go || need "Go" golang-go ca-certificates
+{ have gcc && [ -e /usr/include/stdlib.h ]; } || need "a C compiler" gcc libc6-dev
+have git || need "git" git
+ort=.cache/onnxruntime/libonnxruntime.so.1
+ort_ok() { echo "$ort_sha256  $1" | sha256sum -c --status 2>/dev/null; }
+ort_ok "$ort" || have npm || need "npm" npm
+if [ "$goal" != run ]; then
+	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
+	have redis-server || need "a Redis server for the tests" redis-server
+fi
+if [ "$goal" = e2e ]; then
+	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
+fi
+
+apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
+install_packages() {
+	dpkg --configure -a || true # a dpkg that was killed; what this cannot mend, --fix-broken does
+	# Another apt's lock fails an update at once. When both tries fail, the lists at hand may do.
+	apt update || { sleep 15; apt update; } || true
+	apt --fix-broken install $packages
+}
+if [ -n "$packages" ]; then
+	packages=$(printf ' %s\n' $packages | sort -u | tr -d '\n')
+	have apt-get || die "missing: $missing; this machine has no apt-get, so install by hand what Debian calls$packages"
+	[ "$(id -u)" = 0 ] || die "missing: $missing; run once as root: apt-get update && apt-get install -y --no-install-recommends$packages"
+	say "installing$packages ($missing)"
+	echo "$packages" >.cache/apt.todo
+	# Servers that a package starts must not inherit the lock.
+	install_packages >.cache/apt.log 2>&1 </dev/null 9>&- ||
+		die "apt-get could not install$packages: $(grep -m1 '^E: ' .cache/apt.log || echo failed); see .cache/apt.log"
+	rm .cache/apt.todo
+fi
+
+# Absent or older Go: the official toolchain module, whose checksum the Go checksum database vouches for.
+if [ "${go_minor:-0}" -lt 21 ]; then
+	say "fetching the Go $go_version toolchain (once, about 70 MB)"
+	module=golang.org/toolchain@v0.0.1-go$go_version.linux-amd64
+	mkdir "$tmp"
+	(cd "$tmp" && GOMODCACHE=$tmp GOFLAGS=-modcacherw GOWORK=off GO111MODULE=on go mod download "$module") ||
+		die "the Go toolchain could not be fetched; check the network and run this again, or install Go $go_version or newer by hand"
+	# What a newer go command does to such a module: module zips hold no execute bits and no nested go.mod.
+	chmod +x "$tmp/$module"/bin/* "$tmp/$module"/pkg/tool/*/*
+	find "$tmp/$module" -name _go.mod -exec sh -c 'mv "$1" "${1%_go.mod}go.mod"' _ {} ';'
+	rm -rf .cache/go
+	mv "$tmp/$module" .cache/go
+	rm -rf "$tmp"
+fi
 
 # ONNX Runtime: the shared library inside the npm package, pinned by digest.
-ort=.cache/onnxruntime/libonnxruntime.so.1
-if ! [ -f "$ort" ] || ! echo "$ort_sha256  $ort" | sha256sum -c --status 2>/dev/null; then
-	have npm || apt_install "npm, which fetches the ONNX Runtime library" npm
+if ! ort_ok "$ort"; then
 	say "fetching ONNX Runtime $ort_version (once, about 86 MB)"
-	tmp=$(mktemp -d)
-	(cd "$tmp" && npm pack --silent "onnxruntime-node@$ort_version" >/dev/null && tar xzf onnxruntime-node-*.tgz package/bin/napi-v6/linux/x64/libonnxruntime.so.1) ||
+	lib=package/bin/napi-v6/linux/x64/libonnxruntime.so.1
+	mkdir "$tmp"
+	(cd "$tmp" && npm pack --loglevel=error --cache="$tmp/npm" "onnxruntime-node@$ort_version" >/dev/null && tar xzf onnxruntime-node-*.tgz "$lib") ||
 		die "ONNX Runtime could not be fetched from the npm registry; check the network, then run this again"
-	echo "$ort_sha256  $tmp/package/bin/napi-v6/linux/x64/libonnxruntime.so.1" | sha256sum -c --status ||
-		die "the fetched ONNX Runtime library has an unexpected digest; refusing it"
+	ort_ok "$tmp/$lib" || die "the fetched ONNX Runtime library has an unexpected digest; refusing it"
 	mkdir -p .cache/onnxruntime
-	mv "$tmp/package/bin/napi-v6/linux/x64/libonnxruntime.so.1" "$ort.tmp$$"
-	mv "$ort.tmp$$" "$ort"
+	mv "$tmp/$lib" "$ort"
 	rm -rf "$tmp"
 fi
 
-if [ "$goal" = test ] || [ "$goal" = e2e ]; then
-	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || apt_install "a Postgres server for the tests" postgresql
-	have redis-server || apt_install "a Redis server for the tests" redis-server
-fi
-
-if [ "$goal" = e2e ]; then
-	have python3 && python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install "Python" python3 python3-venv
-	sh scripts/venv.sh
-fi
+[ "$goal" != e2e ] || sh scripts/venv.sh
