@@ -213,7 +213,7 @@ func TestLinksDoNotLeadOut(t *testing.T) {
 }
 
 var badPaths = []string{"", ".", "..", "/", "/etc/passwd", "../x", "a/../b", "a/..", "a//b", "a/", "./a", "a/./b", `a\b`, `..\x`,
-	"a\x00b", "a\nb", "a\x7fb", "%2e%2e/x", "%252e%252e/x", "%25252e%25252e/x", "a/%2e%2e/%2e%2e/b", "%2fetc", "a%00b", "\xff",
+	"a\x00b", "a\nb", "a\x7fb", "%2e%2e/x", "%252e%252e/x", "%25252e%25252e/x", "a/%2e%2e/%2e%2e/b", "%2fetc", "a%00b", "%00/%", "%2e%2e/%", "\xff",
 	strings.Repeat("x", 256), strings.Repeat("x/", 600) + "x"}
 
 func TestBadPaths(t *testing.T) {

@@ -16,17 +16,23 @@ const (
 // checkPath refuses what is not a plain path below the root, also when a client
 // or proxy has escaped it more often than once.
 func checkPath(p string) error {
-	for range 3 {
-		if !plain(p) {
-			return ErrPath
-		}
-		q, err := url.PathUnescape(p)
-		if err != nil || q == p {
-			return nil // a per cent sign that escapes nothing is an ordinary character
-		}
-		p = q
+	if !plain(p) {
+		return ErrPath
 	}
-	return ErrPath
+	// Each element by itself, so that one which cannot be unescaped hides no other.
+	for e := range strings.SplitSeq(p, "/") {
+		for n := 0; ; n++ {
+			q, err := url.PathUnescape(e)
+			if err != nil || q == e {
+				break // a per cent sign that escapes nothing is an ordinary character
+			}
+			if n == 3 || !plain(q) {
+				return ErrPath
+			}
+			e = q
+		}
+	}
+	return nil
 }
 
 func plain(p string) bool {
