@@ -245,7 +245,7 @@ func FuzzPath(f *testing.F) {
 	for _, p := range []string{"a", "1/run/artifacts/model/MLmodel", "größe & 5%.txt", "a%zz", "...", ".hidden", "a b/c"} {
 		f.Add(p)
 	}
-	s, dir := open(f, 100)
+	s, dir := open(f, 1<<20)
 	base := filepath.Join(dir, filesDir)
 	f.Fuzz(func(t *testing.T, p string) {
 		if checkPath(p) != nil {
