@@ -116,7 +116,7 @@ func TestRedisAnswers(t *testing.T) {
 	if err := ping(addr); err != nil {
 		t.Fatal(err)
 	}
-	if Prefix(t) == Prefix(t) {
-		t.Error("a prefix was given twice")
+	if one, other := Prefix(t), Prefix(t); one == other {
+		t.Errorf("%s was given twice", one)
 	}
 }

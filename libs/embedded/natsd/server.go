@@ -67,22 +67,22 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
-	failed := make(chan string, 1)
-	srv.SetLoggerV2(&logger{log: cfg.Log, failed: failed}, false, false, false)
+	fatal := make(chan string, 1)
+	srv.SetLoggerV2(&logger{log: cfg.Log, fatal: fatal}, false, false, false)
 	srv.Start()
-	for deadline := time.Now().Add(readyTimeout); ; {
-		switch {
-		case srv.ReadyForConnections(50 * time.Millisecond):
-			if !srv.JetStreamEnabled() {
-				srv.Shutdown()
-				return nil, fmt.Errorf("nats: the store in %s cannot be used: %s", cfg.Dir, cause(failed))
-			}
+	fault := "no connection after " + readyTimeout.String()
+	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
+		if srv.ReadyForConnections(50 * time.Millisecond) {
 			return &Server{srv: srv, token: cfg.Token}, nil
-		case !srv.Running() || time.Now().After(deadline):
-			srv.Shutdown()
-			return nil, fmt.Errorf("nats: the server did not start with the store in %s: %s", cfg.Dir, cause(failed))
+		}
+		select {
+		case fault = <-fatal:
+			deadline = time.Time{}
+		default:
 		}
 	}
+	srv.Shutdown()
+	return nil, fmt.Errorf("nats: the server with its store in %s did not start: %s", cfg.Dir, fault)
 }
 
 // maxStore keeps a little above the sum of the streams: JetStream refuses a
@@ -92,15 +92,6 @@ func maxStore(limit int64) int64 {
 		return 0 // the server then takes what the disk has
 	}
 	return limit + limit/4
-}
-
-func cause(failed <-chan string) string {
-	select {
-	case s := <-failed:
-		return s
-	default:
-		return "it gave no reason in time"
-	}
 }
 
 // URL is where clients connect, token included.
@@ -121,8 +112,8 @@ func (s *Server) Stop() {
 
 // logger passes the server's log on without its greeting: notices become debug.
 type logger struct {
-	log    *slog.Logger
-	failed chan<- string // the first error, for Start
+	log   *slog.Logger
+	fatal chan<- string // for Start
 }
 
 func (l *logger) say(level slog.Level, format string, v []any) {
@@ -136,20 +127,13 @@ func (l *logger) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format
 func (l *logger) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *logger) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 
-func (l *logger) Errorf(format string, v ...any) {
-	l.say(slog.LevelError, format, v)
-	l.note(format, v)
-}
+func (l *logger) Errorf(format string, v ...any) { l.say(slog.LevelError, format, v) }
 
 // Fatalf ends a stand-alone nats-server; inside another process Start reports it.
 func (l *logger) Fatalf(format string, v ...any) {
 	l.say(slog.LevelError, format, v)
-	l.note(format, v)
-}
-
-func (l *logger) note(format string, v []any) {
 	select {
-	case l.failed <- fmt.Sprintf(format, v...):
+	case l.fatal <- strings.TrimSpace(fmt.Sprintf(format, v...)):
 	default:
 	}
 }

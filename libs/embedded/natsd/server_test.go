@@ -1,0 +1,108 @@
+package natsd
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestStreamsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Dir: t.TempDir(), Token: "let-me-in", MaxBytes: 1 << 20}
+	for run := range 3 {
+		s, err := Start(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Port = s.srv.Addr().(*net.TCPAddr).Port
+		nc, err := nats.Connect(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := st.CachedInfo().State.Msgs; n != uint64(run) {
+			t.Errorf("%d messages in run %d", n, run)
+		}
+		if _, err := js.Publish(t.Context(), "s", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		nc.Close()
+		s.Stop()
+		s.Stop()
+	}
+}
+
+func TestOnlyWithTheTokenAndOnlyOnLoopback(t *testing.T) {
+	t.Parallel()
+	s, err := Start(Config{Dir: t.TempDir(), Token: "let-me-in"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	if _, err := nats.Connect(strings.Replace(s.URL(), "let-me-in@", "", 1)); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without the token: %v", err)
+	}
+	if a := s.srv.Addr().(*net.TCPAddr); !a.IP.IsLoopback() {
+		t.Errorf("listens on %v", a)
+	}
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if nc.MaxPayload() != MaxMessage {
+		t.Errorf("messages of %d bytes", nc.MaxPayload())
+	}
+}
+
+func TestFaultsAreSentences(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := Start(Config{Dir: t.TempDir(), Port: l.Addr().(*net.TCPAddr).Port}); err == nil || !strings.Contains(err.Error(), "not free") {
+		t.Errorf("a taken port: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	_, err = Start(Config{Dir: filepath.Join(file, "nats"), Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a directory that cannot be made: %v", err)
+	}
+	if !strings.Contains(log.String(), `"level":"ERROR"`) {
+		t.Errorf("the log has no error: %s", &log)
+	}
+}
+
+func TestTheLogIsQuietWhileAllIsWell(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s, err := Start(Config{Dir: t.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	if log.Len() != 0 {
+		t.Errorf("%s", &log)
+	}
+}

@@ -1,0 +1,53 @@
+package pg
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFindBinaries(t *testing.T) {
+	dir, major, err := FindBinaries()
+	if err != nil || major < oldest {
+		t.Fatalf("%s, %d, %v", dir, major, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a server on the machine and without a way to download one.
+func TestNoBinaries(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	old := places
+	places = nil
+	defer func() { places = old }()
+
+	if _, _, err := FindBinaries(); !errors.Is(err, ErrNoBinaries) {
+		t.Errorf("found: %v", err)
+	}
+	cache := t.TempDir()
+	_, err := chooseBinaries(0, "/data", cache, false, &bytes.Buffer{})
+	expect(t, err, "no PostgreSQL server", "PLATFORM_DATABASE_URL")
+	if left, err := os.ReadDir(cache); err != nil || len(left) != 0 {
+		t.Errorf("a failed download left %v, %v", left, err)
+	}
+}
+
+func TestReachable(t *testing.T) {
+	t.Parallel()
+	open := filepath.Join(os.TempDir(), "does-not-exist-yet", "cache")
+	if !reachable(open) {
+		t.Errorf("%s is not reachable", open)
+	}
+	closed := t.TempDir()
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if reachable(filepath.Join(closed, "cache")) {
+		t.Error("a directory of mode 0700 is reachable for all")
+	}
+}
