@@ -16,6 +16,7 @@ require (
 	github.com/mlp-platform/platform/libs/problem v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
+	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/mlp-platform/platform/services/control-plane v0.0.0
 	github.com/mlp-platform/platform/services/inference v0.0.0
 	github.com/mlp-platform/platform/services/trainer v0.0.0
@@ -91,7 +92,6 @@ require (
 	github.com/mlp-platform/platform/libs/coord v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/outbox v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/tracker v0.0.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
 	github.com/moby/moby/api v1.55.0 // indirect

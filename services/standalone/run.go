@@ -252,7 +252,6 @@ func (p *platform) awaitReady(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	hc := &http.Client{Timeout: 2 * time.Second}
-	last := errors.New("no answer")
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -266,10 +265,9 @@ func (p *platform) awaitReady(ctx context.Context, url string) error {
 			}
 			err = fmt.Errorf("%s answers %s", url, resp.Status)
 		}
-		last = err
 		select {
 		case <-ctx.Done():
-			return last
+			return err
 		case <-time.After(15 * time.Millisecond):
 		}
 	}
