@@ -67,6 +67,7 @@ type download struct {
 	c     *Client
 	root  *os.Root
 	left  int64 // bytes
+	seen  int   // files and folders
 	files map[string]string
 }
 
@@ -79,6 +80,9 @@ func (d *download) folder(ctx context.Context, at, to string, depth int) error {
 	if err != nil {
 		return err
 	}
+	if d.seen += len(entries); d.seen > maxModelFiles {
+		return fmt.Errorf("tracker: the model has more than %d files", maxModelFiles)
+	}
 	for _, e := range entries {
 		p := path.Join(to, e.Path)
 		if e.Dir {
@@ -89,9 +93,6 @@ func (d *download) folder(ctx context.Context, at, to string, depth int) error {
 				return err
 			}
 			continue
-		}
-		if len(d.files) == maxModelFiles {
-			return fmt.Errorf("tracker: the model has more than %d files", maxModelFiles)
 		}
 		if err := d.file(ctx, at+"/"+e.Path, p); err != nil {
 			return err

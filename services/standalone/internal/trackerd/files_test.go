@@ -1,0 +1,109 @@
+package trackerd_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
+)
+
+const files = "/api/2.0/mlflow-artifacts/artifacts"
+
+func TestArtifactsOverHTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t, trackerd.MaxArtifact(1000))
+	b.want(t, 200, "PUT", files+"/1/r/artifacts/page.html", "<script>alert(1)</script>")
+	a := b.do(t, "GET", files+"/1/r/artifacts/page.html", nil)
+	if string(a.body) != "<script>alert(1)</script>" || a.header.Get("Content-Type") != "application/octet-stream" ||
+		!strings.HasPrefix(a.header.Get("Content-Disposition"), "attachment") || a.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	if a := b.do(t, "GET", files+"/1/r/artifacts/page.html", nil, "Range", "bytes=1-6"); a.status != 206 || string(a.body) != "script" {
+		t.Errorf("range: %d %s", a.status, a.body)
+	}
+	if a := b.do(t, "HEAD", files+"/1/r/artifacts/page.html", nil); a.status != 200 || a.header.Get("Content-Length") != "25" {
+		t.Errorf("HEAD: %d %v", a.status, a.header)
+	}
+	for _, c := range []struct {
+		method, path string
+		body         any
+		status       int
+	}{
+		{"PUT", files + "/1/r/artifacts/big", strings.Repeat("x", 1001), 413},
+		{"PUT", files + "/1/r/artifacts/full", strings.Repeat("x", 1000), 200},
+		{"PUT", files + "/1/r/artifacts", "x", 400},
+		{"PUT", files + "/1/r/artifacts/full/below", "x", 400},
+		{"PUT", files, "x", 404},
+		{"PUT", files + "/", "x", 404},
+		{"POST", files + "/x", "x", 405},
+		{"PATCH", files + "/x", "x", 405},
+		{"GET", files + "/1/r/artifacts", nil, 400},
+		{"GET", files + "/1/r/artifacts/none", nil, 404},
+		{"GET", files + "/../../../../etc/passwd", nil, 400},
+		{"GET", files + "/%2e%2e/%2e%2e/etc/passwd", nil, 400},
+		{"GET", files + "/%252e%252e/x", nil, 400},
+		{"GET", files + "//etc/passwd", nil, 400},
+		{"GET", files + "/%2fetc/passwd", nil, 400},
+		{"PUT", files + "/1/a%00b", "x", 400},
+		{"PUT", files + "/1/..%5cx", "x", 400},
+		{"DELETE", files + "/..", nil, 400},
+		{"DELETE", files + "/1/r/artifacts/none", nil, 200},
+		{"GET", files + "?path=../", nil, 400},
+		{"GET", files + "?path=/etc", nil, 400},
+		{"GET", files + "?path=none", nil, 200},
+		{"GET", files + "x", nil, 404},
+	} {
+		if a := b.do(t, c.method, c.path, c.body); a.status != c.status {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, a.status, a.body, c.status)
+		} else if c.status >= 400 && a.json(t)["error_code"] == nil {
+			t.Errorf("%s %s: %s", c.method, c.path, a.body)
+		}
+	}
+	if got := fmt.Sprint(b.want(t, 200, "GET", files+"?path=1/r/artifacts/", nil)["files"]); got != "[map[file_size:1000 is_dir:false path:full] map[file_size:25 is_dir:false path:page.html]]" {
+		t.Errorf("listing %s", got)
+	}
+	b.want(t, 200, "DELETE", files+"/1", nil)
+	if got := b.want(t, 200, "GET", files, nil); got["files"] != nil {
+		t.Errorf("after the deletion %v", got)
+	}
+}
+
+// TestUploadCutOff hangs up in the middle of an upload.
+func TestUploadCutOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 200, "PUT", files+"/1/f", "old")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "PUT %s/1/f HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf of the new", files)
+	// Half-closed: the server sees the end, and can still say what it makes of it.
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.Contains(line, " 400 ") && !strings.Contains(line, " 499 ") {
+		t.Errorf("answer %q", line)
+	}
+	testenv.Eventually(t, testWait, func() error {
+		left, err := os.ReadDir(filepath.Join(b.dir, "uploads"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("left of the upload: %v", left)
+		}
+		return err
+	})
+	if a := b.do(t, "GET", files+"/1/f", nil); string(a.body) != "old" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if got := read(t, filepath.Join(b.dir, "files", "1", "f")); got != "old" {
+		t.Errorf("on disk: %q", got)
+	}
+}
