@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	controlplane "github.com/mlp-platform/platform/services/control-plane"
 )
 
 // Acceptance row 2: notice as ci, approve as operator, follow the run to its end.
@@ -379,13 +378,9 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 	t.Parallel()
 	t.Run("malformed", func(t *testing.T) {
 		t.Parallel()
-		p := neighbours(t)
-		for i, kv := range p.env {
-			if strings.HasPrefix(kv, "CONTROL_PLANE_CREDENTIALS_JSON=") {
-				p.env[i] = "CONTROL_PLANE_CREDENTIALS_JSON={"
-			}
-		}
-		p.serveUnready()
+		p := neighbours(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
+		p.noWait = true
+		p.serve()
 		p.refused(503, "auth_misconfigured", "GET", "/approvals", legacy, nil)
 		p.refused(503, "auth_misconfigured", "GET", "/approvals", "", nil)
 		p.want(200, "GET", "/models", "", nil)
@@ -439,13 +434,6 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 func (p *plane) staged(model string) string {
 	p.tracker.add(model, trackedVersion{metrics: map[string]any{"accuracy": 0.95, "rmse": 10.0}})
 	return model
-}
-
-// serveUnready is serve for a configuration that never gets ready.
-func (p *plane) serveUnready() {
-	p.t.Helper()
-	p.noWait = true
-	p.serve(func(*controlplane.Config) {})
 }
 
 // Acceptance row 15: notices are limited, decisions still served.

@@ -147,9 +147,9 @@ func TestKilledMidPromotion(t *testing.T) {
 	t.Parallel()
 	p := neighbours(t)
 	kill := p.spawn("sole")
-	v := p.tracker.add("runtimeclass", good("accuracy", 0.9))
-	p.want(200, "POST", "/versions", trainer, map[string]any{"model": "RuntimeClass", "version": v})
-	id := p.pendingPromotion("RUNTIMECLASS")
+	v := p.tracker.add("mack", good("accuracy", 0.9))
+	p.want(200, "POST", "/versions", trainer, map[string]any{"model": "MACK", "version": v})
+	id := p.pendingPromotion("MACK")
 	drain(p.tracker.seen)
 	p.tracker.set(swallow)
 	go func() { _, _ = p.try("POST", "/promotions/"+id+"/approve", operator, nil) }()
@@ -166,7 +166,7 @@ func TestKilledMidPromotion(t *testing.T) {
 	if n := len(p.events("deploy.promoted")); n != 1 {
 		t.Fatalf("%d events deploy.promoted", n)
 	}
-	items := p.want(200, "GET", "/alias-history?model=RuntimeClass&alias=production", reader, nil).object(t)["items"].([]any)
+	items := p.want(200, "GET", "/alias-history?model=mack&alias=production", reader, nil).object(t)["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["via"] != "promotion" {
 		t.Fatalf("history %v", items)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,12 +79,22 @@ func neighbours(t testing.TB, env ...string) *plane {
 	p.database = testenv.Migrated(t, "control-plane", func(ctx context.Context, url string) error {
 		return controlplane.Migrate(ctx, controlplane.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
 	})
-	p.env = append([]string{
+	p.env = []string{
 		"PLATFORM_DATABASE_URL=" + p.database, "NATS_URL=" + p.nats, "PREFECT_API_URL=" + p.orchestrator.URL,
 		"TRACKING_URI=" + p.tracker.URL, "MODELREPO_DIR=../../deploy/modelrepo", "CONTROL_PLANE_TOKEN=" + legacy,
 		"CONTROL_PLANE_CREDENTIALS_JSON=" + credentials, "ALLOW_GENERATED_PRODUCTION=true", "LOG_LEVEL=warn",
-	}, env...)
+	}
+	for _, kv := range env {
+		p.setenv(kv)
+	}
 	return p
+}
+
+// setenv replaces a variable.
+func (p *plane) setenv(kv string) {
+	name, _, _ := strings.Cut(kv, "=")
+	p.env = slices.DeleteFunc(p.env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
+	p.env = append(p.env, kv)
 }
 
 // start runs a control plane until the test ends.

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -107,6 +108,7 @@ func (f *fakeOrchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case down:
 		panic(http.ErrAbortHandler)
 	case hang:
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
 		<-r.Context().Done()
 		return
 	case broken:

@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -95,6 +96,7 @@ func (f *fakeTracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case down:
 		panic(http.ErrAbortHandler)
 	case hang:
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
 		<-r.Context().Done()
 		return
 	case broken:

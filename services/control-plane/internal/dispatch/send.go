@@ -120,7 +120,11 @@ func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, erro
 // refused makes the orchestrator's own refusal a problem and leaves the rest,
 // which may go better next time.
 func refused(err error) error {
+	var p *problem.Error
 	var answer *orchestrator.Error
+	if errors.As(err, &p) {
+		return err // told by the target already
+	}
 	if errors.As(err, &answer) && !answer.Temporary() {
 		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused the run with status %d: %s", answer.Status, answer.Detail)).WithCause(err)
 	}
