@@ -50,6 +50,10 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 	return r.settle(ctx, last)
 }
 
+// errReplaced makes the relay compare again: the connection held, but somebody
+// deleted the stream and made a new one.
+var errReplaced = errors.New("the stream counts from the beginning again")
+
 // send publishes rows and waits for all answers; the error is the outage that
 // left rows unpublished.
 func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, rows []row) ([]outcome, error) {
@@ -77,6 +81,10 @@ func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream,
 		select { // one of them comes within ackTimeout
 		case ack := <-f.Ok():
 			outcomes[i].seq = ack.Sequence
+			if !ack.Duplicate && ack.Sequence <= r.highest && broker == nil {
+				broker = &outage{errReplaced}
+			}
+			r.highest = max(r.highest, ack.Sequence)
 		case err := <-f.Err():
 			if blamesRow(err) {
 				outcomes[i].refused = err.Error()

@@ -33,7 +33,7 @@ const (
 // RelayConfig says whose rows go where.
 type RelayConfig struct {
 	Service     string        // the name in the source of events, such as control-plane
-	Schema      string        // of the outbox table; Service with _ for - when empty
+	Schema      string        // of the outbox table; the pool's when empty
 	Pool        *pgxpool.Pool // bound to that schema
 	Conn        *nats.Conn    // or URL
 	URL         string        // the relay then has a connection of its own
@@ -49,6 +49,7 @@ type Relay struct {
 	id        uuid.UUID
 	metrics   *metrics
 	wake      chan struct{}          // rows may be due
+	highest   uint64                 // stream sequence acknowledged since compare; of publish alone
 	lastError atomic.Pointer[string] // nil while all is well
 }
 

@@ -108,6 +108,29 @@ func TestStreamThatWasWipedIsFilledAgain(t *testing.T) {
 	b.published(t, events)
 }
 
+func TestStreamThatWasReplacedIsFilledAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := numbered(60)
+	r, _ := b.relay(t, nil)
+	b.insert(t, events[:50]...)
+	b.published(t, events[:50])
+	testenv.Eventually(t, 5*time.Second, func() error {
+		if s, err := r.Stats(t.Context()); err != nil || s.Published != 50 {
+			return fmt.Errorf("%+v, %v", s, err)
+		}
+		return nil
+	})
+	if err := b.js.DeleteStream(t.Context(), outbox.StreamName); err != nil {
+		t.Fatal(err)
+	}
+	if err := outbox.EnsureStream(t.Context(), b.js, outbox.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	b.insert(t, events[50:]...)
+	b.await(t, events, false) // the new ones came first, which is how the relay noticed
+}
+
 // A broker that acknowledges before it syncs can lose its newest messages; others
 // may have taken their numbers since.
 func TestLostTailIsPublishedAgain(t *testing.T) {
