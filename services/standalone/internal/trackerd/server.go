@@ -172,6 +172,7 @@ func (s *Server) routes() http.Handler {
 
 	get("server-info", s.serverInfo)
 	mux.HandleFunc("GET /api/3.0/mlflow/server-info", s.serverInfo)
+	mux.HandleFunc("GET /{$}", s.overview)
 	mux.HandleFunc("GET /health", text("OK"))
 	mux.HandleFunc("GET /version", text(protocolVersion))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
