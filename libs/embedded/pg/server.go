@@ -177,7 +177,7 @@ func settings(cfg Config, port int) []string {
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
 		"max_connections=" + strconv.Itoa(cfg.MaxConnections), "shared_buffers=32MB", "work_mem=4MB",
 		"maintenance_work_mem=32MB", "max_wal_size=256MB", "jit=off", "huge_pages=off",
-		"wal_level=minimal", "max_wal_senders=0", "max_worker_processes=4", "max_parallel_workers=2",
+		"wal_level=minimal", "max_wal_senders=0", "max_logical_replication_workers=0", "max_worker_processes=4", "max_parallel_workers=2",
 		"max_parallel_workers_per_gather=1", "autovacuum_max_workers=2", "timezone=UTC", "log_timezone=UTC",
 		"log_checkpoints=off", "log_min_messages=warning", "log_line_prefix=", "logging_collector=off",
 	}
