@@ -48,7 +48,7 @@ const (
 	readTimeout = 10 * time.Second
 	moveTimeout = 10 * time.Second
 	// ownFor keeps the leader away from a move that its process is about to make.
-	ownFor = 30 * time.Second
+	ownFor = 20 * time.Second
 	// attemptsMax tries, with waits of 5 s doubling to 5 min, last over an hour.
 	attemptsMax = 20
 )

@@ -1,0 +1,385 @@
+package controlplane_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+)
+
+// operation is one method of one path of the API's document.
+type operation struct {
+	method, path string
+	scope        string // empty: public
+	body         bool
+}
+
+// operations reads the document: the scope stands in brackets in each summary.
+func operations(t *testing.T) []operation {
+	t.Helper()
+	var doc struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(api.Document, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var out []operation
+	for path, methods := range doc.Paths {
+		for method, value := range methods {
+			op, ok := value.(map[string]any)
+			if !ok { // the parameters of the path
+				continue
+			}
+			summary := op["summary"].(string)
+			o := operation{method: strings.ToUpper(method), path: path, body: op["requestBody"] != nil}
+			if _, public := op["security"]; !public {
+				i := strings.LastIndex(summary, "[")
+				if i < 0 {
+					t.Fatalf("%s %s names no scope", method, path)
+				}
+				o.scope = strings.TrimSuffix(summary[i+1:], "]")
+			} else if !strings.HasSuffix(summary, "(public)") {
+				t.Fatalf("%s %s is public and does not say so", method, path)
+			}
+			out = append(out, o)
+		}
+	}
+	if len(out) < 30 {
+		t.Fatalf("only %d operations", len(out))
+	}
+	return out
+}
+
+func (o operation) at() string {
+	p := strings.ReplaceAll(o.path, "{model}", "JPCP")
+	p = strings.ReplaceAll(p, "{flow_run_id}", uuid.NewString())
+	return strings.ReplaceAll(p, "{id}", uuid.NewString())
+}
+
+// Every operation of the document is served, asks for the scope it names, and
+// refuses the same bad bodies in the same way.
+func TestEveryRoute(t *testing.T) {
+	t.Parallel()
+	p := start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	scoped := map[string][]string{
+		"read": {reader, ci, operator}, "changes": {ci, operator}, "retrain": {operator, legacy}, "approve": {approver, operator}, "manage": {trainer, operator},
+	}
+	lacking := map[string]string{"read": trainer, "changes": reader, "retrain": ci, "approve": trainer, "manage": approver}
+	for _, o := range operations(t) {
+		name := o.method + " " + o.path
+		r := p.call(o.method, o.at(), "", nil)
+		if o.scope == "" {
+			if r.status >= 400 {
+				t.Errorf("%s: %d %s", name, r.status, r.body)
+			}
+			continue
+		}
+		check := func(status int, code, bearer string, body any, header ...string) {
+			t.Helper()
+			r := p.call(o.method, o.at(), bearer, body, header...)
+			if r.status != status || r.code() != code {
+				t.Errorf("%s: %d %s, want %d %s: %s", name, r.status, r.code(), status, code, r.body)
+			}
+			if r.header.Get("X-Request-Id") == "" || r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: headers %v", name, r.header)
+			}
+		}
+		if r.status != 401 || r.code() != "missing_credential" || r.header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s without credential: %d %s %v", name, r.status, r.code(), r.header)
+		}
+		check(401, "invalid_credential", "nobody", nil)
+		check(403, "insufficient_scope", lacking[o.scope], nil)
+		for _, bearer := range scoped[o.scope] {
+			if r := p.call(o.method, o.at(), bearer, nil); r.status == 401 || r.status == 403 || r.status >= 500 {
+				t.Errorf("%s: %d %s", name, r.status, r.body)
+			}
+		}
+		if !o.body {
+			continue
+		}
+		bearer := scoped[o.scope][len(scoped[o.scope])-1]
+		big := strings.Repeat("x", 10<<20)
+		check(413, "body_too_large", bearer, `{"reason":"`+big+`"}`)
+		check(413, "body_too_large", bearer, io.MultiReader(strings.NewReader(`{"reason":"`), strings.NewReader(big), strings.NewReader(`"}`)))
+		check(401, "missing_credential", "", `{"reason":"`+big+`"}`) // a stranger learns nothing else
+		check(422, "validation_error", bearer, `{`)
+		check(422, "validation_error", bearer, `[1]`)
+		check(422, "validation_error", bearer, `null`)
+		check(422, "validation_error", bearer, `{"surprise":1}`)
+		check(422, "validation_error", bearer, `{"reason":1,"reason":2}`)
+		check(415, "unsupported_media_type", bearer, `{}`, "Content-Type", "text/plain")
+	}
+}
+
+// What is not in the document is not there.
+func TestUnknownRoutes(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.refused(404, "not_found", "GET", "/nothing", operator, nil)
+	p.refused(405, "method_not_allowed", "PUT", "/retrain", operator, nil)
+	for _, path := range []string{"/costs", "/jobs", "/evals", "/compliance", "/audit/events", "/webhooks/modelrepo/forge-a"} {
+		p.refused(404, "not_found", "GET", path, operator, nil)
+	}
+	features := p.want(200, "GET", "/capabilities", "", nil).object(t)
+	if features["service"] != "control-plane" || len(features["features"].([]any)) == 0 || len(features["backends"].([]any)) != 4 {
+		t.Fatalf("capabilities %v", features)
+	}
+	for _, path := range []string{"/docs", "/redoc", "/openapi.json"} {
+		p.want(200, "GET", path, "", nil)
+	}
+}
+
+// Bad input of each route answers 4xx with the field, and changes nothing.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	p := start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	list := func(n int, s string) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = fmt.Sprint(s, i)
+		}
+		return out
+	}
+	change := func(over map[string]any) map[string]any {
+		b := map[string]any{"model_ids": []string{"JPCP"}, "commit_sha": "abc"}
+		for k, v := range over {
+			b[k] = v
+		}
+		return b
+	}
+	for i, c := range []struct {
+		method, path string
+		body         any
+		status       int
+		code, field  string
+	}{
+		{"POST", "/api/changes", change(map[string]any{"model_ids": []string{}}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"model_ids": nil}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"model_ids": list(501, "m")}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"model_ids": []string{"a b"}}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"model_ids": []string{""}}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"model_ids": "JPCP"}), 422, "validation_error", "model_ids"},
+		{"POST", "/api/changes", change(map[string]any{"commit_sha": ""}), 422, "validation_error", "commit_sha"},
+		{"POST", "/api/changes", change(map[string]any{"commit_sha": strings.Repeat("a", 129)}), 422, "validation_error", "commit_sha"},
+		{"POST", "/api/changes", change(map[string]any{"changed_files": list(10_001, "f")}), 422, "validation_error", "changed_files"},
+		{"POST", "/api/changes", change(map[string]any{"changed_files": []string{""}}), 422, "validation_error", "changed_files"},
+		{"POST", "/api/changes", change(map[string]any{"commit_msg": strings.Repeat("m", 65537)}), 422, "validation_error", "commit_msg"},
+		{"POST", "/api/changes", change(map[string]any{"commit_msg": "a\x00b"}), 422, "validation_error", "body"},
+		{"POST", "/api/changes", change(map[string]any{"tenant": "other"}), 422, "validation_error", "tenant"},
+		{"GET", "/approvals?status=done", nil, 422, "validation_error", "status"},
+		{"GET", "/approvals?limit=0", nil, 422, "validation_error", "limit"},
+		{"GET", "/approvals?limit=501", nil, 422, "validation_error", "limit"},
+		{"GET", "/approvals?limit=x", nil, 422, "validation_error", "limit"},
+		{"GET", "/approvals?cursor=x", nil, 422, "validation_error", "cursor"},
+		{"GET", "/approvals/not-a-uuid", nil, 404, "approval_not_found", ""},
+		{"POST", "/approvals/not-a-uuid/approve", nil, 404, "approval_not_found", ""},
+		{"POST", "/approve/JPCP", nil, 404, "no_pending_approval", ""},
+		{"POST", "/reject/JPCP", nil, 404, "no_pending_approval", ""},
+		{"POST", "/approve/JPCP", `{"approval_id":"x"}`, 422, "validation_error", ""},
+		{"POST", "/approve/JPCP", `{"backend_name":"tape"}`, 422, "validation_error", "backend_name"},
+		{"POST", "/approve/JPCP", `{"dataset_name":"a/b"}`, 422, "validation_error", "dataset_name"},
+		{"POST", "/reject/JPCP", `{"reason":"` + strings.Repeat("r", 4097) + `"}`, 422, "validation_error", "reason"},
+		{"POST", "/retrain", `{}`, 422, "validation_error", "model_name"},
+		{"POST", "/retrain", `{"model_name":"JPCP"}`, 422, "validation_error", "dataset_name"},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":1}`, 422, "validation_error", "dataset_name"},
+		{"POST", "/retrain", `{"model_name":"NOPE","dataset_name":"JobEmbeddings"}`, 400, "unknown_model", ""},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":"Nope"}`, 400, "unknown_dataset", ""},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":"JobEmbeddings","backend_name":"tape"}`, 422, "validation_error", "backend_name"},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":{"tenant":"other"}}`, 422, "validation_error", "tenant"},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":{"a":"\u0000"}}`, 422, "validation_error", "body"},
+		{"POST", "/retrain", `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":[1]}`, 422, "validation_error", "parameters"},
+		{"GET", "/retrain/nope", nil, 404, "run_not_found", ""},
+		{"GET", "/runs?state=DONE", nil, 422, "validation_error", "state"},
+		{"GET", "/models/nope/meta", nil, 404, "model_not_found", ""},
+		{"GET", "/models/nope/readme", nil, 404, "model_not_found", ""},
+		{"POST", "/versions", `{"model":"JPCP"}`, 422, "validation_error", "version"},
+		{"POST", "/versions", `{"model":"JPCP","version":"v1"}`, 422, "validation_error", "version"},
+		{"POST", "/versions", `{"model":"NOPE","version":"1"}`, 400, "unknown_model", ""},
+		{"POST", "/versions", `{"model":"JPCP","version":"99"}`, 404, "version_not_found", ""},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"rmse","operator":"le","threshold":1}`, 422, "validation_error", "operator"},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"","operator":"lt","threshold":1}`, 422, "validation_error", "metric"},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"a","operator":"lt","threshold":1e400}`, 422, "validation_error", "threshold"},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"a","operator":"lt","threshold":1,"from_alias":"Test"}`, 422, "validation_error", "from_alias"},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"a","operator":"lt","threshold":1,"from_alias":"Production"}`, 422, "validation_error", "to_alias"},
+		{"PUT", "/promotion-policies/JPCP", `{"model":"MACK","metric":"a","operator":"lt","threshold":1}`, 422, "validation_error", "model"},
+		{"PUT", "/promotion-policies/JPCP", `{"metric":"a","operator":"lt","threshold":1,"approval_mode":"never"}`, 422, "validation_error", "approval_mode"},
+		{"PUT", "/promotion-policies/NOPE", `{"metric":"a","operator":"lt","threshold":1}`, 404, "model_not_found", ""},
+		{"DELETE", "/promotion-policies/NOPE", nil, 404, "policy_not_found", ""},
+		{"GET", "/promotion-policies/NOPE", nil, 404, "policy_not_found", ""},
+		{"GET", "/promotion-policies?cursor=%00", nil, 422, "validation_error", "cursor"},
+		{"POST", "/promotions", `{"model":"NOPE"}`, 400, "unknown_model", ""},
+		{"POST", "/promotions", `{"model":"JPCP","version":"latest"}`, 422, "validation_error", "version"},
+		{"POST", "/promotions", `{"model":"JPCP","from":"Staging","to":"staging"}`, 422, "validation_error", "to"},
+		{"POST", "/promotions", `{"model":"JPCP","conditions":[{"metric":"rmse","op":"eq","value":1}]}`, 422, "validation_error", "op"},
+		{"POST", "/promotions", `{"model":"JPCP","conditions":[{"metric":"rmse","op":"lt","value":"1"}]}`, 422, "validation_error", ""},
+		{"GET", "/promotions?state=done", nil, 422, "validation_error", "state"},
+		{"GET", "/promotions/not-a-uuid", nil, 404, "promotion_not_found", ""},
+		{"POST", "/promotions/not-a-uuid/approve", nil, 404, "promotion_not_found", ""},
+		{"GET", "/promotions/NOPE/gate", nil, 404, "model_not_found", ""},
+		{"GET", "/promotions/JPCP/gate?version=x", nil, 422, "validation_error", "version"},
+		{"GET", "/promotions/JPCP/gate?to=Test", nil, 422, "validation_error", "to"},
+		{"GET", "/alias-history?alias=Test", nil, 422, "validation_error", "alias"},
+		{"GET", "/alias-history?at=now", nil, 422, "validation_error", "at"},
+		{"GET", "/alias-history?at=2026-01-01T00:00:00Z", nil, 422, "validation_error", "at"},
+	} {
+		r := p.call(c.method, c.path, operator, c.body)
+		if r.status != c.status || r.code() != c.code {
+			t.Errorf("%d: %s %s: %d %s, want %d %s: %.300s", i, c.method, c.path, r.status, r.code(), c.status, c.code, r.body)
+			continue
+		}
+		if c.status != 422 {
+			continue
+		}
+		var doc struct {
+			Errors []struct {
+				Loc []string
+				Msg string
+			}
+		}
+		if err := json.Unmarshal(r.body, &doc); err != nil || len(doc.Errors) == 0 || doc.Errors[0].Msg == "" {
+			t.Errorf("%s %s: no errors[]: %s", c.method, c.path, r.body)
+		} else if c.field != "" && !strings.Contains(strings.Join(doc.Errors[0].Loc, "."), c.field) && !strings.Contains(string(r.body), c.field) {
+			t.Errorf("%s %s: errors %v do not name %s", c.method, c.path, doc.Errors, c.field)
+		}
+	}
+	if n := len(p.orchestrator.all()); n != 0 {
+		t.Errorf("%d flow runs", n)
+	}
+	if list := p.want(200, "GET", "/approvals", operator, nil).list(t); len(list) != 0 {
+		t.Errorf("approvals %v", list)
+	}
+}
+
+// The bounds themselves pass: 500 models and 10,000 files in one notice.
+func TestLargestNotice(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	models, files := make([]string, 500), make([]string, 10_000)
+	for i := range models {
+		models[i] = fmt.Sprintf("model-%d", i)
+	}
+	for i := range files {
+		files[i] = fmt.Sprintf("models/some/path/file-%d.yaml", i)
+	}
+	models[1] = "MODEL-0" // twice the same
+	body := map[string]any{"model_ids": models, "commit_sha": "abc", "commit_msg": "all", "changed_files": files}
+	out := p.want(200, "POST", "/api/changes", ci, body).object(t)
+	if len(out["created"].([]any)) != 499 || len(out["warnings"].([]any)) != 499 {
+		t.Fatalf("created %d, warnings %d", len(out["created"].([]any)), len(out["warnings"].([]any)))
+	}
+	again := p.want(200, "POST", "/api/changes", ci, body).object(t)
+	if len(again["created"].([]any)) != 0 || len(again["existing"].([]any)) != 499 {
+		t.Fatalf("again: %v", len(again["existing"].([]any)))
+	}
+	// Paging through them finds each once.
+	seen := map[string]bool{}
+	cursor := ""
+	for {
+		r := p.want(200, "GET", "/approvals?limit=200&cursor="+cursor, reader, nil)
+		for _, a := range r.list(t) {
+			if seen[a["id"].(string)] || len(a["changed_files"].([]any)) != 10_000 {
+				t.Fatalf("%v twice, or without its files", a["id"])
+			}
+			seen[a["id"].(string)] = true
+		}
+		if cursor = r.header.Get("X-Next-Cursor"); cursor == "" {
+			break
+		}
+	}
+	if len(seen) != 499 {
+		t.Fatalf("%d records over all pages", len(seen))
+	}
+}
+
+// Public routes need no credential; /health has every member of the contract.
+func TestHealthAndModels(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.awaitTarget()
+	h := p.health()
+	for _, name := range []string{
+		"status", "ready", "prefect_api_url", "auth_configured", "models", "pending_approvals", "deployment", "dispatch", "circuit_breaker", "startup_checks", "poller", "runtime",
+	} {
+		if _, ok := h[name]; !ok {
+			t.Errorf("health lacks %s", name)
+		}
+	}
+	checks := h["startup_checks"].(map[string]any)
+	for _, name := range []string{"db", "registry", "token", "coordinator", "event_publisher"} {
+		if checks[name] != "ok" {
+			t.Errorf("%s: %v", name, checks[name])
+		}
+	}
+	runtime := h["runtime"].(map[string]any)
+	for name, want := range map[string]any{
+		"state_backend": "postgres", "configured_coordinator": "postgres", "active_coordination": "postgres",
+		"configured_event_publisher": "nats", "event_relay_enabled": true, "horizontal_scaling_safe": false,
+	} {
+		if runtime[name] != want {
+			t.Errorf("runtime.%s is %v", name, runtime[name])
+		}
+	}
+	if h["status"] != "ok" || h["circuit_breaker"].(map[string]any)["state"] != "closed" || h["prefect_api_url"] != p.orchestrator.URL {
+		t.Errorf("health %v", h)
+	}
+	if ds := h["models"].(map[string]any)["JPCP"].([]any); ds[0] != "JobEmbeddings" {
+		t.Errorf("datasets %v", ds)
+	}
+	models := p.want(200, "GET", "/models", "", nil).list(t)
+	if len(models) != 5 || models[0]["model_name"] != "JPCP" {
+		t.Fatalf("models %v", models)
+	}
+	meta := p.want(200, "GET", "/models/runtimeclass/meta", "", nil).object(t)
+	if meta["name"] != "RUNTIMECLASS" || meta["trackerName"] != "runtimeclass" || meta["type"] != "classification" || meta["estimator"] != "random_forest" {
+		t.Fatalf("meta %v", meta)
+	}
+	if r := p.want(200, "GET", "/models/JPCP/readme", "", nil).object(t); r["text"] == "" || len(r["sha"].(string)) != 64 {
+		t.Fatalf("readme %v", r)
+	}
+	p.notice("JPCP", "abc")
+	if n := p.health()["pending_approvals"]; n != 1.0 {
+		t.Errorf("pending_approvals %v", n)
+	}
+	metrics := string(p.want(200, "GET", "/metrics", "", nil).body)
+	for _, line := range []string{
+		"platform_approvals_pending 1\n", `platform_approval_events_total{action="created",model_id="JPCP"} 1`, "platform_approval_age_oldest_seconds ", "platform_outbox_rows{state=\"pending\"}",
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+	fresh := p.want(200, "GET", "/modelrepo/status", reader, nil).object(t)
+	if len(fresh["models"].([]any)) != 5 || fresh["last_event"] != nil {
+		t.Fatalf("freshness %v", fresh)
+	}
+}
+
+// Events reach the broker; a request id travels from the request to them.
+func TestEventsAreRelayed(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	r := p.want(200, "POST", "/api/changes", ci, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
+	if r.header.Get("X-Request-Id") != "req-1" {
+		t.Fatalf("%v", r.header)
+	}
+	testenv.Eventually(t, 20*time.Second, func() error {
+		box := p.health()["runtime"].(map[string]any)["outbox"].(map[string]any)
+		if box["pending"] != 0.0 || box["published"].(float64) < 2 {
+			return fmt.Errorf("outbox %v", box)
+		}
+		return nil
+	})
+	for _, a := range p.audits("approval.created") {
+		if a["request_id"] != "req-1" {
+			t.Errorf("audit %v", a)
+		}
+	}
+}
