@@ -212,6 +212,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 		defer cancel()
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(callTimeout)) // not offered by every writer; net/http resets it
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})

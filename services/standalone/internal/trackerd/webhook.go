@@ -32,6 +32,8 @@ var (
 	hookEvents = []hookEvent{registeredModelCreated, versionCreated, versionTagSet, versionTagDeleted, aliasCreated, aliasDeleted}
 )
 
+// webhook is one as it is shown: without its secret, which the database holds
+// readable, since deliveries are signed with it.
 type webhook struct {
 	ID          string      `json:"webhook_id"`
 	Name        string      `json:"name"`
