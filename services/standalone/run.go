@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -242,6 +243,8 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 		p.log.ErrorContext(ctx, "seeding failed", slog.Any("err", err))
 		p.con.Say("some samples are not served; they are tried again at the next start:\n  %v", err)
 	}
+	// Opening models and training leave garbage that an idle process would keep until its next collection.
+	debug.FreeOSMemory()
 	p.banner()
 	<-ctx.Done()
 	return nil

@@ -166,22 +166,26 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	for _, p := range c.unload(wants, only, via) {
 		reloaded[p.model] = true
 	}
-	var due []want
+	// Aliases of one version load one after the other, so that they share one copy.
+	due := map[rawKey][]want{}
 	for _, w := range wants {
 		seen[w.model] = true
 		if !c.holds(w) && (via != "poll" || c.dueAgain(w)) {
-			due = append(due, w)
+			k := rawKey{w.tracker, w.version}
+			due[k] = append(due[k], w)
 		}
 	}
 	var g errgroup.Group
 	g.SetLimit(loadsAtOnce)
 	var mu sync.Mutex // guards reloaded
-	for _, w := range due {
+	for _, same := range due {
 		g.Go(func() error {
-			if c.load(ctx, w, via) {
-				mu.Lock()
-				defer mu.Unlock()
-				reloaded[w.model] = true
+			for _, w := range same {
+				if c.load(ctx, w, via) {
+					mu.Lock()
+					reloaded[w.model] = true
+					mu.Unlock()
+				}
 			}
 			return nil
 		})
