@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// failMoves makes the tracker answer reads and fail alias moves.
+const failMoves = "fail moves"
+
 // fakeTracker speaks as much of the tracker's REST interface as the control
 // plane calls, and fails on demand.
 type fakeTracker struct {
@@ -158,6 +161,10 @@ func (f *fakeTracker) setAlias(w http.ResponseWriter, r *http.Request, mode stri
 	var in struct{ Name, Alias, Version string }
 	if json.NewDecoder(r.Body).Decode(&in) != nil || f.models[in.Name] == nil {
 		missing(w)
+		return
+	}
+	if mode == failMoves {
+		http.Error(w, "no", http.StatusServiceUnavailable)
 		return
 	}
 	if mode == refusing {

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mlp-platform/platform/services/control-plane/api"
+)
+
+// Every route that is mounted stands in the API's document.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(api.Document, &doc); err != nil {
+		t.Fatal(err)
+	}
+	param := regexp.MustCompile(`:([a-z_]+)`)
+	lower := map[string]string{"GET": "get", "POST": "post", "PUT": "put", "DELETE": "delete"}
+	for _, r := range (&parts{}).routes() {
+		path := param.ReplaceAllString(r.path, "{$1}")
+		if doc.Paths[path][lower[r.method]] == nil {
+			t.Errorf("%s %s is not documented", r.method, path)
+		}
+		if r.method != "GET" && (r.scope == "" || r.class == classNone) {
+			t.Errorf("%s %s writes without scope or rate limit", r.method, path)
+		}
+	}
+}
