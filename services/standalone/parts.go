@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
@@ -152,8 +151,13 @@ func (p *platform) startBack(ctx context.Context, g *errgroup.Group, ls *listene
 		orchestratorPool.Close()
 		return fmt.Errorf("orchestrator: %w", err)
 	}
-	p.serveHTTP(ctx, g, ls.tracker, tracker.Handler(), trackerPool)
-	served := p.serveHTTP(ctx, g, ls.orchestrator, orch.Handler(), nil)
+	p.serveHTTP(ctx, g, ls.tracker, tracker.Handler(), func() {
+		if err := tracker.Close(); err != nil {
+			p.log.Warn("tracker did not close", slog.Any("err", err))
+		}
+		trackerPool.Close()
+	})
+	served := p.serveHTTP(ctx, g, ls.orchestrator, orch.Handler(), func() {})
 	g.Go(func() error {
 		defer func() { <-served; orchestratorPool.Close() }()
 		return orch.Run(ctx)
@@ -161,16 +165,14 @@ func (p *platform) startBack(ctx context.Context, g *errgroup.Group, ls *listene
 	return nil
 }
 
-// serveHTTP serves until ctx ends, then closes pool (nil for none). The channel closes when it has ended.
-func (p *platform) serveHTTP(ctx context.Context, g *errgroup.Group, l net.Listener, h http.Handler, pool *pgxpool.Pool) <-chan struct{} {
+// serveHTTP serves until ctx ends, then calls after. The channel closes when all that is done.
+func (p *platform) serveHTTP(ctx context.Context, g *errgroup.Group, l net.Listener, h http.Handler, after func()) <-chan struct{} {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}
 	done := make(chan struct{})
 	g.Go(func() error {
 		defer close(done)
-		if pool != nil {
-			defer pool.Close()
-		}
+		defer after()
 		failed := make(chan error, 1)
 		go func() { failed <- srv.Serve(l) }()
 		select {
