@@ -377,3 +377,24 @@ func TestRequireDigest(t *testing.T) {
 		t.Errorf("%d %s", s, body)
 	}
 }
+
+// An alias that is not kept loaded is loaded when it is asked for.
+func TestPreloadAliases(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
+	reg.Alias("tagged", "Production", v1)
+	reg.Alias("tagged", "Canary", v2)
+	i := start(t, reg, slow, func(c *Config) { c.PreloadAliases = "production" })
+	if _, body := i.get("/models?alias=*"); strings.Contains(body, "Canary") {
+		t.Errorf("Canary is loaded: %s", body)
+	}
+	var p prediction
+	i.ok("/predict/tagged", `{"features": {"x": 1}, "alias": "canary"}`, &p)
+	if p.Prediction != 2001.0 || p.Alias != "Canary" || p.ModelVersion != v2 {
+		t.Errorf("%+v", p)
+	}
+	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}, "alias": "staging"}`); s != 404 {
+		t.Errorf("%d %s", s, body)
+	}
+}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,12 +110,27 @@ func BenchmarkPredict(b *testing.B) {
 			p99s = append(p99s, float64(p.P99.Microseconds()))
 		}
 	}
+	b.Log(snapshots(b, url))
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(median(floors), "floor/s")
 	b.ReportMetric(median(predicts), "predict/s")
 	b.ReportMetric(median(p99s), "p99-us")
 	b.ReportMetric(median(rates), "ratio")
 	b.ReportMetric(median(tails), "p99-ratio")
+}
+
+// snapshots says what became of the predictions' snapshots.
+func snapshots(b *testing.B, predictURL string) string {
+	resp, err := http.Get(strings.TrimSuffix(predictURL, "/predict/runtime") + "/metrics")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(bytes.Join(regexp.MustCompile(`(?m)^(snapshot_|batch_rows_(sum|count)).*$`).FindAll(text, -1), []byte(", ")))
 }
 
 func median(v []float64) float64 {

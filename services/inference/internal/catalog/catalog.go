@@ -67,6 +67,7 @@ type Catalog struct {
 
 	mu       sync.Mutex // guards all below, and swapping table
 	failures map[place]failure
+	lazy     map[place]string // versions of the aliases that are not kept loaded
 	gates    map[string]*Gate
 	state    TrackerState
 }
@@ -88,7 +89,7 @@ type TrackerState struct {
 
 // New makes an empty catalog. Run or Refresh fills it; Close empties it.
 func New(cfg Config) *Catalog {
-	c := &Catalog{cfg: cfg, pass: make(chan struct{}, 1), failures: map[place]failure{}, gates: map[string]*Gate{}}
+	c := &Catalog{cfg: cfg, pass: make(chan struct{}, 1), failures: map[place]failure{}, lazy: map[place]string{}, gates: map[string]*Gate{}}
 	c.table.Store(&Table{models: map[string]*Entry{}})
 	c.raw.init(c)
 	return c
@@ -159,7 +160,9 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 		c.cfg.Metrics.Reloads.WithLabelValues("unreachable", via).Inc()
 		return Report{}, err
 	}
-	if only != "" && len(wants) == 0 && c.Table().Model(only) == nil {
+	known := len(wants) > 0
+	wants = c.keepLoaded(wants, only)
+	if only != "" && !known && c.Table().Model(only) == nil {
 		return Report{}, ErrUnknownModel
 	}
 	reloaded, seen := map[string]bool{}, map[string]bool{}
@@ -214,6 +217,22 @@ func (c *Catalog) Refresh(ctx context.Context, only, via string) (Report, error)
 	return r, ctx.Err()
 }
 
+// keepLoaded picks the aliases that are kept loaded and remembers what the others name, so that a request
+// for one of those does not have to ask the tracker.
+func (c *Catalog) keepLoaded(wants []want, only string) (kept []want) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.lazy, func(p place, _ string) bool { return only == "" || p.model == only })
+	for _, w := range wants {
+		if slices.Contains(c.cfg.Aliases, w.alias) {
+			kept = append(kept, w)
+		} else {
+			c.lazy[w.place] = w.version
+		}
+	}
+	return kept
+}
+
 func (c *Catalog) setState(change func(*TrackerState)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +246,7 @@ func (c *Catalog) registered(ctx context.Context, only string) ([]want, error) {
 		name := UpperName(m.Name)
 		for alias, version := range m.Aliases {
 			canonical, ok := CanonicalAlias(alias)
-			if ok && slices.Contains(c.cfg.Aliases, canonical) {
+			if ok {
 				wants = append(wants, want{place{name, canonical}, m.Name, version})
 			}
 		}

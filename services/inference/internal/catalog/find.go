@@ -29,7 +29,7 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 	for {
 		e := c.Table().Model(name)
 		if e == nil || e.Aliases[canonical] == nil {
-			if canonical != "" && !slices.Contains(c.cfg.Aliases, canonical) {
+			if !slices.Contains(c.cfg.Aliases, canonical) {
 				return c.byAlias(ctx, name, canonical)
 			}
 			return nil, c.notLoaded(name, c.why(e, name, canonical))
@@ -81,13 +81,16 @@ func (c *Catalog) loadedNames() []string {
 	return out
 }
 
-// byAlias serves an alias that is not kept loaded: its version loads as a bare one would.
+// byAlias serves an alias that is not kept loaded: its version, as of the last scan, loads as a bare one
+// would.
 func (c *Catalog) byAlias(ctx context.Context, name, alias string) (*Slot, error) {
-	v, err := c.cfg.Tracker.GetByAlias(ctx, c.trackerName(name), alias)
-	if err != nil {
-		return nil, c.lazyFault(name, "the registry has no version with the alias "+alias, err)
+	c.mu.Lock()
+	version, ok := c.lazy[place{name, alias}]
+	c.mu.Unlock()
+	if !ok {
+		return nil, c.notLoaded(name, c.why(c.Table().Model(name), name, alias))
 	}
-	s, err := c.byVersion(ctx, name, v.Version)
+	s, err := c.byVersion(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}

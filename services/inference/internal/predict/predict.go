@@ -177,15 +177,11 @@ func (h *Handlers) admit(name string) (leave func(), err error) {
 }
 
 func (h *Handlers) find(ctx context.Context, name, alias, version string, deadline time.Time) (*catalog.Slot, error) {
-	if version == "" {
-		slot, err := h.cfg.Catalog.Find(ctx, name, alias, version)
-		if err == nil {
-			return slot, nil
-		}
-		return nil, h.refuse(name, outcomeOf(err), err)
+	if version != "" || alias != "" { // may have to be loaded first
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline) // a version may have to be loaded first
-	defer cancel()
 	slot, err := h.cfg.Catalog.Find(ctx, name, alias, version)
 	if err != nil {
 		return nil, h.refuse(name, outcomeOf(err), err)

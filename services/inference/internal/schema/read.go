@@ -10,10 +10,17 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds MLmodel and platform.json, in bytes.
-const maxFile = 4 << 20
+// Bounds of MLmodel and platform.json in bytes, where a signature of 4,000 columns fits, and of brackets
+// within brackets in MLmodel.
+const (
+	maxMLmodel  = 256 << 10
+	maxPlatform = 2 << 20
+	maxDepth    = 64
+)
 
 // defaultGraphFile is mlflow.onnx's name for the model file.
 const defaultGraphFile = "model.onnx"
@@ -54,12 +61,12 @@ const platformFormat = 1
 // Read takes the schema from an artifact folder. Seal is left to the caller, who knows from the graph
 // what the files may leave open.
 func Read(dir fs.FS) (*Schema, error) {
-	raw, err := readFile(dir, "MLmodel")
+	raw, err := readFile(dir, "MLmodel", maxMLmodel)
 	if err != nil {
 		return nil, fmt.Errorf("the artifact has no readable MLmodel file: %w", err)
 	}
 	var m mlmodel
-	if err := yaml.Unmarshal(raw, &m); err != nil {
+	if err := unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("MLmodel: %w", err)
 	}
 	flavor, ok := m.Flavors["onnx"]
@@ -73,7 +80,7 @@ func Read(dir fs.FS) (*Schema, error) {
 	if !fs.ValidPath(s.GraphFile) {
 		return nil, fmt.Errorf("MLmodel names the model file %q, which is outside the artifact", s.GraphFile)
 	}
-	raw, err = readFile(dir, "platform.json")
+	raw, err = readFile(dir, "platform.json", maxPlatform)
 	switch {
 	case err == nil:
 		return s, s.fromPlatform(raw)
@@ -85,15 +92,51 @@ func Read(dir fs.FS) (*Schema, error) {
 	return s, s.fromSignature([]byte(m.Signature.Inputs))
 }
 
-func readFile(dir fs.FS, name string) ([]byte, error) {
+// unmarshal refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than
+// any memory, and lists within lists without end, which the library reads in quadratic time. Outsiders
+// write these files, so that a fault of the library must not end the service either.
+func unmarshal(raw []byte, m *mlmodel) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not readable: %v", p)
+		}
+	}()
+	depth := 0
+	for _, c := range raw {
+		switch c {
+		case '[', '{':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("brackets are nested more than %d deep", maxDepth)
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	file, err := parser.ParseBytes(raw, 0)
+	if err != nil {
+		return err
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return errors.New("the file is empty")
+	}
+	body := file.Docs[0].Body
+	for _, kind := range []ast.NodeType{ast.AliasType, ast.AnchorType} {
+		if nodes := ast.Filter(kind, body); len(nodes) > 0 {
+			return fmt.Errorf("line %d: anchors and aliases are not read", nodes[0].GetToken().Position.Line)
+		}
+	}
+	return yaml.NodeToValue(body, m)
+}
+
+func readFile(dir fs.FS, name string, most int) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(raw) > maxFile {
-		err = fmt.Errorf("larger than %d bytes", maxFile)
+	raw, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(raw) > most {
+		err = fmt.Errorf("larger than %d bytes", most)
 	}
 	return raw, err
 }

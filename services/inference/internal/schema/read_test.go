@@ -1,0 +1,149 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func files(mlmodel, platform string) fstest.MapFS {
+	fs := fstest.MapFS{"MLmodel": {Data: []byte(mlmodel)}}
+	if platform != "" {
+		fs["platform.json"] = &fstest.MapFile{Data: []byte(platform)}
+	}
+	return fs
+}
+
+func withInputs(inputs string) fstest.MapFS {
+	return files("flavors:\n  onnx: {data: m.onnx}\nsignature:\n  inputs: '"+inputs+"'\n", "")
+}
+
+func TestReadSignatures(t *testing.T) {
+	t.Parallel()
+	s, err := Read(withInputs(`[{"type":"double","name":"a"},{"type":"long","name":"b","required":true},{"type":"boolean","name":"c"},{"type":"string","name":"d"},{"type":"array","items":{"type":"float"},"name":"e"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Kind{Number, Integer, Boolean, Category, Vector}
+	for i, c := range s.Columns {
+		if c.Kind != want[i] || c.Name != string(rune('a'+i)) {
+			t.Errorf("column %d is %+v, want %s", i, c, want[i])
+		}
+	}
+	if s.GraphFile != "m.onnx" || s.Tensors {
+		t.Errorf("%+v", s)
+	}
+	if err := s.Seal(); err == nil || !strings.Contains(err.Error(), `"e"`) {
+		t.Errorf("a vector without length was sealed: %v", err)
+	}
+	s, err = Read(withInputs(`[{"type":"tensor","name":"x","tensor-spec":{"dtype":"float64","shape":[-1,4]}},{"type":"tensor","name":"y","tensor-spec":{"dtype":"int32","shape":[-1]}},{"type":"tensor","name":"z","tensor-spec":{"dtype":"str","shape":[-1,1]}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Tensors || s.Columns[0].Length != 4 || s.Columns[0].Kind != Vector || s.Columns[1].Kind != Integer || s.Columns[2].Kind != Category {
+		t.Errorf("%+v", s.Columns)
+	}
+	for inputs, want := range map[string]string{
+		`[]`:                             "no inputs",
+		`{}`:                             "signature.inputs",
+		`[{"type":"double"}]`:            "no name",
+		`[{"type":"object","name":"o"}]`: `type "object" is not served`,
+		`[{"type":"array","name":"o"}]`:  "only arrays of numbers",
+		`[{"type":"tensor","name":"x"}]`: "tensor-spec is missing",
+		`[{"type":"tensor","tensor-spec":{"dtype":"float32","shape":[-1,2,2]}}]`:                           "shape [-1 2 2] is not served",
+		`[{"type":"tensor","tensor-spec":{"dtype":"complex64","shape":[-1]}}]`:                             `dtype "complex64"`,
+		`[{"type":"tensor","tensor-spec":{"dtype":"bool","shape":[-1]}},{"type":"double","name":"mixed"}]`: "",
+	} {
+		if _, err := Read(withInputs(inputs)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", inputs, err, want)
+		}
+	}
+	if _, err := Read(files("flavors:\n  python_function: {}\n  xgboost: {}\n", "")); !errors.Is(err, ErrFlavor) || !strings.Contains(err.Error(), "xgboost") {
+		t.Errorf("another flavor: %v", err)
+	}
+}
+
+// What costs a YAML reader much must be refused before it does.
+func TestRefusesCostlyFiles(t *testing.T) {
+	t.Parallel()
+	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 8), i)
+	}
+	for name, c := range map[string]struct{ mlmodel, want string }{
+		"aliases": {bomb + "flavors: {onnx: {data: *a9}}\n", "anchors and aliases"},
+		"itself":  {"flavors: &a {onnx: *a}\n", "anchors and aliases"},
+		"deep":    {"flavors: " + strings.Repeat("[", 100_000), "nested more than"},
+		"large":   {strings.Repeat("k: v\n", 100_000), "larger than"},
+		"empty":   {"", "empty"},
+		"nothing": {"---\n---\n", "empty"},
+	} {
+		began := time.Now()
+		_, err := Read(files(c.mlmodel, ""))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	vector := &Schema{Columns: []Column{{Name: "n", Kind: Number}, {Name: "v", Kind: Vector, Length: 2}}}
+	scaled := &Schema{Columns: []Column{
+		{Name: "a", Kind: Number, Mean: 10, Std: 5, Known: true}, {Name: "b", Kind: Integer, Mean: 1, Known: true}, {Name: "c", Kind: Category}, {Name: "d", Kind: Boolean},
+	}}
+	if err := errors.Join(vector.Seal(), scaled.Seal()); err != nil {
+		t.Fatal(err)
+	}
+	var r Row
+	vector.Fit(&r)
+	vector.Numbers(&r, 0)[0] = 99
+	copy(vector.Numbers(&r, 1), []float64{3, 4})
+	if norm, mean, std := vector.Summary(&r); norm != 5 || mean != 3.5 || std != 0.5 {
+		t.Errorf("vector: %v %v %v", norm, mean, std)
+	}
+	scaled.Fit(&r)
+	scaled.Numbers(&r, 0)[0], *scaled.Int(&r, 1), scaled.Numbers(&r, 3)[0] = 25, 5, 1
+	if norm, mean, std := scaled.Summary(&r); norm != 5 || mean != 3.5 || math.Abs(std-0.5) > 1e-12 {
+		t.Errorf("columns: %v %v %v", norm, mean, std)
+	}
+}
+
+// FuzzRead holds that files of outsiders give a schema that rows fit, or an error.
+func FuzzRead(f *testing.F) {
+	f.Add("flavors:\n  onnx:\n    data: model.onnx\n", `{"format":1,"inputs":[{"name":"a","kind":"number"},{"name":"v","kind":"vector","length":3}],"output":{"kind":"number"}}`)
+	f.Add("flavors:\n  onnx: {data: ../x}\nsignature: {inputs: '[{\"type\":\"tensor\",\"tensor-spec\":{\"dtype\":\"float32\",\"shape\":[-1,4]}}]'}\n", "")
+	f.Add("a: &a [*a]\n", "{")
+	f.Fuzz(func(t *testing.T, mlmodel, platform string) {
+		s, err := Read(files(mlmodel, platform))
+		if err != nil {
+			return
+		}
+		for i := range s.Columns {
+			s.Columns[i].Length = min(s.Columns[i].Length, 1000)
+		}
+		if s.Seal() != nil {
+			return
+		}
+		var r Row
+		s.Fit(&r)
+		for i, c := range s.Columns {
+			switch c.Kind {
+			case Integer:
+				*s.Int(&r, i) = 1
+			case Category:
+				*s.Text(&r, i) = "x"
+			default:
+				s.Numbers(&r, i)[0] = 1
+			}
+		}
+		s.Summary(&r)
+	})
+}

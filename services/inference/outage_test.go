@@ -1,0 +1,117 @@
+package inference
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+// Without the database predictions go on; what was to be written waits and is written later.
+func TestDatabaseOutage(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	var proxy *fixture.Proxy
+	i := start(t, reg, slow, func(c *Config) {
+		u, err := url.Parse(c.DatabaseURL.Reveal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy = fixture.NewProxy(t, u.Host)
+		u.Host = proxy.Addr
+		c.DatabaseURL = service.Secret(u.String())
+	})
+	i.predicts(1, 10, 10)
+	proxy.Cut(true)
+	for x := range 20 {
+		i.ok("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, 11+x), nil)
+	}
+	if s, body := i.get("/drift/status"); s != 503 || problemOf(t, s, body).Code != "store_unavailable" {
+		t.Errorf("drift without the database: %d %s", s, body)
+	}
+	if s, body := i.get("/readyz"); s != 200 {
+		t.Errorf("readiness without the database: %d %s", s, body)
+	}
+	reg.Alias("tagged", "Staging", "1")
+	var r reloaded
+	i.ok("/reload", nil, &r)
+	if r.Count != 1 {
+		t.Errorf("reload without the database: %+v", r)
+	}
+	proxy.Cut(false)
+	testenv.Eventually(t, 15*time.Second, func() error {
+		if s, body := i.get("/drift/status?alias=Production"); s != 200 || !strings.Contains(body, `"n_snapshots":30,`) {
+			return fmt.Errorf("want the 30 snapshots: %d %s", s, body)
+		}
+		return nil
+	})
+	testenv.Eventually(t, 15*time.Second, func() error {
+		for _, e := range i.events("deploy", "model_loaded") {
+			if e["alias"] == "Staging" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the load during the outage was not told")
+	})
+}
+
+func TestClassifier(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{}
+	for _, name := range []string{"MLmodel", "model.onnx"} {
+		b, err := os.ReadFile(filepath.Join("internal", "model", "testdata", "zipmap", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = b
+	}
+	reg := fixture.NewRegistry(t)
+	reg.Alias("sizes", "Production", reg.Register("sizes", files, nil))
+	i := start(t, reg, slow)
+	var p prediction
+	i.ok("/predict/sizes", `{"features": {"age": 0, "width": 3, "height": -3}, "probabilities": true}`, &p)
+	var sum float64
+	for _, v := range p.Probabilities {
+		sum += v
+	}
+	if p.Prediction != "high" || len(p.Probabilities) != 3 || sum < 0.999 || sum > 1.001 {
+		t.Errorf("%+v", p)
+	}
+	send := func(n int, width float64) {
+		for range n {
+			i.ok("/predict/sizes", fmt.Sprintf(`{"features": {"age": 0, "width": %g, "height": 0}}`, width), nil)
+		}
+	}
+	send(19, 3)
+	send(20, -3)
+	written := func(n int) {
+		testenv.Eventually(t, 10*time.Second, func() error {
+			if _, body := i.get("/drift/status"); !strings.Contains(body, fmt.Sprintf(`"n_snapshots":%d,`, n)) {
+				return fmt.Errorf("want %d snapshots: %s", n, body)
+			}
+			return nil
+		})
+	}
+	written(40)
+	i.ok("/drift/sizes/baseline", nil, nil)
+	i.ok("/drift/sizes/reset", nil, nil)
+	send(12, -3)
+	written(12)
+	_, body := i.get("/drift/status")
+	for _, want := range []string{`"live_mean":null`, `"n_baseline":40`, `"recent":["low",`, `"z_score":1,`, `"psi":{"status":"CRITICAL"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("drift of labels has no %s: %s", want, body)
+		}
+	}
+	if strings.Contains(body, `"ks"`) {
+		t.Errorf("labels have no distribution function: %s", body)
+	}
+}
