@@ -3,6 +3,6 @@
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients"
-go run ./services/inference/bench
+go test ./services/inference/bench -run "^$" -bench . -benchtime 1x
 echo "== outbox: insert → relay → JetStream beside bare JetStream publishing"
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x
