@@ -24,6 +24,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/api"
@@ -75,7 +76,13 @@ func (s *Service) Report(ctx context.Context, p auth.Principal, model, version, 
 	case err != nil:
 		return api.LadderResult{}, err
 	}
-	return s.climb(ctx, row)
+	out, err := s.climb(ctx, row)
+	if fault.AliasBusy.Has(err) {
+		// Nothing is wrong with the report, so the trainer shall send it again.
+		err = problem.Unavailable.New("Another move of an alias of " + m.ID() + " is not finished; report the version again in a moment.").
+			WithCause(err).After(5 * time.Second)
+	}
+	return out, err
 }
 
 func mismatch(version, of string) error {
