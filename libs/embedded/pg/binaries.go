@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,7 +135,7 @@ func download(major int, cacheDir string, root bool, log io.Writer) (binaries, e
 	if b, ok := inspect(bin); ok {
 		return b, nil
 	}
-	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+	if err := makeOpen(cacheDir); err != nil {
 		return binaries{}, err
 	}
 	scratch, err := os.MkdirTemp(cacheDir, "fetch-")
@@ -148,17 +149,68 @@ func download(major int, cacheDir string, root bool, log io.Writer) (binaries, e
 	}
 	// The library offers its download only as the first part of a start. A locale
 	// that initdb refuses ends that start right after.
+	server, run := filepath.Join(scratch, "server"), filepath.Join(scratch, "run")
 	lib := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().Version(release).Logger(log).
-		CachePath(scratch).RuntimePath(filepath.Join(scratch, "run")).BinariesPath(target).
+		CachePath(scratch).RuntimePath(run).BinariesPath(server).
 		Locale("none").Port(uint32(port)))
 	startErr := lib.Start()
 	if startErr == nil {
 		startErr = lib.Stop()
 	}
+	// The library makes run when the last file is in place, so its absence means
+	// a download cut off.
+	if _, err := os.Stat(run); err != nil {
+		return binaries{}, cmp.Or(startErr, err)
+	}
+	if err := openTree(server); err != nil {
+		return binaries{}, err
+	}
+	// In one step, so that an interrupted download leaves nothing that looks whole.
+	if err := os.Rename(server, target); err != nil {
+		if b, ok := inspect(bin); ok {
+			return b, nil // another process was faster
+		}
+		if err := errors.Join(os.RemoveAll(target), os.Rename(server, target)); err != nil {
+			return binaries{}, err
+		}
+	}
 	if b, ok := inspect(bin); ok {
 		return b, nil
 	}
-	return binaries{}, errors.Join(startErr, os.RemoveAll(target))
+	return binaries{}, fmt.Errorf("the downloaded PostgreSQL in %s does not run on this machine", target)
+}
+
+// makeOpen makes dir and its missing parents so that every user may enter them:
+// the umask may be root's strict one, and the server runs as another user.
+func makeOpen(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := makeOpen(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return os.Chmod(dir, 0o755)
+}
+
+// openTree gives every user the owner's right to read and run what is below dir.
+func openTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		perm := info.Mode().Perm()
+		return os.Chmod(path, perm|perm>>6&0o5)
+	})
 }
 
 // reachable says whether every user may enter dir, or will once it is made.

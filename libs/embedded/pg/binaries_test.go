@@ -51,3 +51,34 @@ func TestReachable(t *testing.T) {
 		t.Error("a directory of mode 0700 is reachable for all")
 	}
 }
+
+// Root's umask may be strict; the server's user must read the binaries all the same.
+func TestOpenForEveryUser(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b")
+	if err := makeOpen(dir); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "initdb")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, dir} { // as a umask of 077 leaves them
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := openTree(filepath.Join(top, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Dir(dir), dir, file} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm()&0o007 != 0o005 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if err := makeOpen(filepath.Join(file, "c")); err == nil {
+		t.Error("made a directory below a file")
+	}
+}
