@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,12 +20,17 @@ type result struct {
 	code     int
 }
 
+// one guards the flag library's package variables, which every run of an app writes.
+var one sync.Mutex
+
 // run runs mlp with the given environment and standard input, as a script would.
 func run(t *testing.T, vars map[string]string, in string, argv ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	env := &Env{In: io.NopCloser(strings.NewReader(in)), Out: &out, Err: &errOut, Now: time.Now, Format: output.Table,
 		Getenv: func(k string) string { return vars[k] }}
+	one.Lock()
+	defer one.Unlock()
 	code := Main(context.Background(), env, append([]string{"mlp"}, argv...))
 	return result{out.String(), errOut.String(), code}
 }
