@@ -16,7 +16,7 @@ bin="$root/.cache/bin/$1-$sum"
 if [ ! -x "$bin" ]; then
 	echo "building $1 (once)" >&2
 	mkdir -p "$root/.cache/bin"
-	(cd "$mod" && GOWORK=off CGO_ENABLED=0 go build -o "$bin.tmp$$" "$pkg")
+	(cd "$mod" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -o "$bin.tmp$$" "$pkg")
 	mv "$bin.tmp$$" "$bin"
 fi
 echo "$bin"
