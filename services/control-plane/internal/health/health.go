@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,30 @@ type Service struct {
 	Relay *outbox.Relay
 
 	started atomic.Bool
+
+	mu        sync.Mutex // guards those below, and lets one caller count at a time
+	countedAt time.Time
+	counted   outbox.Stats
+}
+
+// countFor is how long a count of the outbox is reused: it reads a week of rows,
+// and those who ask need no credential.
+const countFor = time.Second
+
+func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.countedAt) < countFor {
+		return s.counted, nil
+	}
+	// A caller that gives up must not make the others see its cancellation.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	stats, err := s.Relay.Stats(ctx)
+	if err == nil {
+		s.counted, s.countedAt = stats, time.Now()
+	}
+	return stats, err
 }
 
 // Started ends the state "starting".
@@ -87,7 +112,7 @@ func (s *Service) publisher(ctx context.Context) service.Check {
 	if s.Facts.Publisher == "log" {
 		return warned("EVENT_PUBLISHER is log: events stay in the outbox")
 	}
-	stats, err := s.Relay.Stats(ctx)
+	stats, err := s.outbox(ctx)
 	switch {
 	case err != nil:
 		return warned("the outbox cannot be read: " + err.Error())
@@ -208,7 +233,7 @@ func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 	// Each replica reads a folder of its own machine; that they agree cannot be seen from here.
 	block(f.ModelRepoDir != "", "modelrepo_dir_not_shared")
 	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
-	if stats, err := s.Relay.Stats(ctx); err == nil {
+	if stats, err := s.outbox(ctx); err == nil {
 		r.Outbox = api.OutboxHealth{
 			Pending: &stats.Pending, Published: &stats.Published, Poison: &stats.Poison, OldestPendingSeconds: &stats.OldestPendingSeconds,
 		}

@@ -335,34 +335,6 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 	return items, nil
 }
 
-const lockAliasMove = `-- name: LockAliasMove :one
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at from alias_moves where id = $1 for update
-`
-
-func (q *Queries) LockAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, error) {
-	row := q.db.QueryRow(ctx, lockAliasMove, id)
-	var i AliasMove
-	err := row.Scan(
-		&i.ID,
-		&i.ModelID,
-		&i.Alias,
-		&i.Version,
-		&i.PreviousVersion,
-		&i.Via,
-		&i.PromotionID,
-		&i.Tenant,
-		&i.Actor,
-		&i.RequestID,
-		&i.State,
-		&i.Attempts,
-		&i.NextAttemptAt,
-		&i.Error,
-		&i.CreatedAt,
-		&i.FinishedAt,
-	)
-	return i, err
-}
-
 const plannedAliasMoves = `-- name: PlannedAliasMoves :many
 select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at from alias_moves where state = 'moving' and model_id = $1
 `

@@ -4,9 +4,6 @@ values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id
     now() + make_interval(secs => @lease_seconds), now())
 returning *;
 
--- name: LockAliasMove :one
-select * from alias_moves where id = @id for update;
-
 -- name: DueAliasMoves :many
 select * from alias_moves where state = 'moving' and (next_attempt_at <= now() or @every::bool) order by created_at limit 20;
 
