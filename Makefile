@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.cache/go/bin:$(PATH)
 export CGO_ENABLED := 1
+# Stamping asks git, which refuses in a clone that belongs to another user; the linker sets the version.
+export GOFLAGS := -buildvcs=false $(filter-out -buildvcs=%,$(GOFLAGS))
 # The library that setup fetched; tests and binaries find it here before any system copy.
 export ORT_LIB ?= $(CURDIR)/.cache/onnxruntime/libonnxruntime.so.1
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)

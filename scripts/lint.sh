@@ -15,10 +15,15 @@ patterns=("${patterns[@]/#/./}")
 go vet "${patterns[@]}" || fail "go vet found faults"
 go vet -tags e2e ./e2e/... || fail "go vet found faults in e2e"
 "$staticcheck" "${patterns[@]}" || fail "staticcheck found faults"
+"$staticcheck" -tags e2e ./e2e/... || fail "staticcheck found faults in e2e"
 
 for m in "${modules[@]}"; do
 	(cd "$m" && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff >/dev/null) || fail "$m does not stand alone (GOWORK=off build, go mod tidy)"
 done
+
+# One version of each dependency in the whole workspace.
+skew=$(for m in "${modules[@]}"; do sed -n 's/^\t\(.* v[0-9][^ ]*\).*$/\1/p' "$m/go.mod"; done | grep -v mlp-platform | sort -u | awk '{print $1}' | uniq -d)
+[ -z "$skew" ] || fail "modules require different versions of:"$'\n'"$skew"
 
 # Generated code must be what the generators make of its sources.
 hash_gen() { git ls-files --cached --others --exclude-standard '*.gen.go' '*.sql.go' '*.pb.go' '**/store/db.go' '**/store/models.go' | sort | xargs -r sha256sum | sha256sum; }
