@@ -130,7 +130,12 @@ func (c *cluster) serve(ctx context.Context, cfg Config) (*child.Process, int, e
 		p, err := c.launch(ctx, cfg, port)
 		switch {
 		case err == nil:
-			return p, port, c.keepPort(port)
+			// The server runs: an error now would leave it without an owner. A port
+			// that is not remembered costs the next start its old address only.
+			if err := c.keepPort(port); err != nil {
+				fmt.Fprintf(c.log, "WARNING:  the port is not remembered: %v\n", err)
+			}
+			return p, port, nil
 		case ctx.Err() != nil:
 			return nil, 0, err
 		case c.log.has("Address already in use") && cfg.Port == 0:
@@ -270,7 +275,7 @@ func (c *cluster) portFile() string { return filepath.Join(c.dir, "port") }
 
 func (c *cluster) keepPort(port int) error {
 	if err := os.WriteFile(c.portFile(), []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("postgres: keep the port: %w", err)
+		return fmt.Errorf("keep the port: %w", err)
 	}
 	return nil
 }

@@ -52,6 +52,22 @@ func query[T any](t *testing.T, s *Server, sql string) (v T) {
 	return v
 }
 
+func TestPortThatCannotBeKeptIsOnlyLogged(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "pg")
+	if err := os.MkdirAll(filepath.Join(dir, "port"), 0o700); err != nil { // no file can be written there
+		t.Fatal(err)
+	}
+	var log safeBuffer
+	s := start(t, Config{Dir: dir, Log: &log})
+	if query[int](t, s, "select 1") != 1 {
+		t.Error("the server does not answer")
+	}
+	if text := log.String(); !strings.Contains(text, "the port is not remembered") {
+		t.Errorf("the log says %q", text)
+	}
+}
+
 func TestDataAndAddressSurviveARestart(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: filepath.Join(t.TempDir(), "pg")}
@@ -342,4 +358,22 @@ func TestStartAndStopFromManySides(t *testing.T) {
 		wg.Go(func() { stop(t, s) })
 	}
 	wg.Wait()
+}
+
+// safeBuffer may be read while the server writes.
+type safeBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
