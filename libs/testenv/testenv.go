@@ -12,9 +12,11 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,7 +76,21 @@ func workDir() (string, error) {
 	if shared.dir != "" {
 		return shared.dir, nil
 	}
-	old, _ := filepath.Glob(filepath.Join(os.TempDir(), "platform-testenv-*", "lock")) // fails for a bad pattern only
+	sweep(os.TempDir())
+	dir, lock, err := claimDir(os.TempDir())
+	if err != nil {
+		return "", err
+	}
+	shared.dir, shared.lock = dir, lock
+	return dir, nil
+}
+
+// dirPrefix begins the names that a sweep looks at.
+const dirPrefix = "platform-testenv-"
+
+// sweep removes the directories below root that nobody holds.
+func sweep(root string) {
+	old, _ := filepath.Glob(filepath.Join(root, dirPrefix+"*", "lock")) // fails for a bad pattern only
 	for _, f := range old {
 		lock := flock.New(f)
 		if ok, err := lock.TryLock(); err == nil && ok {
@@ -82,16 +98,29 @@ func workDir() (string, error) {
 			_ = lock.Unlock()
 		}
 	}
-	dir, err := os.MkdirTemp("", "platform-testenv-")
+}
+
+// claimDir makes a directory below root and holds its lock. It gets the name that
+// sweeps look for only once the lock is held, or the sweep of another binary
+// could remove it in between.
+func claimDir(root string) (string, *flock.Flock, error) {
+	made, err := os.MkdirTemp(root, "new-"+dirPrefix)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	lock := flock.New(filepath.Join(dir, "lock"))
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return "", fmt.Errorf("lock %s: held by another process or not writable: %w", dir, err)
+	lock := flock.New(filepath.Join(made, "lock"))
+	ok, err := lock.TryLock()
+	if err == nil && !ok {
+		err = errors.New("held by another process")
 	}
-	shared.dir, shared.lock = dir, lock
-	return dir, nil
+	if err != nil {
+		return "", nil, fmt.Errorf("lock %s: %w", made, errors.Join(err, os.RemoveAll(made)))
+	}
+	dir := filepath.Join(root, strings.TrimPrefix(filepath.Base(made), "new-"))
+	if err := os.Rename(made, dir); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(made), lock.Unlock())
+	}
+	return dir, lock, nil
 }
 
 // once starts a server for the whole test binary.

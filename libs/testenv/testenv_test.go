@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +40,44 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 		if _, err := connect(t, url).Exec(t.Context(), "create table only_here (id int)"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestSweepLeavesDirectoriesThatAreHeld(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	done := make(chan struct{})
+	var sweeps sync.WaitGroup
+	for range 4 {
+		sweeps.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					sweep(root)
+				}
+			}
+		})
+	}
+	for range 200 {
+		dir, lock, err := claimDir(root)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
+			t.Errorf("a directory that is held was swept: %v", err)
+		}
+		if err := lock.Unlock(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	sweeps.Wait()
+	sweep(root)
+	if left, err := os.ReadDir(root); err != nil || len(left) != 0 {
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }
 
