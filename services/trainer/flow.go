@@ -178,16 +178,44 @@ func (f *flow) close(ctx context.Context, err error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if reason != "" {
-		// The tracker's bound of a tag's value is 5,000 bytes.
-		if terr := f.tracker.SetTag(ctx, f.tracked.ID, "failure_reason", strings.ToValidUTF8(reason[:min(len(reason), 1000)], "")); terr != nil {
-			f.log.ErrorContext(ctx, "failure reason not recorded", slog.Any("err", terr))
+	ended := time.Now()
+	var terr, uerr error
+	for delay := f.firstDelay(); ; delay *= 2 {
+		if reason != "" {
+			// The tracker's bound of a tag's value is 5,000 bytes.
+			terr = f.tracker.SetTag(ctx, f.tracked.ID, "failure_reason", strings.ToValidUTF8(reason[:min(len(reason), 1000)], ""))
 		}
+		uerr = f.tracker.UpdateRun(ctx, f.tracked.ID, status, ended)
+		// Both calls may be made again, so that a tracker that is away for a moment does not undo a whole training.
+		if !transient(terr) && !transient(uerr) {
+			break
+		}
+		f.log.WarnContext(ctx, "the tracker's run is not ended yet, trying again", slog.Duration("in", delay), slog.Any("err", errors.Join(terr, uerr)))
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		break
 	}
-	if uerr := f.tracker.UpdateRun(ctx, f.tracked.ID, status, time.Now()); uerr != nil {
+	if terr != nil {
+		f.log.ErrorContext(ctx, "failure reason not recorded", slog.Any("err", terr))
+	}
+	if uerr != nil {
 		return errors.Join(err, fmt.Errorf("end the tracker's run as %s: %w", status, uerr))
 	}
 	return err
+}
+
+// firstDelay is the pause before a second attempt to end the run, doubled after each; several fit into closing.
+func (f *flow) firstDelay() time.Duration {
+	delay := time.Second
+	for _, d := range f.cfg.RetryDelays {
+		delay = min(delay, d)
+	}
+	return max(delay, time.Millisecond)
 }
 
 func (f *flow) extract(ctx context.Context) (string, error) {

@@ -271,7 +271,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 // Each call fails twice before it succeeds; writes whose answer is lost must not happen twice.
 func TestTransientFaultsAreWaitedOut(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"experiments/get-by-name", "runs/create", "runs/log-batch", "artifacts", "model-versions/create", "model-versions/set-tag", "/versions"} {
+	for _, path := range []string{"experiments/get-by-name", "runs/create", "runs/log-batch", "artifacts", "model-versions/create", "model-versions/set-tag", "/versions", "runs/update"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			r, tr := newRemote(t)
@@ -337,6 +337,43 @@ func TestFailuresAreRecorded(t *testing.T) {
 				t.Errorf("%v\nrun %s, reason %q, %d calls", err, r.status, r.tags["failure_reason"], r.calls[c.path])
 			}
 		})
+	}
+}
+
+func TestEndOfAFailedRunWaitsForTheTracker(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	r.before = func(p string, n int) int {
+		if p == "artifacts" {
+			return http.StatusForbidden
+		}
+		if (p == "runs/set-tag" && n == 1) || (p == "runs/update" && n <= 2) {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	_, err := tr.Train(t.Context(), dummy(), nil)
+	if err == nil || r.status != "FAILED" || !strings.HasPrefix(r.tags["failure_reason"], "log: ") || r.calls["runs/update"] != 3 {
+		t.Errorf("%v, run %s, reason %q, %d calls", err, r.status, r.tags["failure_reason"], r.calls["runs/update"])
+	}
+}
+
+// Without a control plane the result still says which rungs the version would reach; a dummy's at most Staging.
+func TestRungsWithoutControlPlane(t *testing.T) {
+	t.Parallel()
+	r, tr := newRemote(t)
+	tr.control = nil
+	res, err := tr.Train(t.Context(), dummy(), nil)
+	if err != nil || r.calls["/versions"] != 0 || len(res.Aliases) != 0 {
+		t.Fatalf("%v, %d calls, aliases %v", err, r.calls["/versions"], res.Aliases)
+	}
+	if len(res.Rungs) != 3 || res.Rungs[0].Alias != "Staging" {
+		t.Fatalf("rungs %+v", res.Rungs)
+	}
+	for _, v := range res.Rungs[1:] {
+		if v.Pass || v.Reason == "" {
+			t.Errorf("a dummy run reaches %+v", v)
+		}
 	}
 }
 
