@@ -424,7 +424,7 @@ func oneLeader(t *testing.T, f fleet) {
 	for range 3 {
 		c := f(t)
 		wg.Go(func() {
-			err := coord.Lead(ctx, c, "sweeper", 300*time.Millisecond, func(ctx context.Context) error {
+			err := coord.Lead(ctx, c, "sweeper", 300*time.Millisecond, nil, func(ctx context.Context) error {
 				defer leading.Add(-1)
 				if leading.Add(1) != 1 {
 					t.Error("two replicas lead")
@@ -452,11 +452,11 @@ func oneLeader(t *testing.T, f fleet) {
 
 func leaderTask(t *testing.T, f fleet) {
 	broken := errors.New("broken")
-	if err := coord.Lead(t.Context(), f(t), "x", time.Minute, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+	if err := coord.Lead(t.Context(), f(t), "x", time.Minute, nil, func(context.Context) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("the task's error: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := coord.Lead(ctx, f(t), "x", time.Minute, func(ctx context.Context) error {
+	if err := coord.Lead(ctx, f(t), "x", time.Minute, nil, func(ctx context.Context) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()

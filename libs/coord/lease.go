@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -86,10 +87,25 @@ func Fence(ctx context.Context) int64 {
 
 // Lead runs fn whenever this replica gets the lease, with a context that ends
 // when the lease is lost; fn must then return soon. It tries again ever after, also when
-// fn returns nil, until ctx ends. An error of fn while it leads ends Lead.
-func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, fn func(context.Context) error) error {
+// fn returns nil, until ctx ends. An error of fn while it leads ends Lead. What
+// keeps it from asking for the lease is logged once, and so is its end; a nil log
+// means none.
+func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, log *slog.Logger, fn func(context.Context) error) error {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	log = log.With(slog.String("lease", name))
+	away := false
 	for ctx.Err() == nil {
 		lease, ok, err := c.TryLease(ctx, name, ttl)
+		switch {
+		case err != nil && !away && ctx.Err() == nil:
+			away = true
+			log.WarnContext(ctx, "nobody can be elected: the coordinator does not answer", slog.Any("err", err))
+		case err == nil && away:
+			away = false
+			log.InfoContext(ctx, "the coordinator answers again")
+		}
 		if err == nil && ok {
 			if err := lead(ctx, lease, fn); err != nil {
 				return err

@@ -33,7 +33,7 @@ func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpo
 	}
 	srv.OnClose(func() { _ = c.Close() }) // its connections end with the process in any case
 	srv.Check("coordinator", warnIf(c.Ping))
-	srv.Go("drift", func(ctx context.Context) error { return coord.Lead(ctx, c, driftLease, leaseTime, watch.Lead) })
+	srv.Go("drift", func(ctx context.Context) error { return coord.Lead(ctx, c, driftLease, leaseTime, log, watch.Lead) })
 	if cfg.EventPublisher != "nats" {
 		log.WarnContext(ctx, "events stay in the outbox and aliases are followed by poll alone: EVENT_PUBLISHER is not nats")
 		return nil

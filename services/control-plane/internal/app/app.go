@@ -101,7 +101,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	server.Go("startup", p.start)
 	server.Go("dispatch target", p.target.Run)
 	server.Go("leader", func(ctx context.Context) error {
-		return coord.Lead(ctx, coordinator, "leader", leaderLease, p.lead)
+		return coord.Lead(ctx, coordinator, "leader", leaderLease, log, p.lead)
 	})
 	if cfg.EventPublisher == "nats" && cfg.EventRelayEnabled {
 		server.Go("event relay", p.relay.Run)
