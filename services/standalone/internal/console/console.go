@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -21,15 +22,26 @@ type Console struct {
 	tty   bool
 	color bool
 
-	mu   sync.Mutex // guards bars and writes to out
+	// mu guards bars, live and writes to out. No bar is touched while it is held: a call to one waits for
+	// the drawing goroutine, which a writer to out may hold up.
+	mu   sync.Mutex
 	bars *mpb.Progress
 	live map[string]*bar
 }
 
 type bar struct {
-	bar   *mpb.Bar
-	stage string
+	bar   *mpb.Bar               // nil without a terminal
+	stage atomic.Pointer[string] // read by the drawing goroutine, which must never wait for us
 }
+
+func newBar(stage string) *bar {
+	b := &bar{}
+	b.stage.Store(&stage)
+	return b
+}
+
+// say sets the stage and tells whether it changed.
+func (b *bar) say(stage string) bool { return *b.stage.Swap(&stage) != stage }
 
 // New writes to f; bars move when it is a terminal.
 func New(f *os.File) *Console {
@@ -63,40 +75,46 @@ const total = 1000
 
 // Begin shows a bar for name; without a terminal it is a line.
 func (c *Console) Begin(name string) {
+	b := newBar("")
+	if c.tty {
+		b = c.draw(name)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.tty {
-		c.live[name] = &bar{}
-		return
-	}
-	if c.bars == nil {
+	c.live[name] = b
+}
+
+func (c *Console) draw(name string) *bar {
+	c.mu.Lock()
+	if c.bars == nil { // mpb.New waits for nothing
 		c.bars = mpb.New(mpb.WithOutput(c.out), mpb.WithWidth(40), mpb.WithRefreshRate(120*time.Millisecond))
 	}
-	b := &bar{stage: "waiting"}
-	b.bar = c.bars.New(total, mpb.BarStyle().Lbound(" ").Filler("█").Tip("█").Padding("░").Rbound(" "),
+	bars := c.bars
+	c.mu.Unlock()
+	b := newBar("waiting")
+	inner, err := bars.Add(total, mpb.BarStyle().Lbound(" ").Filler("█").Tip("█").Padding("░").Rbound(" ").Build(),
 		mpb.PrependDecorators(decor.Name("  "+name, decor.WC{W: 20, C: decor.DindentRight})),
 		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO, decor.WC{W: 6}), decor.Any(func(decor.Statistics) string {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return "  " + b.stage
+			return "  " + *b.stage.Load()
 		})))
-	c.live[name] = b
+	if err != nil { // flushed meanwhile: its changes become lines
+		return b
+	}
+	b.bar = inner
+	return b
 }
 
 // Progress moves the bar of name to fraction (0..1) and shows its stage.
 func (c *Console) Progress(name, stage string, fraction float64) {
 	c.mu.Lock()
 	b := c.live[name]
+	c.mu.Unlock()
 	if b == nil {
-		c.mu.Unlock()
 		return
 	}
-	changed := b.stage != stage
-	b.stage = stage
-	inner := b.bar
-	c.mu.Unlock()
-	if inner != nil {
-		inner.SetCurrent(int64(min(max(fraction, 0), 0.999) * total)) // 1 ends a bar; End does that
+	changed := b.say(stage)
+	if b.bar != nil {
+		b.bar.SetCurrent(int64(min(max(fraction, 0), 0.999) * total)) // 1 ends a bar; End does that
 		return
 	}
 	if changed {
@@ -109,12 +127,12 @@ func (c *Console) End(name, result string, ok bool) {
 	c.mu.Lock()
 	b := c.live[name]
 	delete(c.live, name)
-	if b != nil {
-		b.stage = result
-	}
 	c.mu.Unlock()
+	if b == nil {
+		return
+	}
+	b.say(result)
 	switch {
-	case b == nil:
 	case b.bar == nil:
 		c.Say("  %-16s %s", name, result)
 	case ok:
@@ -124,12 +142,18 @@ func (c *Console) End(name, result string, ok bool) {
 	}
 }
 
-// Flush waits until all finished bars are drawn; bars begun later start below.
+// Flush waits until all finished bars are drawn; bars begun later start below. One that was not ended
+// stays as it is: its work was given up, and waiting for it would never end.
 func (c *Console) Flush() {
 	c.mu.Lock()
-	bars := c.bars
-	c.bars = nil
+	bars, live := c.bars, c.live
+	c.bars, c.live = nil, map[string]*bar{}
 	c.mu.Unlock()
+	for _, b := range live {
+		if b.bar != nil {
+			b.bar.Abort(false)
+		}
+	}
 	if bars != nil {
 		bars.Wait()
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -123,6 +124,12 @@ func decode(r *http.Request, dst any) error {
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil
+	}
+	// A form of a web page can send other types without asking first; clients of the interface send JSON.
+	if t := r.Header.Get("Content-Type"); t != "" {
+		if mt, _, err := mime.ParseMediaType(t); err != nil || mt != "application/json" {
+			return invalid("", "the body is not application/json but %q", t)
+		}
 	}
 	if !utf8.Valid(b) {
 		return invalid("", "the body is not UTF-8")

@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/orchestrator"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord/store"
+	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 )
 
 // Schema is the Postgres schema that the pool given to [New] must be bound to.
@@ -99,7 +100,8 @@ func (s *Server) poke() {
 
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) } // fails only without a source of randomness
 
-// Handler serves the API below /api.
+// Handler serves the API below /api. It has no login and starts training past every approval, so it
+// answers no web page of another site.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, fn := range map[string]endpoint{
@@ -138,8 +140,7 @@ func (s *Server) Handler() http.Handler {
 	} {
 		mux.Handle(pattern, s.handle(fn))
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The interface has a slash at the end of collections; both are taken.
 		if p := r.URL.Path; len(p) > 1 && strings.HasSuffix(p, "/") {
 			r = r.Clone(r.Context())
@@ -151,6 +152,13 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		mux.ServeHTTP(w, r)
+	})
+	guarded := sites.Guard(api, nil, func(w http.ResponseWriter, r *http.Request, reason string) {
+		s.writeError(w, r, refuse(http.StatusForbidden, "%s", reason))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		guarded.ServeHTTP(w, r)
 	})
 }
 

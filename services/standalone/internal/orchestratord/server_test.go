@@ -365,3 +365,32 @@ func compareMembers(t *testing.T, path string, got, want map[string]any, leftOut
 		}
 	}
 }
+
+// A page of another site, or one whose name was made to resolve to this machine, starts no training.
+func TestWebPagesAreKeptOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t, runFunc(noRunner))
+	h := b.server.Handler()
+	path := "/api/deployments/" + b.deployment.ID.String() + "/create_flow_run"
+	for _, tt := range []struct {
+		name, host, origin, contentType string
+		status                          int
+	}{
+		{"rebound name", "evil.example:14200", "http://evil.example:14200", "application/json", 403},
+		{"other site", "127.0.0.1:14200", "https://evil.example", "application/json", 403},
+		{"form", "127.0.0.1:14200", "", "text/plain", 422},
+		{"client", "127.0.0.1:14200", "", "application/json; charset=utf-8", 201},
+	} {
+		r := httptest.NewRequest("POST", path, strings.NewReader(`{"parameters":{"model_name":"JPCP"}}`))
+		r.Host = tt.host
+		r.Header.Set("Content-Type", tt.contentType)
+		if tt.origin != "" {
+			r.Header.Set("Origin", tt.origin)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tt.status {
+			t.Errorf("%s: %d, want %d: %s", tt.name, w.Code, tt.status, w.Body)
+		}
+	}
+}

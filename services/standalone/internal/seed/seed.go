@@ -10,22 +10,26 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
+	"github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
 const (
-	attempts      = 3   // runs of one sample before it is given up
+	attempts      = 3   // new runs of one sample before it is given up until the next start
 	baselineRows  = 120 // held-out rows replayed for the drift baseline; inference asks for at least 10
 	sampleBodies  = 5   // held-out predict bodies written for people to try
 	pollEvery     = 150 * time.Millisecond
 	servedTimeout = 30 * time.Second // inference follows an alias within its poll interval of 10 s
+	namedTimeout  = 30 * time.Second // a completed run's version is known once the control plane's poll has seen it
 )
 
 // Model is one sample.
@@ -62,6 +66,9 @@ type Options struct {
 
 type state struct {
 	Done map[string]string `json:"done"` // model → version served
+	// Attempts is the number of the last dispatch of a model. The control plane never forgets a key, so a
+	// number that was used must not come again for another run.
+	Attempts map[string]int `json:"attempts,omitempty"`
 }
 
 // Run seeds what is not seeded yet. It returns the first failures joined, after every model was tried.
@@ -70,7 +77,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s := seeder{o: o, cp: caller{o.HTTP, o.ControlPlane, o.ControlPlaneToken}, inf: caller{o.HTTP, o.Serving, o.ServingToken}}
+	cp, inf, err := clients(o)
+	if err != nil {
+		return err
+	}
+	s := seeder{o: o, st: st, cp: cp, inf: inf}
 	open := slices.DeleteFunc(slices.Clone(o.Models), func(m Model) bool { _, ok := st.Done[m.Name]; return ok })
 	for _, m := range open {
 		o.Begin(m.Display)
@@ -96,17 +107,33 @@ func Run(ctx context.Context, o Options) error {
 }
 
 type seeder struct {
-	o       Options
-	cp, inf caller
+	o   Options
+	st  state
+	cp  *controlplane.Client
+	inf *inference.Client
 }
 
 func (s seeder) model(ctx context.Context, m Model) (version string, err error) {
-	for n := 1; ; n++ {
+	// The last attempt of an earlier start may still run or have completed; if it is dead, that one does
+	// not count.
+	first, limit := s.st.Attempts[m.Name], attempts
+	if first == 0 {
+		first = 1
+	} else {
+		limit++
+	}
+	for n := first; ; n++ {
+		if s.st.Attempts[m.Name] != n {
+			s.st.Attempts[m.Name] = n
+			if err := save(s.o.StateFile, s.st); err != nil {
+				return "", err
+			}
+		}
 		version, err = s.train(ctx, m, n)
 		if err == nil {
 			break
 		}
-		if n == attempts || ctx.Err() != nil {
+		if n+1 == first+limit || ctx.Err() != nil {
 			return "", err
 		}
 	}
@@ -122,34 +149,32 @@ func (s seeder) model(ctx context.Context, m Model) (version string, err error) 
 	return version, s.baseline(ctx, m)
 }
 
-type run struct {
-	ID       string `json:"flow_run_id"`
-	State    string `json:"state_type"`
-	Terminal bool   `json:"is_terminal"`
-	Version  string `json:"model_version"`
-}
-
 // train dispatches attempt n under a key of its own and follows it to its end.
 func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
-	var started struct {
-		ID string `json:"flow_run_id"`
-	}
 	key := fmt.Sprintf("seed:%s:%d", m.Name, n)
-	if err := s.retrying(ctx, func() error {
-		return s.cp.call(ctx, http.MethodPost, "/retrain", map[string]any{"model_name": m.Name, "dataset_name": m.Dataset}, &started, "Idempotency-Key", key)
+	var started controlplane.Dispatch
+	if err := s.retrying(ctx, func() (err error) {
+		started, err = answer[controlplane.Dispatch](s.cp.StartRetrain(ctx, &controlplane.StartRetrainParams{IdempotencyKey: &key},
+			controlplane.RetrainRequest{ModelName: m.Name, DatasetName: m.Dataset}))
+		return err
 	}); err != nil {
 		return "", err
 	}
+	var completed time.Time
 	for {
-		var r run
-		err := s.cp.call(ctx, http.MethodGet, "/retrain/"+url.PathEscape(started.ID), nil, &r)
+		r, err := answer[controlplane.RunStatus](s.cp.GetRetrain(ctx, started.FlowRunId))
 		switch {
 		case err != nil && !temporary(err):
 			return "", err
-		case err == nil && r.Terminal && r.State != "COMPLETED":
-			return "", fmt.Errorf("training run %s ended %s; see its log at the orchestrator", r.ID, r.State)
-		case err == nil && r.Terminal && r.Version != "":
-			return r.Version, nil
+		case err != nil || !r.IsTerminal:
+		case deref(r.StateType) != "COMPLETED":
+			return "", fmt.Errorf("training run %s ended %s; see its log at the orchestrator", r.FlowRunId, deref(r.StateType))
+		case deref(r.ModelVersion) != "":
+			return *r.ModelVersion, nil
+		case completed.IsZero():
+			completed = time.Now()
+		case time.Since(completed) > namedTimeout:
+			return "", fmt.Errorf("training run %s completed, but the control plane names no version for it", r.FlowRunId)
 		}
 		if err := wait(ctx, pollEvery); err != nil {
 			return "", err
@@ -157,20 +182,21 @@ func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
 	}
 }
 
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 // promote decides the promotion that the passed Production rung opened.
 func (s seeder) promote(ctx context.Context, m Model, version string) error {
-	q := url.Values{"model": {m.Name}}
-	var last string
+	var last controlplane.PromotionState
+	reason := "first start: sample model"
 	deadline := time.Now().Add(servedTimeout)
 	for time.Now().Before(deadline) {
-		var list struct {
-			Items []struct {
-				ID      string `json:"id"`
-				Version string `json:"version"`
-				State   string `json:"state"`
-			} `json:"items"`
-		}
-		if err := s.cp.call(ctx, http.MethodGet, "/promotions?"+q.Encode(), nil, &list); err != nil {
+		list, err := answer[controlplane.PromotionList](s.cp.ListPromotions(ctx, &controlplane.ListPromotionsParams{Model: &m.Name}))
+		if err != nil && !temporary(err) {
 			return err
 		}
 		for _, p := range list.Items {
@@ -179,15 +205,14 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 			}
 			last = p.State
 			switch p.State {
-			case "promoted":
+			case controlplane.PromotionStatePromoted:
 				return nil
-			case "pending":
-				err := s.cp.call(ctx, http.MethodPost, "/promotions/"+url.PathEscape(p.ID)+"/approve",
-					map[string]any{"reason": "first start: sample model"}, nil)
+			case controlplane.PromotionStatePending:
+				_, err := answer[struct{}](s.cp.ApprovePromotion(ctx, p.Id, controlplane.DecisionReason{Reason: &reason}))
 				if err != nil && !temporary(err) {
 					return err
 				}
-			case "rejected", "failed", "expired", "superseded":
+			case controlplane.PromotionStateRejected, controlplane.PromotionStateFailed, controlplane.PromotionStateExpired, controlplane.PromotionStateSuperseded:
 				return fmt.Errorf("its promotion to %s is %s", m.Alias, p.State)
 			}
 		}
@@ -205,15 +230,13 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 func (s seeder) served(ctx context.Context, m Model, version string) error {
 	deadline := time.Now().Add(servedTimeout)
 	for time.Now().Before(deadline) {
-		var list []struct {
-			Name    string `json:"model_name"`
-			Version string `json:"model_version"`
-		}
-		if err := s.inf.call(ctx, http.MethodGet, "/models", nil, &list); err != nil && !temporary(err) {
+		// A version may be served under another alias long before it has this one.
+		list, err := answer[[]inference.LoadedModel](s.inf.ListModels(ctx, &inference.ListModelsParams{Alias: &m.Alias}))
+		if err != nil && !temporary(err) {
 			return err
 		}
 		for _, l := range list {
-			if strings.EqualFold(l.Name, m.Name) && l.Version == version {
+			if strings.EqualFold(l.ModelName, m.Name) && strings.EqualFold(l.Alias, m.Alias) && l.ModelVersion == version {
 				return nil
 			}
 		}
@@ -232,7 +255,8 @@ func (s seeder) baseline(ctx context.Context, m Model) error {
 	}
 	for _, row := range rows {
 		err := s.retrying(ctx, func() error {
-			return s.inf.call(ctx, http.MethodPost, "/predict/"+url.PathEscape(m.Name), map[string]any{"features": row.Features}, nil)
+			_, err := answer[inference.Prediction](s.inf.Predict(ctx, m.Name, nil, inference.PredictRequest{Features: row.Features}))
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("predict held-out row %s: %w", row.ID, err)
@@ -240,10 +264,8 @@ func (s seeder) baseline(ctx context.Context, m Model) error {
 	}
 	// Snapshots are written behind the answers; the baseline is taken once they are all there.
 	err = s.retrying(ctx, func() error {
-		var b struct {
-			N int `json:"n"`
-		}
-		if err := s.inf.call(ctx, http.MethodPost, "/drift/"+url.PathEscape(m.Name)+"/baseline", map[string]any{}, &b); err != nil {
+		b, err := answer[inference.DriftBaseline](s.inf.SetDriftBaseline(ctx, m.Name, inference.AliasChoice{}))
+		if err != nil {
 			return err
 		}
 		if b.N < len(rows) {
@@ -310,7 +332,7 @@ func temporary(err error) bool {
 		}
 		return false
 	}
-	return !errors.Is(err, context.Canceled) // a lost connection
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, errUnreadable) // a lost connection
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -325,7 +347,7 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 func load(path string) (state, error) {
-	st := state{Done: map[string]string{}}
+	st := state{Done: map[string]string{}, Attempts: map[string]int{}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return st, nil
@@ -339,6 +361,9 @@ func load(path string) (state, error) {
 	if st.Done == nil {
 		st.Done = map[string]string{}
 	}
+	if st.Attempts == nil {
+		st.Attempts = map[string]int{}
+	}
 	return st, nil
 }
 
@@ -347,11 +372,10 @@ func save(path string, st state) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(path, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("remember what is seeded: %w", err)
 	}
-	return os.Rename(tmp, path)
+	return nil
 }
 
 // Complete tells whether every model is done.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/standalone/internal/sites"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/artifact"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd/store"
 )
@@ -200,12 +199,6 @@ func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request) {
 // paths, which the multiplexer would clean, from the rest.
 func (s *Server) guard(next http.Handler) http.Handler {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("X-Frame-Options", "SAMEORIGIN")
-		if !s.hostAllowed(r.Host) {
-			s.writeError(w, r, &refusal{http.StatusForbidden, "PERMISSION_DENIED", fmt.Sprintf("The host %q is not served here.", r.Host)})
-			return
-		}
 		if p, ok := strings.CutPrefix(r.URL.Path, fileAPI); ok && (p == "" || p[0] == '/') {
 			s.serveFiles(w, r, strings.TrimPrefix(p, "/"))
 			return
@@ -216,28 +209,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
-	csrf := http.NewCrossOriginProtection()
-	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.writeError(w, r, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Pages of other sites may not change anything here."})
-	}))
-	return csrf.Handler(inner)
-}
-
-func (s *Server) hostAllowed(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
-		return true
-	}
-	for _, h := range s.hosts {
-		if strings.EqualFold(h, host) {
-			return true
-		}
-	}
-	return false
+	guarded := sites.Guard(inner, s.hosts, func(w http.ResponseWriter, r *http.Request, reason string) {
+		s.writeError(w, r, &refusal{http.StatusForbidden, "PERMISSION_DENIED", reason})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("X-Frame-Options", "SAMEORIGIN")
+		guarded.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) now() int64 { return s.clock().UnixMilli() }
