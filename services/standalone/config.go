@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type Config struct {
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`    // training runs at once
 	LogLevel         string         `env:"LOG_LEVEL" envDefault:"info"`                     // debug, info, warn, error
 	LogTo            string         `env:"PLATFORM_LOG_TO" envDefault:"file"`               // file: <data>/platform.log; stderr
-	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`          // a clean shutdown may take this long
+	StopTimeout      time.Duration  `env:"PLATFORM_STOP_TIMEOUT" envDefault:"30s"`          // Postgres may take this long to stop
+	DrainSeconds     int            `env:"DRAIN_SECONDS" envDefault:"20"`                   // of the services: for requests, then for workers
 
 	environ []string
 }
@@ -49,10 +51,12 @@ func (c Config) Validate() error {
 		host, port, err := net.SplitHostPort(a.addr)
 		ip := net.ParseIP(host)
 		switch {
-		case err != nil || port == "":
-			errs = append(errs, fmt.Errorf("%s must be host:port, not %q", a.env, a.addr))
+		case err != nil || !isPort(port):
+			errs = append(errs, fmt.Errorf("%s must be host:port with a port of 1 to 65535, not %q", a.env, a.addr))
 		case host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			errs = append(errs, fmt.Errorf("%s must be a loopback address: the stand-ins have no login; %q is not", a.env, a.addr))
+		case a.name == "NATS" && host != "localhost" && host != "127.0.0.1":
+			errs = append(errs, fmt.Errorf("%s must be on 127.0.0.1, where the broker listens, not on %q", a.env, host))
 		}
 	}
 	if c.LogTo != "file" && c.LogTo != "stderr" {
@@ -65,6 +69,12 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("PLATFORM_DATA_DIR must name a folder"))
 	}
 	return errors.Join(errs...)
+}
+
+// isPort tells whether s is a port that others can be told beforehand, so not 0.
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 type address struct{ name, env, addr string }

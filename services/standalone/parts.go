@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
-	"github.com/mlp-platform/platform/libs/service"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
@@ -99,7 +98,20 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
-// migrate brings every schema up to date. One after the other: the embedded Postgres is one disk.
+// trainerConfig is the trainer's environment. The samples' registry is that of dev.
+func (p *platform) trainerConfig() (trainer.Config, error) {
+	fixed := p.common()
+	fixed["CONTROL_PLANE_URL"] = p.controlPlaneURL()
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.TrainerToken
+	fixed["MODELREPO_DIR"] = p.repo
+	return trainer.LoadConfig(p.environ(map[string]string{
+		"MODELREPO_ENV":           "dev",
+		"DATA_CACHE_DIR":          p.path("cache", "data"),
+		"PLATFORM_SCHEDULER_MODE": "mock",
+	}, fixed))
+}
+
+// migrate brings every schema up to date, side by side: none looks at another's.
 func (p *platform) migrate(ctx context.Context) error {
 	cp, err := p.controlPlaneConfig()
 	if err != nil {
@@ -117,49 +129,60 @@ func (p *platform) migrate(ctx context.Context) error {
 	return g.Wait()
 }
 
-// startBack starts the tracker and orchestrator stand-ins.
-func (p *platform) startBack(ctx context.Context, g *errgroup.Group, ls *listeners) error {
+// startBack starts the tracker and orchestrator stand-ins. They end together with ctx, but the tracker's
+// door stays open until every run has ended: its last word there is how it ended.
+func (p *platform) startBack(ctx context.Context, g *errgroup.Group, ls *listeners) (err error) {
+	var undo []func()
+	defer func() {
+		if err != nil {
+			for _, fn := range slices.Backward(undo) {
+				fn()
+			}
+		}
+	}()
 	trackerPool, err := postgres.Open(ctx, p.databaseURL, "tracker")
 	if err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
+	undo = append(undo, trackerPool.Close)
 	tracker, err := trackerd.New(ctx, trackerPool, p.path("artifacts"), p.log)
 	if err != nil {
-		trackerPool.Close()
 		return fmt.Errorf("tracker: %w", err)
 	}
-	orchestratorPool, err := postgres.Open(ctx, p.databaseURL, "orchestrator")
-	if err != nil {
-		trackerPool.Close()
-		return fmt.Errorf("orchestrator: %w", err)
-	}
-	t, err := trainer.New(trainer.Config{
-		TrackingURI: p.trackerURL(), ControlPlaneURL: p.controlPlaneURL(), ControlPlaneToken: service.Secret(p.creds.TrainerToken),
-		ModelRepoDir: p.repo, DataCacheDir: p.path("cache", "data"), SchedulerMode: "mock", Env: "dev",
-	}, p.log)
-	if err != nil {
-		trackerPool.Close()
-		orchestratorPool.Close()
-		return fmt.Errorf("trainer: %w", err)
-	}
-	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: t, progress: &p.progress}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
-	if err == nil {
-		err = orch.EnsureDeployment(ctx, dispatchDeployment)
-	}
-	if err != nil {
-		trackerPool.Close()
-		orchestratorPool.Close()
-		return fmt.Errorf("orchestrator: %w", err)
-	}
-	p.serveHTTP(ctx, g, ls.tracker, tracker.Handler(), func() {
+	closeTracker := func() {
 		if err := tracker.Close(); err != nil {
 			p.log.Warn("tracker did not close", slog.Any("err", err))
 		}
+	}
+	undo = append(undo, closeTracker)
+	orchestratorPool, err := postgres.Open(ctx, p.databaseURL, "orchestrator")
+	if err != nil {
+		return fmt.Errorf("orchestrator: %w", err)
+	}
+	undo = append(undo, orchestratorPool.Close)
+	cfg, err := p.trainerConfig()
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	if p.trainer, err = trainer.New(cfg, p.log); err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	orch, err := orchestratord.New(ctx, orchestratorPool, &runner{trainer: p.trainer, progress: &p.progress}, p.log, orchestratord.Concurrency(p.cfg.Concurrency))
+	if err != nil {
+		return fmt.Errorf("orchestrator: %w", err)
+	}
+	if err := orch.EnsureDeployment(ctx, dispatchDeployment); err != nil {
+		return fmt.Errorf("orchestrator: %w", err)
+	}
+	trackerCtx, endTracker := context.WithCancel(context.WithoutCancel(ctx))
+	p.serveHTTP(trackerCtx, g, ls.tracker, tracker.Handler(), func() {
+		closeTracker()
 		trackerPool.Close()
 	})
 	served := p.serveHTTP(ctx, g, ls.orchestrator, orch.Handler(), func() {})
 	g.Go(func() error {
 		defer func() { <-served; orchestratorPool.Close() }()
+		defer endTracker()
 		return orch.Run(ctx)
 	})
 	return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
 	"github.com/mlp-platform/platform/services/standalone/internal/portcheck"
 	"github.com/mlp-platform/platform/services/standalone/internal/samples"
+	"github.com/mlp-platform/platform/services/trainer"
 )
 
 // streamMaxBytes bounds the event stream of one machine; its oldest events go first.
@@ -54,6 +55,7 @@ type platform struct {
 	natsURL     string
 	embeddedPG  *pg.Server // nil with PLATFORM_DATABASE_URL
 
+	trainer  *trainer.Trainer // carries out the runs; the seeds' held-out rows are read by it too
 	progress progressHub
 }
 
@@ -102,7 +104,7 @@ func (p *platform) run(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("start Postgres: %w", err)
 		}
-		p.embeddedPG, p.databaseURL = srv, srv.URL(pg.User)
+		p.embeddedPG, p.databaseURL = srv, srv.URL("")
 		p.con.Step("postgres", "embedded, "+p.path("postgres"), time.Since(t))
 		return nil
 	})
@@ -250,9 +252,9 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// awaitReady polls a readiness address until it answers 200.
-func (p *platform) awaitReady(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// awaitReady polls a readiness address until it answers 200. When ctx ends, its error is returned.
+func (p *platform) awaitReady(parent context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(parent, time.Minute)
 	defer cancel()
 	hc := &http.Client{Timeout: 2 * time.Second}
 	for {
@@ -270,6 +272,9 @@ func (p *platform) awaitReady(ctx context.Context, url string) error {
 		}
 		select {
 		case <-ctx.Done():
+			if parent.Err() != nil {
+				return parent.Err()
+			}
 			return err
 		case <-time.After(15 * time.Millisecond):
 		}
@@ -296,15 +301,17 @@ func (p *platform) listen() (*listeners, error) {
 			ls.close()
 			return nil, err
 		}
+		// What was taken is what the others are told: localhost may be more than one address.
+		addr := l.Addr().String()
 		switch a.name {
 		case "inference":
-			ls.inference = l
+			ls.inference, p.cfg.InferenceAddr = l, addr
 		case "control plane":
-			ls.controlPlane = l
+			ls.controlPlane, p.cfg.ControlPlaneAddr = l, addr
 		case "tracker":
-			ls.tracker = l
+			ls.tracker, p.cfg.TrackerAddr = l, addr
 		case "orchestrator":
-			ls.orchestrator = l
+			ls.orchestrator, p.cfg.OrchestratorAddr = l, addr
 		}
 	}
 	return ls, nil

@@ -17,7 +17,6 @@ import (
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
 	"github.com/mlp-platform/platform/services/standalone/internal/seed"
-	"github.com/mlp-platform/platform/services/trainer"
 )
 
 // logWriter turns a child's output into log lines.
@@ -36,7 +35,11 @@ func (p *platform) seed(ctx context.Context) error {
 	if !p.cfg.Seed {
 		return nil
 	}
-	repo, err := modelrepo.Open(p.repo, "dev")
+	cfg, err := p.trainerConfig()
+	if err != nil {
+		return fmt.Errorf("trainer: %w", err)
+	}
+	repo, err := modelrepo.Open(p.repo, cfg.Env)
 	if err != nil {
 		return fmt.Errorf("read the model repository: %w", err)
 	}
@@ -53,10 +56,6 @@ func (p *platform) seed(ctx context.Context) error {
 	if seed.Complete(stateFile, models) {
 		return nil
 	}
-	heldout, err := trainer.New(trainer.Config{TrackingURI: p.trackerURL(), ModelRepoDir: p.repo, DataCacheDir: p.path("cache", "data"), SchedulerMode: "mock", Env: "dev"}, p.log)
-	if err != nil {
-		return err
-	}
 	p.con.Say("\nfirst start: training the samples through the ordinary gates")
 	display := map[string]string{}
 	for _, m := range models {
@@ -71,7 +70,7 @@ func (p *platform) seed(ctx context.Context) error {
 		Serving: p.servingURL(), ServingToken: p.creds.ServingToken,
 		HTTP: &http.Client{Timeout: 20 * time.Second}, StateFile: stateFile, SamplesDir: p.path("samples"),
 		Heldout: func(ctx context.Context, model, dataset string, n int) ([]seed.Row, error) {
-			rows, err := heldout.Heldout(ctx, model, dataset, n)
+			rows, err := p.trainer.Heldout(ctx, model, dataset, n)
 			out := make([]seed.Row, len(rows))
 			for i, r := range rows {
 				out[i] = seed.Row{ID: r.ID, Features: r.Features}
@@ -160,19 +159,30 @@ func Status(ctx context.Context, cfg Config, w io.Writer, asJSON bool) error {
 	return nil
 }
 
-// Stop asks the running platform to end and waits until it has.
+// backStop is how long the stand-ins may take: the trainer's last calls (20 s), the orchestrator's record
+// of its runs (10 s), the requests of the tracker (5 s).
+const backStop = 35 * time.Second
+
+// stopLimit is the longest clean shutdown: the services' requests, then their workers, then the
+// stand-ins, then Postgres.
+func (c Config) stopLimit() time.Duration {
+	return 2*time.Duration(c.DrainSeconds)*time.Second + backStop + c.StopTimeout
+}
+
+// Stop asks the running platform to end and waits until it has let its data directory go. The process
+// may stay a zombie after that, if whoever started it does not ask how it ended.
 func Stop(ctx context.Context, cfg Config, w io.Writer) error {
 	rt, err := datadir.ReadRuntime(cfg.DataDir)
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(rt.PID, syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(rt.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stop pid %d: %w", rt.PID, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.StopTimeout+15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, cfg.stopLimit()+5*time.Second)
 	defer cancel()
 	for {
-		if errors.Is(syscall.Kill(rt.PID, 0), syscall.ESRCH) {
+		if _, err := datadir.ReadRuntime(cfg.DataDir); errors.Is(err, datadir.ErrNotRunning) {
 			_, err := fmt.Fprintln(w, "stopped")
 			return err
 		}

@@ -1,0 +1,144 @@
+package standalone
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
+	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
+)
+
+func prepared(t *testing.T, environ ...string) *platform {
+	t.Helper()
+	cfg, err := LoadConfig(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	return &platform{cfg: cfg, dir: dir, repo: dir.Path() + "/modelrepo", creds: credentials.Credentials{TrainerToken: strings.Repeat("trainer-", 6)}}
+}
+
+func TestTrainerSeesTheEnvironment(t *testing.T) {
+	t.Parallel()
+	p := prepared(t, "GPU_COST_PER_HOUR=4.5", "MODELREPO_ENV=staging", "CONTROL_PLANE_TOKEN=someone-else's", "MODELREPO_DIR=/elsewhere")
+	cfg, err := p.trainerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.GPUCostPerHour != 4.5 || cfg.Env != "staging" {
+		t.Errorf("not the caller's: %+v", cfg)
+	}
+	if cfg.ControlPlaneToken.Reveal() != p.creds.TrainerToken || cfg.ModelRepoDir != p.repo || cfg.TrackingURI != p.trackerURL() || cfg.ControlPlaneURL != p.controlPlaneURL() {
+		t.Errorf("not this process's own: %+v", cfg)
+	}
+	if cfg, err = prepared(t).trainerConfig(); err != nil || cfg.Env != "dev" || cfg.DataCacheDir == "" {
+		t.Errorf("defaults: %+v, %v", cfg, err)
+	}
+}
+
+func TestAwaitReadyEndsAsAsked(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel() // the stop comes while the service says that it is not ready
+	}))
+	defer srv.Close()
+	if err := new(platform).awaitReady(ctx, srv.URL); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v, want the context's error", err)
+	}
+}
+
+// What is taken is what others are told.
+func TestListenKeepsTheAddress(t *testing.T) {
+	t.Parallel()
+	var env []string
+	for _, name := range []string{"INFERENCE_ADDR", "CONTROL_PLANE_ADDR", "TRACKER_ADDR", "ORCHESTRATOR_ADDR", "NATS_ADDR"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		env = append(env, name+"=localhost:"+port)
+		defer l.Close()
+		l.Close()
+	}
+	p := prepared(t, env...)
+	ls, err := p.listen()
+	if err != nil {
+		t.Skipf("a port was taken meanwhile: %v", err)
+	}
+	defer ls.close()
+	if got, want := p.trackerURL(), "http://"+ls.tracker.Addr().String(); got != want {
+		t.Fatalf("tracker at %s, listens at %s", got, want)
+	}
+}
+
+const holdDir = "STANDALONE_TEST_HOLD_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(holdDir); dir != "" {
+		d, err := datadir.Open(dir)
+		if err == nil {
+			err = d.WriteRuntime(datadir.Runtime{PID: os.Getpid()})
+		}
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Minute) // SIGTERM ends it
+	}
+	os.Exit(m.Run())
+}
+
+// A process that has ended but that nobody waits for still has a pid; it is stopped nonetheless.
+func TestStopOfAProcessNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdDir+"="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := datadir.ReadRuntime(dir); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := LoadConfig([]string{"PLATFORM_DATA_DIR=" + dir, "PLATFORM_STOP_TIMEOUT=1s", "DRAIN_SECONDS=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	if err := Stop(ctx, cfg, &out); err != nil || out.String() != "stopped\n" {
+		t.Fatalf("%v, %q", err, out.String())
+	}
+}
+
+func TestStopLimitIsTheSum(t *testing.T) {
+	t.Parallel()
+	cfg, err := LoadConfig([]string{"PLATFORM_STOP_TIMEOUT=7s", "DRAIN_SECONDS=3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.stopLimit(); got != 6*time.Second+backStop+7*time.Second {
+		t.Fatal(got)
+	}
+}
