@@ -19,15 +19,14 @@ import (
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/service"
 )
-
-// Version is set at link time.
-var Version = "dev"
 
 // Main runs mlp and returns its exit code.
 func Main(ctx context.Context, env *Env, argv []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, should the first not end the command
 	if env.HTTP == nil {
 		env.HTTP = httpClient()
 	}
@@ -95,7 +94,7 @@ func newApp(env *Env) *cli.App {
 		Name:                 "mlp",
 		Usage:                "operate the model platform from a terminal",
 		UsageText:            "mlp [global options] command [command options] [arguments]",
-		Version:              Version,
+		Version:              service.Version,
 		HideVersion:          true, // -v is --verbose here, and -V the version
 		HideHelpCommand:      true,
 		Reader:               env.In,
@@ -120,7 +119,7 @@ func newApp(env *Env) *cli.App {
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("version"):
-			_, err := fmt.Fprintf(env.Out, "mlp %s\n", Version)
+			_, err := fmt.Fprintf(env.Out, "mlp %s\n", service.Version)
 			return err
 		case c.Bool("install-completion"):
 			return installCompletion(env)

@@ -187,12 +187,12 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 		return env.DryRun(strings.ToUpper(d.model), would, []Check{check})
 	}
 	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelID, short(a.CommitSHA), output.Clean(a.CommitMsg),
-		output.Clean(a.RequestedBy), output.Since(time.Since(a.RequestedAt)), len(a.ChangedFiles))
+		output.Clean(a.RequestedBy), output.Since(env.Now().Sub(a.RequestedAt)), len(a.ChangedFiles))
 	question := fmt.Sprintf("Approve and train %s now?", a.ModelID)
 	if !d.approve {
 		question = fmt.Sprintf("Reject the change of %s?", a.ModelID)
 	}
-	yes, err := env.Confirm(question, d.approve)
+	yes, err := env.Confirm(ctx, question, d.approve)
 	if err != nil || !yes {
 		return err
 	}

@@ -88,15 +88,6 @@ func arrange(app *cli.App, argv []string) ([]string, error) {
 				}
 				return nil, misplaced(argv, moved, arg)
 			}
-			if leaf.CustomHelpTemplate == openOptions {
-				// `pipeline promote --if-rmse-lt 40`: the option's name is data.
-				options = append(options, arg)
-				if !joined && i+1 < len(rest) {
-					i++
-					options = append(options, rest[i])
-				}
-				continue
-			}
 			return nil, unknownOption(name, known, strings.Join(path, " "))
 		}
 		options = append(options, arg)
@@ -114,9 +105,6 @@ func arrange(app *cli.App, argv []string) ([]string, error) {
 	}
 	return out, nil
 }
-
-// openOptions marks a command that takes options whose names are not known beforehand.
-const openOptions = "open"
 
 // misplaced builds the corrected line for a global option that stands after the subcommand.
 func misplaced(argv, moved []string, arg string) error {

@@ -13,12 +13,16 @@ import (
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 )
 
-// The scripts hand the words typed so far to `mlp __complete`, which prints one candidate a line.
+// The scripts hand the words typed so far to `mlp __complete`, which prints one candidate a line. No script
+// lets the shell expand a candidate (as bash's compgen -W does): model names are other people's text.
 const (
 	bashCompletion = `# mlp completion for bash
 _mlp() {
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(mlp __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("$line")
+  done < <(mlp __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _mlp mlp
 `

@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
@@ -29,7 +27,7 @@ func configCommand(env *Env) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return configSet(env, a[0], a[1], c.NArg() == 2)
+			return configSet(c.Context, env, a[0], a[1], c.NArg() == 2)
 		}},
 		{Name: "unset", Usage: "remove a stored value", ArgsUsage: "<key>", Action: func(c *cli.Context) error {
 			a, err := args(c, "key")
@@ -42,7 +40,7 @@ func configCommand(env *Env) *cli.Command {
 			if _, err := args(c); err != nil {
 				return err
 			}
-			return configInit(env)
+			return configInit(c.Context, env)
 		}},
 		{Name: "contexts", Usage: "the named contexts", Action: func(c *cli.Context) error {
 			if _, err := args(c); err != nil {
@@ -93,13 +91,13 @@ func configShow(env *Env) error {
 	return env.Printer().Print(g)
 }
 
-func configSet(env *Env, name, value string, given bool) error {
+func configSet(ctx context.Context, env *Env, name, value string, given bool) error {
 	key, err := config.Find(name)
 	if err != nil {
 		return err
 	}
 	if !given {
-		if value, err = env.ask(key); err != nil {
+		if value, err = env.ask(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -121,25 +119,25 @@ func configSet(env *Env, name, value string, given bool) error {
 }
 
 // ask reads a value: a secret twice without echo, from a pipe its first line.
-func (e *Env) ask(key config.Key) (string, error) {
+func (e *Env) ask(ctx context.Context, key config.Key) (string, error) {
 	if !e.InTTY {
 		if !key.Secret {
 			return "", fault.Usage("missing argument <value>").WithHint("mlp config set %s <value>", key.Name)
 		}
-		line, err := bufio.NewReader(e.In).ReadString('\n')
+		line, err := e.readLine(ctx)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return "", fmt.Errorf("read the value: %w", err)
+			return "", err
 		}
 		return strings.TrimRight(line, "\r\n"), nil
 	}
 	if !key.Secret {
 		return "", fault.Usage("missing argument <value>").WithHint("mlp config set %s <value>", key.Name)
 	}
-	first, err := e.hidden(key.Name + ": ")
+	first, err := e.hidden(ctx, key.Name+": ")
 	if err != nil {
 		return "", err
 	}
-	second, err := e.hidden("again: ")
+	second, err := e.hidden(ctx, "again: ")
 	if err != nil {
 		return "", err
 	}
@@ -147,20 +145,6 @@ func (e *Env) ask(key config.Key) (string, error) {
 		return "", fault.New("no_match", "the two entries differ; nothing stored")
 	}
 	return first, nil
-}
-
-func (e *Env) hidden(prompt string) (string, error) {
-	fmt.Fprint(e.Err, prompt)
-	defer fmt.Fprintln(e.Err)
-	f, ok := e.In.(*os.File)
-	if !ok {
-		return "", fault.New("no_terminal", "a secret can only be asked for on a terminal")
-	}
-	b, err := term.ReadPassword(int(f.Fd()))
-	if err != nil {
-		return "", fmt.Errorf("read the secret: %w", err)
-	}
-	return string(b), nil
 }
 
 func configUnset(env *Env, name string) error {
@@ -185,7 +169,7 @@ func configUnset(env *Env, name string) error {
 	return env.done(map[string]any{"key": name, "removed": was, "context": nullable(env.Context), "file": f.Location()}, msg, name, f.Location())
 }
 
-func configInit(env *Env) error {
+func configInit(ctx context.Context, env *Env) error {
 	if !env.InTTY {
 		return fault.New("no_terminal", "config init asks questions and needs a terminal").WithHint("use: mlp config set <key> <value>")
 	}
@@ -197,10 +181,9 @@ func configInit(env *Env) error {
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReader(env.In)
 	for _, v := range r.All() {
 		if v.Key.Secret {
-			s, err := env.hidden(fmt.Sprintf("%s (%s; empty keeps it): ", v.Key.Name, v.Key.Doc))
+			s, err := env.hidden(ctx, fmt.Sprintf("%s (%s; empty keeps it): ", v.Key.Name, v.Key.Doc))
 			if err != nil {
 				return err
 			}
@@ -213,9 +196,11 @@ func configInit(env *Env) error {
 		}
 		for {
 			fmt.Fprintf(env.Err, "%s (%s) [%s]: ", v.Key.Name, v.Key.Doc, v.Value)
-			line, err := in.ReadString('\n')
-			if err != nil {
-				return fault.New("interrupted", "nothing stored")
+			line, err := env.readLine(ctx)
+			if errors.Is(err, io.EOF) {
+				return fault.New("interrupted", "the answers end early; nothing stored")
+			} else if err != nil {
+				return err
 			}
 			if line = strings.TrimSpace(line); line == "" {
 				break

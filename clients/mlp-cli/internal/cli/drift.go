@@ -151,7 +151,7 @@ func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bo
 		return err
 	}
 	if now != nil && now.BaselineMean != nil {
-		yes, err := env.Confirm("Replace the baseline of "+strings.ToUpper(model)+" ("+alias+")?", false)
+		yes, err := env.Confirm(ctx, "Replace the baseline of "+strings.ToUpper(model)+" ("+alias+")?", false)
 		if err != nil || !yes {
 			return err
 		}

@@ -25,7 +25,7 @@ type Env struct {
 	Out    io.Writer // data
 	Err    io.Writer // talk: prompts, progress, hints
 	Getenv func(string) string
-	Now    func() time.Time
+	Now    func() time.Time // the clock of ages; how long a call took is measured with time.Since
 	HTTP   *http.Client
 
 	OutTTY, ErrTTY, InTTY bool
@@ -37,7 +37,8 @@ type Env struct {
 	Yes     bool
 	Quiet   bool
 	Verbose bool
-	command string // the command that runs, for dry runs
+	command string        // the command that runs, for dry runs
+	lines   *bufio.Reader // over In, for all prompts of one run
 }
 
 // System is the real world.
@@ -61,7 +62,7 @@ func (e *Env) Color() bool {
 
 // Printer writes results in the chosen format.
 func (e *Env) Printer() *output.Printer {
-	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Color: e.Color() && e.Format == output.Table}
+	return &output.Printer{Out: e.Out, Format: e.Format, Width: e.OutWidth, Now: e.Now, Color: e.Color() && e.Format == output.Table}
 }
 
 // Config resolves the settings in force.
@@ -82,7 +83,7 @@ func (e *Env) Talk(format string, a ...any) {
 
 // Confirm asks before a mutation. --yes, a structured format and a stdin that is no terminal count as yes.
 // A declined question says that nothing changed.
-func (e *Env) Confirm(question string, yesByDefault bool) (bool, error) {
+func (e *Env) Confirm(ctx context.Context, question string, yesByDefault bool) (bool, error) {
 	if e.Yes || e.Format.Structured() || !e.InTTY {
 		return true, nil
 	}
@@ -91,9 +92,9 @@ func (e *Env) Confirm(question string, yesByDefault bool) (bool, error) {
 		choice = "[Y/n]"
 	}
 	fmt.Fprintf(e.Err, "%s %s ", question, choice)
-	line, err := bufio.NewReader(e.In).ReadString('\n')
+	line, err := e.readLine(ctx)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read the answer: %w", err)
+		return false, err
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":

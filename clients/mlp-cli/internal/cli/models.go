@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,6 +217,9 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 	return env.Printer().Print(vg, mg)
 }
 
+// plainName is a name that no shell reads as anything else.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]*$`)
+
 // completeModels offers model names within the 300 ms that completion may take; without a tracker, none.
 func completeModels(ctx context.Context, env *Env) []string {
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -224,9 +228,11 @@ func completeModels(ctx context.Context, env *Env) []string {
 	if err != nil {
 		return nil
 	}
-	names := make([]string, len(list))
-	for i, m := range list {
-		names[i] = strings.ToUpper(m.Name)
+	names := make([]string, 0, len(list))
+	for _, m := range list {
+		if plainName.MatchString(m.Name) {
+			names = append(names, strings.ToUpper(m.Name))
+		}
 	}
 	return names
 }

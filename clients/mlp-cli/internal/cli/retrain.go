@@ -99,7 +99,7 @@ func retrain(ctx context.Context, env *Env, o retrainOptions) error {
 		}
 		o.dataset = m.Datasets[0]
 	}
-	yes, err := env.Confirm("Train "+m.Name+" on "+o.dataset+" now?", false)
+	yes, err := env.Confirm(ctx, "Train "+m.Name+" on "+o.dataset+" now?", false)
 	if err != nil || !yes {
 		return err
 	}

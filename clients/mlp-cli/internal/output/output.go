@@ -55,8 +55,9 @@ type Grid struct {
 type Printer struct {
 	Out    io.Writer
 	Format Format
-	Width  int  // columns of the terminal; 0 means unlimited (a pipe)
-	Color  bool // terminal that shows colour
+	Width  int              // columns of the terminal; 0 means unlimited (a pipe)
+	Color  bool             // terminal that shows colour
+	Now    func() time.Time // the clock that ages are counted by; nil means time.Now
 }
 
 // Document writes v in a structured format.
@@ -252,7 +253,11 @@ func (p *Printer) cell(v any) string {
 		if time.Time(x).IsZero() {
 			return Null
 		}
-		return Since(time.Since(time.Time(x)))
+		now := time.Now
+		if p.Now != nil {
+			now = p.Now
+		}
+		return Since(now().Sub(time.Time(x)))
 	case []string:
 		if len(x) == 0 {
 			return Null
