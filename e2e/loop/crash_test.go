@@ -258,3 +258,67 @@ func stream(t *testing.T, p *harness.Platform) []event {
 	}
 	return out
 }
+
+// Asked to stop in the middle of a training, the platform lets the trainer say its last word: after the
+// next start the tracker's run is KILLED, not RUNNING for ever.
+func TestStoppedMidTraining(t *testing.T) {
+	p := harness.New(t, "PLATFORM_SEED=false")
+	p.Start(t, 30*time.Second)
+	harness.Want(t, 200, "POST", p.Env["CONTROL_PLANE_URL"]+"/retrain", p.Secret(t, "operator_token"),
+		map[string]any{"model_name": "RuntimeRegressor", "dataset_name": "IpscJobs"})
+	harness.Eventually(t, 30*time.Second, func() error {
+		if got := trackerRuns(t, p); len(got) != 1 || got[0] != "RUNNING" {
+			return fmt.Errorf("tracker runs: %v", got)
+		}
+		return nil
+	})
+	p.Stop(t)
+	p.Start(t, 30*time.Second)
+	if got := trackerRuns(t, p); len(got) != 1 || got[0] != "KILLED" {
+		t.Fatalf("tracker runs after the stop: %v, want one KILLED", got)
+	}
+	if runs := flowRuns(t, p); len(runs) != 1 || runs[0]["state_type"] != "CRASHED" {
+		t.Fatalf("flow runs after the stop: %v, want one CRASHED", runs)
+	}
+}
+
+// trackerRuns lists the status of every run of the tracker.
+func trackerRuns(t *testing.T, p *harness.Platform) (status []string) {
+	t.Helper()
+	api := p.Env["TRACKING_URI"] + "/api/2.0/mlflow/"
+	var exps struct {
+		Experiments []struct {
+			ID string `json:"experiment_id"`
+		}
+	}
+	var runs struct {
+		Runs []struct{ Info struct{ Status string } }
+	}
+	if err := json.Unmarshal(harness.Want(t, 200, "POST", api+"experiments/search", "", map[string]any{"max_results": 100}).Body, &exps); err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, e := range exps.Experiments {
+		ids = append(ids, e.ID)
+	}
+	if err := json.Unmarshal(harness.Want(t, 200, "POST", api+"runs/search", "", map[string]any{"experiment_ids": ids, "max_results": 100}).Body, &runs); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs.Runs {
+		status = append(status, r.Info.Status)
+	}
+	return status
+}
+
+// A stop before anything is ready is a stop, not a failure, whenever it comes.
+func TestStoppedWhileStarting(t *testing.T) {
+	for _, after := range []time.Duration{50, 400, 900, 1500, 2200} {
+		p := harness.New(t, "PLATFORM_SEED=false")
+		p.Launch(t)
+		select { // the moment is the point of the test
+		case <-p.Done():
+		case <-time.After(after * time.Millisecond):
+		}
+		p.Stop(t)
+	}
+}
