@@ -90,11 +90,12 @@ func Run(ctx context.Context, o Options) error {
 	for _, m := range open {
 		version, err := s.model(ctx, m)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.Display, err))
-			o.End(m.Display, "failed: "+err.Error(), false)
 			if ctx.Err() != nil {
+				o.End(m.Display, "stopped; the next start goes on", false)
 				return ctx.Err()
 			}
+			errs = append(errs, fmt.Errorf("%s: %w", m.Display, err))
+			o.End(m.Display, "failed: "+err.Error(), false)
 			continue
 		}
 		st.Done[m.Name] = version

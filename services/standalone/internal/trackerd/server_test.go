@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/tracker/trackertest"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
@@ -180,7 +182,9 @@ func TestLongValuesAreCut(t *testing.T) {
 
 func TestDeletedExperimentTakesItsRunsAlong(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	// Two deletions in one millisecond are taken for one, as the clients' clock has no finer unit.
+	var ticks atomic.Int64
+	b := setup(t, trackerd.Clock(func() time.Time { return time.UnixMilli(1_700_000_000_000 + ticks.Add(1)) }))
 	run, experiment := b.run(t)
 	gone := b.want(t, 200, "POST", api+"runs/create", obj{"experiment_id": experiment})["run"].(obj)["info"].(obj)["run_id"].(string)
 	b.want(t, 200, "POST", api+"runs/delete", obj{"run_id": gone})
