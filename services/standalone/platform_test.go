@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/standalone/internal/credentials"
 	"github.com/mlp-platform/platform/services/standalone/internal/datadir"
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
 )
 
 func prepared(t *testing.T, environ ...string) *platform {
@@ -100,7 +106,7 @@ func TestMain(m *testing.M) {
 		}
 		time.Sleep(time.Minute) // SIGTERM ends it
 	}
-	os.Exit(m.Run())
+	testenv.Main(m)
 }
 
 // A process that has ended but that nobody waits for still has a pid; it is stopped nonetheless.
@@ -140,5 +146,37 @@ func TestStopLimitIsTheSum(t *testing.T) {
 	}
 	if got := cfg.stopLimit(); got != 6*time.Second+backStop+7*time.Second {
 		t.Fatal(got)
+	}
+}
+
+// A start that fails halfway leaves no connection and no goroutine of the tracker behind.
+func TestFailedStartGivesEverythingBack(t *testing.T) {
+	t.Parallel()
+	p := prepared(t)
+	p.log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	p.databaseURL = testenv.Postgres(t)
+	if err := postgres.Migrate(t.Context(), p.databaseURL, trackerd.Schema, trackerd.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	g, ctx := errgroup.WithContext(t.Context())
+	if err := p.startBack(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
+		t.Fatalf("%v, want the orchestrator's schema to be missing", err)
+	}
+	pool, err := postgres.Open(t.Context(), p.databaseURL, trackerd.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a backend ends a moment after its client
+		var others int
+		if err := pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()").Scan(&others); err != nil {
+			t.Fatal(err)
+		}
+		if others == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are left", others)
+		}
 	}
 }
