@@ -32,20 +32,23 @@ func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 	r.highest = 0
 	// Postgres keeps microseconds.
 	created := info.Created.UTC().Truncate(time.Microsecond)
+	var known time.Time
+	err = r.cfg.Pool.QueryRow(ctx, "select created_at from outbox_stream where name = $1", StreamName).Scan(&known)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || err == nil && !known.Equal(created):
+		return r.lostStream(ctx, created)
+	case err != nil:
+		return fmt.Errorf("outbox: compare with the stream: %w", err)
+	}
+	return r.lostTail(ctx, stream, info.State)
+}
+
+// lostStream makes all rows pending: this is another stream than the one that
+// acknowledged them, or the first one seen.
+func (r *Relay) lostStream(ctx context.Context, created time.Time) error {
 	var lost int64
-	err = pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
-		lost = 0
-		var known time.Time
-		err := tx.QueryRow(ctx, "select created_at from outbox_stream where name = $1", StreamName).Scan(&known)
-		switch {
-		case err != nil && !errors.Is(err, pgx.ErrNoRows):
-			return err
-		case err == nil && known.Equal(created):
-			lost, err = r.lostTail(ctx, tx, stream, info.State)
-			return err
-		}
-		// Another stream than the one that acknowledged, or the first one seen.
-		tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null")
+	err := pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq is not null")
 		if err != nil {
 			return err
 		}
@@ -57,63 +60,80 @@ func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 	if err != nil {
 		return fmt.Errorf("outbox: compare with the stream: %w", err)
 	}
+	r.reportLost(ctx, lost)
+	return nil
+}
+
+func (r *Relay) reportLost(ctx context.Context, lost int64) {
 	if lost > 0 {
 		r.metrics.republished.Add(float64(lost))
 		r.log.WarnContext(ctx, "the stream lacks events that it had acknowledged; they are published again", slog.Int64("events", lost))
 	}
-	return nil
 }
 
 // lostTail makes rows pending whose message the stream has no more. It can lose
 // a tail only, so the search ends at the first message that is there; the ids are
-// compared because others may have published since and taken the numbers.
-func (r *Relay) lostTail(ctx context.Context, tx pgx.Tx, stream jetstream.Stream, state jetstream.StreamState) (int64, error) {
-	tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq > $1", int64(state.LastSeq))
+// compared because others may have published since and taken the numbers. No
+// transaction is open while the broker is asked. What was found before a failure
+// stays found: the next search begins below it.
+func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jetstream.StreamState) (err error) {
+	var lost int64
+	defer func() { r.reportLost(ctx, lost) }()
+	tag, err := r.cfg.Pool.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq > $1", int64(state.LastSeq))
 	if err != nil {
-		return 0, err
+		return fmt.Errorf("outbox: compare with the stream: %w", err)
 	}
-	lost := tag.RowsAffected()
+	lost = tag.RowsAffected()
 	for {
-		rows, err := tx.Query(ctx, "select id, stream_seq from outbox where published_at is not null order by stream_seq desc limit $1", compareRows)
+		rows, err := r.cfg.Pool.Query(ctx, "select id, stream_seq from outbox where published_at is not null and stream_seq is not null order by stream_seq desc limit $1", compareRows)
 		if err != nil {
-			return 0, err
-		}
-		type acked struct {
-			ID  uuid.UUID
-			Seq int64
+			return fmt.Errorf("outbox: compare with the stream: %w", err)
 		}
 		newest, err := pgx.CollectRows(rows, pgx.RowToStructByPos[acked])
 		if err != nil {
-			return 0, err
+			return fmt.Errorf("outbox: compare with the stream: %w", err)
 		}
-		var missing []uuid.UUID
-		found := len(newest) == 0
-		for _, a := range newest {
-			if uint64(a.Seq) < state.FirstSeq { // left the stream by age or size
-				found = true
-				break
-			}
-			ok, err := holds(ctx, stream, uint64(a.Seq), a.ID)
-			if err != nil {
-				return 0, &outage{err}
-			}
-			if ok {
-				found = true
-				break
-			}
-			missing = append(missing, a.ID)
-		}
+		missing, found, asked := missingFrom(ctx, stream, state.FirstSeq, newest)
 		if len(missing) > 0 {
-			tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where id = any($1)", missing)
+			tag, err := r.cfg.Pool.Exec(ctx, "update outbox set published_at = null, stream_seq = null where id = any($1) and published_at is not null", missing)
 			if err != nil {
-				return 0, err
+				return fmt.Errorf("outbox: compare with the stream: %w", err)
 			}
 			lost += tag.RowsAffected()
 		}
-		if found {
-			return lost, nil
+		switch {
+		case asked != nil:
+			return &outage{asked}
+		case found:
+			return nil
 		}
 	}
+}
+
+// acked is a row and the number under which the stream acknowledged it.
+type acked struct {
+	ID  uuid.UUID
+	Seq int64
+}
+
+// missingFrom asks the stream for rows, newest first, until it has one; found is
+// true then, and when nothing is left to ask for. After an error the rows before
+// the one that could not be asked for are missing all the same.
+func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, newest []acked) (missing []uuid.UUID, found bool, err error) {
+	for _, a := range newest {
+		if uint64(a.Seq) < first { // left the stream by age or size
+			return missing, true, nil
+		}
+		ok, err := holds(ctx, stream, uint64(a.Seq), a.ID)
+		if err != nil {
+			return missing, false, err
+		}
+		if ok {
+			return missing, true, nil
+		}
+		missing = append(missing, a.ID)
+	}
+	return missing, len(newest) == 0, nil
 }
 
 func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {

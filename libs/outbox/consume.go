@@ -1,10 +1,12 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +26,7 @@ const (
 	prefetch     = 64
 	maxDelivers  = 5
 	databaseWait = 500 * time.Millisecond
+	leaveTime    = 2 * time.Second // for the last words of a consumer that stops
 )
 
 // ConsumerConfig names a durable consumer.
@@ -41,9 +44,10 @@ type ConsumerConfig struct {
 	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
 }
 
-// Consume handles events, one at a time and in the order of the stream, until
-// ctx ends. Faults of the broker and the database are waited out and cost an
-// event no delivery.
+// Consume handles events, one at a time, until ctx ends. They come in the order of
+// the stream, except those that come again: after an error, and those that a
+// consumer which ended had already fetched. Faults of the broker and the database
+// are waited out and cost an event no delivery.
 func Consume(ctx context.Context, cfg ConsumerConfig, log *slog.Logger) error {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -67,6 +71,8 @@ type consumer struct {
 	cfg   ConsumerConfig
 	log   *slog.Logger
 	swept time.Time
+
+	unfinished []jetstream.Msg // that the end of the context interrupted
 }
 
 func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works func()) error {
@@ -91,7 +97,7 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
-	defer messages.Stop()
+	defer c.giveBack(ctx, messages)
 	works()
 	for {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
@@ -111,42 +117,130 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
-	e, parseErr := ParseEnvelope(msg.Data())
-	fault := parseErr
-	if fault == nil && meta.NumDelivered <= maxDelivers {
-		fault = c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e) })
-	} else if fault == nil {
-		fault = errors.New("every delivery ended without an answer; the handler may end the process")
+	e, err := ParseEnvelope(msg.Data())
+	if err != nil {
+		id, noID := uuid.Parse(msg.Headers().Get(jetstream.MsgIDHeader))
+		if noID != nil {
+			id = uuid.New()
+		}
+		return c.bury(ctx, msg, id, 1, err)
 	}
+	times, counted := 1, false
+	if meta.NumDelivered > 1 {
+		// Counted beforehand: the handler may end the process. First deliveries cost
+		// no such write; one that ends the process is not counted.
+		err := c.patiently(ctx, msg, func(ctx context.Context) (err error) {
+			times, err = c.count(ctx, e.ID)
+			return err
+		})
+		if err != nil {
+			c.unfinished = append(c.unfinished, msg)
+			return fmt.Errorf("outbox: consumer %s: count a delivery: %w", c.cfg.Name, err)
+		}
+		counted = true
+	}
+	if times > maxDelivers {
+		return c.bury(ctx, msg, e.ID, times-1, errors.New("every delivery ended without an answer; the handler may end the process"))
+	}
+	fault := c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e, counted) })
 	if ctx.Err() != nil {
-		_ = msg.Nak() // it comes to the next process at once
+		c.unfinished = append(c.unfinished, msg)
+		if counted {
+			c.uncount(ctx, e.ID)
+		}
 		return ctx.Err()
 	}
 	if fault == nil {
 		return c.answer(msg.DoubleAck(ctx))
 	}
-	if parseErr == nil && meta.NumDelivered < maxDelivers {
-		c.log.WarnContext(ctx, "event not handled", slog.String("event_id", e.ID.String()), slog.String("type", e.Type),
-			slog.Uint64("delivery", meta.NumDelivered), slog.Any("err", fault))
-		return c.answer(msg.NakWithDelay(orDefault(c.cfg.Retry, time.Second) << (meta.NumDelivered - 1)))
-	}
-	id := e.ID
-	if parseErr != nil {
-		if id, err = uuid.Parse(msg.Headers().Get(jetstream.MsgIDHeader)); err != nil {
-			id = uuid.New()
+	if meta.NumDelivered == 1 {
+		if err := c.patiently(ctx, msg, func(ctx context.Context) error {
+			_, err := c.count(ctx, e.ID)
+			return err
+		}); err != nil {
+			return fmt.Errorf("outbox: consumer %s: count a delivery: %w", c.cfg.Name, err)
 		}
 	}
+	if times < maxDelivers {
+		c.log.WarnContext(ctx, "event not handled", slog.String("event_id", e.ID.String()), slog.String("type", e.Type),
+			slog.Int("delivery", times), slog.Any("err", fault))
+		return c.answer(msg.NakWithDelay(orDefault(c.cfg.Retry, time.Second) << (times - 1)))
+	}
+	return c.bury(ctx, msg, e.ID, times, fault)
+}
+
+// count adds a handover to those of an event and gives their number.
+func (c *consumer) count(ctx context.Context, id uuid.UUID) (times int, err error) {
+	err = c.cfg.Pool.QueryRow(ctx, `insert into handover as h (consumer, event_id, times) values ($1, $2, 1)
+		on conflict (consumer, event_id) do update set times = h.times + 1, counted_at = now() returning times`, c.cfg.Name, id).Scan(&times)
+	return times, err
+}
+
+// uncount takes a handover back that the end of this process cut short.
+func (c *consumer) uncount(ctx context.Context, id uuid.UUID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if _, err := c.cfg.Pool.Exec(ctx, "update handover set times = times - 1 where consumer = $1 and event_id = $2 and times > 0", c.cfg.Name, id); err != nil {
+		c.log.WarnContext(ctx, "an interrupted delivery counts as an attempt", slog.String("event_id", id.String()), slog.Any("err", err))
+	}
+}
+
+// bury makes a dead letter of an event that was handed over so many times.
+func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, times int, fault error) error {
 	if err := c.patiently(ctx, msg, func(ctx context.Context) error {
-		_, err := c.cfg.Pool.Exec(ctx, `insert into dead_letter (consumer, event_id, subject, body, deliveries, last_error)
-			values ($1, $2, $3, $4, $5, $6) on conflict (consumer, event_id) do update
-			set deliveries = excluded.deliveries, last_error = excluded.last_error, dead_at = now()`,
-			c.cfg.Name, id, msg.Subject(), msg.Data(), int(meta.NumDelivered), fault.Error())
-		return err
+		return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, forgetSQL, c.cfg.Name, id); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `insert into dead_letter (consumer, event_id, subject, body, deliveries, last_error)
+				values ($1, $2, $3, $4, $5, $6) on conflict (consumer, event_id) do update
+				set deliveries = excluded.deliveries, last_error = excluded.last_error, dead_at = now()`,
+				c.cfg.Name, id, msg.Subject(), msg.Data(), times, fault.Error())
+			return err
+		})
 	}); err != nil {
 		return fmt.Errorf("outbox: dead letter: %w", err)
 	}
 	c.log.ErrorContext(ctx, "event is a dead letter", slog.String("event_id", id.String()), slog.String("subject", msg.Subject()), slog.Any("err", fault))
 	return c.answer(msg.DoubleAck(ctx))
+}
+
+// forgetSQL ends the count of an event that is done with.
+const forgetSQL = "delete from handover where consumer = $1 and event_id = $2"
+
+// giveBack lets the broker hand out at once what this process has fetched and not
+// finished; it would wait for ackWait otherwise. All of it goes back only once
+// nothing more comes, or this process could get it again.
+func (c *consumer) giveBack(ctx context.Context, messages jetstream.MessagesContext) {
+	defer messages.Stop()
+	if !c.cfg.Conn.IsConnected() {
+		return
+	}
+	back := c.unfinished
+	c.unfinished = nil
+	messages.Drain()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			break
+		}
+		back = append(back, msg)
+	}
+	slices.SortStableFunc(back, func(a, b jetstream.Msg) int { return cmp.Compare(position(a), position(b)) })
+	for _, msg := range back {
+		_ = msg.Nak() // without an answer it comes after ackWait
+	}
+}
+
+// position of a message in the stream.
+func position(msg jetstream.Msg) uint64 {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return 0
+	}
+	return meta.Sequence.Stream
 }
 
 // answer makes a lost connection end the session; the event then comes again,
@@ -178,7 +272,7 @@ func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(con
 	}
 }
 
-func (c *consumer) handle(ctx context.Context, e Envelope) (err error) {
+func (c *consumer) handle(ctx context.Context, e Envelope, counted bool) (err error) {
 	ctx = service.WithTrace(ctx, e.RequestID, e.Traceparent)
 	defer func() {
 		if p := recover(); p != nil {
@@ -187,8 +281,16 @@ func (c *consumer) handle(ctx context.Context, e Envelope) (err error) {
 	}()
 	return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing", c.cfg.Name, e.ID)
-		if err != nil || tag.RowsAffected() == 0 {
+		if err != nil {
 			return err
+		}
+		if counted {
+			if _, err := tx.Exec(ctx, forgetSQL, c.cfg.Name, e.ID); err != nil {
+				return err
+			}
+		}
+		if tag.RowsAffected() == 0 {
+			return nil
 		}
 		return c.cfg.Handle(ctx, tx, e)
 	})
@@ -200,8 +302,13 @@ func (c *consumer) sweep(ctx context.Context) {
 		return
 	}
 	c.swept = time.Now()
-	if _, err := c.cfg.Pool.Exec(ctx, "delete from inbox where consumer = $1 and received_at < now() - $2::interval", c.cfg.Name, inboxKeep); err != nil {
-		c.log.WarnContext(ctx, "inbox not swept", slog.Any("err", err))
+	for _, sql := range []string{
+		"delete from inbox where consumer = $1 and received_at < now() - $2::interval",
+		"delete from handover where consumer = $1 and counted_at < now() - $2::interval",
+	} {
+		if _, err := c.cfg.Pool.Exec(ctx, sql, c.cfg.Name, inboxKeep); err != nil {
+			c.log.WarnContext(ctx, "inbox not swept", slog.Any("err", err))
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
@@ -164,6 +165,108 @@ func TestEventThatCannotBeHandledBecomesADeadLetter(t *testing.T) {
 	}
 	if times[bad.ID] != 5 || times[worse.ID] != 5 || times[good.ID] != 1 {
 		t.Errorf("handled %v", times)
+	}
+}
+
+// The broker counts a delivery for every message that waited in the buffer of a
+// consumer which ended; none of that makes a dead letter, nor does a handler that
+// the end of its process cut short.
+func TestRestartsCostAnEventNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := numbered(20)
+	_, stop := b.relay(t, nil)
+	b.insert(t, events...)
+	b.published(t, events)
+	stop()
+	for range 8 {
+		ctx, cancel := context.WithCancel(t.Context())
+		busy := make(chan struct{})
+		done := make(chan error, 1)
+		go func() {
+			done <- outbox.Consume(ctx, outbox.ConsumerConfig{
+				Conn: b.nc, Pool: b.pool, Name: "test-jobs", Subjects: []string{"platform.*.job.>"},
+				Handle: func(ctx context.Context, _ pgx.Tx, _ outbox.Envelope) error {
+					close(busy)
+					<-ctx.Done()
+					return ctx.Err()
+				},
+			}, nil)
+		}()
+		select {
+		case <-busy:
+		case <-time.After(20 * time.Second): // ackWait is longer
+			t.Fatal("what the last consumer had fetched is not handed out again")
+		}
+		testenv.Eventually(t, 10*time.Second, func() error { // all are fetched
+			cons, err := b.js.Consumer(t.Context(), outbox.StreamName, "test-jobs")
+			if err != nil {
+				return err
+			}
+			if n := cons.CachedInfo().NumAckPending; n != len(events) {
+				return fmt.Errorf("%d messages are fetched", n)
+			}
+			return nil
+		})
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := b.consume(t, nil)
+	left := map[uuid.UUID]bool{}
+	for _, e := range events {
+		left[e.ID] = true
+	}
+	for len(left) > 0 {
+		e := next(t, got)
+		if !left[e.ID] {
+			t.Errorf("%s came again", e.ID)
+		}
+		delete(left, e.ID)
+	}
+	var dead int
+	if err := b.pool.QueryRow(t.Context(), "select count(*) from dead_letter").Scan(&dead); err != nil || dead != 0 {
+		t.Errorf("%d dead letters, %v", dead, err)
+	}
+}
+
+// A handler that ends its process leaves no answer; the count made beforehand
+// keeps the event from ending every process after it.
+func TestEventThatIsNeverAnsweredBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	event := numbered(1)
+	_, stop := b.relay(t, nil)
+	b.insert(t, event...)
+	b.published(t, event)
+	stop()
+	cons, err := b.js.CreateOrUpdateConsumer(t.Context(), outbox.StreamName, jetstream.ConsumerConfig{
+		Durable: "test-jobs", FilterSubjects: []string{"platform.*.job.>"}, AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
+	if err != nil || msg.Nak() != nil { // the broker has counted one delivery
+		t.Fatal(err)
+	}
+	if _, err := b.pool.Exec(t.Context(), "insert into handover (consumer, event_id, times) values ('test-jobs', $1, 5)", event[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	got := b.consume(t, nil)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		var n, left int
+		if err := b.pool.QueryRow(t.Context(), "select (select count(*) from dead_letter where deliveries = 5), (select count(*) from handover)").Scan(&n, &left); err != nil {
+			return err
+		}
+		if n != 1 || left != 0 {
+			return fmt.Errorf("%d dead letters, %d counts", n, left)
+		}
+		return nil
+	})
+	if len(got) != 0 {
+		t.Error("it was handed over once more")
 	}
 }
 

@@ -57,12 +57,20 @@ delete from outbox where id in (
 		select id, published_at from outbox where published_at is not null order by stream_seq limit $2
 	) oldest where published_at < now() - $1::interval)`
 
+	// Rows that were only logged have no place in a stream.
+	sweepLoggedSQL = `
+delete from outbox where id in (
+	select id from outbox where published_at is not null and stream_seq is null and published_at < now() - $1::interval limit $2)`
+
+	// One condition to each count, so that its partial index serves; the week of
+	// published rows is not touched.
 	statsSQL = `
-select count(*) filter (where published_at is null and poison_at is null),
-       count(*) filter (where published_at is not null),
-       count(*) filter (where poison_at is not null),
-       coalesce(extract(epoch from now() - min(created_at) filter (where published_at is null and poison_at is null)), 0)::float8
-from outbox`
+select (select count(*) from outbox where published_at is null and poison_at is null),
+       (select count(*) from outbox where poison_at is not null),
+       coalesce(extract(epoch from now() - (
+         select created_at from outbox where published_at is null and poison_at is null order by seq limit 1)), 0)::float8`
+
+	publishedSQL = `select count(*) from outbox where published_at is not null`
 )
 
 // row is a claimed one.
@@ -89,11 +97,12 @@ func (r *Relay) claim(ctx context.Context) ([]row, error) {
 	return got, nil
 }
 
-// outcome is what became of a claimed row: acknowledged, refused, or, with
-// neither, given back.
+// outcome is what became of a claimed row: acknowledged, logged, refused, or, with
+// none of these, given back.
 type outcome struct {
 	id      uuid.UUID
 	seq     uint64 // in the stream; 0 unless acknowledged
+	logged  bool   // instead of published
 	refused string // why
 }
 
@@ -106,12 +115,15 @@ func (r *Relay) settle(ctx context.Context, outcomes []outcome) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	var acked, refused, released []uuid.UUID
-	var seqs []int64
+	var seqs []*int64
 	var reasons []string
 	for _, o := range outcomes {
 		switch {
 		case o.seq != 0:
-			acked, seqs = append(acked, o.id), append(seqs, int64(o.seq)) // a stream never reaches 2^63
+			seq := int64(o.seq) // a stream never reaches 2^63
+			acked, seqs = append(acked, o.id), append(seqs, &seq)
+		case o.logged:
+			acked, seqs = append(acked, o.id), append(seqs, nil)
 		case o.refused != "":
 			refused, reasons = append(refused, o.id), append(reasons, o.refused)
 		default:

@@ -38,6 +38,7 @@ type RelayConfig struct {
 	Conn        *nats.Conn    // or URL
 	URL         string        // the relay then has a connection of its own
 	Stream      StreamConfig
+	LogOnly     bool          // events are logged instead of published; no broker is needed
 	MaxAttempts int           // refusals that make a row poison; 0 means 5
 	Retention   time.Duration // of published rows; 0 means 7 days
 }
@@ -51,6 +52,7 @@ type Relay struct {
 	wake      chan struct{}          // rows may be due
 	highest   uint64                 // stream sequence acknowledged since compare; of publish alone
 	lastError atomic.Pointer[string] // nil while all is well
+	counted   atomic.Pointer[count]  // of published rows; nil before the first
 }
 
 // NewRelay makes a relay; it works while Run runs. The registerer gets the
@@ -73,21 +75,26 @@ func NewRelay(cfg RelayConfig, log *slog.Logger, reg prometheus.Registerer) *Rel
 // writes them down and gives back what it had claimed. Faults of the database
 // and the broker end no run: it waits, and Stats tells.
 func (r *Relay) Run(ctx context.Context) error {
-	nc := r.cfg.Conn
-	if nc == nil {
-		var err error
-		if nc, err = connect(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
-			return err
+	var wait backoff
+	move := r.logDue
+	if !r.cfg.LogOnly {
+		nc := r.cfg.Conn
+		if nc == nil {
+			var err error
+			if nc, err = connect(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
+				return err
+			}
+			defer nc.Close()
 		}
-		defer nc.Close()
+		js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(maxPending), jetstream.WithPublishAsyncTimeout(ackTimeout))
+		if err != nil {
+			return fmt.Errorf("outbox: %w", err)
+		}
+		defer js.CleanupPublisher()
+		move = func(ctx context.Context) error { return r.publish(ctx, nc, js, &wait) }
 	}
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(maxPending), jetstream.WithPublishAsyncTimeout(ackTimeout))
-	if err != nil {
-		return fmt.Errorf("outbox: %w", err)
-	}
-	defer js.CleanupPublisher()
-	for wait := (backoff{}); ctx.Err() == nil; {
-		err := r.lead(ctx, nc, js, &wait)
+	for ctx.Err() == nil {
+		err := r.lead(ctx, move)
 		if ctx.Err() != nil {
 			break
 		}
@@ -124,10 +131,10 @@ func (r *Relay) well(ctx context.Context) {
 	}
 }
 
-// lead waits until no other relay works on this outbox and then publishes. The
+// lead waits until no other relay works on this outbox and then moves rows. The
 // connection that listens also holds the advisory lock that keeps others out: it
 // goes with the process, whatever ends that.
-func (r *Relay) lead(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, wait *backoff) error {
+func (r *Relay) lead(ctx context.Context, move func(context.Context) error) error {
 	cfg := r.cfg.Pool.Config().ConnConfig
 	cfg.RuntimeParams["statement_timeout"] = "5000"
 	// A server must notice that this relay's machine has gone, or no other could follow.
@@ -162,7 +169,7 @@ func (r *Relay) lead(ctx context.Context, nc *nats.Conn, js jetstream.JetStream,
 			}
 		}
 	})
-	g.Go(func() error { return r.publish(ctx, nc, js, wait) })
+	g.Go(func() error { return move(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
 	return g.Wait()
 }
@@ -236,13 +243,15 @@ func (r *Relay) sweep(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		for {
-			tag, err := r.cfg.Pool.Exec(ctx, sweepSQL, r.cfg.Retention, sweepRows)
-			if err != nil {
-				return fmt.Errorf("outbox: sweep: %w", err)
-			}
-			if tag.RowsAffected() < sweepRows {
-				break
+		for _, sql := range []string{sweepSQL, sweepLoggedSQL} {
+			for {
+				tag, err := r.cfg.Pool.Exec(ctx, sql, r.cfg.Retention, sweepRows)
+				if err != nil {
+					return fmt.Errorf("outbox: sweep: %w", err)
+				}
+				if tag.RowsAffected() < sweepRows {
+					break
+				}
 			}
 		}
 		select {

@@ -1,0 +1,40 @@
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// logDue logs due rows in their order until ctx ends or the database fails. A row
+// counts as published once its line is written; it has no place in a stream, and
+// a relay that publishes later leaves it alone. Payloads stay out of the log.
+func (r *Relay) logDue(ctx context.Context) error {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for {
+		for full := true; full; {
+			rows, err := r.claim(ctx)
+			if err != nil {
+				return err
+			}
+			full = len(rows) == batchRows
+			outcomes := make([]outcome, len(rows))
+			for i, w := range rows {
+				r.log.InfoContext(ctx, "event", slog.String("event_id", w.id.String()), slog.String("tenant", w.tenant),
+					slog.String("type", typePrefix+w.namespace+"."+w.name), slog.String("subject", w.subjectID))
+				outcomes[i] = outcome{id: w.id, logged: true}
+			}
+			if err := r.settle(ctx, outcomes); err != nil {
+				return err
+			}
+		}
+		r.well(ctx)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.wake:
+		case <-poll.C:
+		}
+	}
+}
