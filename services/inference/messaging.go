@@ -35,7 +35,11 @@ func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpo
 	srv.Check("coordinator", warnIf(c.Ping))
 	srv.Go("drift", func(ctx context.Context) error { return coord.Lead(ctx, c, driftLease, leaseTime, log, watch.Lead) })
 	if cfg.EventPublisher != "nats" {
-		log.WarnContext(ctx, "events stay in the outbox and aliases are followed by poll alone: EVENT_PUBLISHER is not nats")
+		log.WarnContext(ctx, "events are only logged and aliases are followed by poll alone: EVENT_PUBLISHER is not nats")
+		if cfg.EventRelayEnabled {
+			relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, LogOnly: true}, log, srv.Registry)
+			srv.Go("event log", relay.Run)
+		}
 		return nil
 	}
 	nc, err := nats.Connect(cfg.NATSURL.Reveal(), nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),

@@ -103,7 +103,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	server.Go("leader", func(ctx context.Context) error {
 		return coord.Lead(ctx, coordinator, "leader", leaderLease, log, p.lead)
 	})
-	if cfg.EventPublisher == "nats" && cfg.EventRelayEnabled {
+	if cfg.EventRelayEnabled {
 		server.Go("event relay", p.relay.Run)
 	}
 	return server.Run(ctx)

@@ -100,7 +100,7 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	p.aliases = alias.API{Store: db}
 
 	p.relay = outbox.NewRelay(outbox.RelayConfig{
-		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(),
+		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
 		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes},
 	}, log, server.Registry)
 	p.health = &health.Service{
