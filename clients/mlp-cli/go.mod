@@ -16,6 +16,7 @@ require (
 	dario.cat/mergo v1.0.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -33,6 +34,7 @@ require (
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/oapi-codegen/runtime v1.8.0 // indirect
 	github.com/pjbgf/sha1cd v0.7.0 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
@@ -59,6 +61,7 @@ require (
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/mlp-platform/platform/clients/go v0.0.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
@@ -86,3 +89,5 @@ replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
 replace github.com/mlp-platform/platform/libs/service => ../../libs/service
 
 replace github.com/mlp-platform/platform/services/trainer => ../../services/trainer
+
+replace github.com/mlp-platform/platform/clients/go => ../go

@@ -66,6 +66,14 @@ func (s *remote) post(ctx context.Context, path string, body, out any) error {
 	return err
 }
 
+// ask posts what changes nothing, such as a prediction: without an idempotency key, and without the retry,
+// which would hide lost connections from a check or a benchmark. The payload is JSON already, so that a
+// benchmark encodes it once.
+func (s *remote) ask(ctx context.Context, path string, payload []byte, out any) error {
+	_, err := s.once(ctx, http.MethodPost, path, "", payload, out)
+	return err
+}
+
 func (s *remote) do(ctx context.Context, method, path string, body, out any) (http.Header, error) {
 	var payload []byte
 	if body != nil {

@@ -6,32 +6,15 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// approval is the control plane's approval record, as far as mlp shows it.
-type approval struct {
-	ID           string     `json:"id"`
-	ModelID      string     `json:"model_id"`
-	Kind         string     `json:"kind"`
-	Status       string     `json:"status"`
-	CommitSHA    string     `json:"commit_sha"`
-	CommitMsg    string     `json:"commit_msg"`
-	ChangedFiles []string   `json:"changed_files"`
-	RequestedBy  string     `json:"requested_by"`
-	ResolvedBy   *string    `json:"resolved_by"`
-	RequestedAt  time.Time  `json:"requested_at"`
-	ResolvedAt   *time.Time `json:"resolved_at"`
-	RejectReason *string    `json:"reject_reason"`
-	FlowRunID    *string    `json:"prefect_run_id"`
-	DatasetName  *string    `json:"dataset_name"`
-	ExpiresAt    *time.Time `json:"expires_at"`
-}
+type approval = controlplane.Approval
 
 func approvalsCommand(env *Env) *cli.Command {
 	decide := []cli.Flag{
@@ -98,7 +81,13 @@ func (e *Env) approvals(ctx context.Context, status string) ([]approval, error) 
 	if status != "" {
 		q.Set("status", status)
 	}
-	return pages[approval](ctx, e.controlPlane(r), "/approvals", q)
+	list, err := pages[approval](ctx, e.controlPlane(r), "/approvals", q)
+	for i := range list {
+		if list[i].ChangedFiles == nil {
+			list[i].ChangedFiles = []string{} // null for none; mlp's lists are arrays
+		}
+	}
+	return list, err
 }
 
 func approvalsList(ctx context.Context, env *Env, all bool) error {
@@ -120,7 +109,7 @@ func approvalGrid(list []approval, all bool) output.Grid {
 		g.Empty = "No approvals yet. A change notice (POST /api/changes) makes one."
 	}
 	for _, a := range list {
-		g.Rows = append(g.Rows, []any{a.ID, a.ModelID, a.Kind, short(a.CommitSHA), a.CommitMsg, styledStatus(a.Status), a.RequestedBy, output.Age(a.RequestedAt)})
+		g.Rows = append(g.Rows, []any{a.Id.String(), a.ModelId, string(a.Kind), short(a.CommitSha), a.CommitMsg, styledStatus(string(a.Status)), a.RequestedBy, output.Age(a.RequestedAt)})
 	}
 	return g
 }
@@ -139,7 +128,7 @@ func styledStatus(s string) output.Styled {
 		style = output.Good
 	case "PENDING", "APPROVING", "WARNING", "DEGRADED", "WARN", "RUNNING", "SCHEDULED":
 		style = output.Warn
-	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE":
+	case "REJECTED", "FAILED", "CRASHED", "CRITICAL", "CORRUPT", "DOWN", "FAIL", "UNREACHABLE", "REFUSED":
 		style = output.Bad
 	case "EXPIRED", "CANCELLED", "NO_BASELINE", "INSUFFICIENT":
 		style = output.Dim
@@ -159,7 +148,7 @@ func (e *Env) pendingFor(ctx context.Context, model string) (*approval, error) {
 		return nil, err
 	}
 	for i := range list {
-		if strings.EqualFold(list[i].ModelID, model) && list[i].Kind != "promotion" {
+		if strings.EqualFold(list[i].ModelId, model) && list[i].Kind != controlplane.ApprovalKindPromotion {
 			return &list[i], nil
 		}
 	}
@@ -179,18 +168,18 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 		check := Check{Name: "pending approval", Pass: err == nil}
 		would := map[string]any{"action": verb, "reason": nullable(d.reason)}
 		if err == nil {
-			check.Detail = a.ID
-			would["approval_id"], would["commit_sha"], would["fires_training"] = a.ID, a.CommitSHA, d.approve
+			check.Detail = a.Id.String()
+			would["approval_id"], would["commit_sha"], would["fires_training"] = a.Id, a.CommitSha, d.approve
 		} else {
 			check.Detail = err.Error()
 		}
 		return env.DryRun(strings.ToUpper(d.model), would, []Check{check})
 	}
-	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelID, short(a.CommitSHA), output.Clean(a.CommitMsg),
+	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelId, short(a.CommitSha), output.Clean(a.CommitMsg),
 		output.Clean(a.RequestedBy), output.Since(env.Now().Sub(a.RequestedAt)), len(a.ChangedFiles))
-	question := fmt.Sprintf("Approve and train %s now?", a.ModelID)
+	question := fmt.Sprintf("Approve and train %s now?", a.ModelId)
 	if !d.approve {
-		question = fmt.Sprintf("Reject the change of %s?", a.ModelID)
+		question = fmt.Sprintf("Reject the change of %s?", a.ModelId)
 	}
 	yes, err := env.Confirm(ctx, question, d.approve)
 	if err != nil || !yes {
@@ -201,44 +190,37 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 		return err
 	}
 	cp := env.controlPlane(r)
-	body := map[string]any{"approval_id": a.ID}
-	if !d.approve {
-		body = map[string]any{}
-	}
+	var reason, dataset *string
 	if d.reason != "" {
-		body["reason"] = d.reason
+		reason = &d.reason
 	}
 	if d.dataset != "" {
-		body["dataset_name"] = d.dataset
+		dataset = &d.dataset
 	}
-	path := "/approve/" + segment(a.ModelID)
+	path := "/approve/" + segment(a.ModelId)
+	var body any = controlplane.ApproveRequest{ApprovalId: &a.Id, DatasetName: dataset, Reason: reason}
 	if !d.approve {
+		body = controlplane.DecisionReason{Reason: reason}
 		// By id: what was shown is what gets rejected.
-		path = "/approvals/" + segment(a.ID) + "/reject"
+		path = "/approvals/" + segment(a.Id.String()) + "/reject"
 	}
-	var res struct {
-		FlowRunID  *string `json:"flow_run_id"`
-		StatusURL  *string `json:"status_url"`
-		ModelID    string  `json:"model_id"`
-		ApprovalID string  `json:"approval_id"`
-		Status     string  `json:"status"`
-	}
+	var res controlplane.ApproveResult // a rejection's answer is the same without a run
 	if err := cp.post(ctx, path, body, &res); err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Code == "approval_changed" {
 			if now, e := env.pendingFor(ctx, d.model); e == nil {
-				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelID, short(now.CommitSHA), now.CommitMsg).
-					WithHint("look at it, then decide again: mlp approvals %s %s", verb, now.ModelID)
+				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelId, short(now.CommitSha), now.CommitMsg).
+					WithHint("look at it, then decide again: mlp approvals %s %s", verb, now.ModelId)
 			}
 		}
 		return err
 	}
-	if d.follow && res.FlowRunID != nil {
-		return env.follow(ctx, cp, map[string]any{"model_id": res.ModelID, "approval_id": res.ApprovalID, "status": res.Status, "status_url": res.StatusURL}, *res.FlowRunID)
+	if d.follow && res.FlowRunId != nil {
+		return env.follow(ctx, cp, map[string]any{"model_id": res.ModelId, "approval_id": res.ApprovalId, "status": res.Status, "status_url": res.StatusUrl}, *res.FlowRunId)
 	}
-	doc := map[string]any{"model_id": res.ModelID, "approval_id": res.ApprovalID, "status": res.Status, "flow_run_id": res.FlowRunID, "status_url": res.StatusURL}
-	if d.approve && res.FlowRunID != nil {
-		return env.done(doc, "%s approved; training run %s started", res.ModelID, *res.FlowRunID)
+	doc := map[string]any{"model_id": res.ModelId, "approval_id": res.ApprovalId, "status": res.Status, "flow_run_id": res.FlowRunId, "status_url": res.StatusUrl}
+	if d.approve && res.FlowRunId != nil {
+		return env.done(doc, "%s approved; training run %s started", res.ModelId, *res.FlowRunId)
 	}
-	return env.done(doc, "%s %s", res.ModelID, res.Status)
+	return env.done(doc, "%s %s", res.ModelId, res.Status)
 }

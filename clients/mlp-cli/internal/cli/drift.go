@@ -7,22 +7,44 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
 type driftRow struct {
-	Model        string         `json:"model"`
-	Alias        string         `json:"alias"`
-	LiveMean     *float64       `json:"live_mean"`
-	LiveStd      *float64       `json:"live_std"`
-	BaselineMean *float64       `json:"baseline_mean"`
-	BaselineStd  *float64       `json:"baseline_std"`
-	ZScore       *float64       `json:"z_score"`
-	Status       string         `json:"status"`
-	Snapshots    int            `json:"n_snapshots"`
-	Recent       []any          `json:"recent"` // numbers, or class labels
-	Measures     map[string]any `json:"measures"`
+	Model        string                  `json:"model"`
+	Alias        string                  `json:"alias"`
+	LiveMean     *float64                `json:"live_mean"`
+	LiveStd      *float64                `json:"live_std"`
+	BaselineMean *float64                `json:"baseline_mean"`
+	BaselineStd  *float64                `json:"baseline_std"`
+	ZScore       *float64                `json:"z_score"`
+	Status       string                  `json:"status"`
+	Snapshots    int                     `json:"n_snapshots"`
+	Recent       []any                   `json:"recent"` // numbers, or class labels
+	Measures     map[string]driftMeasure `json:"measures"`
+}
+
+// driftMeasure and driftRow are printed instead of inference's own types because those leave out what is
+// not known, and mlp's documents show it as null.
+type driftMeasure struct {
+	Value  *float64 `json:"value"`
+	PValue *float64 `json:"p_value"`
+	Status string   `json:"status"`
+}
+
+func driftRowOf(d inference.DriftStatus) driftRow {
+	row := driftRow{Model: d.Model, Alias: d.Alias, LiveMean: d.LiveMean, LiveStd: d.LiveStd, BaselineMean: d.BaselineMean,
+		BaselineStd: d.BaselineStd, ZScore: d.ZScore, Status: string(d.Status), Snapshots: d.NSnapshots, Recent: d.Recent,
+		Measures: map[string]driftMeasure{}}
+	if row.Recent == nil {
+		row.Recent = []any{}
+	}
+	for name, m := range d.Measures {
+		row.Measures[name] = driftMeasure{m.Value, m.PValue, string(m.Status)}
+	}
+	return row
 }
 
 // series is the recent predictions as numbers; labels become their place among those seen, in order of name.
@@ -61,6 +83,7 @@ func driftCommand(env *Env) *cli.Command {
 			}},
 		{Name: "baseline", Usage: "store the last 500 snapshots as the baseline", ArgsUsage: "<model>", Flags: []cli.Flag{
 			&cli.StringFlag{Name: "alias", Usage: strings.Join(aliases, ", ") + " (default Production)"},
+			reasonFlag(),
 			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 		}, Action: func(c *cli.Context) error {
 			a, err := args(c, "model")
@@ -68,6 +91,9 @@ func driftCommand(env *Env) *cli.Command {
 				return err
 			}
 			if err := oneOf("--alias", c.String("alias"), aliases...); err != nil {
+				return err
+			}
+			if err := noReason(c, "inference", "a baseline"); err != nil {
 				return err
 			}
 			return driftBaseline(c.Context, env, a[0], c.String("alias"), c.Bool("dry-run"))
@@ -84,14 +110,13 @@ func (e *Env) drift(ctx context.Context, model string) ([]driftRow, error) {
 	if model != "" {
 		path += "?" + url.Values{"model": {strings.ToUpper(model)}}.Encode()
 	}
-	rows := []driftRow{}
-	if err := e.serving(r).get(ctx, path, &rows); err != nil {
+	var list []inference.DriftStatus
+	if err := e.serving(r).get(ctx, path, &list); err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		if rows[i].Recent == nil {
-			rows[i].Recent = []any{}
-		}
+	rows := make([]driftRow, len(list))
+	for i, d := range list {
+		rows[i] = driftRowOf(d)
 	}
 	return rows, nil
 }
@@ -160,19 +185,9 @@ func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bo
 	if err != nil {
 		return err
 	}
-	var res struct {
-		Model string   `json:"model"`
-		Alias string   `json:"alias"`
-		N     int      `json:"n"`
-		Mean  *float64 `json:"mean"`
-		Std   *float64 `json:"std"`
-		SetAt string   `json:"set_at"`
-	}
-	if err := env.serving(r).post(ctx, "/drift/"+segment(strings.ToUpper(model))+"/baseline", map[string]any{"alias": alias}, &res); err != nil {
+	var res inference.DriftBaseline
+	if err := env.serving(r).post(ctx, "/drift/"+segment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
 		return err
-	}
-	if res.Alias == "" {
-		res.Alias = alias
 	}
 	return env.done(map[string]any{"model": res.Model, "alias": res.Alias, "n": res.N, "mean": res.Mean, "std": res.Std, "set_at": res.SetAt},
 		"baseline of %s (%s) set from %d snapshots", res.Model, res.Alias, res.N)

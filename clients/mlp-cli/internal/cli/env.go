@@ -184,7 +184,8 @@ func (e *Env) fail(err error) int {
 			Service   *string `json:"service"`
 			Status    *int    `json:"status"`
 			RequestID *string `json:"request_id"`
-		}{f.Sentence, f.Code, f.Exit, hint, service, status, requestID})
+			Faults    any     `json:"faults,omitempty"`
+		}{f.Sentence, f.Code, f.Exit, hint, service, status, requestID, f.Faults})
 		return f.Exit
 	}
 	fmt.Fprintf(e.Err, "error: %s\n", output.Clean(f.Sentence))

@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 // One list in the four formats.
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	url := answers(t, 200, "application/json", `[{"id":"0193","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"a\u001b[31m, \"b\"","changed_files":[],"requested_by":"ci","resolved_by":null,"requested_at":"2026-01-02T03:04:05Z"}]`)
+	url := answers(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"a\u001b[31m, \"b\"","changed_files":[],"requested_by":"ci","resolved_by":null,"requested_at":"2026-01-02T03:04:05Z"}]`)
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
 	table := run(t, vars, "", "approvals", "list")
 	if table.code != 0 || !strings.HasPrefix(table.out, "ID") || !strings.Contains(table.out, "0123456789  a[31m, \"b\"") || strings.Contains(table.out, "\x1b") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/tracker"
@@ -139,6 +140,12 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 	trackerName := strings.ToLower(name)
 	m, err := tr.GetRegisteredModel(ctx, trackerName)
 	if errors.Is(err, tracker.ErrNotFound) {
+		if other := env.trackerName(ctx, name); other != "" && other != trackerName {
+			trackerName = other
+			m, err = tr.GetRegisteredModel(ctx, trackerName)
+		}
+	}
+	if errors.Is(err, tracker.ErrNotFound) {
 		f := fault.New("unknown_model", "the tracker has no model %s", strings.ToUpper(name))
 		f.Service, f.Status = "tracker", 404
 		return f.WithHint("see what is registered: mlp models list; train it with: mlp retrain %s", strings.ToUpper(name))
@@ -215,6 +222,20 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 	mg := metricGrid(metrics, metrics)
 	mg.Title = fmt.Sprintf("Test metrics of version %s", shown)
 	return env.Printer().Print(vg, mg)
+}
+
+// trackerName asks the control plane under which name a model is registered, since its declaration may set
+// one (serving.model_id); empty when the control plane is away or does not know the model.
+func (e *Env) trackerName(ctx context.Context, name string) string {
+	r, err := e.Config()
+	if err != nil {
+		return ""
+	}
+	var meta controlplane.ModelMeta
+	if err := e.controlPlane(r).get(ctx, "/models/"+segment(name)+"/meta", &meta); err != nil {
+		return ""
+	}
+	return meta.TrackerName
 }
 
 // plainName is a name that no shell reads as anything else.

@@ -154,6 +154,7 @@ func pipelineValidate(env *Env, repo string) error {
 	}
 	first := faults[0]
 	f := fault.New("invalid_modelrepo", "%d fault(s) in %s; the first: %s:%d: %s", len(faults), dir, first.File, first.Line, first.Message)
+	f.Faults = faults
 	if !env.Format.Structured() {
 		// file:line, so that an editor can jump there.
 		for _, w := range faults {
@@ -206,12 +207,9 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	}
 	show, done := env.stageBar(m.Name)
 	res, err := t.Train(ctx, trainer.Request{Model: m.Name, Dataset: o.dataset, Dummy: o.dummy, Backend: o.backend}, show)
-	done()
+	done(err == nil)
 	if err != nil {
-		if ctx.Err() != nil {
-			return fault.New("interrupted", "interrupted; the tracker run is marked KILLED and nothing was registered")
-		}
-		return fault.New("training_failed", "training %s failed: %v", m.Name, err)
+		return unfinished(res, m.Name, err, ctx.Err() != nil)
 	}
 	if o.report != "" {
 		if err := writeReport(o.report, res); err != nil {
@@ -228,8 +226,26 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	return env.Printer().Print(g)
 }
 
-// stageBar shows training as one bar that names its stage.
-func (e *Env) stageBar(name string) (show trainer.Progress, done func()) {
+// unfinished says how far a training got that did not end well: its version may be registered already.
+func unfinished(res trainer.Result, model string, err error, interrupted bool) error {
+	code, what := "training_failed", fmt.Sprintf("training %s failed: %v", model, err)
+	if interrupted {
+		code, what = "interrupted", "interrupted"
+	}
+	switch {
+	case res.Version != "":
+		return fault.New(code, "%s; version %s of %s is registered already (tracker run %s), but its aliases may not be set", what, res.Version, model, res.RunID).
+			WithHint("see: mlp models info %s", model)
+	case interrupted && res.RunID != "":
+		return fault.New(code, "interrupted; the tracker run %s is marked KILLED and nothing was registered", res.RunID)
+	case interrupted:
+		return fault.New(code, "interrupted; nothing was registered")
+	}
+	return fault.New(code, "%s", what)
+}
+
+// stageBar shows training as one bar that names its stage; a training that failed leaves it where it was.
+func (e *Env) stageBar(name string) (show trainer.Progress, done func(ok bool)) {
 	if !e.ErrTTY || e.Quiet || e.Format.Structured() {
 		last := ""
 		return func(stage string, _ float64, _ string) {
@@ -237,7 +253,7 @@ func (e *Env) stageBar(name string) (show trainer.Progress, done func()) {
 				last = stage
 				e.Talk("%s: %s", name, stage)
 			}
-		}, func() {}
+		}, func(bool) {}
 	}
 	const total = 1000
 	stages := make(chan string, 8)
@@ -258,8 +274,12 @@ func (e *Env) stageBar(name string) (show trainer.Progress, done func()) {
 			case stages <- stage:
 			default:
 			}
-		}, func() {
-			bar.SetCurrent(total)
+		}, func(ok bool) {
+			if ok {
+				bar.SetCurrent(total)
+			} else {
+				bar.Abort(false)
+			}
 			p.Wait()
 		}
 }

@@ -1,15 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
@@ -94,27 +95,18 @@ func predict(ctx context.Context, env *Env, model, text, alias, version string) 
 	if version != "" {
 		body["version"] = version
 	}
-	var raw json.RawMessage
-	if err := env.serving(r).post(ctx, path, body, &raw); err != nil {
+	payload, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode the features: %w", err)
+	}
+	var res inference.Prediction
+	if err := env.serving(r).ask(ctx, path, payload, &res); err != nil {
 		return err
-	}
-	var res struct {
-		ModelName    string `json:"model_name"`
-		ModelVersion string `json:"model_version"`
-		RunID        string `json:"run_id"`
-		Prediction   any    `json:"prediction"`
-		Alias        any    `json:"alias"`
-		Unit         any    `json:"unit"`
-		JobID        any    `json:"job_id"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(&res); err != nil {
-		return fault.New("not_json", "inference answered with something that is not a prediction")
 	}
 	return env.Printer().Print(output.Grid{
 		Columns: []string{"Model", "Version", "Alias", "Prediction", "Unit"},
 		Rows:    [][]any{{res.ModelName, res.ModelVersion, res.Alias, res.Prediction, res.Unit}},
-		Doc: map[string]any{"model_name": res.ModelName, "model_version": res.ModelVersion, "run_id": res.RunID,
-			"prediction": res.Prediction, "alias": res.Alias, "unit": res.Unit, "job_id": res.JobID},
+		Doc: map[string]any{"model_name": res.ModelName, "model_version": res.ModelVersion, "run_id": res.RunId,
+			"prediction": res.Prediction, "alias": res.Alias, "unit": res.Unit, "job_id": res.JobId},
 	})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
 
-// backends are the values of --backend.
-var backends = []string{"public_archive", "object_store", "dataplane"}
+// backends are the values of --backend: the control plane's.
+var backends = []string{string(controlplane.PublicArchive), string(controlplane.ObjectStore), string(controlplane.Dataplane), string(controlplane.Local)}
 
 func retrainCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "retrain", Usage: "train a model through the control plane", ArgsUsage: "<model>", Flags: []cli.Flag{
@@ -22,6 +24,7 @@ func retrainCommand(env *Env) *cli.Command {
 		&cli.BoolFlag{Name: "dummy", Usage: "500 generated rows; the version never gets past Staging"},
 		&cli.StringFlag{Name: "backend", Usage: strings.Join(backends, ", ")},
 		&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
+		reasonFlag(),
 		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 	}, Action: func(c *cli.Context) error {
 		a, err := args(c, "model")
@@ -29,6 +32,9 @@ func retrainCommand(env *Env) *cli.Command {
 			return err
 		}
 		if err := oneOf("--backend", c.String("backend"), backends...); err != nil {
+			return err
+		}
+		if err := noReason(c, "the control plane", "a retrain request"); err != nil {
 			return err
 		}
 		return retrain(c.Context, env, retrainOptions{model: a[0], dataset: c.String("dataset"), dummy: c.Bool("dummy"),
@@ -41,23 +47,32 @@ type retrainOptions struct {
 	dummy, follow, dryRun   bool
 }
 
-type listedModel struct {
-	Name     string   `json:"model_name"`
-	Datasets []string `json:"datasets"`
+// reasonFlag and noReason are for mutations whose API keeps no reason: a reason given is refused, since
+// dropping it silently would lose what somebody meant to be on record.
+func reasonFlag() cli.Flag {
+	return &cli.StringFlag{Name: "reason", Aliases: []string{"r"}, Usage: "refused: the service keeps no reason for this"}
+}
+
+func noReason(c *cli.Context, who, what string) error {
+	if !c.IsSet("reason") {
+		return nil
+	}
+	return fault.New("reason_not_kept", "%s keeps no reason for %s, so --reason would be lost; nothing changed", who, what).
+		WithHint("leave --reason out")
 }
 
 // declared finds a model in the control plane's registry.
-func declared(ctx context.Context, cp *remote, model string) (*listedModel, error) {
-	var list []listedModel
+func declared(ctx context.Context, cp *remote, model string) (*controlplane.Model, error) {
+	var list []controlplane.Model
 	if err := cp.get(ctx, "/models", &list); err != nil {
 		return nil, err
 	}
 	names := make([]string, 0, len(list))
 	for i := range list {
-		if strings.EqualFold(list[i].Name, model) {
+		if strings.EqualFold(list[i].ModelName, model) {
 			return &list[i], nil
 		}
-		names = append(names, list[i].Name)
+		names = append(names, list[i].ModelName)
 	}
 	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), strings.Join(names, ", "))
 	if near := nearest(strings.ToUpper(model), names); near != "" {
@@ -95,45 +110,29 @@ func retrain(ctx context.Context, env *Env, o retrainOptions) error {
 	}
 	if o.dataset == "" {
 		if len(m.Datasets) == 0 {
-			return fault.New("no_dataset", "%s declares no dataset", m.Name).WithHint("name one: mlp retrain %s --dataset <name>", m.Name)
+			return fault.New("no_dataset", "%s declares no dataset", m.ModelName).WithHint("name one: mlp retrain %s --dataset <name>", m.ModelName)
 		}
 		o.dataset = m.Datasets[0]
 	}
-	yes, err := env.Confirm(ctx, "Train "+m.Name+" on "+o.dataset+" now?", false)
+	yes, err := env.Confirm(ctx, "Train "+m.ModelName+" on "+o.dataset+" now?", false)
 	if err != nil || !yes {
 		return err
 	}
-	body := map[string]any{"model_name": m.Name, "dataset_name": o.dataset, "is_dummy": o.dummy}
+	body := controlplane.RetrainRequest{ModelName: m.ModelName, DatasetName: o.dataset, IsDummy: &o.dummy}
 	if o.backend != "" {
-		body["backend_name"] = o.backend
+		b := controlplane.Backend(o.backend)
+		body.BackendName = &b
 	}
-	var res struct {
-		FlowRunID  string `json:"flow_run_id"`
-		Deployment string `json:"deployment"`
-		StatusURL  string `json:"status_url"`
-	}
+	var res controlplane.Dispatch
 	if err := cp.post(ctx, "/retrain", body, &res); err != nil {
 		return err
 	}
-	doc := map[string]any{"flow_run_id": res.FlowRunID, "deployment": res.Deployment, "status_url": res.StatusURL,
-		"model": m.Name, "dataset": o.dataset, "dummy": o.dummy}
+	doc := map[string]any{"flow_run_id": res.FlowRunId, "deployment": res.Deployment, "status_url": res.StatusUrl,
+		"model": m.ModelName, "dataset": o.dataset, "dummy": o.dummy}
 	if o.follow {
-		return env.follow(ctx, cp, doc, res.FlowRunID)
+		return env.follow(ctx, cp, doc, res.FlowRunId)
 	}
-	return env.done(doc, "training run %s started; watch it with: mlp retrain --follow, or GET %s", res.FlowRunID, res.StatusURL)
-}
-
-// flowRun is the control plane's view of a training run.
-type flowRun struct {
-	ID           string  `json:"flow_run_id"`
-	StateType    *string `json:"state_type"`
-	StateName    *string `json:"state_name"`
-	Terminal     bool    `json:"is_terminal"`
-	ModelID      *string `json:"model_id"`
-	DatasetName  *string `json:"dataset_name"`
-	CommitSHA    *string `json:"commit_sha"`
-	ModelVersion *string `json:"model_version"`
-	TrackerRunID *string `json:"tracker_run_id"`
+	return env.done(doc, "training run %s started; watch it with: mlp retrain --follow, or GET %s", res.FlowRunId, res.StatusUrl)
 }
 
 // follow polls a run to its end, then prints doc with how it ended. A run that did not complete is an error.
@@ -174,14 +173,14 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 	defer tick.Stop()
 	failures := 0
 	for {
-		var run flowRun
+		var run controlplane.RunStatus
 		err := cp.get(ctx, "/retrain/"+segment(id), &run)
 		switch {
 		case ctx.Err() != nil:
 			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: POST /retrain/%s/cancel", id)
 		case err != nil:
-			// The control plane may be restarting: the run goes on without it.
-			if failures++; failures > 60 {
+			// The control plane may be restarting: the run goes on without it. A refusal will not become an answer.
+			if failures++; failures > 60 || refusal(err) {
 				return err
 			}
 		default:
@@ -189,9 +188,9 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 			if run.StateType != nil {
 				show(*run.StateType)
 			}
-			if run.Terminal {
+			if run.IsTerminal {
 				doc["flow_run_id"] = id
-				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunID
+				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunId
 				if run.StateType == nil || *run.StateType != "COMPLETED" {
 					return fault.New("run_failed", "run %s ended %s", id, deref(run.StateType)).WithHint("see its log at the orchestrator, or the model's runs at the tracker")
 				}
@@ -203,6 +202,12 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 		case <-tick.C:
 		}
 	}
+}
+
+// refusal tells a 4xx answer other than 429.
+func refusal(err error) bool {
+	status := fault.From(err).Status
+	return status/100 == 4 && status != http.StatusTooManyRequests
 }
 
 func deref(s *string) string {

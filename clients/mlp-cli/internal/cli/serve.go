@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"sort"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
@@ -46,44 +48,34 @@ func serveCommand(env *Env) *cli.Command {
 	}}
 }
 
-// input is one column of a served model, as GET /models tells it.
-type input struct {
-	Name   string   `json:"name"`
-	Kind   string   `json:"kind"` // number, integer, boolean, category or vector
-	Length int      `json:"length"`
-	Values []string `json:"values"` // known categories, where the model tells them
-}
-
-type servedModel struct {
-	Name    string  `json:"model_name"`
-	Version string  `json:"model_version"`
-	Status  string  `json:"status"`
-	Inputs  []input `json:"inputs"`
-}
-
 // sample makes one valid predict body from a model's own schema.
-func (m servedModel) sample() map[string]any {
+func sample(m inference.LoadedModel) ([]byte, error) {
 	features := map[string]any{}
 	for _, in := range m.Inputs {
 		switch in.Kind {
-		case "vector":
-			v := make([]float64, in.Length)
+		case inference.ColumnKindVector:
+			n := 0
+			if in.Length != nil {
+				n = *in.Length
+			}
+			v := make([]float64, n)
 			for i := range v {
 				v[i] = 0.1
 			}
 			features[in.Name] = v
-		case "category":
+		case inference.ColumnKindCategory:
 			features[in.Name] = "unknown"
-			if len(in.Values) > 0 {
-				features[in.Name] = in.Values[0]
-			}
-		case "boolean":
+		case inference.ColumnKindBoolean:
 			features[in.Name] = true
 		default:
 			features[in.Name] = 1
 		}
 	}
-	return map[string]any{"features": features}
+	body, err := json.Marshal(inference.PredictRequest{Features: features})
+	if err != nil {
+		return nil, fmt.Errorf("make a prediction for %s: %w", m.ModelName, err)
+	}
+	return body, nil
 }
 
 func serveCheck(ctx context.Context, env *Env) error {
@@ -92,14 +84,11 @@ func serveCheck(ctx context.Context, env *Env) error {
 		return err
 	}
 	s := env.serving(r)
-	var health struct {
-		Status string `json:"status"`
-		Loaded int    `json:"models_loaded"`
-	}
+	var health inference.Health
 	if err := s.get(ctx, "/health", &health); err != nil {
 		return err
 	}
-	var models []servedModel
+	var models []inference.LoadedModel
 	if err := s.get(ctx, "/models", &models); err != nil {
 		return err
 	}
@@ -113,11 +102,15 @@ func serveCheck(ctx context.Context, env *Env) error {
 	rows := []row{}
 	failed := 0
 	for _, m := range models {
+		body, err := sample(m)
+		if err != nil {
+			return err
+		}
 		begin := time.Now()
-		var out map[string]any
-		err := s.post(ctx, "/predict/"+segment(m.Name), m.sample(), &out)
+		var out inference.Prediction
+		err = s.ask(ctx, "/predict/"+segment(m.ModelName), body, &out)
 		ms := float64(time.Since(begin).Microseconds()) / 1000
-		w := row{Model: m.Name, Version: m.Version, LatencyMS: &ms, Result: "PASS"}
+		w := row{Model: m.ModelName, Version: m.ModelVersion, LatencyMS: &ms, Result: "PASS"}
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -129,7 +122,7 @@ func serveCheck(ctx context.Context, env *Env) error {
 		rows = append(rows, w)
 	}
 	g := output.Grid{Columns: []string{"Model", "Version", "Latency", "Result"}, Empty: "No model is served. Train one with: mlp retrain <model>",
-		Doc: map[string]any{"status": health.Status, "models_loaded": health.Loaded, "models": rows}}
+		Doc: map[string]any{"status": health.Status, "models_loaded": health.ModelsLoaded, "models": rows}}
 	for _, w := range rows {
 		g.Rows = append(g.Rows, []any{w.Model, w.Version, fmt.Sprintf("%.2f ms", *w.LatencyMS), styledStatus(w.Result)})
 		if w.Error != nil {
@@ -164,13 +157,13 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 		return err
 	}
 	s := env.serving(r)
-	var models []servedModel
+	var models []inference.LoadedModel
 	if err := s.get(ctx, "/models", &models); err != nil {
 		return err
 	}
-	var m *servedModel
+	var m *inference.LoadedModel
 	for i := range models {
-		if o.model == "" || strings.EqualFold(models[i].Name, o.model) {
+		if o.model == "" || strings.EqualFold(models[i].ModelName, o.model) {
 			m = &models[i]
 			break
 		}
@@ -178,11 +171,14 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	if m == nil {
 		return fault.New("model_not_loaded", "%s is not served", cmpOr(strings.ToUpper(o.model), "no model")).WithHint("see what is served: mlp status")
 	}
-	body := m.sample()
-	path := "/predict/" + segment(m.Name)
-	var out map[string]any
+	body, err := sample(*m)
+	if err != nil {
+		return err
+	}
+	path := "/predict/" + segment(m.ModelName)
+	var out inference.Prediction
 	for range min(20, o.n) { // the warm-up is not measured
-		if err := s.post(ctx, path, body, &out); err != nil {
+		if err := s.ask(ctx, path, body, &out); err != nil {
 			return err
 		}
 	}
@@ -204,8 +200,8 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 					return
 				}
 				t := time.Now()
-				var out map[string]any
-				if err := s.post(ctx, path, body, &out); err != nil {
+				var out inference.Prediction
+				if err := s.ask(ctx, path, body, &out); err != nil {
 					failures[c]++
 					once.Do(func() { firstErr = err })
 				} else {
@@ -234,10 +230,10 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	p := func(q float64) float64 { return all[min(len(all)-1, int(math.Ceil(q*float64(len(all))))-1)] }
 	rate := float64(len(all)) / took.Seconds()
 	hist, edges := histogram(all)
-	doc := map[string]any{"model": m.Name, "version": m.Version, "requests": o.n, "concurrency": o.clients, "errors": failed,
+	doc := map[string]any{"model": m.ModelName, "version": m.ModelVersion, "requests": o.n, "concurrency": o.clients, "errors": failed,
 		"p50_ms": p(.5), "p99_ms": p(.99), "max_ms": all[len(all)-1], "rate_per_s": rate, "histogram": map[string]any{"edges_ms": edges, "counts": hist}}
 	g := output.Grid{Columns: []string{"Model", "Requests", "p50", "p99", "Max", "Rate", "Errors"}, Doc: doc, Rows: [][]any{{
-		m.Name, o.n, ms(p(.5)), ms(p(.99)), ms(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed}}}
+		m.ModelName, o.n, ms(p(.5)), ms(p(.99)), ms(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed}}}
 	breach := o.maxP99 != nil && p(.99) > *o.maxP99
 	if !(breach || failed > 0) || !env.Format.Structured() {
 		if err := env.Printer().Print(g); err != nil {

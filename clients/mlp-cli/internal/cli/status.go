@@ -7,6 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 )
@@ -38,19 +40,29 @@ type serviceError struct {
 }
 
 func (e *Env) loaded(ctx context.Context, s *remote) ([]loadedModel, error) {
-	var raw []struct {
-		Name    string `json:"model_name"`
-		Version string `json:"model_version"`
-		Status  string `json:"status"`
-	}
+	var raw []inference.LoadedModel
 	if err := s.get(ctx, "/models", &raw); err != nil {
 		return nil, err
 	}
 	out := make([]loadedModel, len(raw))
 	for i, m := range raw {
-		out[i] = loadedModel{m.Name, m.Version, m.Status}
+		out[i] = loadedModel{m.ModelName, m.ModelVersion, string(m.Status)}
 	}
 	return out, nil
+}
+
+const unreachable = "unreachable"
+
+// unanswered tells what a failed health check says of a service: only one that gave no answer is unreachable,
+// one that drains or wants another token is there.
+func unanswered(err error) string {
+	switch status := fault.From(err).Status; {
+	case status == 0:
+		return unreachable
+	case status/100 == 4:
+		return "refused"
+	}
+	return "degraded"
 }
 
 // status asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
@@ -60,17 +72,8 @@ func status(ctx context.Context, env *Env) error {
 		return err
 	}
 	cp, serving := env.controlPlane(r), env.serving(r)
-	var health struct {
-		Status   string            `json:"status"`
-		Checks   map[string]string `json:"startup_checks"`
-		Dispatch struct {
-			State string `json:"state"`
-		} `json:"dispatch"`
-	}
-	var servingHealth struct {
-		Status string `json:"status"`
-		Loaded int    `json:"models_loaded"`
-	}
+	var health controlplane.Health
+	var servingHealth inference.Health
 	models, pending := []loadedModel{}, []approval{}
 	var errHealth, errServing, errModels, errPending error
 	var wg sync.WaitGroup
@@ -96,7 +99,7 @@ func status(ctx context.Context, env *Env) error {
 	add := func(name, status, note string, err error) {
 		s := serviceStatus{Service: name, Status: status}
 		if err != nil {
-			s.Status = "unreachable"
+			s.Status = unanswered(err)
 			note = err.Error()
 			errs = append(errs, serviceError{name, note})
 		}
@@ -106,27 +109,30 @@ func status(ctx context.Context, env *Env) error {
 		services = append(services, s)
 	}
 	var notes []string
-	for _, k := range sortedKeys(health.Checks) {
-		if health.Checks[k] != "ok" {
-			notes = append(notes, k+": "+health.Checks[k])
+	for _, k := range sortedKeys(health.StartupChecks) {
+		if health.StartupChecks[k] != "ok" {
+			notes = append(notes, k+": "+health.StartupChecks[k])
 		}
 	}
-	add("control plane", health.Status, strings.Join(notes, "; "), errHealth)
+	add("control plane", string(health.Status), strings.Join(notes, "; "), errHealth)
 	if errHealth == nil && health.Dispatch.State != "" {
 		note := ""
 		if health.Dispatch.State != "ok" {
 			note = "training cannot be dispatched"
 		}
-		add("orchestrator", health.Dispatch.State, note, nil)
+		add("orchestrator", string(health.Dispatch.State), note, nil)
 	}
-	add("inference", servingHealth.Status, "", errServing)
-	for name, err := range map[string]error{"models": errModels, "approvals": errPending} {
+	add("inference", string(servingHealth.Status), "", errServing)
+	for _, e := range []struct {
+		name string
+		err  error
+	}{{"models", errModels}, {"approvals", errPending}} {
 		// A service that is away is named once; this is for a missing or refused token.
-		if err != nil && fault.From(err).Status != 0 {
-			errs = append(errs, serviceError{name, err.Error()})
+		if e.err != nil && fault.From(e.err).Status != 0 {
+			errs = append(errs, serviceError{e.name, e.err.Error()})
 		}
 	}
-	if errHealth != nil && errServing != nil {
+	if errHealth != nil && errServing != nil && unanswered(errHealth) == unreachable && unanswered(errServing) == unreachable {
 		return fault.New("unreachable", "nothing answers: %v; %v", errHealth, errServing).
 			WithHint("start the platform with: make run; or see the addresses: mlp config show")
 	}
@@ -144,7 +150,7 @@ func status(ctx context.Context, env *Env) error {
 	}
 	gp := output.Grid{Title: "Pending approvals", Columns: []string{"Model", "Commit", "Message", "Requested"}, Empty: "Nothing is pending."}
 	for _, a := range pending {
-		gp.Rows = append(gp.Rows, []any{a.ModelID, short(a.CommitSHA), a.CommitMsg, output.Age(a.RequestedAt)})
+		gp.Rows = append(gp.Rows, []any{a.ModelId, short(a.CommitSha), a.CommitMsg, output.Age(a.RequestedAt)})
 	}
 	if errPending != nil {
 		gp.Empty = "Not known: " + errPending.Error()

@@ -69,6 +69,33 @@ func (s *Sections) table(k Key) *map[string]string {
 	return &s.Auth
 }
 
+// layout is what the file may hold, which strict decoding compares it with: decoding into the maps of File
+// would take any key. assistant and bus belong to services that no command of mlp calls; other programs of
+// the platform share the file.
+type layout struct {
+	ActiveContext string `toml:"active_context"`
+	layoutSections
+	Contexts map[string]layoutSections `toml:"contexts"`
+}
+
+type layoutSections struct {
+	URLs struct {
+		ControlPlane string `toml:"control_plane"`
+		Serving      string `toml:"serving"`
+		Tracker      string `toml:"tracker"`
+		Orchestrator string `toml:"orchestrator"`
+		Dashboard    string `toml:"dashboard"`
+		Assistant    string `toml:"assistant"`
+		Bus          string `toml:"bus"`
+	} `toml:"urls"`
+	Auth struct {
+		ControlPlaneToken string `toml:"control_plane_token"`
+		DashboardToken    string `toml:"dashboard_token"`
+		InferenceToken    string `toml:"inference_token"`
+		AssistantKey      string `toml:"assistant_key"`
+	} `toml:"auth"`
+}
+
 // File is the configuration file.
 type File struct {
 	ActiveContext string `toml:"active_context,omitempty"`
@@ -103,8 +130,11 @@ func Load(path string) (*File, error) {
 	case err != nil:
 		return nil, fault.New("config_unreadable", "cannot read the configuration file: %v", err)
 	}
-	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := dec.Decode(f); err != nil {
+	err = toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&layout{})
+	if err == nil {
+		err = toml.Unmarshal(data, f)
+	}
+	if err != nil {
 		where, what := path, err.Error()
 		var syntax *toml.DecodeError
 		var strict *toml.StrictMissingError

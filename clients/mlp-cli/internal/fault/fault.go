@@ -22,6 +22,7 @@ type Error struct {
 	Service   string // the service that answered or did not; may be empty
 	Status    int    // its HTTP status; 0 when there was no answer
 	RequestID string
+	Faults    any // each single fault, where this one stands for many: the error document's member faults
 	Cause     error
 }
 
