@@ -139,12 +139,12 @@ func Load(path string) (*File, error) {
 		var syntax *toml.DecodeError
 		var strict *toml.StrictMissingError
 		switch {
-		case errors.As(err, &syntax):
-			row, _ := syntax.Position()
-			where, what = fmt.Sprintf("%s:%d", path, row), syntax.Error()
 		case errors.As(err, &strict) && len(strict.Errors) > 0:
 			row, _ := strict.Errors[0].Position()
 			where, what = fmt.Sprintf("%s:%d", path, row), "unknown key "+strings.Join(strict.Errors[0].Key(), ".")
+		case errors.As(err, &syntax):
+			row, _ := syntax.Position()
+			where, what = fmt.Sprintf("%s:%d", path, row), syntax.Error()
 		}
 		return nil, fault.New("config_broken", "the configuration file is broken at %s: %s", where, what).
 			WithHint("mend that line, or move the file away and run: mlp config init")

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// asProgram makes the test binary behave as mlp, so that signals and terminals can be tried on a process.
+const asProgram = "MLP_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func program(t *testing.T, argv ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], argv...)
+	c.Env = []string{asProgram + "=1", "HOME=" + t.TempDir(), "TERM=xterm"}
+	return c
+}
+
+// A reader that went away, as under `| head -1`, is no error.
+func TestClosedStdoutIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"config show", "--json config show", "-o csv config show", "--help", "--version"} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			defer w.Close()
+			c := program(t, strings.Fields(line)...)
+			var errOut bytes.Buffer
+			c.Stdout, c.Stderr = w, &errOut
+			if err := c.Run(); err != nil || errOut.Len() > 0 {
+				t.Fatalf("%v\n%s", err, errOut.String())
+			}
+		})
+	}
+}
+
+// terminal opens a pseudo-terminal: what a person holds, and what the program gets.
+func terminal(t *testing.T) (person, side *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminals here: %v", err)
+	}
+	t.Cleanup(func() { person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { side.Close() })
+	return person, side
+}
+
+// Ctrl-C at a prompt ends the program with 1, gives the echo back and stores nothing.
+func TestCtrlCAtAPrompt(t *testing.T) {
+	t.Parallel()
+	for line, prompt := range map[string]string{
+		"config set control_plane_token": "control_plane_token: ",
+		"config init":                    "(control plane address) [http://localhost:18002]: ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			person, side := terminal(t)
+			before, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := program(t, strings.Fields(line)...)
+			c.Stdin = side
+			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			talk, err := c.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			seen := make([]byte, len(prompt))
+			if _, err := io.ReadFull(talk, seen); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(line, "token") {
+				// The prompt precedes the switching off of the echo, which would throw away a Ctrl-C too early.
+				for {
+					now, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if now.Lflag&unix.ECHO == 0 {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+			}
+			if _, err := person.WriteString("\x03"); err != nil {
+				t.Fatal(err)
+			}
+			rest, err := io.ReadAll(talk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var exit *exec.ExitError
+			if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(rest), "error: interrupted; nothing") {
+				t.Fatalf("%v\n%s%s", err, seen, rest)
+			}
+			after, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
+			if err != nil || after.Lflag != before.Lflag {
+				t.Fatalf("the terminal was %x and is %x (%v)", before.Lflag, after.Lflag, err)
+			}
+		})
+	}
+}

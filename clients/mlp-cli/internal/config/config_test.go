@@ -1,0 +1,135 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoadChecksKeys(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ text, fault string }{
+		"other services' settings": {"[urls]\nassistant = \"http://a\"\nbus = \"http://b\"\n[auth]\nassistant_key = \"k\"\n", ""},
+		"in a context too":         {"[contexts.prod.urls]\nbus = \"http://b\"\n[contexts.prod.auth]\nassistant_key = \"k\"\n", ""},
+		"empty":                    {"", ""},
+		"unknown address":          {"[urls]\nserving = \"http://a\"\nservign = \"http://b\"\n", ":3: unknown key urls.servign"},
+		"unknown secret":           {"[auth]\npassword = \"x\"\n", ":2: unknown key auth.password"},
+		"unknown in a context":     {"[urls]\n\n[contexts.prod.urls]\nnowhere = \"http://b\"\n", ":4: unknown key contexts.prod.urls.nowhere"},
+		"unknown table":            {"active_context = \"\"\n[nonsense]\na = 1\n", ":2"},
+		"an address is no number":  {"[urls]\nserving = 7\n", ":2"},
+		"syntax":                   {"[urls\n", ":1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := write(t, tc.text)
+			_, err := Load(path)
+			if tc.fault == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			f := fault.From(err)
+			if f == nil || f.Code != "config_broken" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, path+tc.fault) {
+				t.Fatalf("got %v, want %s", err, tc.fault)
+			}
+		})
+	}
+}
+
+// Every key that can be set can be read back, at the base and in a context; what mlp does not use survives.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	path := write(t, "[urls]\nbus = \"http://b\"\n")
+	f, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range Keys {
+		for _, context := range []string{"", "prod"} {
+			if err := f.Set(k, context, "http://host/"+k.Name+context); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := f.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	if f, err = Load(path); err != nil {
+		t.Fatal(err)
+	}
+	if f.URLs["bus"] != "http://b" {
+		t.Fatalf("lost a setting: %v", f.URLs)
+	}
+	none := func(string) string { return "" }
+	for _, context := range []string{"", "prod"} {
+		r, err := Resolve(f, context, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range Keys {
+			if got := r.Get(k.Name); got != "http://host/"+k.Name+context {
+				t.Errorf("%s in context %q is %q", k.Name, context, got)
+			}
+		}
+	}
+	for _, k := range Keys {
+		if !f.Unset(k, "prod") || f.Unset(k, "prod") {
+			t.Errorf("%s: unset must tell whether it was there", k.Name)
+		}
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	t.Parallel()
+	none := func(string) string { return "" }
+	if _, err := Resolve(&File{}, "prod", none); fault.From(err) == nil || fault.From(err).Exit != fault.ExitUsage {
+		t.Fatalf("unknown context: %v", err)
+	}
+	_, err := Resolve(&File{}, "", func(k string) string {
+		if k == "SERVING_URL" {
+			return "localhost:18001"
+		}
+		return ""
+	})
+	if f := fault.From(err); f == nil || f.Code != "bad_url" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Hint, "SERVING_URL") {
+		t.Fatalf("bad address: %v", err)
+	}
+	for _, bad := range []string{"", "ftp://x", "http://", "http://user:pw@host", "http://a b"} {
+		if CheckURL("serving", bad) == nil {
+			t.Errorf("%q must be refused", bad)
+		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{}
+	at := func() string { return Path(func(k string) string { return vars[k] }) }
+	if at() != "" {
+		t.Fatal("without a home there is no file")
+	}
+	vars["HOME"] = "/home/a"
+	if at() != "/home/a/.config/platform/config.toml" {
+		t.Fatal(at())
+	}
+	vars["PLATFORM_CONFIG"] = "/etc/p.toml"
+	if at() != "/etc/p.toml" {
+		t.Fatal(at())
+	}
+}
