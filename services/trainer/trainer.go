@@ -74,7 +74,10 @@ func New(cfg Config, log *slog.Logger) (*Trainer, error) {
 	}
 	t := &Trainer{cfg: cfg, log: log, tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout))}
 	if cfg.ControlPlaneURL != "" {
-		t.control = controlplane.New(cfg.ControlPlaneURL, cfg.ControlPlaneToken)
+		var err error
+		if t.control, err = controlplane.New(cfg.ControlPlaneURL, cfg.ControlPlaneToken); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }

@@ -2,7 +2,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
@@ -24,15 +24,21 @@ const timeout = 15 * time.Second
 var ErrUnavailable = errors.New("control plane unavailable")
 
 // Client calls one control plane.
-type Client struct {
-	url   string
-	token service.Secret
-	http  *http.Client
-}
+type Client struct{ api *api.Client }
 
 // New returns a client of the control plane at url, such as http://localhost:18002.
-func New(url string, token service.Secret) *Client {
-	return &Client{strings.TrimRight(url, "/"), token, service.HTTPClient(timeout)}
+func New(url string, token service.Secret) (*Client, error) {
+	bearer := func(_ context.Context, req *http.Request) error {
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token.Reveal())
+		}
+		return nil
+	}
+	c, err := api.NewClient(strings.TrimRight(url, "/"), api.WithHTTPClient(service.HTTPClient(timeout)), api.WithRequestEditorFn(bearer))
+	if err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	return &Client{c}, nil
 }
 
 // Ladder is what the control plane made of a version.
@@ -48,23 +54,12 @@ const maxAnswer = 1 << 20
 // Version asks the control plane to apply the ladder to a version.
 func (c *Client) Version(ctx context.Context, model, version, flowRunID string) (Ladder, error) {
 	var out Ladder
-	body, err := json.Marshal(struct {
-		Model     string `json:"model"`
-		Version   string `json:"version"`
-		FlowRunID string `json:"flow_run_id,omitempty"`
-	}{model, version, flowRunID})
-	if err != nil {
-		return out, err
+	report := api.VersionReport{Model: model, Version: version}
+	if flowRunID != "" {
+		report.FlowRunId = &flowRunID
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/versions", bytes.NewReader(body))
-	if err != nil {
-		return out, fmt.Errorf("control plane: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
-	}
-	resp, err := c.http.Do(req)
+	// The answer is read here and not by the generated code, which has no bound.
+	resp, err := c.api.ReportVersion(ctx, report)
 	if err != nil {
 		if ctx.Err() != nil {
 			return out, fmt.Errorf("control plane: %w", err)
