@@ -375,19 +375,21 @@ func (p *Printer) fit(g Grid, cells [][]string) []table.ColumnConfig {
 	for j, c := range g.Columns {
 		width[j] = text.StringWidthWithoutEscSequences(c)
 		conf[j] = table.ColumnConfig{Number: j + 1}
-		numbers := len(g.Rows) > 0
+		numbers, words := false, false
 		for i := range cells {
 			if j >= len(cells[i]) {
 				continue
 			}
 			width[j] = max(width[j], text.StringWidthWithoutEscSequences(cells[i][j]))
 			switch deref(g.Rows[i][j]).(type) {
-			case float64, int, int64, nil:
+			case float64, int, int64:
+				numbers = true
+			case nil: // not known: it says nothing of the column
 			default:
-				numbers = false
+				words = true
 			}
 		}
-		if numbers {
+		if numbers && !words {
 			conf[j].Align, conf[j].AlignHeader = text.AlignRight, text.AlignRight
 		}
 	}

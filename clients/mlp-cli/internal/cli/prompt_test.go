@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+)
+
+// prompted tells when a prompt stands, and keeps what was written.
+type prompted struct {
+	bytes.Buffer
+	stands chan struct{}
+}
+
+func (p *prompted) Write(b []byte) (int, error) {
+	n, err := p.Buffer.Write(b)
+	if strings.HasSuffix(string(b), "] ") {
+		close(p.stands)
+	}
+	return n, err
+}
+
+func TestConfirmEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	in, typing := io.Pipe() // nobody types
+	talk := &prompted{stands: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-talk.stands
+		cancel()
+	}()
+	env := &Env{In: in, Err: talk, InTTY: true, Format: output.Table}
+	yes, err := env.Confirm(ctx, "Train?", true)
+	typing.Close()
+	if f := fault.From(err); yes || f == nil || f.Code != "interrupted" || f.Exit != fault.ExitRuntime {
+		t.Fatalf("%v, %v", yes, err)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in        string
+		byDefault bool
+		want      bool
+	}{
+		{"y\n", false, true}, {" YES \n", false, true}, {"\n", false, false}, {"\n", true, true},
+		{"n\n", true, false}, {"", true, false}, {"y", false, true}, {"yess\n", true, false},
+	} {
+		var talk bytes.Buffer
+		env := &Env{In: strings.NewReader(tc.in), Err: &talk, InTTY: true, Format: output.Table}
+		yes, err := env.Confirm(t.Context(), "Train?", tc.byDefault)
+		if err != nil || yes != tc.want || strings.Contains(talk.String(), "Nothing changed.") == yes {
+			t.Errorf("%+v: %v, %v, %q", tc, yes, err, talk.String())
+		}
+	}
+}
+
+// Two prompts of one run share what was typed ahead.
+func TestPromptsShareTheirInput(t *testing.T) {
+	t.Parallel()
+	env := &Env{In: strings.NewReader("y\nn\n"), Err: io.Discard, InTTY: true, Format: output.Table}
+	first, err1 := env.Confirm(t.Context(), "One?", false)
+	second, err2 := env.Confirm(t.Context(), "Two?", true)
+	if !first || second || err1 != nil || err2 != nil {
+		t.Fatalf("%v %v, %v %v", first, second, err1, err2)
+	}
+}
+
+// --watch is for people: with a document for programs it is a wrong line, and nothing is asked.
+func TestWatchRefusesStructuredFormats(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "TRACKING_URI": "http://127.0.0.1:1"}
+	for _, command := range []string{"status", "models list", "drift status", "approvals list"} {
+		for _, format := range []string{"json", "yaml", "csv"} {
+			r := run(t, vars, "", append([]string{"-o", format}, strings.Fields(command+" --watch")...)...)
+			if r.code != 2 || r.err != "" || !strings.Contains(r.out, "--watch is for people") {
+				t.Errorf("%s %s: exit %d\n%s%s", format, command, r.code, r.out, r.err)
+			}
+		}
+		if r := run(t, vars, "", strings.Fields(command+" --watch --interval 0")...); r.code != 2 {
+			t.Errorf("%s: an interval of 0 exits %d", command, r.code)
+		}
+	}
+}
+
+// A round that ends with Ctrl-C ends well.
+func TestWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	rounds := 0
+	env := &Env{Out: io.Discard, Format: output.Table}
+	err := env.watch(ctx, time.Hour, func() error {
+		rounds++
+		cancel()
+		return nil
+	})
+	if err != nil || rounds != 1 {
+		t.Fatalf("%d rounds, %v", rounds, err)
+	}
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/services/trainer"
+)
+
+// dispatcher is a control plane that starts runs, and answers questions about them as told, the last for ever.
+func dispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), followed ...string) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/models":
+			fmt.Fprint(w, `[{"model_name":"JPCP","datasets":["JobEmbeddings"]}]`)
+		case r.Method == http.MethodPost:
+			body, _ := io.ReadAll(r.Body)
+			got(body)
+			fmt.Fprint(w, `{"flow_run_id":"f1","deployment":"d","status_url":"/retrain/f1","parameters":{}}`)
+		default:
+			n := int(polls.Add(1))
+			status, body, _ := strings.Cut(followed[min(n, len(followed))-1], " ")
+			code := 0
+			fmt.Sscan(status, &code)
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// A refusal will not become an answer, so following ends at once; other failures may pass.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	const completed = `200 {"flow_run_id":"f1","is_terminal":true,"state_type":"COMPLETED","model_version":"4"}`
+	for _, tc := range []struct {
+		name     string
+		followed []string
+		polls    int64
+		code     int
+		want     string
+	}{
+		{"401", []string{"401 {}"}, 1, 1, `"status": 401`},
+		{"403", []string{"403 {}"}, 1, 1, `"status": 403`},
+		{"404", []string{"404 {}"}, 1, 1, `"status": 404`},
+		{"429 passes", []string{"429 {}", completed}, 2, 0, `"model_version": "4"`},
+		{"503 passes", []string{"503 {}", completed}, 2, 0, `"model_version": "4"`},
+		{"failed run", []string{`200 {"flow_run_id":"f1","is_terminal":true,"state_type":"FAILED"}`}, 1, 1, `"code": "run_failed"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var polls atomic.Int64
+			url := dispatcher(t, &polls, func([]byte) {}, tc.followed...)
+			r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--follow")
+			if r.code != tc.code || polls.Load() != tc.polls || !strings.Contains(r.out, tc.want) {
+				t.Fatalf("exit %d after %d questions\n%s", r.code, polls.Load(), r.out)
+			}
+		})
+	}
+}
+
+// Every storage that the control plane takes is a value of --backend, on both commands.
+func TestBackends(t *testing.T) {
+	t.Parallel()
+	for _, backend := range []string{"public_archive", "object_store", "dataplane", "local"} {
+		var body []byte
+		url := dispatcher(t, new(atomic.Int64), func(b []byte) { body = b }, "404 {}")
+		r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--backend", backend)
+		var sent map[string]any
+		if err := json.Unmarshal(body, &sent); err != nil || r.code != 0 || sent["backend_name"] != backend || sent["dataset_name"] != "JobEmbeddings" || sent["is_dummy"] != false {
+			t.Errorf("%s: exit %d, sent %s\n%s", backend, r.code, body, r.out)
+		}
+		repo := t.TempDir()
+		if err := os.Mkdir(filepath.Join(repo, "models"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, map[string]string{"HOME": t.TempDir()}, "", "--json", "pipeline", "run", "--repo", repo, "-m", "JPCP", "--dry-run", "-b", backend); r.code != 0 {
+			t.Errorf("pipeline run --backend %s: exit %d\n%s", backend, r.code, r.out)
+		}
+	}
+}
+
+// A reason that would be lost is refused before anything is sent.
+func TestReasonThatWouldBeLost(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "CONTROL_PLANE_TOKEN": "t"}
+	for _, line := range []string{"retrain JPCP --reason why", "drift baseline JPCP -r why"} {
+		if r := run(t, vars, "", strings.Fields(line)...); r.code != 1 || !strings.Contains(r.err, "keeps no reason") || !strings.Contains(r.err, "nothing changed") {
+			t.Errorf("%s: exit %d\n%s", line, r.code, r.err)
+		}
+	}
+}
+
+// What a training that did not end well left behind is said as it is.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("ladder: no answer")
+	for _, tc := range []struct {
+		name        string
+		res         trainer.Result
+		interrupted bool
+		code        string
+		has, not    string
+	}{
+		{"before a run", trainer.Result{}, true, "interrupted", "nothing was registered", "KILLED"},
+		{"in a run", trainer.Result{RunID: "r1"}, true, "interrupted", "r1 is marked KILLED and nothing was registered", "version"},
+		{"after registering", trainer.Result{RunID: "r1", Version: "7"}, true, "interrupted", "version 7 of JPCP is registered already", "nothing was registered"},
+		{"failed after registering", trainer.Result{RunID: "r1", Version: "7"}, false, "training_failed", "no answer; version 7 of JPCP is registered", "nothing"},
+		{"failed before", trainer.Result{RunID: "r1"}, false, "training_failed", "training JPCP failed: ladder", "registered"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			err := failed
+			if tc.interrupted {
+				err = context.Canceled
+			}
+			f := fault.From(unfinished(tc.res, "JPCP", err, tc.interrupted))
+			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, tc.has) || strings.Contains(f.Sentence, tc.not) {
+				t.Fatalf("%+v", f)
+			}
+		})
+	}
+}
+
+// Each fault of a repository is in the document, not the first alone.
+func TestValidateListsFaults(t *testing.T) {
+	t.Parallel()
+	repo := t.TempDir()
+	for _, name := range []string{"One", "Two"} {
+		dir := filepath.Join(repo, "models", "regression", name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "model.yaml"), []byte("name: "+name+"\nnonsense: <b>\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, format := range []string{"json", "csv"} {
+		r := run(t, map[string]string{"HOME": t.TempDir()}, "", "-o", format, "pipeline", "validate", "--repo", repo)
+		var doc struct {
+			Code   string
+			Faults []struct {
+				File, Message string
+				Line          *int
+			}
+		}
+		if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 1 || r.err != "" || doc.Code != "invalid_modelrepo" || len(doc.Faults) < 2 {
+			t.Fatalf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
+		}
+		for _, f := range doc.Faults {
+			if f.File == "" || f.Message == "" || f.Line == nil {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if r := run(t, map[string]string{"HOME": t.TempDir()}, "", "pipeline", "validate", "--repo", repo); r.code != 1 || strings.Count(r.out, "model.yaml:") < 2 {
+		t.Fatalf("exit %d\n%s", r.code, r.out)
+	}
+}

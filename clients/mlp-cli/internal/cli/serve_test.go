@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+const served = `[{"model_name":"JPCP","model_version":"3","status":"ok","alias":"Production","flavor":"onnx","run_id":"r","verified":true,
+	"loaded_at":"2026-01-02T03:04:05Z","output":{"kind":"number"},
+	"inputs":[{"name":"embedding","kind":"vector","length":3},{"name":"nodes","kind":"integer"},{"name":"queue","kind":"category"},{"name":"gpu","kind":"boolean"}]}]`
+
+// Predictions are asked for once and without a key: a retry would hide lost connections from the measurement.
+func TestPredictionsAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	var predictions, keys, wrong atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/models":
+			fmt.Fprint(w, served)
+		case r.URL.Path == "/health":
+			fmt.Fprint(w, `{"status":"ok","models":{},"models_loaded":1}`)
+		case strings.HasPrefix(r.URL.Path, "/predict/"):
+			predictions.Add(1)
+			if r.Header.Get("Idempotency-Key") != "" {
+				keys.Add(1)
+			}
+			body, _ := io.ReadAll(r.Body)
+			if string(body) != `{"features":{"embedding":[0.1,0.1,0.1],"gpu":true,"nodes":1,"queue":"unknown"}}` {
+				wrong.Add(1)
+			}
+			panic(http.ErrAbortHandler) // the connection is lost
+		}
+	}))
+	t.Cleanup(srv.Close)
+	vars := map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}
+	for _, line := range []string{"serve check", "serve benchmark -n 5"} {
+		before := predictions.Load()
+		r := run(t, vars, "", append([]string{"--json"}, strings.Fields(line)...)...)
+		if got := predictions.Load() - before; r.code != 1 || got != 1 {
+			t.Errorf("%s: exit %d, %d requests\n%s", line, r.code, got, r.out)
+		}
+	}
+	if keys.Load() != 0 || wrong.Load() != 0 {
+		t.Fatalf("%d with a key, %d with another body", keys.Load(), wrong.Load())
+	}
+}
+
+// Benchmark's document holds every key.
+func TestBenchmarkDocument(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/models" {
+			fmt.Fprint(w, served)
+			return
+		}
+		fmt.Fprint(w, `{"model_name":"JPCP","model_version":"3","prediction":1.5,"run_id":"r"}`)
+	}))
+	t.Cleanup(srv.Close)
+	r := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "serve", "benchmark", "-n", "20", "--concurrency", "3")
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 0 || doc["requests"] != 20.0 || doc["errors"] != 0.0 || doc["version"] != "3" {
+		t.Fatalf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
+	}
+	// What inference leaves out is null here.
+	r = run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "predict", "JPCP", "-f", `{"a":1}`)
+	doc = nil
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"alias", "unit", "job_id"} {
+		if v, ok := doc[k]; !ok || v != nil {
+			t.Errorf("%s is %v (%v)", k, v, ok)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// Only a service that gives no answer is unreachable; the errors stand in one order.
+func TestStatusOfServicesThatRefuse(t *testing.T) {
+	t.Parallel()
+	draining := answers(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
+	unauthorized := answers(t, 401, "application/problem+json", `{"status":401,"detail":"no credential","code":"missing_credential"}`)
+	const away = "http://127.0.0.1:1"
+	for _, tc := range []struct {
+		name, cp, serving, cpStatus, servingStatus string
+		errors                                     string
+		code                                       int
+	}{
+		{"both drain", draining, draining, "degraded", "degraded", "control plane,inference,models,approvals", 0},
+		{"both refuse", unauthorized, unauthorized, "refused", "refused", "control plane,inference,models,approvals", 0},
+		{"one away", away, draining, "unreachable", "degraded", "control plane,inference,models", 0},
+		{"the other away", unauthorized, away, "refused", "unreachable", "control plane,inference,approvals", 0},
+		{"all away", away, away, "", "", "", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": tc.cp, "SERVING_URL": tc.serving}, "", "--json", "status")
+			if r.code != tc.code || r.err != "" {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			if tc.code != 0 {
+				return
+			}
+			var doc struct {
+				Services []serviceStatus
+				Errors   []serviceError
+			}
+			if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc.Services) != 2 {
+				t.Fatalf("%v\n%s", err, r.out)
+			}
+			var names []string
+			for _, e := range doc.Errors {
+				names = append(names, e.Service)
+			}
+			if doc.Services[0].Status != tc.cpStatus || doc.Services[1].Status != tc.servingStatus || strings.Join(names, ",") != tc.errors {
+				t.Fatalf("%s", r.out)
+			}
+		})
+	}
+}
+
+// Ages are counted by the clock that was passed in.
+func TestAgesFollowTheClock(t *testing.T) {
+	t.Parallel()
+	url := answers(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"m","changed_files":null,"requested_by":"ci","requested_at":"2026-01-02T03:04:05Z"}]`)
+	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
+	var out, talk bytes.Buffer
+	env := &Env{In: strings.NewReader("n\n"), InTTY: true, Out: &out, Err: &talk, Format: output.Table, Getenv: func(k string) string { return vars[k] },
+		Now: func() time.Time { return time.Date(2026, 1, 2, 5, 9, 5, 0, time.UTC) }}
+	one.Lock()
+	defer one.Unlock()
+	if code := Main(t.Context(), env, []string{"mlp", "approvals", "list"}); code != 0 || !strings.Contains(out.String(), "2h 5m") {
+		t.Fatalf("exit %d\n%s%s", code, out.String(), talk.String())
+	}
+	if code := Main(t.Context(), env, []string{"mlp", "approvals", "approve", "JPCP"}); code != 0 || !strings.Contains(talk.String(), "requested by ci, 2h 5m ago") || !strings.Contains(talk.String(), "Nothing changed.") {
+		t.Fatalf("exit %d\n%s", code, talk.String())
+	}
+	// A list is an array, also where the service says null.
+	env.In, env.InTTY = strings.NewReader(""), false
+	out.Reset()
+	if code := Main(t.Context(), env, []string{"mlp", "--json", "approvals", "list"}); code != 0 || !strings.Contains(out.String(), `"changed_files": []`) || !strings.Contains(out.String(), `"resolved_at": null`) {
+		t.Fatalf("exit %d\n%s", code, out.String())
+	}
+}
+
+func TestVersionIsTheLinkers(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"--version", "-V"} {
+		if r := run(t, nil, "", option); r.out != "mlp "+service.Version+"\n" || r.code != 0 {
+			t.Errorf("%s: exit %d %q", option, r.code, r.out)
+		}
+	}
+}
+
+// The declaration may name the tracker's model otherwise than the model; only then is the control plane asked.
+func TestInfoAsksForTheTrackersName(t *testing.T) {
+	t.Parallel()
+	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/registered-models/get") && r.URL.Query().Get("name") == "runtime-reg":
+			fmt.Fprint(w, `{"registered_model":{"name":"runtime-reg"}}`)
+		case strings.HasSuffix(r.URL.Path, "/model-versions/search"):
+			fmt.Fprint(w, `{"model_versions":[]}`)
+		default:
+			w.WriteHeader(404)
+			fmt.Fprintf(w, `{"error_code":"RESOURCE_DOES_NOT_EXIST","message":"no %s %s"}`, r.URL.Path, body)
+		}
+	}))
+	t.Cleanup(tracker.Close)
+	cp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/models/RuntimeRegressor/meta" {
+			w.WriteHeader(404)
+			return
+		}
+		fmt.Fprint(w, `{"name":"RUNTIMEREGRESSOR","trackerName":"runtime-reg"}`)
+	}))
+	t.Cleanup(cp.Close)
+	vars := map[string]string{"HOME": t.TempDir(), "TRACKING_URI": tracker.URL, "CONTROL_PLANE_URL": cp.URL}
+	if r := run(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 0 || !strings.Contains(r.out, `"tracker_name": "runtime-reg"`) {
+		t.Fatalf("exit %d\n%s", r.code, r.out)
+	}
+	if r := run(t, vars, "", "--json", "models", "info", "Nobody"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
+		t.Fatalf("exit %d\n%s", r.code, r.out)
+	}
+	vars["CONTROL_PLANE_URL"] = "http://127.0.0.1:1"
+	if r := run(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
+		t.Fatalf("without a control plane: exit %d\n%s", r.code, r.out)
+	}
+}
+
+// inference leaves out what it does not know; mlp says null.
+func TestDriftDocument(t *testing.T) {
+	t.Parallel()
+	url := answers(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"NO_BASELINE","status":"NO_BASELINE","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)
+	r := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "--json", "drift", "status")
+	var doc []map[string]any
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc) != 1 {
+		t.Fatalf("%v\n%s%s", err, r.out, r.err)
+	}
+	for _, k := range []string{"live_mean", "live_std", "baseline_mean", "baseline_std", "z_score"} {
+		if v, ok := doc[0][k]; !ok || v != nil {
+			t.Errorf("%s is %v (%v)", k, v, ok)
+		}
+	}
+	psi := doc[0]["measures"].(map[string]any)["psi"].(map[string]any)
+	if v, ok := psi["value"]; !ok || v != nil || psi["status"] != "INSUFFICIENT" || fmt.Sprint(doc[0]["recent"]) != "[]" {
+		t.Errorf("%v", doc[0])
+	}
+}
