@@ -134,7 +134,7 @@ func serveCheck(ctx context.Context, env *Env) error {
 	}
 	f := fault.New("check_failed", "%d of %d served models do not answer", failed, len(models)).WithHint("see the reason: mlp status; curl $SERVING_URL/health")
 	if len(models) == 0 {
-		f = fault.New("nothing_served", "inference is %s: no model is served", health.Status).WithHint("train one with: mlp retrain <model>")
+		f = nothingServed("inference is " + string(health.Status))
 	}
 	if !env.Format.Structured() {
 		if err := env.Printer().Print(g); err != nil {
@@ -142,6 +142,10 @@ func serveCheck(ctx context.Context, env *Env) error {
 		}
 	}
 	return f
+}
+
+func nothingServed(so string) *fault.Error {
+	return fault.New("nothing_served", "no model is served: %s", so).WithHint("train one with: mlp retrain <model>")
 }
 
 type benchOptions struct {
@@ -169,7 +173,10 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 		}
 	}
 	if m == nil {
-		return fault.New("model_not_loaded", "%s is not served", cmpOr(strings.ToUpper(o.model), "no model")).WithHint("see what is served: mlp status")
+		if o.model == "" {
+			return nothingServed("there is nothing to measure")
+		}
+		return fault.New("model_not_loaded", "%s is not served", strings.ToUpper(o.model)).WithHint("see what is served: mlp status")
 	}
 	body, err := sample(*m)
 	if err != nil {

@@ -311,6 +311,9 @@ func Since(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// heading keeps symbols small: a capital μ reads as M, a capital σ as a sum.
+var heading = strings.NewReplacer("Μ", "μ", "Σ", "σ")
+
 func (p *Printer) table(g Grid) error {
 	var b strings.Builder
 	if g.Title != "" {
@@ -339,17 +342,15 @@ func (p *Printer) table(g Grid) error {
 	style := table.StyleLight
 	style.Options = table.Options{SeparateHeader: false}
 	style.Box = table.BoxStyle{PaddingRight: "  "}
-	style.Format.Header = text.FormatUpper
+	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
 	head := make(table.Row, len(g.Columns))
 	for i, c := range g.Columns {
+		c = heading.Replace(strings.ToUpper(c))
 		if p.Color {
-			c = text.Faint.Sprint(strings.ToUpper(c))
+			c = text.Faint.Sprint(c)
 		}
 		head[i] = c
-	}
-	if p.Color {
-		t.Style().Format.Header = text.FormatDefault
 	}
 	t.AppendHeader(head)
 	for _, row := range cells {

@@ -71,7 +71,7 @@ Age      —
 	if got != want {
 		t.Fatalf("got\n%s", got)
 	}
-	if table := render(t, Printer{Width: 60}, sample()); !strings.HasPrefix(table, "MODEL") {
+	if table := render(t, Printer{Width: 60}, sample()); !strings.HasPrefix(table, "MODEL") || !strings.Contains(table, "LIVE μ") {
 		t.Fatalf("60 columns hold a table:\n%s", table)
 	}
 }
