@@ -31,7 +31,7 @@ complete -o default -F _mlp mlp
 _mlp() {
   local -a candidates
   candidates=("${(@f)$(mlp __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  compadd -a candidates
+  [[ -n ${candidates[1]} ]] && compadd -a candidates
 }
 compdef _mlp mlp
 `
