@@ -104,9 +104,10 @@ func beats(metrics map[string]float64, mg Margin, direction string) string {
 	return ""
 }
 
+// finite counts the largest float as infinite too: trackers clamp infinities to it.
 func finite(metrics map[string]float64, name string) (float64, bool) {
 	v, ok := metrics[name]
-	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0)
+	return v, ok && math.Abs(v) < math.MaxFloat64 // false for NaN
 }
 
 // Primary is the metric by which versions of the model are compared, and its better direction: the one of the

@@ -42,6 +42,8 @@ func TestJudge(t *testing.T) {
 		"no baseline":            {map[string]float64{"baseline_male": -99}, 1, "baseline_male is absent"},
 		"NaN":                    {map[string]float64{"male": math.NaN()}, 0, "not finite"},
 		"infinite baseline":      {map[string]float64{"baseline_running_mae": math.Inf(1)}, 1, "not finite"},
+		"clamped infinity":       {map[string]float64{"r2": math.MaxFloat64}, 2, "not finite"},
+		"clamped baseline":       {map[string]float64{"baseline_mae": -math.MaxFloat64}, 1, "not finite"},
 		"higher is better fails": {map[string]float64{"r2": 0.4}, 2, "want at least 0.5"},
 		"absent":                 {map[string]float64{"r2": -99}, 2, "r2 is absent"},
 	} {
