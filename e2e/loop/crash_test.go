@@ -185,6 +185,27 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 		}
 		seen[e.ID] = true
 	}
+	// The tracker agrees: what was cut off does not stay RUNNING there.
+	harness.Eventually(t, 20*time.Second, func() error {
+		tr := p.Env["TRACKING_URI"] + "/api/2.0/mlflow"
+		var exps struct {
+			Experiments []struct {
+				ID string `json:"experiment_id"`
+			} `json:"experiments"`
+		}
+		if err := json.Unmarshal(harness.Want(t, 200, "POST", tr+"/experiments/search", "", map[string]any{"max_results": 100}).Body, &exps); err != nil {
+			return err
+		}
+		var all []string
+		for _, e := range exps.Experiments {
+			all = append(all, e.ID)
+		}
+		open := harness.Want(t, 200, "POST", tr+"/runs/search", "", map[string]any{"experiment_ids": all, "filter": "attributes.status = 'RUNNING'"}).JSON(t)
+		if runs, _ := open["runs"].([]any); len(runs) > 0 {
+			return fmt.Errorf("%d runs are RUNNING at the tracker", len(runs))
+		}
+		return nil
+	})
 	h := harness.Want(t, 200, "GET", cp+"/health", "", nil).JSON(t)
 	box := h["runtime"].(map[string]any)["outbox"].(map[string]any)
 	if box["poison"] != 0.0 {

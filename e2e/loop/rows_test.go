@@ -24,7 +24,6 @@ func TestRow04_PromoteServes(t *testing.T) {
 		t.Fatalf("run: %v", run)
 	}
 	version := fmt.Sprint(run["model_version"])
-	begin := time.Now()
 	var promo map[string]any
 	harness.Eventually(t, 20*time.Second, func() error {
 		for _, x := range items(t, harness.Want(t, 200, "GET", cp+"/promotions?model=RUNTIMECLASS", operator, nil)) {
@@ -35,7 +34,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 		}
 		return fmt.Errorf("no pending promotion of version %s", version)
 	})
-	begin = time.Now()
+	begin := time.Now()
 	a := harness.Want(t, 200, "POST", cp+"/promotions/"+promo["id"].(string)+"/approve", operator, map[string]any{"reason": "row 4"}).JSON(t)
 	if a["state"] != "promoted" && a["state"] != "approved" {
 		t.Fatalf("answer: %v", a)

@@ -238,6 +238,9 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 		return err
 	}
 	p.con.Say("%s", p.con.Bold(fmt.Sprintf("ready in %.2f s", time.Since(p.begin).Seconds())))
+	if err := p.endOrphans(ctx); err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "tracker runs of a killed process are not ended", slog.Any("err", err))
+	}
 	if err := p.seed(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
