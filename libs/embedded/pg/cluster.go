@@ -97,7 +97,7 @@ func (c *cluster) command(name string, args ...string) *exec.Cmd {
 // whole, so that an interrupted first start leaves nothing half made.
 func (c *cluster) create(ctx context.Context, cfg Config) error {
 	part := c.data + ".part"
-	if err := os.RemoveAll(part); err != nil {
+	if err := removeUnfinished(ctx, part); err != nil {
 		return fmt.Errorf("postgres: remove an unfinished cluster: %w", err)
 	}
 	if err := os.Mkdir(part, 0o700); err != nil {
@@ -142,6 +142,25 @@ func (c *cluster) create(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("postgres: put the new cluster in place: %w", err)
 	}
 	return nil
+}
+
+// removeTries bounds the wait for what a killed parent left behind.
+const removeTries = 5 * time.Second
+
+// removeUnfinished removes what an interrupted create left. initdb dies with its
+// parent, but not the server that initdb runs: that one ends when it finds its
+// input closed, and until then may put files into directories being removed.
+func removeUnfinished(ctx context.Context, part string) error {
+	deadline := time.Now().Add(removeTries)
+	for {
+		err := os.RemoveAll(part)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		if werr := wait(ctx, 20*time.Millisecond); werr != nil {
+			return err
+		}
+	}
 }
 
 func (c *cluster) own(path string) error {

@@ -233,6 +233,53 @@ func TestAnUnfinishedClusterIsMadeAnew(t *testing.T) {
 	query[int](t, start(t, Config{Dir: dir}), "select 1")
 }
 
+func TestRemovalOutlastsWriters(t *testing.T) {
+	t.Parallel()
+	part := filepath.Join(t.TempDir(), "data.part")
+	base := filepath.Join(part, "base")
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	end := time.Now().Add(300 * time.Millisecond)
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; time.Now().Before(end); i++ {
+				_ = os.WriteFile(filepath.Join(base, fmt.Sprintf("%d-%d", w, i)), nil, 0o600) // fails once base is gone
+			}
+		})
+	}
+	if err := removeUnfinished(t.Context(), part); err != nil {
+		t.Error(err)
+	}
+	writers.Wait()
+	if _, err := os.Stat(part); !os.IsNotExist(err) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+func TestParentKilledDuringInitdb(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "pg")
+	for _, made := range []string{"PG_VERSION", "base/1", "global/pg_control", "base/4"} { // in initdb's order
+		cmd := exec.Command(os.Args[0], "-test.run=^TestParent$")
+		cmd.Env = append(os.Environ(), "PG_TEST_DIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(filepath.Join(dir, "data.part", made)); err == nil {
+				break
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed, which is an error here
+	}
+	query[int](t, start(t, Config{Dir: dir}), "select 1")
+}
+
 func TestDatabaseOfTheCallersChoice(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Dir: filepath.Join(t.TempDir(), "pg"), Database: `odd "name"`, Throwaway: true, MaxConnections: 20})
