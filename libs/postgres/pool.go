@@ -36,6 +36,7 @@ func MaxConns(n int32) Option { return func(o *options) { o.maxConns = n } }
 func AppName(name string) Option { return func(o *options) { o.appName = name } }
 
 // StatementTimeout ends a statement on the server; default 30 s, 0 means never.
+// A server that says nothing for 5 s longer counts as gone: the connection ends.
 func StatementTimeout(d time.Duration) Option { return func(o *options) { o.statementTimeout = d } }
 
 // StartupWait is how long Open waits for a server that does not answer yet; default 10 s.
@@ -72,6 +73,15 @@ func Open(ctx context.Context, url string, schema string, o ...Option) (*pgxpool
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	params(cfg.ConnConfig, schema, opt)
+	if opt.statementTimeout > 0 {
+		// The pool's connections alone: one made from the pool's configuration may
+		// wait for notifications.
+		cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+			bound(c, opt.statementTimeout+answerGrace)
+			return nil
+		}
+		cfg.PingTimeout = pingTimeout // before use, of a connection that was idle
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)

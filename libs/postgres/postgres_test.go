@@ -345,3 +345,41 @@ func TestUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// A server that says nothing is given up; a connection of the same configuration
+// that waits for notifications is not.
+func TestASilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	_, url := setup(t)
+	pool := open(t, url, "own", postgres.StatementTimeout(200*time.Millisecond))
+	listener, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close(context.WithoutCancel(t.Context()))
+	if _, err := listener.Exec(t.Context(), "listen news"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if _, err := listener.WaitForNotification(t.Context()); err != nil {
+			t.Errorf("listener: %v", err)
+		}
+	})
+	begin := time.Now()
+	err = postgres.InTx(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), "set local statement_timeout = 0; select pg_sleep(30)")
+		return err
+	})
+	if d := time.Since(begin); !postgres.Unavailable(err) || d < 5*time.Second || d > 15*time.Second {
+		t.Errorf("after %v: %v", d, err)
+	}
+	time.Sleep(time.Second) // past the listener's own 5.2 s, had it any
+	exec(t, pool, "notify news")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := pool.Exec(ctx, "select pg_sleep(0.15)"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a caller's own deadline: %v", err)
+	}
+}
