@@ -53,7 +53,8 @@ func ReadBody(c echo.Context) ([]byte, error) {
 
 // DecodeJSON reads the body into dst. The error is a problem: 413, 415, or 422
 // that names the field. Trailing data and repeated top-level keys are refused;
-// strict refuses unknown fields as well.
+// strict refuses unknown fields, to which those in another case belong, and
+// repeated keys at every depth as well.
 func DecodeJSON(c echo.Context, dst any, strict bool) error {
 	if err := checkMedia(c.Request()); err != nil {
 		return err
@@ -112,10 +113,7 @@ func ParseJSON(raw []byte, dst any, strict bool) error {
 	if int(d.InputOffset()) != len(trimmed) {
 		return invalidBody(fmt.Sprintf("text follows the JSON value at byte %d", d.InputOffset()+1))
 	}
-	if name, repeated := repeatedKey(trimmed); repeated {
-		return invalid([]string{"body", name}, "is there twice")
-	}
-	return nil
+	return checkKeys(trimmed, reflect.TypeOf(dst), strict)
 }
 
 func invalidBody(msg string) error { return invalid([]string{"body"}, msg) }
@@ -176,41 +174,6 @@ func typeName(e *json.UnmarshalTypeError) string {
 	return "another type"
 }
 
-// repeatedKey finds a key that a valid JSON object has twice at its top level.
-// encoding/json would take the last one, another parser on the way the first.
-func repeatedKey(raw []byte) (string, bool) {
-	if raw[0] != '{' {
-		return "", false
-	}
-	var seen keySet
-	depth, wantKey := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case '{', '[':
-			depth++
-			wantKey = depth == 1
-		case '}', ']':
-			depth--
-		case ',':
-			wantKey = depth == 1
-		case '"':
-			end := stringEnd(raw, i)
-			if wantKey {
-				key := raw[i+1 : end]
-				if bytes.IndexByte(key, '\\') >= 0 {
-					key = unescaped(raw[i : end+1])
-				}
-				if !seen.add(key) {
-					return string(key), true
-				}
-				wantKey = false
-			}
-			i = end
-		}
-	}
-	return "", false
-}
-
 // keySet looks through a short list first, which needs no allocation, and keeps
 // a body of very many keys from costing their square.
 type keySet struct {
@@ -249,10 +212,4 @@ func stringEnd(raw []byte, i int) int {
 		}
 	}
 	return i
-}
-
-func unescaped(quoted []byte) []byte {
-	var s string
-	_ = json.Unmarshal(quoted, &s) // part of a document that parsed
-	return []byte(s)
 }
