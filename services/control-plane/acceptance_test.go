@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -143,10 +144,17 @@ func TestRow05PromotionDenied(t *testing.T) {
 			p.want(200, "PUT", "/promotion-policies/JPCP", operator, `{"metric":"rmse","operator":"lte","threshold":50,"enabled":false}`)
 		}, "no enabled promotion policy"},
 		"metric not finite": {good("rmse", "NaN"), nil, "metric rmse is not finite"},
+		"metric infinite":   {good("rmse", -math.MaxFloat64), nil, "metric rmse is not finite"}, // as the tracker keeps -Inf
 		"metric absent":     {good("mae", 1.0), nil, "metric rmse is absent"},
 		"metric too high":   {good("rmse", 70.0), nil, "rmse is 70; wanted ≤ 50"},
-		"dummy": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": "ab", "dummy": "true"}}, nil,
+		"dummy": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": "true"}}, nil,
 			"version 1 is a dummy; it goes no further than Staging"},
+		"dummy by another word": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": " Yes"}}, nil,
+			"version 1 is a dummy; it goes no further than Staging"},
+		"dummy by its run": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": "false"}, runTags: map[string]string{"dummy": "true"}}, nil,
+			"version 1 is a dummy; it goes no further than Staging"},
+		"digest of another kind": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": strings.ToUpper(digest)}}, nil,
+			"tag artifact_digest of version 1 is not 64 lower-case hexadecimal digits"},
 		"no digest":    {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{}}, nil, "version 1 has no tag artifact_digest"},
 		"no signature": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, unsigned: true}, nil, "version 1 has no signature of its inputs"},
 		"evaluation missing": {good("rmse", 10.0), func(p *plane) {
@@ -192,7 +200,7 @@ func TestRow05PromotionDenied(t *testing.T) {
 // pending and the service ready; later the approval makes one run.
 func TestRow11OrchestratorDown(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{down, broken, garbage} {
+	for _, mode := range []string{down, broken, garbage, nameless} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, "PREFECT_CB_RESET_TIMEOUT=1")

@@ -20,6 +20,7 @@ const (
 	hang     = "hang"     // answers when the caller has given up
 	broken   = "broken"   // 500
 	garbage  = "garbage"  // 200 with something else
+	nameless = "nameless" // 201 without an id, and no run
 	refusing = "refusing" // 409
 	swallow  = "swallow"  // does what it is told and never answers
 )
@@ -191,6 +192,11 @@ func (f *fakeOrchestrator) create(w http.ResponseWriter, r *http.Request, path, 
 	if mode == refusing {
 		f.mu.Unlock()
 		f.answer(w, 409, map[string]any{"detail": "Error creating flow run: paused"})
+		return
+	}
+	if mode == nameless {
+		f.mu.Unlock()
+		f.answer(w, 201, map[string]any{})
 		return
 	}
 	if f.deployment == nil || path != "/deployments/"+f.deployment.String()+"/create_flow_run" {

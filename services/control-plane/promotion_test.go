@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,13 @@ func TestLadder(t *testing.T) {
 	if gate["allowed"] != false || gate["approval"].(map[string]any)["state"] != "pending" || gate["policy"].(map[string]any)["allow"] != true ||
 		gate["eval"].(map[string]any)["pass"] != true || gate["trackerName"] != "jpcp" || gate["version"] != v {
 		t.Fatalf("gate %v", gate)
+	}
+	// What was not evaluated has not passed.
+	for _, none := range []string{"99", "2147483648"} {
+		g := p.want(200, "GET", "/promotions/JPCP/gate?version="+none, reader, nil).object(t)
+		if g["allowed"] != false || g["eval"].(map[string]any)["pass"] != false || !strings.Contains(fmt.Sprint(g["checks"]), "no version "+none) {
+			t.Fatalf("gate %v", g)
+		}
 	}
 	// Its approval record decides it as well.
 	record := pr["approval_id"].(string)
@@ -137,9 +145,10 @@ func TestLadderHoldsBack(t *testing.T) {
 		reason string
 	}{
 		"too bad for Canary": {good("rmse", 150.0), "[Staging]", "rmse is 150"},
-		"dummy":              {trackedVersion{metrics: map[string]any{"rmse": 1.0}, tags: map[string]string{"artifact_digest": "a", "dummy": "true"}}, "[Staging]", "dummy"},
-		"generated":          {trackedVersion{metrics: map[string]any{"rmse": 1.0}, tags: map[string]string{"artifact_digest": "a", "data_origin": "generated"}}, "[Staging Canary]", "generated data"},
+		"dummy":              {trackedVersion{metrics: map[string]any{"rmse": 1.0}, tags: map[string]string{"artifact_digest": digest, "dummy": "true"}}, "[Staging]", "dummy"},
+		"generated":          {trackedVersion{metrics: map[string]any{"rmse": 1.0}, tags: map[string]string{"artifact_digest": digest, "data_origin": "generated"}}, "[Staging Canary]", "generated data"},
 		"not a number":       {good("rmse", "NaN"), "[]", "not finite"},
+		"infinite":           {good("rmse", -math.MaxFloat64), "[]", "not finite"},
 	} {
 		v := p.tracker.add("jpcp", c.v)
 		out := p.report("JPCP", v)

@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// digest is a tag that the gate takes.
+var digest = strings.Repeat("ab", 32)
+
 // failMoves makes the tracker answer reads and fail alias moves.
 const failMoves = "fail moves"
 
@@ -64,7 +67,7 @@ func (f *fakeTracker) add(model string, v trackedVersion) string {
 		f.models[model] = m
 	}
 	if v.tags == nil {
-		v.tags = map[string]string{"artifact_digest": strings.Repeat("ab", 32)}
+		v.tags = map[string]string{"artifact_digest": digest}
 	}
 	version := strconv.Itoa(len(m.versions) + 1)
 	m.versions[version] = v

@@ -69,7 +69,7 @@ func (p *parts) routes() []route {
 }
 
 // mount adds the routes. Each passes, in this order: credentials, scope, rate
-// limit, bound of the body.
+// limit, text that can be stored, bound of the body.
 func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Limiter, cfg Config) {
 	limits := map[string]echo.MiddlewareFunc{
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
@@ -85,7 +85,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		if r.class != classNone {
 			chain = append(chain, limits[r.class])
 		}
-		e.Add(r.method, r.path, r.handler, append(chain, intake.BoundBody)...)
+		e.Add(r.method, r.path, r.handler, append(chain, intake.Text, intake.BoundBody)...)
 	}
 }
 

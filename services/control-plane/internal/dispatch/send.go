@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/orchestrator"
 	"github.com/mlp-platform/platform/libs/problem"
@@ -107,6 +109,8 @@ func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, erro
 			Parameters: params, IdempotencyKey: key, Tags: []string{"platform", "model:" + r.Model},
 		})
 		switch {
+		case err == nil && run.ID == uuid.Nil:
+			return Accepted{}, errors.New("dispatch: the orchestrator's answer names no flow run")
 		case err == nil:
 			return Accepted{run.ID.String(), params}, nil
 		case again && errors.Is(err, orchestrator.ErrNotFound):

@@ -110,7 +110,7 @@ func (s *Service) Register() {
 // publisher warns of events that are not being published.
 func (s *Service) publisher(ctx context.Context) service.Check {
 	if s.Facts.Publisher == "log" {
-		return warned("EVENT_PUBLISHER is log: events stay in the outbox")
+		return warned("EVENT_PUBLISHER is log: events are only logged")
 	}
 	stats, err := s.outbox(ctx)
 	switch {

@@ -93,7 +93,7 @@ func mismatch(version, of string) error {
 func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model, version, flowRunID string) (store.Version, error) {
 	readCtx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	mv, err := s.Tracker.GetModelVersion(readCtx, m.TrackerName(), version)
+	mv, err := promotion.Version(readCtx, s.Tracker, m.TrackerName(), version)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		return store.Version{}, fault.VersionNotFound.New(fmt.Sprintf("The tracker has no version %s of %s.", version, m.TrackerName()))
@@ -178,12 +178,18 @@ func first(values ...string) string {
 func finite(metrics map[string]float64) map[string]float64 {
 	out := make(map[string]float64, len(metrics))
 	maps.Copy(out, metrics)
-	maps.DeleteFunc(out, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	maps.DeleteFunc(out, func(_ string, v float64) bool { return !promotion.Finite(v) })
 	return out
 }
 
 // rungs judges the metrics, and holds back what must not rise whatever they say.
 func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, dummy, generated bool) []api.RungResult {
+	metrics = maps.Clone(metrics)
+	for name, v := range metrics {
+		if !promotion.Finite(v) {
+			metrics[name] = math.NaN()
+		}
+	}
 	out := []api.RungResult{}
 	held := "" // why everything from here up is refused
 	for _, v := range m.Judge(metrics) {

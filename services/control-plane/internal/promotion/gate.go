@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,8 @@ const (
 	originMadeUp = "generated"
 	gateTimeout  = 20 * time.Second
 )
+
+var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Gate judges whether a version may be promoted.
 type Gate struct {
@@ -101,7 +104,7 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 		v.check("version", false, "no version holds %s", v.From)
 		return v, nil
 	}
-	mv, err := g.Tracker.GetModelVersion(ctx, g.Registry.TrackerName(v.Model), v.Version)
+	mv, err := Version(ctx, g.Tracker, g.Registry.TrackerName(v.Model), v.Version)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		v.check("version", false, "the tracker has no version %s of %s", v.Version, v.Model)
@@ -134,8 +137,29 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 	return v, nil
 }
 
-// Dummy says whether a version was trained on a dummy sample.
-func Dummy(v tracker.ModelVersion, r tracker.Run) bool { return tag(v, r, TagDummy) == "true" }
+// Version reads a version from the tracker, which numbers them in 32 bits and
+// fails on larger numbers: there is no such version.
+func Version(ctx context.Context, t *tracker.Client, name, version string) (tracker.ModelVersion, error) {
+	if _, err := strconv.ParseInt(version, 10, 32); err != nil {
+		return tracker.ModelVersion{}, fmt.Errorf("version %s: %w", version, tracker.ErrNotFound)
+	}
+	return t.GetModelVersion(ctx, name, version)
+}
+
+// Finite says whether a metric is a number to judge by. The tracker keeps
+// infinity as the largest number there is.
+func Finite(v float64) bool { return math.Abs(v) < math.MaxFloat64 } // false for NaN
+
+// Dummy says whether a version was trained on a dummy sample: whatever its tag
+// or its run's says, but for nothing and false.
+func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
+	for _, s := range []string{v.Tags[TagDummy], r.Tags[TagDummy]} {
+		if s = strings.ToLower(strings.TrimSpace(s)); s != "" && s != "false" {
+			return true
+		}
+	}
+	return false
+}
 
 // Generated says whether a version was trained on generated data.
 func Generated(v tracker.ModelVersion, r tracker.Run) bool {
@@ -217,7 +241,7 @@ func (v *Verdict) condition(name string, c api.Condition) {
 	switch {
 	case !ok:
 		v.check(name, false, "metric %s is absent", c.Metric)
-	case math.IsNaN(got) || math.IsInf(got, 0):
+	case !Finite(got):
 		v.check(name, false, "metric %s is not finite", c.Metric)
 	default:
 		v.check(name, holds(got, c), "%s is %s; wanted %s %s", c.Metric, number(got), symbol(string(c.Op)), number(c.Value))
@@ -247,8 +271,14 @@ func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 // artifactChecks ask for what serving needs: a digest to check the files by, and
 // the signature of the inputs.
 func (g *Gate) artifactChecks(ctx context.Context, v *Verdict, mv tracker.ModelVersion) error {
-	digest := mv.Tags[TagDigest]
-	v.check("digest", digest != "", "%s", map[bool]string{true: "files have digest " + digest, false: "version " + v.Version + " has no tag " + TagDigest}[digest != ""])
+	switch d := mv.Tags[TagDigest]; {
+	case d == "":
+		v.check("digest", false, "version %s has no tag %s", v.Version, TagDigest)
+	case !digest.MatchString(d):
+		v.check("digest", false, "tag %s of version %s is not 64 lower-case hexadecimal digits", TagDigest, v.Version)
+	default:
+		v.check("digest", true, "files have digest %s", d)
+	}
 	signed, err := g.signed(ctx, mv)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"regexp"
 
@@ -39,7 +38,7 @@ type API struct{ Service *Service }
 // Open serves POST /promotions.
 func (a API) Open(c echo.Context) error {
 	ctx := c.Request().Context()
-	var body api.PromotionRequest
+	var body promotionRequest
 	if err := intake.Decode(c, &body); err != nil {
 		return err
 	}
@@ -74,7 +73,25 @@ func (a API) Open(c echo.Context) error {
 	return c.JSON(http.StatusOK, res)
 }
 
-func request(b api.PromotionRequest) (Request, error) {
+// promotionRequest is api.PromotionRequest that tells a value of 0 from none.
+type promotionRequest struct {
+	Model      string            `json:"model"`
+	Version    *string           `json:"version"`
+	From       *string           `json:"from"`
+	To         *string           `json:"to"`
+	Conditions *[]conditionInput `json:"conditions"`
+	Approve    *bool             `json:"approve"`
+	DryRun     *bool             `json:"dry_run"`
+	Reason     *string           `json:"reason"`
+}
+
+type conditionInput struct {
+	Metric string       `json:"metric"`
+	Op     api.Operator `json:"op"`
+	Value  *float64     `json:"value"`
+}
+
+func request(b promotionRequest) (Request, error) {
 	var r Request
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) {
@@ -105,11 +122,12 @@ func request(b api.PromotionRequest) (Request, error) {
 		bad("must be another than from", "to")
 	}
 	if b.Conditions != nil {
-		if r.Conditions = *b.Conditions; len(r.Conditions) > maxConditions {
-			bad(fmt.Sprintf("has %d entries; at most %d", len(r.Conditions), maxConditions), "conditions")
-			r.Conditions = nil
+		given := *b.Conditions
+		if len(given) > maxConditions {
+			bad(fmt.Sprintf("has %d entries; at most %d", len(given), maxConditions), "conditions")
+			given = nil
 		}
-		for i, cond := range r.Conditions {
+		for i, cond := range given {
 			at := fmt.Sprint(i)
 			if !validMetric(cond.Metric) {
 				bad(metricRule, "conditions", at, "metric")
@@ -117,6 +135,11 @@ func request(b api.PromotionRequest) (Request, error) {
 			if !cond.Op.Valid() {
 				bad("must be lt, gt, lte or gte", "conditions", at, "op")
 			}
+			if cond.Value == nil {
+				bad(numberRule, "conditions", at, "value")
+				continue
+			}
+			r.Conditions = append(r.Conditions, api.Condition{Metric: cond.Metric, Op: cond.Op, Value: *cond.Value})
 		}
 	}
 	if b.DryRun != nil {
@@ -173,27 +196,29 @@ func (a API) GetGate(c echo.Context) error {
 }
 
 // gateView sorts the checks into the parts of the gate: metrics and evaluation,
-// and the rest.
+// and the rest. An evaluation that did not run has not passed.
 func gateView(v Verdict, trackerName string, state api.GateApprovalState) api.Gate {
 	out := api.Gate{
 		Model: v.Model, TrackerName: trackerName, Version: answer.Text(v.Version), Checks: v.Checks,
 		Policy:   api.GatePolicy{Allow: true, Reasons: v.Reasons()},
-		Eval:     api.GateEval{Pass: v.Version != "", Metrics: map[string]float64{}},
+		Eval:     api.GateEval{Metrics: map[string]float64{}},
 		Approval: api.GateApproval{Required: true, State: state},
 	}
+	evaluated, failed := false, false
 	for _, check := range v.Checks {
 		switch check.Name {
 		case "policy_metric", "condition", "evaluation":
-			out.Eval.Pass = out.Eval.Pass && check.Pass
+			evaluated, failed = true, failed || !check.Pass
 		default:
 			out.Policy.Allow = out.Policy.Allow && check.Pass
 		}
 	}
+	out.Eval.Pass = evaluated && !failed
 	if state != api.GateApprovalStateApproved {
 		out.Policy.Reasons = append(out.Policy.Reasons, "the promotion is not approved ("+string(state)+")")
 	}
 	for name, value := range v.Metrics {
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if Finite(value) {
 			out.Eval.Metrics[name] = value
 		}
 	}

@@ -3,7 +3,6 @@ package promotion
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -116,7 +115,7 @@ func noPolicy() error {
 // Put serves PUT /promotion-policies/{model}.
 func (s *Policies) Put(c echo.Context) error {
 	ctx := c.Request().Context()
-	var body api.PolicyInput
+	var body policyInput
 	if err := intake.Decode(c, &body); err != nil {
 		return err
 	}
@@ -151,11 +150,24 @@ func (s *Policies) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, policyView(after))
 }
 
-func (s *Policies) input(id string, b api.PolicyInput) (store.PutPolicyParams, error) {
+// policyInput is api.PolicyInput that tells a threshold of 0 from none.
+type policyInput struct {
+	Model        *string           `json:"model"`
+	Metric       string            `json:"metric"`
+	Operator     api.Operator      `json:"operator"`
+	Threshold    *float64          `json:"threshold"`
+	FromAlias    *string           `json:"from_alias"`
+	ToAlias      *string           `json:"to_alias"`
+	Enabled      *bool             `json:"enabled"`
+	RequireEval  *bool             `json:"require_eval"`
+	ApprovalMode *api.ApprovalMode `json:"approval_mode"`
+}
+
+func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error) {
 	var faults []problem.Field
 	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	out := store.PutPolicyParams{
-		ModelID: id, Metric: b.Metric, Operator: string(b.Operator), Threshold: b.Threshold,
+		ModelID: id, Metric: b.Metric, Operator: string(b.Operator),
 		FromAlias: alias.Staging, ToAlias: alias.Production, Enabled: true, ApprovalMode: s.Mode,
 	}
 	if b.Model != nil && registry.ID(*b.Model) != id {
@@ -167,8 +179,10 @@ func (s *Policies) input(id string, b api.PolicyInput) (store.PutPolicyParams, e
 	if !b.Operator.Valid() {
 		bad("must be lt, gt, lte or gte", "operator")
 	}
-	if math.IsNaN(b.Threshold) || math.IsInf(b.Threshold, 0) {
-		bad("must be a finite number", "threshold")
+	if b.Threshold == nil {
+		bad(numberRule, "threshold")
+	} else {
+		out.Threshold = *b.Threshold
 	}
 	for _, f := range []struct {
 		name  string
@@ -202,6 +216,7 @@ func (s *Policies) input(id string, b api.PolicyInput) (store.PutPolicyParams, e
 
 const (
 	aliasRule  = "must be Staging, Canary or Production"
+	numberRule = "must be a number"
 	metricRule = "must be 1 to 250 bytes without control characters"
 )
 

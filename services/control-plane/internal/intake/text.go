@@ -1,0 +1,44 @@
+package intake
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+)
+
+// Text keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
+// of queries and path parameters. A query that holds such is refused. In a
+// parameter it becomes U+FFFD, which no name and no id holds, so that each route
+// answers its own 404.
+func Text(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		query := c.QueryParams()
+		for _, name := range slices.Sorted(maps.Keys(query)) {
+			if !storable(name) {
+				return fault.Invalid(textRule, "query")
+			}
+			for _, v := range query[name] {
+				if !storable(v) {
+					return fault.Invalid(textRule, "query", name)
+				}
+			}
+		}
+		values := slices.Clone(c.ParamValues())
+		for i, v := range values {
+			if !storable(v) {
+				values[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
+			}
+		}
+		c.SetParamValues(values...)
+		return next(c)
+	}
+}
+
+const textRule = "must be UTF-8 without the character U+0000"
+
+func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
