@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -355,6 +356,55 @@ func TestDispatchesAtOnce(t *testing.T) {
 		if r := <-done; r.status != 200 && r.status != 502 {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
+	}
+}
+
+// A record that is being approved says so while no more dispatches are admitted,
+// and so does one that is not there.
+func TestDecidedBeforeAdmission(t *testing.T) {
+	t.Parallel()
+	p := start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p.awaitTarget()
+	p.notice("JPCP", "abc")
+	p.notice("MACK", "abc")
+	p.notice("MCBound", "abc")
+	p.orchestrator.set(hang)
+	var wg sync.WaitGroup
+	for _, model := range []string{"JPCP", "MACK"} {
+		wg.Go(func() { _, _ = p.try("POST", "/approve/"+model, operator, nil) })
+	}
+	testenv.Eventually(t, 5*time.Second, func() error {
+		if n := len(p.audits("approval.approving")); n != 2 {
+			return fmt.Errorf("%d commands", n)
+		}
+		return nil
+	})
+	p.refused(409, "approval_in_progress", "POST", "/approve/JPCP", operator, nil)
+	p.refused(404, "no_pending_approval", "POST", "/approve/NOPE", operator, nil)
+	p.refused(429, "admission_full", "POST", "/approve/MCBound", operator, nil)
+	p.orchestrator.set(well)
+	wg.Wait()
+	p.want(200, "POST", "/approve/MCBound", operator, nil)
+}
+
+// Of many requests with one key at once, one starts the run; the others get its
+// answer, or are told that it is in progress.
+func TestOneKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, "RETRAIN_RATE_LIMIT_PER_MIN=0")
+	p.awaitTarget()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			r, err := p.try("POST", "/retrain", operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "one")
+			if err != nil || r.status != 200 && r.code() != "command_in_progress" {
+				t.Errorf("%d %s %v", r.status, r.body, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(p.orchestrator.all()); n != 1 {
+		t.Fatalf("%d flow runs", n)
 	}
 }
 

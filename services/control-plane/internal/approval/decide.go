@@ -104,15 +104,12 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 	if err := s.ExpireDue(ctx); err != nil {
 		return Decided{}, err
 	}
-	leave, err := s.Admission.Enter(p.Tenant)
-	if err != nil {
-		return Decided{}, err
-	}
-	defer leave()
+	leave := func() {}
+	defer func() { leave() }()
 	var record store.Approval
 	var cmd store.Command
 	var refused *problem.Error
-	err = s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		record, refused, err = s.pick(ctx, tx, p.Tenant, w)
 		if err != nil {
 			return err
@@ -128,6 +125,12 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 				return nil
 			}
 			return refuse(ctx, tx, record, p, "approval.approve", refused)
+		}
+		// Only now: what cannot be decided is told so, however full it is.
+		leave() // of an attempt that is being repeated
+		if leave, err = s.Admission.Enter(p.Tenant); err != nil {
+			leave = func() {}
+			return err
 		}
 		request, err := s.request(ctx, record, p, d)
 		if err != nil {

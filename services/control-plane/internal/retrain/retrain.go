@@ -136,13 +136,8 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 		hash := sha256.Sum256(raw)
 		spec.BodyHash = hash[:]
 		// Looked at first: a repeat must find its answer whatever is full or busy now.
-		c, err := a.Store.FindCommand(ctx, store.FindCommandParams{Tenant: p.Tenant, Principal: p.Name, KeyHash: spec.KeyHash})
-		if err == nil && !a.expired(c) {
-			if answer, done, err := replay(c, spec); done {
-				return answer, true, err
-			}
-		} else if err != nil && !store.None(err) {
-			return api.Dispatch{}, false, err
+		if answer, done, err := a.find(ctx, p, spec); err != nil || done {
+			return answer, done, err
 		}
 	}
 	m, err := a.Registry.Require(b.ModelName)
@@ -166,6 +161,21 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 	if b.Parameters != nil {
 		spec.Request.Parameters = *b.Parameters
 	}
+	if key != "" {
+		// Of two requests with one key the later must not be told of the earlier
+		// as of a stranger's training.
+		unlock, ok, err := a.Locks.Lock(ctx, spec.OrchestratorKey, lockFor)
+		switch {
+		case err != nil:
+			return api.Dispatch{}, false, noCoordinator(err)
+		case !ok:
+			return api.Dispatch{}, true, inProgress()
+		}
+		defer unlock()
+		if answer, done, err := a.find(ctx, p, spec); err != nil || done {
+			return answer, done, err
+		}
+	}
 	leave, err := a.Admission.Enter(p.Tenant)
 	if err != nil {
 		return api.Dispatch{}, false, err
@@ -174,8 +184,7 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 	unlock, ok, err := a.Locks.Lock(ctx, fmt.Sprintf("retrain:%s:%s:%s", p.Tenant, m.ID(), d.Name), lockFor)
 	switch {
 	case err != nil:
-		return api.Dispatch{}, false, fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from starting the same training does not answer; try again later.").
-			WithCause(err).After(5 * time.Second)
+		return api.Dispatch{}, false, noCoordinator(err)
 	case !ok:
 		return api.Dispatch{}, false, inFlight(spec.Request)
 	}
@@ -186,6 +195,23 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 	}
 	answer, err = a.Commands.Send(ctx, c)
 	return answer, false, err
+}
+
+// find is the answer to a key that was used before; done is false where there is none.
+func (a *API) find(ctx context.Context, p auth.Principal, spec command.Spec) (answer api.Dispatch, done bool, err error) {
+	c, err := a.Store.FindCommand(ctx, store.FindCommandParams{Tenant: p.Tenant, Principal: p.Name, KeyHash: spec.KeyHash})
+	switch {
+	case store.None(err):
+		return answer, false, nil
+	case err != nil || a.expired(c):
+		return answer, false, err
+	}
+	return replay(c, spec)
+}
+
+func noCoordinator(err error) error {
+	return fault.CoordinatorUnavailable.New("The coordinator that keeps two replicas from starting the same training does not answer; try again later.").
+		WithCause(err).After(5 * time.Second)
 }
 
 func inFlight(r dispatch.Request) error {
