@@ -196,6 +196,9 @@ func TestTwoProcessesRunEachOnce(t *testing.T) {
 	for i := range 20 {
 		ids = append(ids, b.create(t, orchestrator.CreateFlowRun{}).ID)
 		if i == 10 {
+			for _, id := range ids { // a stop in mid-run would crash that run
+				b.await(t, id, orchestrator.Completed)
+			}
 			stop() // the other takes over
 		}
 	}
