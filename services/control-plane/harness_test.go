@@ -38,6 +38,7 @@ const (
 	foreign  = "foreign-0123456789abcdef"    // other: read, write
 	trainer  = "trainer-0123456789abcdef"    // default: manage
 	both     = "both-0123456789abcdef01234"  // default, principal ci: changes, approve, read
+	seeder   = "seed-0123456789abcdef01"     // default, principal system:seed: read, write
 	approver = "approve-0123456789abcdef012" // default: approve
 )
 
@@ -48,6 +49,7 @@ var credentials = mustJSON(map[string]any{
 	foreign:  map[string]any{"principal": "mallory", "tenant": "other", "scopes": []string{"read", "write"}},
 	trainer:  map[string]any{"principal": "trainer", "tenant": "default", "scopes": []string{"manage"}},
 	both:     map[string]any{"principal": "ci", "tenant": "default", "scopes": []string{"read", "changes", "approve"}},
+	seeder:   map[string]any{"principal": "system:seed", "tenant": "default", "scopes": []string{"read", "write"}},
 	approver: map[string]any{"principal": "approver", "tenant": "default", "scopes": []string{"approve"}},
 })
 

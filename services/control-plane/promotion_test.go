@@ -112,6 +112,32 @@ func TestLadder(t *testing.T) {
 	}
 }
 
+// Who trained a version at once has asked for its promotion, and does not decide
+// it. The platform's own principals do.
+func TestOwnTraining(t *testing.T) {
+	t.Parallel()
+	p := start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	train := func(model, metric string, value float64, by string) string {
+		run := p.want(200, "POST", "/retrain", by, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).object(t)["flow_run_id"].(string)
+		v := good(metric, value)
+		v.runTags = map[string]string{"prefect_flow_run_id": run}
+		return p.report(model, p.tracker.add(strings.ToLower(model), v))["promotion_id"].(string)
+	}
+	id := train("JPCP", "rmse", 12, operator)
+	if pr := p.promotion(id); pr["requested_by"] != "operator" || p.approval(pr["approval_id"].(string))["requested_by"] != "operator" {
+		t.Fatalf("promotion %v", pr)
+	}
+	if got := p.audits("promotion.opened"); len(got) != 1 || got[0]["actor"] != "trainer" {
+		t.Fatalf("audit %v", got)
+	}
+	p.refused(403, "own_request", "POST", "/promotions/"+id+"/approve", operator, nil)
+	p.want(200, "POST", "/promotions/"+id+"/approve", approver, nil)
+	seeded := train("JPCP", "rmse", 11, seeder)
+	if pr := p.want(200, "POST", "/promotions/"+seeded+"/approve", seeder, nil).object(t); pr["requested_by"] != "system:seed" || pr["state"] != "promoted" {
+		t.Fatalf("promotion %v", pr)
+	}
+}
+
 // Under approval_mode run the approval of the training run is enough.
 func TestApprovalModeRun(t *testing.T) {
 	t.Parallel()

@@ -305,9 +305,13 @@ func newer(a, b string) bool {
 // promote opens the promotion that a passed Production rung asks for. The gate
 // may still deny it; the reason is then for the report.
 func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, string, error) {
+	asker, err := s.asker(ctx, row)
+	if err != nil {
+		return nil, "", err
+	}
 	out, err := s.Promotions.Open(ctx, promotion.Request{
 		Question: promotion.Question{Model: row.ModelID, Version: row.Version, To: alias.Production},
-		Tenant:   row.Tenant, By: row.ReportedBy, Origin: promotion.FromLadder,
+		Tenant:   row.Tenant, By: row.ReportedBy, For: asker, Origin: promotion.FromLadder,
 	})
 	switch {
 	case err != nil:
@@ -316,6 +320,23 @@ func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, s
 		return nil, "promotion denied: " + strings.Join(slices.Clip(out.Verdict.Reasons()), "; "), nil
 	}
 	return &out.Promotion.ID, "", nil
+}
+
+// asker is who started the version's run with no approval: they have asked for
+// its promotion too, and not the trainer that reports it. Empty where somebody
+// approved the run, or it is not known.
+func (s *Service) asker(ctx context.Context, row store.Version) (string, error) {
+	if row.FlowRunID == nil {
+		return "", nil
+	}
+	r, err := s.Store.GetRun(ctx, *row.FlowRunID)
+	switch {
+	case store.None(err):
+		return "", nil
+	case err != nil || r.ApprovalID != nil || r.ModelID != row.ModelID || r.Tenant != row.Tenant:
+		return "", err
+	}
+	return r.RequestedBy, nil
 }
 
 // Run takes up climbs that were cut short, until ctx ends. One replica runs it,

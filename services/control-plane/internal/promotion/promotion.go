@@ -56,6 +56,7 @@ type Service struct {
 type Request struct {
 	Question
 	Tenant, By string
+	For        string // who caused it, where that is another than By
 	Origin     string
 	Reason     string
 	// Decide approves it at once on behalf of this caller, if they may.
@@ -220,17 +221,21 @@ func deref(s *string) string {
 
 func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Request, v Verdict, holders alias.Holders, conditions []byte, now time.Time) (store.Promotion, store.Approval, error) {
 	expires := s.Approvals.ExpiresAt(now)
+	asker := r.By
+	if r.For != "" {
+		asker = r.For
+	}
 	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
 		Conditions: conditions, PreviousVersion: answer.Text(holders[v.To]), FlowRunID: answer.Text(v.FlowRunID),
-		RequestedBy: r.By, Now: now, Reason: answer.Text(r.Reason), ExpiresAt: expires,
+		RequestedBy: asker, Now: now, Reason: answer.Text(r.Reason), ExpiresAt: expires,
 	})
 	if err != nil {
 		return p, store.Approval{}, err
 	}
 	record, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 		ID: uuid.Must(uuid.NewV7()), Kind: approval.Promotion, Origin: "promotion", Tenant: r.Tenant, ModelID: r.Model,
-		PromotionID: &id, RequestedBy: r.By, Now: now, ExpiresAt: expires,
+		PromotionID: &id, RequestedBy: asker, Now: now, ExpiresAt: expires,
 	})
 	if err != nil {
 		return p, record, err
