@@ -53,7 +53,7 @@ func TestRefusedStarts(t *testing.T) {
 			}
 		}, []string{"newer version"}},
 		{"address that is not loopback", func(_ *testing.T, p *harness.Platform) {
-			p.Set("TRACKER_ADDR", "0.0.0.0:0")
+			p.Set("TRACKER_ADDR", "0.0.0.0:15999")
 		}, []string{"TRACKER_ADDR", "loopback"}},
 		{"several wrong settings at once", func(_ *testing.T, p *harness.Platform) {
 			p.Set("TRACKER_ADDR", "nonsense")
