@@ -43,7 +43,7 @@ need() { # what package...
 	shift
 	packages="$packages $*"
 }
-[ ! -s .cache/apt.todo ] || need "the end of an interrupted installation" "$(cat .cache/apt.todo)"
+[ ! -s .cache/apt.pending ] || need "the end of an interrupted installation" "$(cat .cache/apt.pending)"
 
 # Any Go from 1.21 on fetches the version go.work asks for by itself; an older one stops at go.work.
 go_minor=$( (go env GOVERSION 2>/dev/null || true) | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
@@ -73,11 +73,11 @@ if [ -n "$packages" ]; then
 	have apt-get || die "missing: $missing; this machine has no apt-get, so install by hand what Debian calls$packages"
 	[ "$(id -u)" = 0 ] || die "missing: $missing; run once as root: apt-get update && apt-get install -y --no-install-recommends$packages"
 	say "installing$packages ($missing)"
-	echo "$packages" >.cache/apt.todo
+	echo "$packages" >.cache/apt.pending
 	# Servers that a package starts must not inherit the lock.
 	install_packages >.cache/apt.log 2>&1 </dev/null 9>&- ||
 		die "apt-get could not install$packages: $(grep -m1 '^E: ' .cache/apt.log || echo failed); see .cache/apt.log"
-	rm .cache/apt.todo
+	rm .cache/apt.pending
 fi
 
 # Absent or older Go: the official toolchain module, whose checksum the Go checksum database vouches for.

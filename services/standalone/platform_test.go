@@ -85,7 +85,7 @@ func TestListenKeepsTheAddress(t *testing.T) {
 	p := prepared(t, env...)
 	ls, err := p.listen()
 	if err != nil {
-		t.Skipf("a port was taken meanwhile: %v", err)
+		t.Fatalf("a port was taken meanwhile: %v", err)
 	}
 	defer ls.close()
 	if got, want := p.trackerURL(), "http://"+ls.tracker.Addr().String(); got != want {
