@@ -9,30 +9,31 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
 // Acceptance row 2: notice as ci, approve as operator, follow the run to its end.
 func TestRow02NoticeApproveRun(t *testing.T) {
 	t.Parallel()
-	p := start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	id := p.notice("jpcp", "abc1234")
-	if rec := p.approval(id); rec["status"] != "pending" || rec["model_id"] != "JPCP" || rec["kind"] != "retrain" ||
+	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	id := p.Notice("jpcp", "abc1234")
+	if rec := p.Approval(id); rec["status"] != "pending" || rec["model_id"] != "JPCP" || rec["kind"] != "retrain" ||
 		rec["origin"] != "ci" || rec["requested_by"] != "ci" || rec["tenant"] != "default" || rec["resolved_by"] != nil || rec["prefect_run_id"] != nil {
 		t.Fatalf("record %v", rec)
 	}
-	if len(p.orchestrator.all()) != 0 {
+	if len(p.Orchestrator.All()) != 0 {
 		t.Fatal("a notice started a run")
 	}
-	out := p.want(200, "POST", "/approve/JPCP", operator, nil).object(t)
+	out := p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil).Object(t)
 	run, _ := out["flow_run_id"].(string)
 	if out["status"] != "approved" || out["approval_id"] != id || out["model_id"] != "JPCP" || out["status_url"] != "/retrain/"+run {
 		t.Fatalf("answer %v", out)
 	}
-	rec := p.approval(id)
+	rec := p.Approval(id)
 	if rec["status"] != "approved" || rec["prefect_run_id"] != run || rec["resolved_by"] != "operator" || rec["resolved_at"] == nil {
 		t.Fatalf("record %v", rec)
 	}
-	sent := p.orchestrator.bodies[0]
+	sent := p.Orchestrator.Bodies[0]
 	for k, want := range map[string]any{
 		"model_name": "JPCP", "dataset_cls_name": "JobEmbeddings", "is_dummy": false, "backend_name": "local",
 		"commit_sha": "abc1234", "tenant": "default", "requested_by": "operator", "approval_id": id,
@@ -41,30 +42,30 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 			t.Errorf("parameter %s is %v, want %v", k, sent[k], want)
 		}
 	}
-	p.orchestrator.state(run, "RUNNING", "")
+	p.Orchestrator.State(run, "RUNNING", "")
 	testenv.Eventually(t, 15*time.Second, func() error {
-		if len(p.events("job.started")) != 1 {
+		if len(p.Events("job.started")) != 1 {
 			return fmt.Errorf("no job.started")
 		}
 		return nil
 	})
-	p.orchestrator.state(run, "COMPLETED", "")
+	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 15*time.Second, func() error {
-		s := p.want(200, "GET", "/retrain/"+run, reader, nil).object(t)
+		s := p.Want(200, "GET", "/retrain/"+run, planetest.Reader, nil).Object(t)
 		if s["state_type"] != "COMPLETED" || s["is_terminal"] != true || s["stale"] != false || s["model_id"] != "JPCP" || s["commit_sha"] != "abc1234" {
 			return fmt.Errorf("status %v", s)
 		}
 		return nil
 	})
 	for _, name := range []string{"approval.created", "approval.approved", "job.dispatched", "job.completed"} {
-		if got := p.events(name); len(got) != 1 || got[0].Tenant != "default" {
+		if got := p.Events(name); len(got) != 1 || got[0].Tenant != "default" {
 			t.Errorf("events %s: %v", name, got)
 		}
 	}
 	for action, actor := range map[string]string{
 		"approval.created": "ci", "approval.approving": "operator", "approval.approved": "operator", "run.completed": "system:follower",
 	} {
-		got := p.audits(action)
+		got := p.Audits(action)
 		if len(got) != 1 || got[0]["actor"] != actor || got[0]["target"] != "model:JPCP" || got[0]["outcome"] != "ok" || got[0]["source"] != "control-plane" {
 			t.Errorf("audit %s: %v", action, got)
 		}
@@ -74,58 +75,58 @@ func TestRow02NoticeApproveRun(t *testing.T) {
 // Acceptance row 3: nobody approves their own request, and rejecting it is theirs to do.
 func TestRow03SeparationOfDuties(t *testing.T) {
 	t.Parallel()
-	p := start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	id := p.notice("JPCP", "abc")
-	p.refused(403, "own_request", "POST", "/approve/JPCP", both, nil)
-	p.refused(403, "own_request", "POST", "/approvals/"+id+"/approve", both, nil)
-	if s := p.approval(id)["status"]; s != "pending" {
+	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	id := p.Notice("JPCP", "abc")
+	p.Refused(403, "own_request", "POST", "/approve/JPCP", planetest.Both, nil)
+	p.Refused(403, "own_request", "POST", "/approvals/"+id+"/approve", planetest.Both, nil)
+	if s := p.Approval(id)["status"]; s != "pending" {
 		t.Fatalf("status %v", s)
 	}
-	if got := p.audits("approval.approve"); len(got) != 2 || got[0]["outcome"] != "denied" || got[0]["actor"] != "ci" {
+	if got := p.Audits("approval.approve"); len(got) != 2 || got[0]["outcome"] != "denied" || got[0]["actor"] != "ci" {
 		t.Fatalf("audit %v", got)
 	}
-	p.want(200, "POST", "/reject/JPCP", both, `{"reason":"mistake"}`)
-	if rec := p.approval(id); rec["status"] != "rejected" || rec["reject_reason"] != "mistake" || rec["resolved_by"] != "ci" {
+	p.Want(200, "POST", "/reject/JPCP", planetest.Both, `{"reason":"mistake"}`)
+	if rec := p.Approval(id); rec["status"] != "rejected" || rec["reject_reason"] != "mistake" || rec["resolved_by"] != "ci" {
 		t.Fatalf("record %v", rec)
 	}
 	// The legacy credential is exempt.
-	p.want(200, "POST", "/api/changes", legacy, `{"model_ids":["MACK"],"commit_sha":"x"}`)
-	p.want(200, "POST", "/approve/MACK", legacy, nil)
+	p.Want(200, "POST", "/api/changes", planetest.Legacy, `{"model_ids":["MACK"],"commit_sha":"x"}`)
+	p.Want(200, "POST", "/approve/MACK", planetest.Legacy, nil)
 }
 
 // Acceptance row 4, as far as it is this service's: the alias moves, and its
 // history names actor and instant.
 func TestRow04Promote(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	v := p.tracker.add("runtimeclass", good("accuracy", 0.9))
-	p.tracker.models["runtimeclass"].versions[v].metrics["baseline_accuracy"] = 0.4
-	p.want(200, "PUT", "/promotion-policies/RuntimeClass", operator, `{"metric":"accuracy","operator":"gte","threshold":0.5}`)
-	p.tracker.move("runtimeclass", "Staging", v)
+	p := planetest.Start(t)
+	v := p.Tracker.Add("runtimeclass", planetest.Good("accuracy", 0.9))
+	p.Tracker.Models["runtimeclass"].Versions[v].Metrics["baseline_accuracy"] = 0.4
+	p.Want(200, "PUT", "/promotion-policies/RuntimeClass", planetest.Operator, `{"metric":"accuracy","operator":"gte","threshold":0.5}`)
+	p.Tracker.Move("runtimeclass", "Staging", v)
 	before := time.Now().Add(-time.Second)
-	out := p.want(200, "POST", "/promotions", operator, map[string]any{"model": "RuntimeClass", "approve": true, "reason": "looks good"}).object(t)
+	out := p.Want(200, "POST", "/promotions", planetest.Operator, map[string]any{"model": "RuntimeClass", "approve": true, "reason": "looks good"}).Object(t)
 	if out["state"] != "promoted" || out["version"] != v || out["from"] != "Staging" || out["to"] != "Production" || out["allowed"] != true {
 		t.Fatalf("answer %v", out)
 	}
-	if h := p.tracker.holder("runtimeclass", "Production"); h != v {
+	if h := p.Tracker.Holder("runtimeclass", "Production"); h != v {
 		t.Fatalf("Production is %q", h)
 	}
-	items := p.want(200, "GET", "/alias-history?model=runtimeclass&alias=production", reader, nil).object(t)["items"].([]any)
+	items := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=production", planetest.Reader, nil).Object(t)["items"].([]any)
 	first := items[0].(map[string]any)
 	at, err := time.Parse(time.RFC3339, first["from"].(string))
 	if len(items) != 1 || first["actor"] != "operator" || first["version"] != v || first["via"] != "promotion" || first["promotion_id"] != out["id"] || err != nil || at.Before(before) {
 		t.Fatalf("history %v (%v)", items, err)
 	}
-	holder := p.want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at="+time.Now().UTC().Format(time.RFC3339Nano), reader, nil).object(t)["items"].([]any)
+	holder := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at="+time.Now().UTC().Format(time.RFC3339Nano), planetest.Reader, nil).Object(t)["items"].([]any)
 	if len(holder) != 1 {
 		t.Fatalf("holder now %v", holder)
 	}
-	none := p.want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at=2020-01-01T00:00:00Z", reader, nil).object(t)["items"].([]any)
+	none := p.Want(200, "GET", "/alias-history?model=runtimeclass&alias=Production&at=2020-01-01T00:00:00Z", planetest.Reader, nil).Object(t)["items"].([]any)
 	if len(none) != 0 {
 		t.Fatalf("holder in 2020 %v", none)
 	}
 	for name, tenant := range map[string]string{"deploy.alias_changed": "platform", "deploy.promoted": "platform"} {
-		got := p.events(name)
+		got := p.Events(name)
 		if len(got) == 0 || got[len(got)-1].Tenant != tenant || got[len(got)-1].Actor != "operator" || got[len(got)-1].Data["model"] != "RUNTIMECLASS" {
 			t.Errorf("events %s: %v", name, got)
 		}
@@ -136,60 +137,60 @@ func TestRow04Promote(t *testing.T) {
 func TestRow05PromotionDenied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		version trackedVersion
-		before  func(*plane)
+		version planetest.Version
+		before  func(*planetest.Plane)
 		reason  string
 	}{
-		"no policy": {good("rmse", 10.0), func(p *plane) { p.want(204, "DELETE", "/promotion-policies/JPCP", operator, nil) }, "no enabled promotion policy"},
-		"policy disabled": {good("rmse", 10.0), func(p *plane) {
-			p.want(200, "PUT", "/promotion-policies/JPCP", operator, `{"metric":"rmse","operator":"lte","threshold":50,"enabled":false}`)
+		"no policy": {planetest.Good("rmse", 10.0), func(p *planetest.Plane) { p.Want(204, "DELETE", "/promotion-policies/JPCP", planetest.Operator, nil) }, "no enabled promotion policy"},
+		"policy disabled": {planetest.Good("rmse", 10.0), func(p *planetest.Plane) {
+			p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, `{"metric":"rmse","operator":"lte","threshold":50,"enabled":false}`)
 		}, "no enabled promotion policy"},
-		"metric not finite": {good("rmse", "NaN"), nil, "metric rmse is not finite"},
-		"metric infinite":   {good("rmse", -math.MaxFloat64), nil, "metric rmse is not finite"}, // as the tracker keeps -Inf
-		"metric absent":     {good("mae", 1.0), nil, "metric rmse is absent"},
-		"metric too high":   {good("rmse", 70.0), nil, "rmse is 70; wanted ≤ 50"},
-		"dummy": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": "true"}}, nil,
+		"metric not finite": {planetest.Good("rmse", "NaN"), nil, "metric rmse is not finite"},
+		"metric infinite":   {planetest.Good("rmse", -math.MaxFloat64), nil, "metric rmse is not finite"}, // as the tracker keeps -Inf
+		"metric absent":     {planetest.Good("mae", 1.0), nil, "metric rmse is absent"},
+		"metric too high":   {planetest.Good("rmse", 70.0), nil, "rmse is 70; wanted ≤ 50"},
+		"dummy": {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}}, nil,
 			"version 1 is a dummy; it goes no further than Staging"},
-		"dummy by another word": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": " Yes"}}, nil,
+		"dummy by another word": {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": " Yes"}}, nil,
 			"version 1 is a dummy; it goes no further than Staging"},
-		"dummy by its run": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": digest, "dummy": "false"}, runTags: map[string]string{"dummy": "true"}}, nil,
+		"dummy by its run": {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "false"}, RunTags: map[string]string{"dummy": "true"}}, nil,
 			"version 1 is a dummy; it goes no further than Staging"},
-		"digest of another kind": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{"artifact_digest": strings.ToUpper(digest)}}, nil,
+		"digest of another kind": {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": strings.ToUpper(planetest.Digest)}}, nil,
 			"tag artifact_digest of version 1 is not 64 lower-case hexadecimal digits"},
-		"no digest":    {trackedVersion{metrics: map[string]any{"rmse": 10.0}, tags: map[string]string{}}, nil, "version 1 has no tag artifact_digest"},
-		"no signature": {trackedVersion{metrics: map[string]any{"rmse": 10.0}, unsigned: true}, nil, "version 1 has no signature of its inputs"},
-		"evaluation missing": {good("rmse", 10.0), func(p *plane) {
-			p.want(200, "PUT", "/promotion-policies/JPCP", operator, `{"metric":"rmse","operator":"lte","threshold":50,"require_eval":true}`)
+		"no digest":    {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{}}, nil, "version 1 has no tag artifact_digest"},
+		"no signature": {planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Unsigned: true}, nil, "version 1 has no signature of its inputs"},
+		"evaluation missing": {planetest.Good("rmse", 10.0), func(p *planetest.Plane) {
+			p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, `{"metric":"rmse","operator":"lte","threshold":50,"require_eval":true}`)
 		}, "the policy requires an evaluation, and none of version 1 is recorded"},
-		"alias moved away": {good("rmse", 10.0), func(p *plane) { p.tracker.move("jpcp", "Staging", "") }, "no version holds Staging"},
+		"alias moved away": {planetest.Good("rmse", 10.0), func(p *planetest.Plane) { p.Tracker.Move("jpcp", "Staging", "") }, "no version holds Staging"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t)
-			v := p.tracker.add("jpcp", c.version)
-			p.tracker.move("jpcp", "Staging", v)
+			p := planetest.Start(t)
+			v := p.Tracker.Add("jpcp", c.version)
+			p.Tracker.Move("jpcp", "Staging", v)
 			if c.before != nil {
 				c.before(p)
 			}
-			r := p.refused(409, "promotion_denied", "POST", "/promotions", operator, map[string]any{"model": "JPCP", "version": v, "approve": true}).object(t)
+			r := p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, map[string]any{"model": "JPCP", "version": v, "approve": true}).Object(t)
 			reasons := fmt.Sprint(r["reasons"])
 			if r["allowed"] != false || !strings.Contains(reasons, c.reason) {
 				t.Fatalf("answer %v", r)
 			}
-			if h := p.tracker.holder("jpcp", "Production"); h != "" || p.tracker.sets != 0 {
-				t.Fatalf("Production is %q after %d moves", h, p.tracker.sets)
+			if h := p.Tracker.Holder("jpcp", "Production"); h != "" || p.Tracker.Sets != 0 {
+				t.Fatalf("Production is %q after %d moves", h, p.Tracker.Sets)
 			}
-			if got := p.events("deploy.promotion_denied"); len(got) != 1 {
+			if got := p.Events("deploy.promotion_denied"); len(got) != 1 {
 				t.Fatalf("events %v", got)
 			}
-			if got := p.audits("promotion.denied"); len(got) != 1 || got[0]["outcome"] != "denied" || got[0]["actor"] != "operator" {
+			if got := p.Audits("promotion.denied"); len(got) != 1 || got[0]["outcome"] != "denied" || got[0]["actor"] != "operator" {
 				t.Fatalf("audit %v", got)
 			}
-			gate := p.want(200, "GET", "/promotions/jpcp/gate?version="+v, reader, nil).object(t)
+			gate := p.Want(200, "GET", "/promotions/jpcp/gate?version="+v, planetest.Reader, nil).Object(t)
 			if gate["allowed"] != false || gate["approval"].(map[string]any)["required"] != true {
 				t.Fatalf("gate %v", gate)
 			}
-			dry := p.want(200, "POST", "/promotions", operator, map[string]any{"model": "JPCP", "version": v, "dry_run": true}).object(t)
+			dry := p.Want(200, "POST", "/promotions", planetest.Operator, map[string]any{"model": "JPCP", "version": v, "dry_run": true}).Object(t)
 			if dry["allowed"] != false || dry["id"] != nil {
 				t.Fatalf("dry run %v", dry)
 			}
@@ -201,36 +202,36 @@ func TestRow05PromotionDenied(t *testing.T) {
 // pending and the service ready; later the approval makes one run.
 func TestRow11OrchestratorDown(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{down, broken, garbage, nameless} {
+	for _, mode := range []string{planetest.Down, planetest.Broken, planetest.Garbage, planetest.Nameless} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, "PREFECT_CB_RESET_TIMEOUT=1")
-			id := p.notice("JPCP", "row11")
-			p.orchestrator.set(mode)
-			p.refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", operator, nil)
-			if s := p.approval(id)["status"]; s != "pending" {
+			p := planetest.Start(t, "PREFECT_CB_RESET_TIMEOUT=1")
+			id := p.Notice("JPCP", "row11")
+			p.Orchestrator.Set(mode)
+			p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", planetest.Operator, nil)
+			if s := p.Approval(id)["status"]; s != "pending" {
 				t.Fatalf("status %v", s)
 			}
-			p.want(200, "GET", "/readyz", "", nil)
+			p.Want(200, "GET", "/readyz", "", nil)
 			// Three attempts and then two: the breaker opens, and says when to come back.
-			r := p.refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", operator, nil)
-			if r.header.Get("Retry-After") == "" {
-				t.Errorf("no Retry-After: %v", r.header)
+			r := p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", planetest.Operator, nil)
+			if r.Header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %v", r.Header)
 			}
-			if got := p.events("approval.dispatch_failed"); len(got) != 2 {
+			if got := p.Events("approval.dispatch_failed"); len(got) != 2 {
 				t.Errorf("events %v", got)
 			}
-			p.orchestrator.set(well)
+			p.Orchestrator.Set(planetest.Well)
 			var out map[string]any
 			testenv.Eventually(t, 15*time.Second, func() error {
-				r := p.call("POST", "/approve/JPCP", operator, nil)
-				if r.status != 200 {
-					return fmt.Errorf("%d %s", r.status, r.body)
+				r := p.Call("POST", "/approve/JPCP", planetest.Operator, nil)
+				if r.Status != 200 {
+					return fmt.Errorf("%d %s", r.Status, r.Body)
 				}
-				out = r.object(t)
+				out = r.Object(t)
 				return nil
 			})
-			if runs := p.orchestrator.all(); len(runs) != 1 || runs[0].ID != out["flow_run_id"] {
+			if runs := p.Orchestrator.All(); len(runs) != 1 || runs[0].ID != out["flow_run_id"] {
 				t.Fatalf("flow runs %v", runs)
 			}
 		})
@@ -240,18 +241,18 @@ func TestRow11OrchestratorDown(t *testing.T) {
 // An orchestrator that hangs costs at most the budget, and a started run is found again.
 func TestOrchestratorHangs(t *testing.T) {
 	t.Parallel()
-	p := start(t, "PREFECT_CB_FAIL_MAX=100")
-	p.notice("JPCP", "hang")
-	p.awaitTarget()
-	p.orchestrator.set(swallow) // carried out, never answered
+	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=100")
+	p.Notice("JPCP", "hang")
+	p.AwaitTarget()
+	p.Orchestrator.Set(planetest.Swallow) // carried out, never answered
 	begin := time.Now()
-	p.refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", operator, nil)
+	p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", planetest.Operator, nil)
 	if took := time.Since(begin); took > 14*time.Second {
 		t.Fatalf("took %v", took)
 	}
-	p.orchestrator.set(well)
-	p.want(200, "POST", "/approve/JPCP", operator, nil)
-	if runs := p.orchestrator.all(); len(runs) != 1 {
+	p.Orchestrator.Set(planetest.Well)
+	p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil)
+	if runs := p.Orchestrator.All(); len(runs) != 1 {
 		t.Fatalf("%d flow runs", len(runs))
 	}
 }
@@ -259,29 +260,29 @@ func TestOrchestratorHangs(t *testing.T) {
 // The orchestrator's own refusal is not retried; a missing deployment is told apart.
 func TestOrchestratorRefuses(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	p.notice("JPCP", "x")
-	p.awaitTarget()
-	p.orchestrator.set(refusing)
-	p.refused(502, "orchestrator_rejected", "POST", "/approve/JPCP", operator, nil)
-	if p.orchestrator.creates != 1 {
-		t.Fatalf("%d calls", p.orchestrator.creates)
+	p := planetest.Start(t)
+	p.Notice("JPCP", "x")
+	p.AwaitTarget()
+	p.Orchestrator.Set(planetest.Refusing)
+	p.Refused(502, "orchestrator_rejected", "POST", "/approve/JPCP", planetest.Operator, nil)
+	if p.Orchestrator.Creates != 1 {
+		t.Fatalf("%d calls", p.Orchestrator.Creates)
 	}
-	p.orchestrator.set(well)
-	p.orchestrator.mu.Lock()
-	had := p.orchestrator.deployment
-	p.orchestrator.deployment = nil
-	p.orchestrator.mu.Unlock()
-	p.refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", operator, nil)
-	if d := p.health()["dispatch"].(map[string]any); d["state"] != "missing" {
+	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Mu.Lock()
+	had := p.Orchestrator.Deployment
+	p.Orchestrator.Deployment = nil
+	p.Orchestrator.Mu.Unlock()
+	p.Refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", planetest.Operator, nil)
+	if d := p.Health()["dispatch"].(map[string]any); d["state"] != "missing" {
 		t.Fatalf("dispatch %v", d)
 	}
-	p.want(200, "GET", "/readyz", "", nil)
-	p.orchestrator.mu.Lock()
-	p.orchestrator.deployment, p.orchestrator.lacks = had, "is_dummy"
-	p.orchestrator.mu.Unlock()
-	p.refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", operator, nil)
-	if d := p.health()["dispatch"].(map[string]any); d["state"] != "incompatible" {
+	p.Want(200, "GET", "/readyz", "", nil)
+	p.Orchestrator.Mu.Lock()
+	p.Orchestrator.Deployment, p.Orchestrator.Lacks = had, "is_dummy"
+	p.Orchestrator.Mu.Unlock()
+	p.Refused(503, "dispatch_target_missing", "POST", "/approve/JPCP", planetest.Operator, nil)
+	if d := p.Health()["dispatch"].(map[string]any); d["state"] != "incompatible" {
 		t.Fatalf("dispatch %v", d)
 	}
 }
@@ -289,40 +290,40 @@ func TestOrchestratorRefuses(t *testing.T) {
 // Acceptance row 13: one run for one key, and a conflict for another body.
 func TestRow13Idempotency(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := planetest.Start(t)
 	body := map[string]any{"model_name": "jpcp", "dataset_name": "JobEmbeddings", "parameters": map[string]any{"seed": 7}}
-	first := p.want(200, "POST", "/retrain", operator, body, "Idempotency-Key", "k1")
-	if first.header.Get("Idempotency-Replayed") != "" {
+	first := p.Want(200, "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "k1")
+	if first.Header.Get("Idempotency-Replayed") != "" {
 		t.Fatal("the first answer claims to be a replay")
 	}
-	again := p.want(200, "POST", "/retrain", operator, body, "X-Idempotency-Key", "k1")
-	if again.header.Get("Idempotency-Replayed") != "true" || again.object(t)["flow_run_id"] != first.object(t)["flow_run_id"] {
-		t.Fatalf("replay %v %s", again.header, again.body)
+	again := p.Want(200, "POST", "/retrain", planetest.Operator, body, "X-Idempotency-Key", "k1")
+	if again.Header.Get("Idempotency-Replayed") != "true" || again.Object(t)["flow_run_id"] != first.Object(t)["flow_run_id"] {
+		t.Fatalf("replay %v %s", again.Header, again.Body)
 	}
-	out := first.object(t)
+	out := first.Object(t)
 	if out["deployment"] != "training_flow/platform-dispatch" || out["status_url"] != "/retrain/"+out["flow_run_id"].(string) {
 		t.Fatalf("answer %v", out)
 	}
 	body["is_dummy"] = true
-	p.refused(409, "idempotency_conflict", "POST", "/retrain", operator, body, "Idempotency-Key", "k1")
+	p.Refused(409, "idempotency_conflict", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "k1")
 	// Another principal's key is another key.
-	p.want(200, "POST", "/retrain", legacy, body, "Idempotency-Key", "k1")
-	if n := len(p.orchestrator.all()); n != 2 {
+	p.Want(200, "POST", "/retrain", planetest.Legacy, body, "Idempotency-Key", "k1")
+	if n := len(p.Orchestrator.All()); n != 2 {
 		t.Fatalf("%d flow runs", n)
 	}
-	p.refused(400, "invalid_idempotency_key", "POST", "/retrain", operator, body, "Idempotency-Key", "a", "X-Idempotency-Key", "b")
-	p.refused(400, "invalid_idempotency_key", "POST", "/retrain", operator, body, "Idempotency-Key", strings.Repeat("k", 256))
-	p.refused(400, "invalid_idempotency_key", "POST", "/retrain", operator, body, "Idempotency-Key", "schlüssel")
+	p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "a", "X-Idempotency-Key", "b")
+	p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", strings.Repeat("k", 256))
+	p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "schlüssel")
 	// A key whose dispatch failed may be sent again, and keeps its run.
 	body["parameters"] = map[string]any{"seed": 8}
-	p.orchestrator.set(down)
-	p.refused(502, "orchestrator_unreachable", "POST", "/retrain", operator, body, "Idempotency-Key", "k2")
-	p.orchestrator.set(well)
-	p.want(200, "POST", "/retrain", operator, body, "Idempotency-Key", "k2")
+	p.Orchestrator.Set(planetest.Down)
+	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "k2")
+	p.Orchestrator.Set(planetest.Well)
+	p.Want(200, "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "k2")
 	// After 30 days the key is new again.
-	p.sql("update control_plane.commands set created_at = now() - interval '31 days'")
-	r := p.want(200, "POST", "/retrain", operator, map[string]any{"model_name": "MACK", "dataset_name": "JobEmbeddings"}, "Idempotency-Key", "k1")
-	if r.header.Get("Idempotency-Replayed") != "" {
+	p.SQL("update control_plane.commands set created_at = now() - interval '31 days'")
+	r := p.Want(200, "POST", "/retrain", planetest.Operator, map[string]any{"model_name": "MACK", "dataset_name": "JobEmbeddings"}, "Idempotency-Key", "k1")
+	if r.Header.Get("Idempotency-Replayed") != "" {
 		t.Fatal("replayed after 30 days")
 	}
 }
@@ -330,31 +331,31 @@ func TestRow13Idempotency(t *testing.T) {
 // While a dispatch waits, the same key, the same training and too many others are refused.
 func TestDispatchesAtOnce(t *testing.T) {
 	t.Parallel()
-	p := start(t, "PREFECT_CB_FAIL_MAX=1000")
-	p.awaitTarget()
-	p.orchestrator.set(hang)
+	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p.AwaitTarget()
+	p.Orchestrator.Set(planetest.Hang)
 	body := func(model string) map[string]any {
 		return map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}
 	}
-	done := make(chan response, 2)
+	done := make(chan planetest.Response, 2)
 	for _, model := range []string{"JPCP", "MACK"} {
 		go func() {
-			r, _ := p.try("POST", "/retrain", operator, body(model), "Idempotency-Key", model)
+			r, _ := p.Try("POST", "/retrain", planetest.Operator, body(model), "Idempotency-Key", model)
 			done <- r
 		}()
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if n := len(p.audits("retrain.requested")); n != 2 {
+		if n := len(p.Audits("retrain.requested")); n != 2 {
 			return fmt.Errorf("%d commands", n)
 		}
 		return nil
 	})
-	p.refused(409, "command_in_progress", "POST", "/retrain", operator, body("JPCP"), "Idempotency-Key", "JPCP")
-	p.refused(429, "admission_full", "POST", "/retrain", operator, body("MCBound"))
-	p.orchestrator.set(well)
+	p.Refused(409, "command_in_progress", "POST", "/retrain", planetest.Operator, body("JPCP"), "Idempotency-Key", "JPCP")
+	p.Refused(429, "admission_full", "POST", "/retrain", planetest.Operator, body("MCBound"))
+	p.Orchestrator.Set(planetest.Well)
 	for range 2 {
-		if r := <-done; r.status != 200 && r.status != 502 {
-			t.Fatalf("%d %s", r.status, r.body)
+		if r := <-done; r.Status != 200 && r.Status != 502 {
+			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 	}
 }
@@ -363,47 +364,47 @@ func TestDispatchesAtOnce(t *testing.T) {
 // and so does one that is not there.
 func TestDecidedBeforeAdmission(t *testing.T) {
 	t.Parallel()
-	p := start(t, "PREFECT_CB_FAIL_MAX=1000")
-	p.awaitTarget()
-	p.notice("JPCP", "abc")
-	p.notice("MACK", "abc")
-	p.notice("MCBound", "abc")
-	p.orchestrator.set(hang)
+	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p.AwaitTarget()
+	p.Notice("JPCP", "abc")
+	p.Notice("MACK", "abc")
+	p.Notice("MCBound", "abc")
+	p.Orchestrator.Set(planetest.Hang)
 	var wg sync.WaitGroup
 	for _, model := range []string{"JPCP", "MACK"} {
-		wg.Go(func() { _, _ = p.try("POST", "/approve/"+model, operator, nil) })
+		wg.Go(func() { _, _ = p.Try("POST", "/approve/"+model, planetest.Operator, nil) })
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if n := len(p.audits("approval.approving")); n != 2 {
+		if n := len(p.Audits("approval.approving")); n != 2 {
 			return fmt.Errorf("%d commands", n)
 		}
 		return nil
 	})
-	p.refused(409, "approval_in_progress", "POST", "/approve/JPCP", operator, nil)
-	p.refused(404, "no_pending_approval", "POST", "/approve/NOPE", operator, nil)
-	p.refused(429, "admission_full", "POST", "/approve/MCBound", operator, nil)
-	p.orchestrator.set(well)
+	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Refused(404, "no_pending_approval", "POST", "/approve/NOPE", planetest.Operator, nil)
+	p.Refused(429, "admission_full", "POST", "/approve/MCBound", planetest.Operator, nil)
+	p.Orchestrator.Set(planetest.Well)
 	wg.Wait()
-	p.want(200, "POST", "/approve/MCBound", operator, nil)
+	p.Want(200, "POST", "/approve/MCBound", planetest.Operator, nil)
 }
 
 // Of many requests with one key at once, one starts the run; the others get its
 // answer, or are told that it is in progress.
 func TestOneKeyAtOnce(t *testing.T) {
 	t.Parallel()
-	p := start(t, "RETRAIN_RATE_LIMIT_PER_MIN=0")
-	p.awaitTarget()
+	p := planetest.Start(t, "RETRAIN_RATE_LIMIT_PER_MIN=0")
+	p.AwaitTarget()
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			r, err := p.try("POST", "/retrain", operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "one")
-			if err != nil || r.status != 200 && r.code() != "command_in_progress" {
-				t.Errorf("%d %s %v", r.status, r.body, err)
+			r, err := p.Try("POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "one")
+			if err != nil || r.Status != 200 && r.Code() != "command_in_progress" {
+				t.Errorf("%d %s %v", r.Status, r.Body, err)
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(p.orchestrator.all()); n != 1 {
+	if n := len(p.Orchestrator.All()); n != 1 {
 		t.Fatalf("%d flow runs", n)
 	}
 }
@@ -411,23 +412,23 @@ func TestOneKeyAtOnce(t *testing.T) {
 // The same training twice at once, without keys: one is refused.
 func TestRetrainInFlight(t *testing.T) {
 	t.Parallel()
-	p := start(t, "PREFECT_CB_FAIL_MAX=1000")
-	p.awaitTarget()
-	p.orchestrator.set(hang)
+	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p.AwaitTarget()
+	p.Orchestrator.Set(planetest.Hang)
 	body := map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings"}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = p.try("POST", "/retrain", operator, body)
+		_, _ = p.Try("POST", "/retrain", planetest.Operator, body)
 	}()
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if n := len(p.audits("retrain.requested")); n != 1 {
+		if n := len(p.Audits("retrain.requested")); n != 1 {
 			return fmt.Errorf("%d commands", n)
 		}
 		return nil
 	})
-	p.refused(409, "retrain_in_flight", "POST", "/retrain", operator, body)
-	p.orchestrator.set(well)
+	p.Refused(409, "retrain_in_flight", "POST", "/retrain", planetest.Operator, body)
+	p.Orchestrator.Set(planetest.Well)
 	<-done
 }
 
@@ -436,88 +437,82 @@ func TestRow14FailClosedAndForeignTenant(t *testing.T) {
 	t.Parallel()
 	t.Run("malformed", func(t *testing.T) {
 		t.Parallel()
-		p := neighbours(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
-		p.noWait = true
-		p.serve()
-		p.refused(503, "auth_misconfigured", "GET", "/approvals", legacy, nil)
-		p.refused(503, "auth_misconfigured", "GET", "/approvals", "", nil)
-		p.want(200, "GET", "/models", "", nil)
-		if h := p.health(); !strings.HasPrefix(h["startup_checks"].(map[string]any)["token"].(string), "fail: ") || h["ready"] != false {
+		p := planetest.Neighbours(t, "CONTROL_PLANE_CREDENTIALS_JSON={")
+		p.NoWait = true
+		p.Serve()
+		p.Refused(503, "auth_misconfigured", "GET", "/approvals", planetest.Legacy, nil)
+		p.Refused(503, "auth_misconfigured", "GET", "/approvals", "", nil)
+		p.Want(200, "GET", "/models", "", nil)
+		if h := p.Health(); !strings.HasPrefix(h["startup_checks"].(map[string]any)["token"].(string), "fail: ") || h["ready"] != false {
 			t.Fatalf("health %v", h)
 		}
-		if r := p.want(503, "GET", "/readyz", "", nil).object(t); r["status"] != "not_ready" {
+		if r := p.Want(503, "GET", "/readyz", "", nil).Object(t); r["status"] != "not_ready" {
 			t.Fatalf("readyz %v", r)
 		}
 	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		p := neighbours(t, "CONTROL_PLANE_TOKEN=", "CONTROL_PLANE_CREDENTIALS_JSON=")
-		p.serve()
-		p.refused(503, "auth_not_configured", "GET", "/approvals", legacy, nil)
-		if h := p.health(); h["auth_configured"] != false {
+		p := planetest.Neighbours(t, "CONTROL_PLANE_TOKEN=", "CONTROL_PLANE_CREDENTIALS_JSON=")
+		p.Serve()
+		p.Refused(503, "auth_not_configured", "GET", "/approvals", planetest.Legacy, nil)
+		if h := p.Health(); h["auth_configured"] != false {
 			t.Fatalf("health %v", h)
 		}
 	})
 	t.Run("foreign", func(t *testing.T) {
 		t.Parallel()
-		p := start(t)
-		id := p.notice("JPCP", "abc")
-		run := p.want(200, "POST", "/retrain", operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`).object(t)["flow_run_id"].(string)
-		p.tracker.move(p.staged("mack"), "Staging", "1")
-		promotion := p.want(200, "POST", "/promotions", operator, `{"model":"MACK"}`).object(t)["id"].(string)
-		p.refused(404, "approval_not_found", "GET", "/approvals/"+id, foreign, nil)
-		p.refused(404, "approval_not_found", "POST", "/approvals/"+id+"/approve", foreign, nil)
-		p.refused(404, "approval_not_found", "POST", "/approvals/"+id+"/reject", foreign, nil)
-		p.refused(404, "no_pending_approval", "POST", "/approve/JPCP", foreign, nil)
-		p.refused(404, "run_not_found", "GET", "/retrain/"+run, foreign, nil)
-		p.refused(404, "run_not_found", "POST", "/retrain/"+run+"/cancel", foreign, nil)
-		p.refused(404, "promotion_not_found", "GET", "/promotions/"+promotion, foreign, nil)
-		p.refused(404, "promotion_not_found", "POST", "/promotions/"+promotion+"/approve", foreign, nil)
+		p := planetest.Start(t)
+		id := p.Notice("JPCP", "abc")
+		run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+		p.Tracker.Move(p.Staged("mack"), "Staging", "1")
+		promotion := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"MACK"}`).Object(t)["id"].(string)
+		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id, planetest.Foreign, nil)
+		p.Refused(404, "approval_not_found", "POST", "/approvals/"+id+"/approve", planetest.Foreign, nil)
+		p.Refused(404, "approval_not_found", "POST", "/approvals/"+id+"/reject", planetest.Foreign, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Foreign, nil)
+		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, planetest.Foreign, nil)
+		p.Refused(404, "run_not_found", "POST", "/retrain/"+run+"/cancel", planetest.Foreign, nil)
+		p.Refused(404, "promotion_not_found", "GET", "/promotions/"+promotion, planetest.Foreign, nil)
+		p.Refused(404, "promotion_not_found", "POST", "/promotions/"+promotion+"/approve", planetest.Foreign, nil)
 		for _, path := range []string{"/runs", "/promotions"} {
-			if items := p.want(200, "GET", path, foreign, nil).object(t)["items"].([]any); len(items) != 0 {
+			if items := p.Want(200, "GET", path, planetest.Foreign, nil).Object(t)["items"].([]any); len(items) != 0 {
 				t.Errorf("%s: %v", path, items)
 			}
 		}
-		if list := p.want(200, "GET", "/approvals", foreign, nil).list(t); len(list) != 0 {
+		if list := p.Want(200, "GET", "/approvals", planetest.Foreign, nil).List(t); len(list) != 0 {
 			t.Errorf("approvals: %v", list)
 		}
 		// The legacy credential looks runs up operator-wide.
-		theirs := p.want(200, "POST", "/retrain", foreign, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).object(t)["flow_run_id"].(string)
-		p.want(200, "GET", "/retrain/"+theirs, legacy, nil)
-		p.refused(404, "run_not_found", "GET", "/retrain/"+theirs, operator, nil)
+		theirs := p.Want(200, "POST", "/retrain", planetest.Foreign, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+		p.Want(200, "GET", "/retrain/"+theirs, planetest.Legacy, nil)
+		p.Refused(404, "run_not_found", "GET", "/retrain/"+theirs, planetest.Operator, nil)
 	})
-}
-
-// staged registers a version that would pass the sample policies.
-func (p *plane) staged(model string) string {
-	p.tracker.add(model, trackedVersion{metrics: map[string]any{"accuracy": 0.95, "rmse": 10.0}})
-	return model
 }
 
 // Acceptance row 15: notices are limited, decisions still served.
 func TestRow15RateLimit(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := planetest.Start(t)
 	limited := 0
 	for i := range 200 {
-		r := p.call("POST", "/api/changes", ci, map[string]any{"model_ids": []string{"JPCP"}, "commit_sha": fmt.Sprint("c", i)})
-		switch r.status {
+		r := p.Call("POST", "/api/changes", planetest.CI, map[string]any{"model_ids": []string{"JPCP"}, "commit_sha": fmt.Sprint("c", i)})
+		switch r.Status {
 		case 200:
 		case 429:
 			limited++
-			if r.code() != "rate_limited" || r.header.Get("Retry-After") == "" || r.header.Get("RateLimit-Remaining") != "0" || r.header.Get("RateLimit-Limit") != "120" {
-				t.Fatalf("%s %v", r.body, r.header)
+			if r.Code() != "rate_limited" || r.Header.Get("Retry-After") == "" || r.Header.Get("RateLimit-Remaining") != "0" || r.Header.Get("RateLimit-Limit") != "120" {
+				t.Fatalf("%s %v", r.Body, r.Header)
 			}
 		default:
-			t.Fatalf("%d %s", r.status, r.body)
+			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 	}
 	if limited != 80 {
 		t.Fatalf("%d of 200 were limited", limited)
 	}
-	r := p.want(200, "POST", "/reject/JPCP", operator, nil)
-	if r.header.Get("RateLimit-Limit") != "120" || r.header.Get("RateLimit-Remaining") != "119" || r.header.Get("RateLimit-Reset") == "" {
-		t.Fatalf("%v", r.header)
+	r := p.Want(200, "POST", "/reject/JPCP", planetest.Operator, nil)
+	if r.Header.Get("RateLimit-Limit") != "120" || r.Header.Get("RateLimit-Remaining") != "119" || r.Header.Get("RateLimit-Reset") == "" {
+		t.Fatalf("%v", r.Header)
 	}
-	p.want(200, "POST", "/api/changes", foreign, `{"model_ids":["JPCP"],"commit_sha":"x"}`) // another tenant's own count
+	p.Want(200, "POST", "/api/changes", planetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"x"}`) // another tenant's own count
 }

@@ -10,47 +10,48 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
 // The same commit finds its record; another one takes its place, so that what
 // is approved is what was shown.
 func TestNoticesSupersede(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	first := p.notice("JPCP", "commit1")
-	again := p.want(200, "POST", "/api/changes", ci, `{"model_ids":["jpcp","JPCP"],"commit_sha":"commit1"}`).object(t)
+	p := planetest.Start(t)
+	first := p.Notice("JPCP", "commit1")
+	again := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["jpcp","JPCP"],"commit_sha":"commit1"}`).Object(t)
 	if len(again["created"].([]any)) != 0 || again["existing"].([]any)[0] != first {
 		t.Fatalf("again %v", again)
 	}
-	out := p.want(200, "POST", "/api/changes", ci, `{"model_ids":["JPCP","NEW"],"commit_sha":"commit2"}`).object(t)
+	out := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["JPCP","NEW"],"commit_sha":"commit2"}`).Object(t)
 	if len(out["created"].([]any)) != 2 || out["superseded"].([]any)[0] != first || !strings.Contains(fmt.Sprint(out["warnings"]), "NEW") {
 		t.Fatalf("second %v", out)
 	}
 	second := out["created"].([]any)[0].(string)
-	if rec := p.approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
+	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
 		t.Fatalf("record %v", rec)
 	}
-	r := p.refused(409, "approval_changed", "POST", "/approve/JPCP", operator, map[string]any{"approval_id": first}).object(t)
+	r := p.Refused(409, "approval_changed", "POST", "/approve/JPCP", planetest.Operator, map[string]any{"approval_id": first}).Object(t)
 	if r["approval_id"] != second {
 		t.Fatalf("refusal %v", r)
 	}
-	p.refused(409, "already_decided", "POST", "/approvals/"+first+"/approve", operator, nil)
-	p.refused(400, "no_dataset", "POST", "/approve/NEW", operator, nil)
-	p.refused(400, "unknown_dataset", "POST", "/approve/JPCP", operator, `{"dataset_name":"IpscJobs"}`)
-	p.want(200, "POST", "/approve/JPCP", operator, map[string]any{"approval_id": second, "backend_name": "object_store", "reason": "why not"})
-	if b := p.orchestrator.bodies[0]; b["backend_name"] != "object_store" || b["commit_sha"] != "commit2" {
+	p.Refused(409, "already_decided", "POST", "/approvals/"+first+"/approve", planetest.Operator, nil)
+	p.Refused(400, "no_dataset", "POST", "/approve/NEW", planetest.Operator, nil)
+	p.Refused(400, "unknown_dataset", "POST", "/approve/JPCP", planetest.Operator, `{"dataset_name":"IpscJobs"}`)
+	p.Want(200, "POST", "/approve/JPCP", planetest.Operator, map[string]any{"approval_id": second, "backend_name": "object_store", "reason": "why not"})
+	if b := p.Orchestrator.Bodies[0]; b["backend_name"] != "object_store" || b["commit_sha"] != "commit2" {
 		t.Fatalf("parameters %v", b)
 	}
-	if got := p.audits("approval.approved"); got[0]["details"].(map[string]any)["reason"] != "why not" {
+	if got := p.Audits("approval.approved"); got[0]["details"].(map[string]any)["reason"] != "why not" {
 		t.Fatalf("audit %v", got)
 	}
 	// Another tenant's records are its own.
-	p.want(200, "POST", "/api/changes", foreign, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
-	newest := p.want(200, "GET", "/approvals", reader, nil).list(t)
+	p.Want(200, "POST", "/api/changes", planetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
+	newest := p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)
 	if len(newest) != 3 || newest[0]["requested_at"].(string) < newest[2]["requested_at"].(string) {
 		t.Fatalf("list %v", newest)
 	}
-	if l := p.want(200, "GET", "/approvals?status=expired", reader, nil).list(t); len(l) != 1 || l[0]["id"] != first {
+	if l := p.Want(200, "GET", "/approvals?status=expired", planetest.Reader, nil).List(t); len(l) != 1 || l[0]["id"] != first {
 		t.Fatalf("expired %v", l)
 	}
 }
@@ -58,17 +59,17 @@ func TestNoticesSupersede(t *testing.T) {
 // Ten approvals at once start one run.
 func TestApproveAtOnce(t *testing.T) {
 	t.Parallel()
-	p := start(t, "ADMISSION_MAX_RUNNING=100", "ADMISSION_PER_TENANT=100")
-	id := p.notice("JPCP", "abc")
+	p := planetest.Start(t, "ADMISSION_MAX_RUNNING=100", "ADMISSION_PER_TENANT=100")
+	id := p.Notice("JPCP", "abc")
 	var mu sync.Mutex
 	codes := map[string]int{}
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			r, err := p.try("POST", "/approvals/"+id+"/approve", operator, nil)
+			r, err := p.Try("POST", "/approvals/"+id+"/approve", planetest.Operator, nil)
 			mu.Lock()
 			defer mu.Unlock()
-			codes[fmt.Sprint(r.status, " ", r.code(), err)]++
+			codes[fmt.Sprint(r.Status, " ", r.Code(), err)]++
 		})
 	}
 	wg.Wait()
@@ -81,7 +82,7 @@ func TestApproveAtOnce(t *testing.T) {
 			t.Errorf("%s: %d times", k, n)
 		}
 	}
-	if runs := p.orchestrator.all(); ok != 1 || len(runs) != 1 || p.orchestrator.creates != 1 {
+	if runs := p.Orchestrator.All(); ok != 1 || len(runs) != 1 || p.Orchestrator.Creates != 1 {
 		t.Fatalf("answers %v, %d runs", codes, len(runs))
 	}
 }
@@ -89,20 +90,20 @@ func TestApproveAtOnce(t *testing.T) {
 // Records expire by age, before a decision as by the sweep.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	p := start(t, "APPROVAL_EXPIRY_HOURS=1")
-	id := p.notice("JPCP", "abc")
-	if p.approval(id)["expires_at"] == nil {
+	p := planetest.Start(t, "APPROVAL_EXPIRY_HOURS=1")
+	id := p.Notice("JPCP", "abc")
+	if p.Approval(id)["expires_at"] == nil {
 		t.Fatal("no expires_at")
 	}
-	p.sql("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
-	p.refused(404, "no_pending_approval", "POST", "/approve/JPCP", operator, nil)
-	if rec := p.approval(id); rec["status"] != "expired" || rec["reject_reason"] != "not decided within 1h0m0s" {
+	p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
+	p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
+	if rec := p.Approval(id); rec["status"] != "expired" || rec["reject_reason"] != "not decided within 1h0m0s" {
 		t.Fatalf("record %v", rec)
 	}
-	if got := p.events("approval.expired"); len(got) != 1 || got[0].Actor != "system:expiry" {
+	if got := p.Events("approval.expired"); len(got) != 1 || got[0].Actor != "system:expiry" {
 		t.Fatalf("events %v", got)
 	}
-	if m := string(p.want(200, "GET", "/metrics", "", nil).body); !strings.Contains(m, "platform_approvals_expired_total 1") {
+	if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, "platform_approvals_expired_total 1") {
 		t.Fatal("not counted")
 	}
 }
@@ -110,32 +111,32 @@ func TestExpiry(t *testing.T) {
 // A notice that arrives while the older one is being dispatched in vain takes its place.
 func TestSupersededWhileApproving(t *testing.T) {
 	t.Parallel()
-	p := start(t, "PREFECT_CB_FAIL_MAX=1000")
-	p.awaitTarget()
-	first := p.notice("JPCP", "commit1")
-	p.orchestrator.set(hang)
-	done := make(chan response, 1)
+	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p.AwaitTarget()
+	first := p.Notice("JPCP", "commit1")
+	p.Orchestrator.Set(planetest.Hang)
+	done := make(chan planetest.Response, 1)
 	go func() {
-		r, _ := p.try("POST", "/approve/JPCP", operator, nil)
+		r, _ := p.Try("POST", "/approve/JPCP", planetest.Operator, nil)
 		done <- r
 	}()
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if s := p.approval(first)["status"]; s != "approving" {
+		if s := p.Approval(first)["status"]; s != "approving" {
 			return fmt.Errorf("status %v", s)
 		}
 		return nil
 	})
-	p.refused(409, "approval_in_progress", "POST", "/approve/JPCP", operator, nil)
-	p.refused(409, "approval_in_progress", "POST", "/reject/JPCP", operator, nil)
-	second := p.notice("JPCP", "commit2")
-	if r := <-done; r.status != 502 {
-		t.Fatalf("%d %s", r.status, r.body)
+	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Refused(409, "approval_in_progress", "POST", "/reject/JPCP", planetest.Operator, nil)
+	second := p.Notice("JPCP", "commit2")
+	if r := <-done; r.Status != 502 {
+		t.Fatalf("%d %s", r.Status, r.Body)
 	}
-	if rec := p.approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
+	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
 		t.Fatalf("record %v", rec)
 	}
-	p.orchestrator.set(well)
-	if out := p.want(200, "POST", "/approve/JPCP", operator, nil).object(t); out["approval_id"] != second {
+	p.Orchestrator.Set(planetest.Well)
+	if out := p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil).Object(t); out["approval_id"] != second {
 		t.Fatalf("answer %v", out)
 	}
 }
@@ -144,52 +145,52 @@ func TestSupersededWhileApproving(t *testing.T) {
 // and lost when it forgets them.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := planetest.Start(t)
 	retrain := func(model string) string {
-		return p.want(200, "POST", "/retrain", operator, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).object(t)["flow_run_id"].(string)
+		return p.Want(200, "POST", "/retrain", planetest.Operator, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
 	}
 	run := retrain("JPCP")
-	if got := p.want(200, "GET", "/modelrepo/status", reader, nil).object(t)["models"].([]any)[0].(map[string]any); got["model_id"] != "JPCP" || got["active_run"] != run || got["retrain_triggered_at"] == nil || got["status"] != "unknown" {
+	if got := p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any)[0].(map[string]any); got["model_id"] != "JPCP" || got["active_run"] != run || got["retrain_triggered_at"] == nil || got["status"] != "unknown" {
 		t.Fatalf("freshness %v", got)
 	}
-	out := p.want(202, "POST", "/retrain/"+run+"/cancel", operator, nil).object(t)
+	out := p.Want(202, "POST", "/retrain/"+run+"/cancel", planetest.Operator, nil).Object(t)
 	if out["state_type"] != "CANCELLING" || out["is_terminal"] != false {
 		t.Fatalf("cancel %v", out)
 	}
-	p.orchestrator.state(run, "CANCELLED", "by hand")
+	p.Orchestrator.State(run, "CANCELLED", "by hand")
 	testenv.Eventually(t, 15*time.Second, func() error {
-		if n := len(p.events("job.cancelled")); n != 1 {
+		if n := len(p.Events("job.cancelled")); n != 1 {
 			return fmt.Errorf("%d events", n)
 		}
 		return nil
 	})
-	p.refused(409, "run_ended", "POST", "/retrain/"+run+"/cancel", operator, nil)
+	p.Refused(409, "run_ended", "POST", "/retrain/"+run+"/cancel", planetest.Operator, nil)
 	failed := retrain("MACK")
-	p.orchestrator.state(failed, "FAILED", "no rows")
+	p.Orchestrator.State(failed, "FAILED", "no rows")
 	lost := retrain("MCBound")
-	p.orchestrator.forget(lost)
-	p.sql("update control_plane.runs set unknown_since = now() - interval '11 minutes' where flow_run_id = $1", lost)
+	p.Orchestrator.Forget(lost)
+	p.SQL("update control_plane.runs set unknown_since = now() - interval '11 minutes' where flow_run_id = $1", lost)
 	testenv.Eventually(t, 15*time.Second, func() error {
-		f, l := p.events("job.failed"), p.events("job.lost")
+		f, l := p.Events("job.failed"), p.Events("job.lost")
 		if len(f) != 1 || f[0].Data["reason"] != "no rows" || len(l) != 1 {
 			return fmt.Errorf("%v %v", f, l)
 		}
 		return nil
 	})
-	if s := p.want(200, "GET", "/retrain/"+lost, reader, nil).object(t); s["state_type"] != "CRASHED" || s["is_terminal"] != true {
+	if s := p.Want(200, "GET", "/retrain/"+lost, planetest.Reader, nil).Object(t); s["state_type"] != "CRASHED" || s["is_terminal"] != true {
 		t.Fatalf("lost run %v", s)
 	}
 	// While the orchestrator is away the record is shown, marked as stale.
 	away := retrain("JPCP")
-	p.orchestrator.set(down)
-	p.sql("update control_plane.runs set checked_at = now() - interval '1 minute' where flow_run_id = $1", away)
-	if s := p.want(200, "GET", "/retrain/"+away, reader, nil).object(t); s["stale"] != true || s["is_terminal"] != false {
+	p.Orchestrator.Set(planetest.Down)
+	p.SQL("update control_plane.runs set checked_at = now() - interval '1 minute' where flow_run_id = $1", away)
+	if s := p.Want(200, "GET", "/retrain/"+away, planetest.Reader, nil).Object(t); s["stale"] != true || s["is_terminal"] != false {
 		t.Fatalf("status %v", s)
 	}
-	p.refused(502, "orchestrator_unreachable", "POST", "/retrain/"+away+"/cancel", operator, nil)
+	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain/"+away+"/cancel", planetest.Operator, nil)
 	for model, state := range map[string]string{"MACK": "FAILED", "MCBOUND": "CRASHED", "JPCP": "CANCELLED"} {
 		line := fmt.Sprintf("platform_runs_total{model_id=%q,state=%q} 1", model, state)
-		if m := string(p.want(200, "GET", "/metrics", "", nil).body); !strings.Contains(m, line) {
+		if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, line) {
 			t.Errorf("metrics lack %s", line)
 		}
 	}
@@ -201,13 +202,13 @@ func TestRedisCoordinator(t *testing.T) {
 	t.Parallel()
 	t.Run("there", func(t *testing.T) {
 		t.Parallel()
-		p := start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
-		if r := p.health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
+		p := planetest.Start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
+		if r := p.Health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
 			t.Fatalf("runtime %v", r)
 		}
-		p.notice("JPCP", "abc")
-		p.want(200, "POST", "/approve/JPCP", operator, nil)
-		p.want(200, "POST", "/retrain", operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`)
+		p.Notice("JPCP", "abc")
+		p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil)
+		p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`)
 	})
 	t.Run("away", func(t *testing.T) {
 		t.Parallel()
@@ -217,49 +218,49 @@ func TestRedisCoordinator(t *testing.T) {
 		}
 		addr := ln.Addr().String()
 		_ = ln.Close()
-		p := start(t, "REDIS_URL=redis://"+addr, "DECISION_RATE_LIMIT_PER_MIN=3")
-		p.refused(503, "coordinator_unavailable", "POST", "/retrain", operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`)
-		id := p.notice("JPCP", "abc")
-		p.want(200, "POST", "/approvals/"+id+"/approve", operator, nil)
-		h := p.health()
+		p := planetest.Start(t, "REDIS_URL=redis://"+addr, "DECISION_RATE_LIMIT_PER_MIN=3")
+		p.Refused(503, "coordinator_unavailable", "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`)
+		id := p.Notice("JPCP", "abc")
+		p.Want(200, "POST", "/approvals/"+id+"/approve", planetest.Operator, nil)
+		h := p.Health()
 		if r := h["runtime"].(map[string]any); r["active_coordination"] != "none" || !strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable") {
 			t.Fatalf("runtime %v", r)
 		}
 		if h["status"] != "degraded" || h["ready"] != true || h["circuit_breaker"].(map[string]any)["state"] != "unknown" {
 			t.Fatalf("health %v", h)
 		}
-		p.refused(404, "no_pending_approval", "POST", "/approve/JPCP", operator, nil)
-		p.refused(404, "no_pending_approval", "POST", "/approve/JPCP", operator, nil)
-		p.refused(429, "rate_limited", "POST", "/approve/JPCP", operator, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
+		p.Refused(429, "rate_limited", "POST", "/approve/JPCP", planetest.Operator, nil)
 	})
 }
 
 // Two replicas on one database share limits, leader and commands.
 func TestTwoReplicas(t *testing.T) {
 	t.Parallel()
-	p := start(t, "DECISION_RATE_LIMIT_PER_MIN=4")
-	one := p.url
-	p.serve()
-	two := p.url
-	run := p.want(200, "POST", "/retrain", operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k").object(t)["flow_run_id"].(string)
-	p.url = one
-	r := p.want(200, "POST", "/retrain", operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k")
-	if r.header.Get("Idempotency-Replayed") != "true" || r.object(t)["flow_run_id"] != run {
-		t.Fatalf("%v %s", r.header, r.body)
+	p := planetest.Start(t, "DECISION_RATE_LIMIT_PER_MIN=4")
+	one := p.URL
+	p.Serve()
+	two := p.URL
+	run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k").Object(t)["flow_run_id"].(string)
+	p.URL = one
+	r := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k")
+	if r.Header.Get("Idempotency-Replayed") != "true" || r.Object(t)["flow_run_id"] != run {
+		t.Fatalf("%v %s", r.Header, r.Body)
 	}
 	for i := range 4 {
-		p.url = []string{one, two}[i%2]
-		p.refused(404, "no_pending_approval", "POST", "/approve/JPCP", operator, nil)
+		p.URL = []string{one, two}[i%2]
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
 	}
-	p.refused(429, "rate_limited", "POST", "/approve/JPCP", operator, nil)
-	p.orchestrator.state(run, "COMPLETED", "")
+	p.Refused(429, "rate_limited", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if n := len(p.events("job.completed")); n != 1 {
+		if n := len(p.Events("job.completed")); n != 1 {
 			return fmt.Errorf("%d events", n)
 		}
 		return nil
 	})
-	if n := len(p.events("job.started")); n != 0 { // never seen running
+	if n := len(p.Events("job.started")); n != 0 { // never seen running
 		t.Errorf("%d events job.started", n)
 	}
 }
@@ -268,41 +269,41 @@ func TestTwoReplicas(t *testing.T) {
 // current; one from another commit does not.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	p.sql(`insert into control_plane.freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at) values ('JPCP', 'stale', 'c0ffee1', now(), now())`)
+	p := planetest.Start(t)
+	p.SQL(`insert into control_plane.freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at) values ('JPCP', 'stale', 'c0ffee1', now(), now())`)
 	status := func() map[string]any {
-		for _, m := range p.want(200, "GET", "/modelrepo/status", reader, nil).object(t)["models"].([]any) {
+		for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
 			if m.(map[string]any)["model_id"] == "JPCP" {
 				return m.(map[string]any)
 			}
 		}
 		return nil
 	}
-	finish := func(v trackedVersion, commit string) {
-		run := p.want(200, "POST", "/retrain", operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).object(t)["flow_run_id"].(string)
-		v.runTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": commit}
-		p.report("JPCP", p.tracker.add("jpcp", v))
-		p.orchestrator.state(run, "COMPLETED", "")
+	finish := func(v planetest.Version, commit string) {
+		run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+		v.RunTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": commit}
+		p.Report("JPCP", p.Tracker.Add("jpcp", v))
+		p.Orchestrator.State(run, "COMPLETED", "")
 		testenv.Eventually(t, 15*time.Second, func() error {
-			if s := p.want(200, "GET", "/retrain/"+run, reader, nil).object(t); s["is_terminal"] != true {
+			if s := p.Want(200, "GET", "/retrain/"+run, planetest.Reader, nil).Object(t); s["is_terminal"] != true {
 				return fmt.Errorf("run %v", s)
 			}
 			return nil
 		})
 	}
-	finish(good("rmse", 20.0), "another")
+	finish(planetest.Good("rmse", 20.0), "another")
 	if s := status(); s["status"] != "stale" || s["last_retrain_commit"] != "another" {
 		t.Fatalf("freshness %v", s)
 	}
-	finish(trackedVersion{metrics: map[string]any{"rmse": 1.0}, tags: map[string]string{"dummy": "true"}}, "c0ffee1")
+	finish(planetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"dummy": "true"}}, "c0ffee1")
 	if s := status(); s["status"] != "stale" {
 		t.Fatalf("freshness after a dummy %v", s)
 	}
-	finish(good("rmse", 20.0), "c0ffee1")
+	finish(planetest.Good("rmse", 20.0), "c0ffee1")
 	if s := status(); s["status"] != "current" || s["stale_since"] != nil || s["last_retrain_commit"] != "c0ffee1" {
 		t.Fatalf("freshness %v", s)
 	}
-	if got := p.events("event.freshness_changed"); len(got) != 1 || got[0].Tenant != "platform" || got[0].Data["previous"] != "stale" {
+	if got := p.Events("event.freshness_changed"); len(got) != 1 || got[0].Tenant != "platform" || got[0].Data["previous"] != "stale" {
 		t.Fatalf("events %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
 // operation is one method of one path of the API's document.
@@ -58,48 +60,58 @@ func operations(t *testing.T) []operation {
 	return out
 }
 
+// parameter is a segment of a path that a request fills in.
+var parameter = regexp.MustCompile(`\{\w+\}`)
+
+// at is the path with an id that exists for models and none that does for the rest.
 func (o operation) at() string {
-	p := strings.ReplaceAll(o.path, "{model}", "JPCP")
-	p = strings.ReplaceAll(p, "{flow_run_id}", uuid.NewString())
-	return strings.ReplaceAll(p, "{id}", uuid.NewString())
+	return parameter.ReplaceAllStringFunc(o.path, func(p string) string {
+		switch p {
+		case "{model}":
+			return "JPCP"
+		case "{id}", "{flow_run_id}":
+			return uuid.NewString()
+		}
+		return "x"
+	})
 }
 
 // Every operation of the document is served, asks for the scope it names, and
 // refuses the same bad bodies in the same way.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
-	p := start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
 	scoped := map[string][]string{
-		"read": {reader, ci, operator}, "changes": {ci, operator}, "retrain": {operator, legacy}, "approve": {approver, operator}, "manage": {trainer, operator},
+		"read": {planetest.Reader, planetest.CI, planetest.Operator}, "changes": {planetest.CI, planetest.Operator}, "retrain": {planetest.Operator, planetest.Legacy}, "approve": {planetest.Approver, planetest.Operator}, "manage": {planetest.Trainer, planetest.Operator},
 	}
-	lacking := map[string]string{"read": trainer, "changes": reader, "retrain": ci, "approve": trainer, "manage": approver}
+	lacking := map[string]string{"read": planetest.Trainer, "changes": planetest.Reader, "retrain": planetest.CI, "approve": planetest.Trainer, "manage": planetest.Approver}
 	for _, o := range operations(t) {
 		name := o.method + " " + o.path
-		r := p.call(o.method, o.at(), "", nil)
+		r := p.Call(o.method, o.at(), "", nil)
 		if o.scope == "" {
-			if r.status >= 400 {
-				t.Errorf("%s: %d %s", name, r.status, r.body)
+			if r.Status >= 400 {
+				t.Errorf("%s: %d %s", name, r.Status, r.Body)
 			}
 			continue
 		}
 		check := func(status int, code, bearer string, body any, header ...string) {
 			t.Helper()
-			r := p.call(o.method, o.at(), bearer, body, header...)
-			if r.status != status || r.code() != code {
-				t.Errorf("%s: %d %s, want %d %s: %s", name, r.status, r.code(), status, code, r.body)
+			r := p.Call(o.method, o.at(), bearer, body, header...)
+			if r.Status != status || r.Code() != code {
+				t.Errorf("%s: %d %s, want %d %s: %s", name, r.Status, r.Code(), status, code, r.Body)
 			}
-			if r.header.Get("X-Request-Id") == "" || r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: headers %v", name, r.header)
+			if r.Header.Get("X-Request-Id") == "" || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: headers %v", name, r.Header)
 			}
 		}
-		if r.status != 401 || r.code() != "missing_credential" || r.header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s without credential: %d %s %v", name, r.status, r.code(), r.header)
+		if r.Status != 401 || r.Code() != "missing_credential" || r.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s without credential: %d %s %v", name, r.Status, r.Code(), r.Header)
 		}
 		check(401, "invalid_credential", "nobody", nil)
 		check(403, "insufficient_scope", lacking[o.scope], nil)
 		for _, bearer := range scoped[o.scope] {
-			if r := p.call(o.method, o.at(), bearer, nil); r.status == 401 || r.status == 403 || r.status >= 500 {
-				t.Errorf("%s: %d %s", name, r.status, r.body)
+			if r := p.Call(o.method, o.at(), bearer, nil); r.Status == 401 || r.Status == 403 || r.Status >= 500 {
+				t.Errorf("%s: %d %s", name, r.Status, r.Body)
 			}
 		}
 		if !o.body {
@@ -122,25 +134,22 @@ func TestEveryRoute(t *testing.T) {
 // What is not in the document is not there.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	p.refused(404, "not_found", "GET", "/nothing", operator, nil)
-	p.refused(405, "method_not_allowed", "PUT", "/retrain", operator, nil)
-	for _, path := range []string{"/costs", "/jobs", "/evals", "/compliance", "/audit/events", "/webhooks/modelrepo/forge-a"} {
-		p.refused(404, "not_found", "GET", path, operator, nil)
-	}
-	features := p.want(200, "GET", "/capabilities", "", nil).object(t)
+	p := planetest.Start(t)
+	p.Refused(404, "not_found", "GET", "/nothing", planetest.Operator, nil)
+	p.Refused(405, "method_not_allowed", "PUT", "/retrain", planetest.Operator, nil)
+	features := p.Want(200, "GET", "/capabilities", "", nil).Object(t)
 	if features["service"] != "control-plane" || len(features["features"].([]any)) == 0 || len(features["backends"].([]any)) != 4 {
 		t.Fatalf("capabilities %v", features)
 	}
 	for _, path := range []string{"/docs", "/redoc", "/openapi.json"} {
-		p.want(200, "GET", path, "", nil)
+		p.Want(200, "GET", path, "", nil)
 	}
 }
 
 // Bad input of each route answers 4xx with the field, and changes nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	p := start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
 	list := func(n int, s string) []string {
 		out := make([]string, n)
 		for i := range out {
@@ -249,9 +258,9 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/alias-history?at=now", nil, 422, "validation_error", "at"},
 		{"GET", "/alias-history?at=2026-01-01T00:00:00Z", nil, 422, "validation_error", "at"},
 	} {
-		r := p.call(c.method, c.path, operator, c.body)
-		if r.status != c.status || r.code() != c.code {
-			t.Errorf("%d: %s %s: %d %s, want %d %s: %.300s", i, c.method, c.path, r.status, r.code(), c.status, c.code, r.body)
+		r := p.Call(c.method, c.path, planetest.Operator, c.body)
+		if r.Status != c.status || r.Code() != c.code {
+			t.Errorf("%d: %s %s: %d %s, want %d %s: %.300s", i, c.method, c.path, r.Status, r.Code(), c.status, c.code, r.Body)
 			continue
 		}
 		if c.status != 422 {
@@ -263,16 +272,16 @@ func TestBadInput(t *testing.T) {
 				Msg string
 			}
 		}
-		if err := json.Unmarshal(r.body, &doc); err != nil || len(doc.Errors) == 0 || doc.Errors[0].Msg == "" {
-			t.Errorf("%s %s: no errors[]: %s", c.method, c.path, r.body)
-		} else if c.field != "" && !strings.Contains(strings.Join(doc.Errors[0].Loc, "."), c.field) && !strings.Contains(string(r.body), c.field) {
+		if err := json.Unmarshal(r.Body, &doc); err != nil || len(doc.Errors) == 0 || doc.Errors[0].Msg == "" {
+			t.Errorf("%s %s: no errors[]: %s", c.method, c.path, r.Body)
+		} else if c.field != "" && !strings.Contains(strings.Join(doc.Errors[0].Loc, "."), c.field) && !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%s %s: errors %v do not name %s", c.method, c.path, doc.Errors, c.field)
 		}
 	}
-	if n := len(p.orchestrator.all()); n != 0 {
+	if n := len(p.Orchestrator.All()); n != 0 {
 		t.Errorf("%d flow runs", n)
 	}
-	if list := p.want(200, "GET", "/approvals", operator, nil).list(t); len(list) != 0 {
+	if list := p.Want(200, "GET", "/approvals", planetest.Operator, nil).List(t); len(list) != 0 {
 		t.Errorf("approvals %v", list)
 	}
 }
@@ -280,7 +289,7 @@ func TestBadInput(t *testing.T) {
 // The bounds themselves pass: 500 models and 10,000 files in one notice.
 func TestLargestNotice(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := planetest.Start(t)
 	models, files := make([]string, 500), make([]string, 10_000)
 	for i := range models {
 		models[i] = fmt.Sprintf("model-%d", i)
@@ -290,11 +299,11 @@ func TestLargestNotice(t *testing.T) {
 	}
 	models[1] = "MODEL-0" // twice the same
 	body := map[string]any{"model_ids": models, "commit_sha": "abc", "commit_msg": "all", "changed_files": files}
-	out := p.want(200, "POST", "/api/changes", ci, body).object(t)
+	out := p.Want(200, "POST", "/api/changes", planetest.CI, body).Object(t)
 	if len(out["created"].([]any)) != 499 || len(out["warnings"].([]any)) != 499 {
 		t.Fatalf("created %d, warnings %d", len(out["created"].([]any)), len(out["warnings"].([]any)))
 	}
-	again := p.want(200, "POST", "/api/changes", ci, body).object(t)
+	again := p.Want(200, "POST", "/api/changes", planetest.CI, body).Object(t)
 	if len(again["created"].([]any)) != 0 || len(again["existing"].([]any)) != 499 {
 		t.Fatalf("again: %v", len(again["existing"].([]any)))
 	}
@@ -302,14 +311,14 @@ func TestLargestNotice(t *testing.T) {
 	seen := map[string]bool{}
 	cursor := ""
 	for {
-		r := p.want(200, "GET", "/approvals?limit=200&cursor="+cursor, reader, nil)
-		for _, a := range r.list(t) {
+		r := p.Want(200, "GET", "/approvals?limit=200&cursor="+cursor, planetest.Reader, nil)
+		for _, a := range r.List(t) {
 			if seen[a["id"].(string)] || len(a["changed_files"].([]any)) != 10_000 {
 				t.Fatalf("%v twice, or without its files", a["id"])
 			}
 			seen[a["id"].(string)] = true
 		}
-		if cursor = r.header.Get("X-Next-Cursor"); cursor == "" {
+		if cursor = r.Header.Get("X-Next-Cursor"); cursor == "" {
 			break
 		}
 	}
@@ -321,9 +330,9 @@ func TestLargestNotice(t *testing.T) {
 // Public routes need no credential; /health has every member of the contract.
 func TestHealthAndModels(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	p.awaitTarget()
-	h := p.health()
+	p := planetest.Start(t)
+	p.AwaitTarget()
+	h := p.Health()
 	for _, name := range []string{
 		"status", "ready", "prefect_api_url", "auth_configured", "models", "pending_approvals", "deployment", "dispatch", "circuit_breaker", "startup_checks", "poller", "runtime",
 	} {
@@ -346,28 +355,28 @@ func TestHealthAndModels(t *testing.T) {
 			t.Errorf("runtime.%s is %v", name, runtime[name])
 		}
 	}
-	if h["status"] != "ok" || h["circuit_breaker"].(map[string]any)["state"] != "closed" || h["prefect_api_url"] != p.orchestrator.URL {
+	if h["status"] != "ok" || h["circuit_breaker"].(map[string]any)["state"] != "closed" || h["prefect_api_url"] != p.Orchestrator.URL {
 		t.Errorf("health %v", h)
 	}
 	if ds := h["models"].(map[string]any)["JPCP"].([]any); ds[0] != "JobEmbeddings" {
 		t.Errorf("datasets %v", ds)
 	}
-	models := p.want(200, "GET", "/models", "", nil).list(t)
+	models := p.Want(200, "GET", "/models", "", nil).List(t)
 	if len(models) != 5 || models[0]["model_name"] != "JPCP" {
 		t.Fatalf("models %v", models)
 	}
-	meta := p.want(200, "GET", "/models/runtimeclass/meta", "", nil).object(t)
+	meta := p.Want(200, "GET", "/models/runtimeclass/meta", "", nil).Object(t)
 	if meta["name"] != "RUNTIMECLASS" || meta["trackerName"] != "runtimeclass" || meta["type"] != "classification" || meta["estimator"] != "random_forest" {
 		t.Fatalf("meta %v", meta)
 	}
-	if r := p.want(200, "GET", "/models/JPCP/readme", "", nil).object(t); r["text"] == "" || len(r["sha"].(string)) != 64 {
+	if r := p.Want(200, "GET", "/models/JPCP/readme", "", nil).Object(t); r["text"] == "" || len(r["sha"].(string)) != 64 {
 		t.Fatalf("readme %v", r)
 	}
-	p.notice("JPCP", "abc")
-	if n := p.health()["pending_approvals"]; n != 1.0 {
+	p.Notice("JPCP", "abc")
+	if n := p.Health()["pending_approvals"]; n != 1.0 {
 		t.Errorf("pending_approvals %v", n)
 	}
-	metrics := string(p.want(200, "GET", "/metrics", "", nil).body)
+	metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 	for _, line := range []string{
 		"platform_approvals_pending 1\n", `platform_approval_events_total{action="created",model_id="JPCP"} 1`, "platform_approval_age_oldest_seconds ", "platform_outbox_rows{state=\"pending\"}",
 	} {
@@ -375,7 +384,7 @@ func TestHealthAndModels(t *testing.T) {
 			t.Errorf("metrics lack %s", line)
 		}
 	}
-	fresh := p.want(200, "GET", "/modelrepo/status", reader, nil).object(t)
+	fresh := p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)
 	if len(fresh["models"].([]any)) != 5 || fresh["last_event"] != nil {
 		t.Fatalf("freshness %v", fresh)
 	}
@@ -384,19 +393,19 @@ func TestHealthAndModels(t *testing.T) {
 // Events reach the broker; a request id travels from the request to them.
 func TestEventsAreRelayed(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	r := p.want(200, "POST", "/api/changes", ci, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
-	if r.header.Get("X-Request-Id") != "req-1" {
-		t.Fatalf("%v", r.header)
+	p := planetest.Start(t)
+	r := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
+	if r.Header.Get("X-Request-Id") != "req-1" {
+		t.Fatalf("%v", r.Header)
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
-		box := p.health()["runtime"].(map[string]any)["outbox"].(map[string]any)
+		box := p.Health()["runtime"].(map[string]any)["outbox"].(map[string]any)
 		if box["pending"] != 0.0 || box["published"].(float64) < 2 {
 			return fmt.Errorf("outbox %v", box)
 		}
 		return nil
 	})
-	for _, a := range p.audits("approval.created") {
+	for _, a := range p.Audits("approval.created") {
 		if a["request_id"] != "req-1" {
 			t.Errorf("audit %v", a)
 		}

@@ -1,4 +1,4 @@
-package controlplane_test
+package planetest
 
 import (
 	"encoding/json"
@@ -13,119 +13,119 @@ import (
 )
 
 // digest is a tag that the gate takes.
-var digest = strings.Repeat("ab", 32)
+var Digest = strings.Repeat("ab", 32)
 
 // failMoves makes the tracker answer reads and fail alias moves.
-const failMoves = "fail moves"
+const FailMoves = "fail moves"
 
-// fakeTracker speaks as much of the tracker's REST interface as the control
+// Tracker speaks as much of the tracker's REST interface as the control
 // plane calls, and fails on demand.
-type fakeTracker struct {
+type Tracker struct {
 	URL string
 
-	mu     sync.Mutex // guards those below
+	Mu     sync.Mutex // guards those below
 	mode   string     // as of the orchestrator; refusing refuses only alias moves
-	models map[string]*trackedModel
-	sets   int // alias moves carried out
-	seen   chan struct{}
+	Models map[string]*trackedModel
+	Sets   int // alias moves carried out
+	Seen   chan struct{}
 }
 
 type trackedModel struct {
-	aliases  map[string]string
-	versions map[string]trackedVersion
+	Aliases  map[string]string
+	Versions map[string]Version
 }
 
-type trackedVersion struct {
-	metrics  map[string]any // float64, or "NaN"
-	tags     map[string]string
-	runTags  map[string]string
-	unsigned bool
+type Version struct {
+	Metrics  map[string]any // float64, or "NaN"
+	Tags     map[string]string
+	RunTags  map[string]string
+	Unsigned bool
 }
 
-func newTracker(t testing.TB) *fakeTracker {
+func NewTracker(t testing.TB) *Tracker {
 	t.Helper()
-	f := &fakeTracker{models: map[string]*trackedModel{}, seen: make(chan struct{}, 1000)}
+	f := &Tracker{Models: map[string]*trackedModel{}, Seen: make(chan struct{}, 1000)}
 	s := httptest.NewServer(f)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	f.URL = s.URL
 	return f
 }
 
-func (f *fakeTracker) set(mode string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *Tracker) Set(mode string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	f.mode = mode
 }
 
-// add registers the next version of a model, as the trainer would.
-func (f *fakeTracker) add(model string, v trackedVersion) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.models[model]
+// Add registers the next version of a model, as the trainer would.
+func (f *Tracker) Add(model string, v Version) string {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	m := f.Models[model]
 	if m == nil {
-		m = &trackedModel{aliases: map[string]string{}, versions: map[string]trackedVersion{}}
-		f.models[model] = m
+		m = &trackedModel{Aliases: map[string]string{}, Versions: map[string]Version{}}
+		f.Models[model] = m
 	}
-	if v.tags == nil {
-		v.tags = map[string]string{"artifact_digest": digest}
+	if v.Tags == nil {
+		v.Tags = map[string]string{"artifact_digest": Digest}
 	}
-	version := strconv.Itoa(len(m.versions) + 1)
-	m.versions[version] = v
+	version := strconv.Itoa(len(m.Versions) + 1)
+	m.Versions[version] = v
 	return version
 }
 
-func (f *fakeTracker) holder(model, alias string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if m := f.models[model]; m != nil {
-		return m.aliases[alias]
+func (f *Tracker) Holder(model, alias string) string {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if m := f.Models[model]; m != nil {
+		return m.Aliases[alias]
 	}
 	return ""
 }
 
-// move sets an alias as somebody else would; an empty version removes it.
-func (f *fakeTracker) move(model, alias, version string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// Move sets an alias as somebody else would; an empty version removes it.
+func (f *Tracker) Move(model, alias, version string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	if version == "" {
-		delete(f.models[model].aliases, alias)
+		delete(f.Models[model].Aliases, alias)
 		return
 	}
-	f.models[model].aliases[alias] = version
+	f.Models[model].Aliases[alias] = version
 }
 
-func (f *fakeTracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
+func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.Mu.Lock()
 	mode := f.mode
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	switch mode {
-	case down:
+	case Down:
 		panic(http.ErrAbortHandler)
-	case hang:
+	case Hang:
 		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
 		<-r.Context().Done()
 		return
-	case broken:
+	case Broken:
 		http.Error(w, "no", http.StatusInternalServerError)
 		return
-	case garbage:
+	case Garbage:
 		_, _ = w.Write([]byte("<html>"))
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/api/2.0/mlflow")
 	q := r.URL.Query()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	switch {
 	case path == "/registered-models/get":
-		if m, ok := f.models[q.Get("name")]; ok {
+		if m, ok := f.Models[q.Get("name")]; ok {
 			reply(w, 200, map[string]any{"registered_model": f.registered(q.Get("name"), m)})
 			return
 		}
 		missing(w)
 	case path == "/registered-models/search":
 		list := []any{}
-		for name, m := range f.models {
+		for name, m := range f.Models {
 			list = append(list, f.registered(name, m))
 		}
 		reply(w, 200, map[string]any{"registered_models": list})
@@ -152,79 +152,79 @@ func missing(w http.ResponseWriter) {
 	reply(w, 404, map[string]any{"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "not found"})
 }
 
-func (f *fakeTracker) registered(name string, m *trackedModel) map[string]any {
+func (f *Tracker) registered(name string, m *trackedModel) map[string]any {
 	aliases := []any{}
-	for a, v := range m.aliases {
+	for a, v := range m.Aliases {
 		aliases = append(aliases, map[string]any{"alias": a, "version": v})
 	}
 	return map[string]any{"name": name, "aliases": aliases}
 }
 
-func (f *fakeTracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) {
+func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) {
 	var in struct{ Name, Alias, Version string }
-	if json.NewDecoder(r.Body).Decode(&in) != nil || f.models[in.Name] == nil {
+	if json.NewDecoder(r.Body).Decode(&in) != nil || f.Models[in.Name] == nil {
 		missing(w)
 		return
 	}
-	if mode == failMoves {
+	if mode == FailMoves {
 		http.Error(w, "no", http.StatusServiceUnavailable)
 		return
 	}
-	if mode == refusing {
+	if mode == Refusing {
 		reply(w, 400, map[string]any{"error_code": "INVALID_PARAMETER_VALUE", "message": "no such alias today"})
 		return
 	}
-	f.models[in.Name].aliases[in.Alias] = in.Version
-	f.sets++
-	f.seen <- struct{}{}
-	if mode == swallow {
-		f.mu.Unlock()
+	f.Models[in.Name].Aliases[in.Alias] = in.Version
+	f.Sets++
+	f.Seen <- struct{}{}
+	if mode == Swallow {
+		f.Mu.Unlock()
 		<-r.Context().Done()
-		f.mu.Lock()
+		f.Mu.Lock()
 		return
 	}
 	reply(w, 200, map[string]any{})
 }
 
-func (f *fakeTracker) version(w http.ResponseWriter, name, version string) {
-	m := f.models[name]
+func (f *Tracker) version(w http.ResponseWriter, name, version string) {
+	m := f.Models[name]
 	if m == nil {
 		missing(w)
 		return
 	}
-	v, ok := m.versions[version]
+	v, ok := m.Versions[version]
 	if !ok {
 		missing(w)
 		return
 	}
 	id := name + "-" + version
 	reply(w, 200, map[string]any{"model_version": map[string]any{
-		"name": name, "version": version, "run_id": id, "status": "READY", "source": "mlflow-artifacts:/" + id + "/model", "tags": pairs(v.tags),
+		"name": name, "version": version, "run_id": id, "status": "READY", "source": "mlflow-artifacts:/" + id + "/model", "tags": pairs(v.Tags),
 	}})
 }
 
-func (f *fakeTracker) find(id string) (trackedVersion, bool) {
+func (f *Tracker) find(id string) (Version, bool) {
 	i := strings.LastIndex(id, "-")
-	if i < 0 || f.models[id[:i]] == nil {
-		return trackedVersion{}, false
+	if i < 0 || f.Models[id[:i]] == nil {
+		return Version{}, false
 	}
-	v, ok := f.models[id[:i]].versions[id[i+1:]]
+	v, ok := f.Models[id[:i]].Versions[id[i+1:]]
 	return v, ok
 }
 
-func (f *fakeTracker) run(w http.ResponseWriter, id string) {
+func (f *Tracker) run(w http.ResponseWriter, id string) {
 	v, ok := f.find(id)
 	if !ok {
 		missing(w)
 		return
 	}
 	metrics := []any{}
-	for k, value := range v.metrics {
+	for k, value := range v.Metrics {
 		metrics = append(metrics, map[string]any{"key": k, "value": value, "timestamp": 1, "step": 0})
 	}
 	reply(w, 200, map[string]any{"run": map[string]any{
 		"info": map[string]any{"run_id": id, "status": "FINISHED", "artifact_uri": "mlflow-artifacts:/" + id},
-		"data": map[string]any{"metrics": metrics, "tags": pairs(v.runTags)},
+		"data": map[string]any{"metrics": metrics, "tags": pairs(v.RunTags)},
 	}})
 }
 
@@ -236,7 +236,7 @@ func pairs(m map[string]string) []any {
 	return out
 }
 
-func (f *fakeTracker) artifact(w http.ResponseWriter, path string) {
+func (f *Tracker) artifact(w http.ResponseWriter, path string) {
 	id, rest, _ := strings.Cut(path, "/")
 	v, ok := f.find(id)
 	if !ok || rest != "model/MLmodel" {
@@ -244,7 +244,7 @@ func (f *fakeTracker) artifact(w http.ResponseWriter, path string) {
 		return
 	}
 	signature := "signature:\n  inputs: '[{\"name\": \"x\", \"type\": \"double\"}]'\n"
-	if v.unsigned {
+	if v.Unsigned {
 		signature = ""
 	}
 	_, _ = fmt.Fprintf(w, "flavors:\n  onnx:\n    data: model.onnx\n%s", signature)

@@ -1,4 +1,4 @@
-package controlplane_test
+package planetest
 
 import (
 	"encoding/json"
@@ -15,33 +15,33 @@ import (
 
 // How the stand-in for the orchestrator misbehaves.
 const (
-	well     = ""
-	down     = "down"     // closes the connection
-	hang     = "hang"     // answers when the caller has given up
-	broken   = "broken"   // 500
-	garbage  = "garbage"  // 200 with something else
-	nameless = "nameless" // 201 without an id, and no run
-	refusing = "refusing" // 409
-	swallow  = "swallow"  // does what it is told and never answers
+	Well     = ""
+	Down     = "down"     // closes the connection
+	Hang     = "hang"     // answers when the caller has given up
+	Broken   = "broken"   // 500
+	Garbage  = "garbage"  // 200 with something else
+	Nameless = "nameless" // 201 without an id, and no run
+	Refusing = "refusing" // 409
+	Swallow  = "swallow"  // does what it is told and never answers
 )
 
-// fakeOrchestrator speaks as much of the orchestrator's REST interface as the
+// Orchestrator speaks as much of the orchestrator's REST interface as the
 // control plane calls, and fails on demand. It outlives a killed control plane.
-type fakeOrchestrator struct {
+type Orchestrator struct {
 	URL string
 
-	mu         sync.Mutex // guards those below
+	Mu         sync.Mutex // guards those below
 	mode       string
-	deployment *uuid.UUID // nil: not registered
-	lacks      string     // a parameter the deployment does not declare
-	runs       map[string]*flowRun
+	Deployment *uuid.UUID // nil: not registered
+	Lacks      string     // a parameter the deployment does not declare
+	runs       map[string]*FlowRun
 	byKey      map[string]string
-	creates    int // calls of create_flow_run
-	bodies     []map[string]any
-	created    chan struct{} // a token for each call of create_flow_run that was carried out
+	Creates    int // calls of create_flow_run
+	Bodies     []map[string]any
+	Created    chan struct{} // a token for each call of create_flow_run that was carried out
 }
 
-type flowRun struct {
+type FlowRun struct {
 	ID             string         `json:"id"`
 	Name           string         `json:"name"`
 	FlowID         string         `json:"flow_id"`
@@ -54,36 +54,36 @@ type flowRun struct {
 	EndTime        *time.Time     `json:"end_time"`
 }
 
-func newOrchestrator(t testing.TB) *fakeOrchestrator {
+func NewOrchestrator(t testing.TB) *Orchestrator {
 	t.Helper()
 	id := uuid.New()
-	f := &fakeOrchestrator{deployment: &id, runs: map[string]*flowRun{}, byKey: map[string]string{}, created: make(chan struct{}, 1000)}
+	f := &Orchestrator{Deployment: &id, runs: map[string]*FlowRun{}, byKey: map[string]string{}, Created: make(chan struct{}, 1000)}
 	s := httptest.NewServer(f)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	f.URL = s.URL + "/api"
 	return f
 }
 
-func (f *fakeOrchestrator) set(mode string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *Orchestrator) Set(mode string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	f.mode = mode
 }
 
-func (f *fakeOrchestrator) all() []flowRun {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := []flowRun{}
+func (f *Orchestrator) All() []FlowRun {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	out := []FlowRun{}
 	for _, r := range f.runs {
 		out = append(out, *r)
 	}
 	return out
 }
 
-// state puts a run into a state, as the executor would.
-func (f *fakeOrchestrator) state(id, typ, message string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// State puts a run into a state, as the executor would.
+func (f *Orchestrator) State(id, typ, message string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	r := f.runs[id]
 	r.StateType, r.StateName = typ, strings.ToUpper(typ[:1])+strings.ToLower(typ[1:])
 	r.State = map[string]any{"type": typ, "name": r.StateName, "message": message}
@@ -95,27 +95,27 @@ func (f *fakeOrchestrator) state(id, typ, message string) {
 	}
 }
 
-func (f *fakeOrchestrator) forget(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *Orchestrator) Forget(id string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	delete(f.runs, id)
 }
 
-func (f *fakeOrchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
+func (f *Orchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.Mu.Lock()
 	mode := f.mode
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	switch mode {
-	case down:
+	case Down:
 		panic(http.ErrAbortHandler)
-	case hang:
+	case Hang:
 		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has gone
 		<-r.Context().Done()
 		return
-	case broken:
+	case Broken:
 		http.Error(w, `{"detail":"no"}`, http.StatusInternalServerError)
 		return
-	case garbage:
+	case Garbage:
 		_, _ = w.Write([]byte("<html>hello</html>"))
 		return
 	}
@@ -131,18 +131,18 @@ func (f *fakeOrchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.filter(w, r)
 	case strings.HasSuffix(path, "/set_state"):
 		id := strings.Split(path, "/")[2]
-		f.mu.Lock()
+		f.Mu.Lock()
 		_, ok := f.runs[id]
-		f.mu.Unlock()
+		f.Mu.Unlock()
 		if !ok {
 			f.answer(w, 404, map[string]any{"detail": "no such run"})
 			return
 		}
-		f.state(id, "CANCELLING", "")
+		f.State(id, "CANCELLING", "")
 		f.answer(w, 201, map[string]any{"status": "ACCEPT", "state": map[string]any{"type": "CANCELLING"}})
 	case strings.HasPrefix(path, "/flow_runs/"):
-		f.mu.Lock()
-		defer f.mu.Unlock()
+		f.Mu.Lock()
+		defer f.Mu.Unlock()
 		if run, ok := f.runs[strings.TrimPrefix(path, "/flow_runs/")]; ok {
 			f.answer(w, 200, run)
 			return
@@ -153,32 +153,32 @@ func (f *fakeOrchestrator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *fakeOrchestrator) answer(w http.ResponseWriter, status int, v any) {
+func (f *Orchestrator) answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (f *fakeOrchestrator) readDeployment(w http.ResponseWriter, path string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.deployment == nil || path != "/deployments/name/training_flow/platform-dispatch" {
+func (f *Orchestrator) readDeployment(w http.ResponseWriter, path string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Deployment == nil || path != "/deployments/name/training_flow/platform-dispatch" {
 		f.answer(w, 404, map[string]any{"detail": "Deployment not found"})
 		return
 	}
 	props := map[string]any{}
 	for _, name := range []string{"model_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id", "requested_by", "approval_id", "parameters"} {
-		if name != f.lacks {
+		if name != f.Lacks {
 			props[name] = map[string]any{}
 		}
 	}
 	f.answer(w, 200, map[string]any{
-		"id": f.deployment, "name": "platform-dispatch", "flow_id": uuid.New(), "status": "READY",
+		"id": f.Deployment, "name": "platform-dispatch", "flow_id": uuid.New(), "status": "READY",
 		"parameter_openapi_schema": map[string]any{"type": "object", "properties": props},
 	})
 }
 
-func (f *fakeOrchestrator) create(w http.ResponseWriter, r *http.Request, path, mode string) {
+func (f *Orchestrator) create(w http.ResponseWriter, r *http.Request, path, mode string) {
 	var in struct {
 		Parameters     map[string]any `json:"parameters"`
 		IdempotencyKey string         `json:"idempotency_key"`
@@ -187,20 +187,20 @@ func (f *fakeOrchestrator) create(w http.ResponseWriter, r *http.Request, path, 
 		f.answer(w, 422, map[string]any{"detail": err.Error()})
 		return
 	}
-	f.mu.Lock()
-	f.creates++
-	if mode == refusing {
-		f.mu.Unlock()
+	f.Mu.Lock()
+	f.Creates++
+	if mode == Refusing {
+		f.Mu.Unlock()
 		f.answer(w, 409, map[string]any{"detail": "Error creating flow run: paused"})
 		return
 	}
-	if mode == nameless {
-		f.mu.Unlock()
+	if mode == Nameless {
+		f.Mu.Unlock()
 		f.answer(w, 201, map[string]any{})
 		return
 	}
-	if f.deployment == nil || path != "/deployments/"+f.deployment.String()+"/create_flow_run" {
-		f.mu.Unlock()
+	if f.Deployment == nil || path != "/deployments/"+f.Deployment.String()+"/create_flow_run" {
+		f.Mu.Unlock()
 		f.answer(w, 404, map[string]any{"detail": "Deployment not found"})
 		return
 	}
@@ -209,23 +209,23 @@ func (f *fakeOrchestrator) create(w http.ResponseWriter, r *http.Request, path, 
 	if !known {
 		status, id = 201, uuid.NewString()
 		f.byKey[in.IdempotencyKey] = id
-		f.runs[id] = &flowRun{
+		f.runs[id] = &FlowRun{
 			ID: id, Name: "run", FlowID: uuid.NewString(), Parameters: in.Parameters, IdempotencyKey: in.IdempotencyKey,
 			StateType: "SCHEDULED", StateName: "Scheduled",
 		}
-		f.bodies = append(f.bodies, in.Parameters)
+		f.Bodies = append(f.Bodies, in.Parameters)
 	}
 	run := *f.runs[id]
-	f.mu.Unlock()
-	f.created <- struct{}{}
-	if mode == swallow {
+	f.Mu.Unlock()
+	f.Created <- struct{}{}
+	if mode == Swallow {
 		<-r.Context().Done()
 		return
 	}
 	f.answer(w, status, run)
 }
 
-func (f *fakeOrchestrator) filter(w http.ResponseWriter, r *http.Request) {
+func (f *Orchestrator) filter(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		FlowRuns struct {
 			ID struct {
@@ -237,9 +237,9 @@ func (f *fakeOrchestrator) filter(w http.ResponseWriter, r *http.Request) {
 		f.answer(w, 422, map[string]any{"detail": err.Error()})
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := []*flowRun{}
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	out := []*FlowRun{}
 	for _, id := range in.FlowRuns.ID.Any {
 		if run, ok := f.runs[id]; ok {
 			out = append(out, run)

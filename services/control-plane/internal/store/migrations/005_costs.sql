@@ -1,0 +1,5 @@
+select 1;
+
+---- create above / drop below ----
+
+select 1;
