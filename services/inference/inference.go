@@ -175,3 +175,6 @@ func checks(srv *service.Server, cat *catalog.Catalog, a *auth.Authenticator) {
 		return service.Check{Status: service.OK}
 	})
 }
+
+// Events are all that this service publishes.
+func Events() outbox.Catalogue { return announce.Events }

@@ -173,7 +173,7 @@ func (w *Writer) insert(ctx context.Context, events []outbox.Event) {
 func (w *Writer) once(ctx context.Context, events []outbox.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, lastTry)
 	defer cancel()
-	err := postgres.InTx(ctx, w.pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
+	err := postgres.InTx(ctx, w.pool, func(tx pgx.Tx) error { return Insert(ctx, tx, events...) })
 	if postgres.IsUnique(err, "") {
 		return nil // an earlier try was committed, only its answer was lost
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/inference/internal/announce"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
@@ -204,7 +203,7 @@ func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselinePa
 		if err := q.SetBaseline(ctx, set); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx,
+		return announce.Insert(ctx, tx,
 			announce.Drift("baseline_set", p.model, actor, announce.DriftSet{Model: p.model, Alias: p.alias, Kind: kind, N: int64(n)}),
 			announce.Audit(ctx, "drift.baseline_set", p.target(), "ok", details))
 	})
@@ -231,7 +230,7 @@ func (m *Monitor) reset(ctx context.Context, p place) (deleted int64, err error)
 			return err
 		}
 		actor, _ := announce.Actor(ctx)
-		return outbox.Insert(ctx, tx,
+		return announce.Insert(ctx, tx,
 			announce.Drift("reset", p.model, actor, announce.DriftSet{Model: p.model, Alias: p.alias, Kind: kind, N: deleted}),
 			announce.Audit(ctx, "drift.reset", p.target(), "ok", map[string]any{"deleted": deleted}))
 	})
@@ -303,7 +302,7 @@ func (m *Monitor) tell(ctx context.Context, st status) error {
 		}
 		m.log.InfoContext(ctx, "drift status changed", slog.String("model", st.model), slog.String("alias", st.alias),
 			slog.String("status", string(st.Status)), slog.String("previous", previous))
-		return outbox.Insert(ctx, tx, announce.Drift("status_changed", st.model, announce.System, announce.DriftStatus{
+		return announce.Insert(ctx, tx, announce.Drift("status_changed", st.model, announce.System, announce.DriftStatus{
 			Model: st.model, Alias: st.alias, Kind: kind, Status: string(st.Status), Previous: previous, ZScore: st.Z, N: st.snapshots,
 		}))
 	})

@@ -1,0 +1,31 @@
+package announce
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+)
+
+// Events are all that this service publishes.
+var Events = outbox.NewCatalogue(
+	outbox.AuditDeclaration,
+	declare("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
+	declare("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
+	declare("drift", "status_changed", DriftStatus{}, "a model's drift has another status than at the last look"),
+	declare("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
+	declare("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),
+)
+
+func declare(namespace, name string, data any, when string) outbox.Declaration {
+	return outbox.Declaration{Namespace: namespace, Name: name, Data: data, When: when, Platform: true}
+}
+
+// Insert puts events into the transaction that they tell of.
+func Insert(ctx context.Context, tx pgx.Tx, events ...outbox.Event) error {
+	if err := Events.Check(events...); err != nil {
+		return err
+	}
+	return outbox.Insert(ctx, tx, events...)
+}
