@@ -71,7 +71,7 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observe(counted),
 	}
 	admission := dispatch.NewAdmission(cfg.AdmissionMax, cfg.AdmissionPerTenant)
-	book := &run.Book{Store: db, Head: reg.Head(), Count: counted.Run, Now: time.Now}
+	book := &run.Book{Store: db, Head: reg.Head, Count: counted.Run, Now: time.Now}
 	p.follower = &run.Follower{Book: book, Orchestrator: orch, Log: log}
 	p.runs = &run.API{Book: book, Orchestrator: orch}
 	p.retrain = &retrain.API{Store: db, Commands: p.commands, Registry: reg, Admission: admission, Locks: locks, Now: time.Now}
@@ -94,6 +94,7 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	approvals.Promotions = promotions
 	p.promotions = promotion.API{Service: promotions}
 	p.policies = &promotion.Policies{Store: db, Registry: reg, Mode: cfg.ApprovalMode, Now: time.Now}
+	reg.OnSwap = p.policies.Load
 	p.ladder = &ladder.Service{
 		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
 	}

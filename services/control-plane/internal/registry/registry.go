@@ -1,77 +1,177 @@
 // Package registry is the control plane's view of the model repository: which
 // models there are, on which data sets each can be trained, and from which
 // commit that was read. Ids are upper-case here and lower-case in the tracker.
+//
+// A reading does not change; a newer one takes its place as a whole, and a
+// faulty one never takes the place of a sound one.
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// Registry is one reading of a model repository. It does not change.
+// Registry gives the reading in force. It is safe for concurrent use.
 type Registry struct {
-	repo *modelrepo.Repo
-	head string
-	warn string
+	env string
+	log *slog.Logger
+
+	// OnSwap, if set before the first Reload or Take, is called after each swap.
+	OnSwap func(context.Context) error
+
+	mu      sync.Mutex // one reading at a time
+	now     atomic.Pointer[reading]
+	refused atomic.Pointer[string] // why the newest reading is not in force; nil if it is
 }
 
+// reading is what one folder held at one time.
+type reading struct {
+	repo *modelrepo.Repo
+	dir  string
+	head string
+	// taken is the commit that Take was told of; else git is asked.
+	taken string
+	warn  string
+}
+
+func (r reading) sound() bool { return len(r.repo.Faults) == 0 && len(r.repo.Models) > 0 }
+
 // Open reads the model repository in dir under the registry of env. A folder
-// that cannot be read gives an empty registry whose State says why: approvals
-// and runs must stay readable without it.
+// that cannot be read gives an empty registry whose Warning says why: approvals
+// and runs must stay readable without it. Faulty files of the first reading are
+// left out, since nothing is in force that could stay. An empty dir is filled by Take.
 func Open(dir, env string, log *slog.Logger) *Registry {
-	r := &Registry{repo: &modelrepo.Repo{}}
-	if dir == "" {
-		r.warn = "MODELREPO_DIR is not set; no model is known"
-		return r
-	}
-	repo, err := modelrepo.Open(dir, env)
+	r := &Registry{env: env, log: log}
+	first, err := r.read(dir, "")
 	if err != nil {
-		r.warn = err.Error()
-		return r
+		first.warn = err.Error()
 	}
-	r.repo = repo
-	if r.head, err = modelrepo.HeadCommit(dir); err != nil && !errors.Is(err, modelrepo.ErrNoCommit) {
-		log.Warn("commit of the model repository unknown", slog.Any("err", err))
+	r.now.Store(&first)
+	return r
+}
+
+// read reads dir; head is the commit it holds, or "" to ask the git repository it lies in.
+func (r *Registry) read(dir, head string) (reading, error) {
+	out := reading{repo: &modelrepo.Repo{}, dir: dir, head: head, taken: head}
+	if dir == "" {
+		return out, errors.New("MODELREPO_DIR is not set; no model is known")
+	}
+	repo, err := modelrepo.Open(dir, r.env)
+	if err != nil {
+		return out, err
+	}
+	out.repo = repo
+	if head == "" {
+		if out.head, err = modelrepo.HeadCommit(dir); err != nil && !errors.Is(err, modelrepo.ErrNoCommit) {
+			r.log.Warn("commit of the model repository unknown", slog.Any("err", err))
+		}
 	}
 	for _, f := range repo.Faults {
-		log.Warn("model repository fault", slog.String("file", f.File), slog.Int("line", f.Line), slog.String("msg", f.Msg))
+		r.log.Warn("model repository fault", slog.String("file", f.File), slog.Int("line", f.Line), slog.String("msg", f.Msg))
 	}
 	switch {
 	case len(repo.Faults) > 0:
 		f := repo.Faults[0]
-		r.warn = fmt.Sprintf("%d faults; the first: %s:%d: %s", len(repo.Faults), f.File, f.Line, f.Msg)
+		out.warn = fmt.Sprintf("%d faults; the first: %s:%d: %s", len(repo.Faults), f.File, f.Line, f.Msg)
 	case len(repo.Models) == 0:
-		r.warn = "the model repository declares no model"
+		out.warn = "the model repository declares no model"
 	}
-	return r
+	return out, nil
 }
 
-// Warning is why the registry is incomplete; empty when it is whole.
-func (r *Registry) Warning() string { return r.warn }
+// Refused is why a reading did not come into force.
+type Refused struct {
+	Commit string // of the reading; may be empty
+	Reason string
+	Faults []modelrepo.Fault
+}
+
+func (e *Refused) Error() string {
+	what := "the folder as it is now"
+	if e.Commit != "" {
+		what = "commit " + e.Commit
+	}
+	return what + " is not in force: " + e.Reason
+}
+
+// Reload reads the folder in force again. The error is a *Refused, or of OnSwap.
+func (r *Registry) Reload(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.now.Load()
+	return r.swap(ctx, old.dir, old.taken)
+}
+
+// Take reads dir, which holds the files of commit head, and puts it into force.
+// The error is a *Refused, or of OnSwap.
+func (r *Registry) Take(ctx context.Context, dir, head string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.swap(ctx, dir, head)
+}
+
+func (r *Registry) swap(ctx context.Context, dir, head string) error {
+	old := r.now.Load()
+	next, err := r.read(dir, head)
+	if err == nil && !next.sound() && old.sound() {
+		err = errors.New(next.warn)
+	}
+	if err != nil {
+		refused := &Refused{Commit: next.head, Reason: err.Error(), Faults: next.repo.Faults}
+		if len(old.repo.Models) > 0 {
+			refused.Reason += "; the reading before stays"
+		}
+		why := refused.Error()
+		r.refused.Store(&why)
+		return refused
+	}
+	r.now.Store(&next)
+	r.refused.Store(nil)
+	r.log.InfoContext(ctx, "model repository read", slog.String("commit", next.head), slog.Int("models", len(next.repo.Models)))
+	if r.OnSwap != nil {
+		return r.OnSwap(ctx)
+	}
+	return nil
+}
+
+// Warning is why the registry is incomplete or not the newest; empty when it is whole.
+func (r *Registry) Warning() string {
+	if why := r.refused.Load(); why != nil {
+		return *why
+	}
+	return r.now.Load().warn
+}
 
 // Head is the commit it was read from; empty outside of a git repository.
-func (r *Registry) Head() string { return r.head }
+func (r *Registry) Head() string { return r.now.Load().head }
+
+// Repo is the reading in force. It does not change.
+func (r *Registry) Repo() *modelrepo.Repo { return r.now.Load().repo }
 
 // Models lists the models by id.
 func (r *Registry) Models() []*modelrepo.Model {
-	out := make([]*modelrepo.Model, 0, len(r.repo.Models))
-	for _, name := range r.repo.Names() {
-		out = append(out, r.repo.Models[name])
+	repo := r.Repo()
+	out := make([]*modelrepo.Model, 0, len(repo.Models))
+	for _, name := range repo.Names() {
+		out = append(out, repo.Models[name])
 	}
 	return out
 }
 
 // Readme is the model's README.md and its SHA-256 in hex; fs.ErrNotExist if there is none.
-func (r *Registry) Readme(m *modelrepo.Model) ([]byte, string, error) { return r.repo.Readme(m) }
+func (r *Registry) Readme(m *modelrepo.Model) ([]byte, string, error) { return r.Repo().Readme(m) }
 
 // Find gives the model of that name in any case.
-func (r *Registry) Find(name string) (*modelrepo.Model, bool) { return r.repo.Model(name) }
+func (r *Registry) Find(name string) (*modelrepo.Model, bool) { return r.Repo().Model(name) }
 
 // Label is the model id as a metric label: unknown ones share one.
 func (r *Registry) Label(id string) string {
@@ -91,7 +191,7 @@ func (r *Registry) TrackerName(id string) string {
 
 // IDOf is the model that the tracker calls so.
 func (r *Registry) IDOf(trackerName string) string {
-	for _, m := range r.repo.Models {
+	for _, m := range r.Repo().Models {
 		if m.TrackerName() == trackerName {
 			return m.ID()
 		}
@@ -101,10 +201,11 @@ func (r *Registry) IDOf(trackerName string) string {
 
 // Require is Find, with the problem 400 that lists the known models.
 func (r *Registry) Require(name string) (*modelrepo.Model, error) {
-	if m, ok := r.Find(name); ok {
+	repo := r.Repo()
+	if m, ok := repo.Model(name); ok {
 		return m, nil
 	}
-	known := strings.Join(r.repo.Names(), ", ")
+	known := strings.Join(repo.Names(), ", ")
 	if known == "" {
 		known = "none"
 	}

@@ -55,11 +55,11 @@ func seen(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// Book writes what was seen into the record of runs. Head is the commit of the
+// Book writes what was seen into the record of runs. Head gives the commit of the
 // model repository; Count, if set, counts ended runs.
 type Book struct {
 	Store *store.Store
-	Head  string
+	Head  func() string
 	Count func(model, state string)
 	Now   func() time.Time
 }
@@ -166,7 +166,7 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	if err != nil || s.Type != orchestrator.Completed {
 		return nil
 	}
-	return Trained(ctx, tx, row, version, b.Head, b.Now())
+	return Trained(ctx, tx, row, version, b.Head(), b.Now())
 }
 
 // Trained moves the model's freshness for a completed run and its version.
