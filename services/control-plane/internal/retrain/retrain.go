@@ -118,8 +118,40 @@ func validKey(key string) bool {
 	return len(key) >= 1 && len(key) <= 255 && strings.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// start finds the stored answer, or writes a command and sends it.
+// start is what a request body asks for.
 func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.RetrainRequest) (api.Dispatch, bool, error) {
+	r := dispatch.Request{Model: registry.ID(b.ModelName), Dataset: b.DatasetName, Origin: "api"}
+	if b.BackendName != nil {
+		r.Backend = string(*b.BackendName)
+	}
+	if b.IsDummy != nil {
+		r.Dummy = *b.IsDummy
+	}
+	if b.Parameters != nil {
+		r.Parameters = *b.Parameters
+	}
+	b.ModelName = r.Model
+	return a.dispatch(ctx, p, key, b, r)
+}
+
+// Dispatch starts a training run for p as POST /retrain does, but for its rate
+// limit, and gives the id of the run. Under a key that is not empty the same
+// request may be repeated for 30 days and starts one run. Of r only Model,
+// Dataset, Dummy, Backend, Parameters, CommitSHA and Origin count; an empty
+// Dataset is the model's first, an empty CommitSHA the registry's. The error is
+// a problem of those the endpoint answers with.
+func (a *API) Dispatch(ctx context.Context, p auth.Principal, key string, r dispatch.Request) (flowRunID string, err error) {
+	r = dispatch.Request{
+		Model: registry.ID(r.Model), Dataset: r.Dataset, Dummy: r.Dummy, Backend: r.Backend, Parameters: r.Parameters,
+		CommitSHA: r.CommitSHA, Origin: r.Origin,
+	}
+	answer, _, err := a.dispatch(ctx, p, key, r, r)
+	return answer.FlowRunId, err
+}
+
+// dispatch finds the stored answer, or writes a command and sends it. body is
+// what must be equal for a key to be repeated; r says the same as the caller put it.
+func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, body any, r dispatch.Request) (api.Dispatch, bool, error) {
 	spec := command.Spec{Kind: command.Retrain, Principal: p.Name}
 	if key != "" {
 		// With tenant and principal in the hash, one caller's keys can neither
@@ -127,9 +159,7 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Tenant, p.Name, key))
 		spec.KeyHash = sum[:]
 		spec.OrchestratorKey = fmt.Sprintf("retrain:%x", sum)
-		canonical := b
-		canonical.ModelName = registry.ID(b.ModelName)
-		raw, err := json.Marshal(canonical)
+		raw, err := json.Marshal(body)
 		if err != nil {
 			return api.Dispatch{}, false, err
 		}
@@ -140,27 +170,22 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 			return answer, done, err
 		}
 	}
-	m, err := a.Registry.Require(b.ModelName)
+	m, err := a.Registry.Require(r.Model)
 	if err != nil {
 		return api.Dispatch{}, false, err
 	}
-	d, err := a.Registry.RequireDataset(m, b.DatasetName)
+	d, err := a.Registry.RequireDataset(m, r.Dataset)
 	if err != nil {
 		return api.Dispatch{}, false, err
 	}
-	spec.Request = dispatch.Request{
-		Model: m.ID(), Dataset: d.Name, Backend: registry.Backend(m, d), CommitSHA: a.Registry.Head(), Tenant: p.Tenant,
-		RequestID: service.RequestID(ctx), RequestedBy: p.Name, Origin: "api",
+	r.Model, r.Dataset, r.Tenant, r.RequestedBy, r.RequestID = m.ID(), d.Name, p.Tenant, p.Name, service.RequestID(ctx)
+	if r.Backend == "" {
+		r.Backend = registry.Backend(m, d)
 	}
-	if b.BackendName != nil {
-		spec.Request.Backend = string(*b.BackendName)
+	if r.CommitSHA == "" {
+		r.CommitSHA = a.Registry.Head()
 	}
-	if b.IsDummy != nil {
-		spec.Request.Dummy = *b.IsDummy
-	}
-	if b.Parameters != nil {
-		spec.Request.Parameters = *b.Parameters
-	}
+	spec.Request = r
 	if key != "" {
 		// Of two requests with one key the later must not be told of the earlier
 		// as of a stranger's training.
