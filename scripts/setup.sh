@@ -108,4 +108,4 @@ if ! ort_ok "$ort"; then
 	rm -rf "$tmp"
 fi
 
-[ "$goal" != e2e ] || sh scripts/venv.sh
+[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect; }

@@ -1,16 +1,20 @@
 #!/bin/sh
-# Makes .cache/venv with what e2e/requirements.txt pins. Quiet when it is up to date.
+# Makes a virtual environment with what the list pins; quiet when it is up to date.
+# usage: scripts/venv.sh           .cache/venv from e2e/requirements.txt
+#        scripts/venv.sh <name>    .cache/venv-<name> from e2e/requirements-<name>.txt
+# Neighbours whose own needs exclude each other have an environment each.
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
-venv=$root/.cache/venv
-want=$root/e2e/requirements.txt
+suffix=${1:+-$1}
+venv=$root/.cache/venv$suffix
+want=$root/e2e/requirements$suffix.txt
 
 # The list is copied into the venv last, so that a venv cut off half-way is made again.
 cmp -s "$want" "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null && exit 0
 
-echo "venv: installing e2e/requirements.txt into .cache/venv (once, some minutes)" >&2
+echo "venv: installing e2e/requirements$suffix.txt into .cache/venv$suffix (once, some minutes)" >&2
 mkdir -p "$root/.cache"
-log=$root/.cache/venv.log
+log=$venv.log
 rm -rf "$venv"
 # Made in its final place: the scripts in a venv hold its absolute path.
 if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r "$want"; } >"$log" 2>&1; then
