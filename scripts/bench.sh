@@ -4,5 +4,5 @@ set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients"
 go test ./services/inference/bench -run "^$" -bench . -benchtime 1x
-echo "== outbox: insert → relay → JetStream beside bare JetStream publishing"
+echo "== outbox: insert → relay → JetStream → consumer, beside the same messages through JetStream alone"
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x

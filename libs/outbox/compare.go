@@ -29,7 +29,7 @@ func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 		return &outage{err}
 	}
 	info := stream.CachedInfo()
-	r.highest = 0
+	r.highest, r.atomic = 0, info.Config.AllowAtomicPublish
 	// Postgres keeps microseconds.
 	created := info.Created.UTC().Truncate(time.Microsecond)
 	var known time.Time

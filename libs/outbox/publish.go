@@ -54,23 +54,53 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 // deleted the stream and made a new one.
 var errReplaced = errors.New("the stream counts from the beginning again")
 
+// letter is a message and where to write down what became of it.
+type letter struct {
+	msg     *nats.Msg
+	outcome *outcome
+}
+
 // send publishes rows and waits for all answers; the error is the outage that
 // left rows unpublished.
 func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, rows []row) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
-	futures := make([]jetstream.PubAckFuture, len(rows))
-	var broker error
+	letters := make([]letter, 0, len(rows))
 	for i, w := range rows {
 		outcomes[i].id = w.id
-		if broker != nil || ctx.Err() != nil {
-			continue // the rest is given back
-		}
 		msg, err := r.message(nc, w)
 		if err != nil {
 			outcomes[i].refused = err.Error()
 			continue
 		}
-		if futures[i], err = js.PublishMsgAsync(msg); err != nil {
+		letters = append(letters, letter{msg, &outcomes[i]})
+	}
+	if !r.atomic {
+		return outcomes, r.sendSingly(ctx, js, letters)
+	}
+	for len(letters) > 0 && ctx.Err() == nil {
+		n := batchOf(letters)
+		broker := r.sendBatch(ctx, nc, letters[:n])
+		if errors.Is(broker, errNotAtOnce) {
+			broker = r.sendSingly(ctx, js, letters[:n])
+		}
+		if broker != nil {
+			return outcomes, broker
+		}
+		letters = letters[n:]
+	}
+	return outcomes, nil // those that ctx left over are given back
+}
+
+// sendSingly publishes each message by itself, so that one that is refused or
+// known already holds up no other.
+func (r *Relay) sendSingly(ctx context.Context, js jetstream.JetStream, letters []letter) (broker error) {
+	futures := make([]jetstream.PubAckFuture, len(letters))
+	for i, l := range letters {
+		if broker != nil || ctx.Err() != nil {
+			break // the rest is given back
+		}
+		var err error
+		if futures[i], err = js.PublishMsgAsync(l.msg); err != nil {
 			broker = &outage{err}
 		}
 	}
@@ -80,20 +110,20 @@ func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream,
 		}
 		select { // one of them comes within ackTimeout
 		case ack := <-f.Ok():
-			outcomes[i].seq = ack.Sequence
+			letters[i].outcome.seq = ack.Sequence
 			if !ack.Duplicate && ack.Sequence <= r.highest && broker == nil {
 				broker = &outage{errReplaced}
 			}
 			r.highest = max(r.highest, ack.Sequence)
 		case err := <-f.Err():
 			if blamesRow(err) {
-				outcomes[i].refused = err.Error()
+				letters[i].outcome.refused = err.Error()
 			} else if broker == nil {
 				broker = &outage{err}
 			}
 		}
 	}
-	return outcomes, broker
+	return broker
 }
 
 // blamesRow says whether the broker refused this very message. JetStream's error

@@ -51,6 +51,7 @@ type Relay struct {
 	metrics   *metrics
 	wake      chan struct{}          // rows may be due
 	highest   uint64                 // stream sequence acknowledged since compare; of publish alone
+	atomic    bool                   // the stream takes batches; of publish alone
 	lastError atomic.Pointer[string] // nil while all is well
 	counted   atomic.Pointer[count]  // of published rows; nil before the first
 }
