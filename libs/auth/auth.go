@@ -36,6 +36,7 @@ type Principal struct {
 	Tenant string
 	Scopes []string // with everything they imply, sorted
 	Legacy bool     // came by the legacy token: operator-wide
+	Via    string   // the service that acts for this person; empty: by a credential of their own
 }
 
 // Has says whether the principal holds the scope, by itself or by implication.
@@ -46,6 +47,9 @@ type Rules struct {
 	// Scopes maps each scope to those it implies; every known scope is a key.
 	// The legacy token holds them all.
 	Scopes map[string][]string
+	// Reads are the scopes whose routes change nothing, whatever their method: a
+	// delegation may be used for them again.
+	Reads []string
 }
 
 // expand adds what the scopes imply; a scope that is no key is an error.
@@ -79,8 +83,10 @@ type credential struct {
 // Authenticator knows the credentials of one service. It does not change after
 // Load and is safe for concurrent use.
 type Authenticator struct {
+	rules        Rules
 	credentials  []credential
-	fault        error // why no bearer is accepted
+	delegation   *delegation // nil: none is trusted
+	fault        error       // why no bearer is accepted
 	placeholders []string
 	warnings     []string
 }
@@ -89,7 +95,7 @@ type Authenticator struct {
 // never fails: a fault is answered to each caller and told by State, so that
 // health stays readable while credentials are repaired.
 func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
-	a := &Authenticator{}
+	a := &Authenticator{rules: rules}
 	if legacy != "" {
 		scopes, err := rules.expand(slices.Collect(maps.Keys(rules.Scopes)))
 		if err != nil {
@@ -136,8 +142,11 @@ func (a *Authenticator) add(secret, name string, p Principal) {
 	a.credentials = append(a.credentials, credential{sha256.Sum256([]byte(secret)), p})
 }
 
-// Configured says whether any credential was given, be it faulty.
-func (a *Authenticator) Configured() bool { return a.fault != nil || len(a.credentials) > 0 }
+// Configured says whether any credential was given, or any delegation is taken,
+// be it faulty.
+func (a *Authenticator) Configured() bool {
+	return a.fault != nil || len(a.credentials) > 0 || a.delegation != nil
+}
 
 // State is the fault for which every bearer is refused, or nil.
 func (a *Authenticator) State() error {
@@ -160,18 +169,24 @@ func (a *Authenticator) CheckPlaceholders() error {
 }
 
 // Authenticate reads the value of an Authorization header. The error is a
-// problem of this package.
+// problem of this package. It does not spend a delegation; Require does.
 func (a *Authenticator) Authenticate(header string) (Principal, error) {
+	p, _, err := a.identify(header)
+	return p, err
+}
+
+// identify also gives the claims, where the bearer is a delegation.
+func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 	switch {
 	case a.fault != nil:
-		return Principal{}, Misconfigured.New("The service's credentials are faulty, so it accepts none; its operator finds the reason in its health and log.").
+		return Principal{}, nil, Misconfigured.New("The service's credentials are faulty, so it accepts none; its operator finds the reason in its health and log.").
 			WithCause(a.State())
-	case len(a.credentials) == 0:
-		return Principal{}, NotConfigured.New("The service has no credentials, so this route is closed; its operator must configure them.")
+	case !a.Configured():
+		return Principal{}, nil, NotConfigured.New("The service has no credentials, so this route is closed; its operator must configure them.")
 	}
 	secret, ok := bearer(header)
 	if !ok {
-		return Principal{}, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
+		return Principal{}, nil, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
 	}
 	sum := sha256.Sum256([]byte(secret))
 	// Digests are compared with all credentials, in constant time each, so that
@@ -180,10 +195,26 @@ func (a *Authenticator) Authenticate(header string) (Principal, error) {
 	for i := range a.credentials {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], a.credentials[i].digest[:]), i, found)
 	}
-	if found < 0 {
-		return Principal{}, InvalidCredential.New("This bearer secret is not known here.").WithHeader("WWW-Authenticate", "Bearer")
+	if found >= 0 {
+		return a.credentials[found].principal, nil, nil
 	}
-	return a.credentials[found].principal, nil
+	if d := a.delegation; d != nil && looksDelegated(secret) {
+		if d.fault != nil {
+			return Principal{}, nil, Misconfigured.New("The service's list of trusted issuers is faulty, so it accepts no delegation; its operator finds the reason in its health and log.").
+				WithCause(a.DelegationState())
+		}
+		p, c, err := d.verify(secret, a.rules)
+		if err != nil {
+			return Principal{}, nil, invalid("This delegation is not valid here: it is expired, made for another service, or not by an issuer that may make it.").
+				WithCause(fmt.Errorf("delegation: %w", err))
+		}
+		return p, c, nil
+	}
+	return Principal{}, nil, invalid("This bearer secret is not known here.")
+}
+
+func invalid(why string) *problem.Error {
+	return InvalidCredential.New(why).WithHeader("WWW-Authenticate", "Bearer")
 }
 
 // bearer takes the token of RFC 6750 section 2.1; the scheme's case is free (RFC 9110 section 11.1).
@@ -205,9 +236,9 @@ func (a *Authenticator) Require(scope string) echo.MiddlewareFunc {
 			case 1:
 				header = values[0]
 			default: // which one is meant is anybody's guess, so none is
-				return InvalidCredential.New("Send one Authorization header.").WithHeader("WWW-Authenticate", "Bearer")
+				return invalid("Send one Authorization header.")
 			}
-			p, err := a.Authenticate(header)
+			p, claims, err := a.identify(header)
 			if err != nil {
 				return err
 			}
@@ -216,9 +247,19 @@ func (a *Authenticator) Require(scope string) echo.MiddlewareFunc {
 				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", scope, p.Name, list(p.Scopes))).
 					With(map[string]any{"required_scope": scope})
 			}
+			if claims != nil && !safe(r.Method) && !slices.Contains(a.rules.Reads, scope) {
+				if err := a.delegation.spend(r.Context(), claims); err != nil {
+					return err
+				}
+			}
 			return next(c)
 		}
 	}
+}
+
+// safe methods change nothing (RFC 9110 section 9.2.1).
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
 func list(scopes []string) string {

@@ -3,6 +3,7 @@ module github.com/mlp-platform/platform/libs/auth
 go 1.26.0
 
 require (
+	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0
 )

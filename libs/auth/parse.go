@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,88 +16,97 @@ type entry struct {
 	scopes                    []string
 }
 
-// parse reads {"<secret>": {"principal": …, "tenant": …, "scopes": […]}, …}.
-// It walks tokens, because decoding into a map would let a repeated key or
-// member silently replace the first. Errors name entries by number, never by
-// their secret.
-func parse(text string) ([]entry, error) {
+// object reads a JSON object of objects and gives each to fn by its key. It walks
+// tokens, because decoding into a map would let a repeated key or member silently
+// replace the first. Errors name entries by number, since a key may be a secret.
+func object(text, what string, fn func(key string, m *members) error) error {
 	if !utf8.ValidString(text) {
-		return nil, errors.New("the credential map is not UTF-8")
+		return fmt.Errorf("%s is not UTF-8", what)
 	}
 	d := json.NewDecoder(strings.NewReader(text))
-	if err := delim(d, '{', "the credential map must be a JSON object"); err != nil {
-		return nil, err
+	if err := delim(d, '{', what+" must be a JSON object"); err != nil {
+		return err
 	}
-	var entries []entry
-	for d.More() {
-		n := len(entries) + 1
-		secret, err := key(d)
-		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", n, err)
+	for n := 1; d.More(); n++ {
+		name, err := key(d)
+		if err == nil {
+			err = fn(name, &members{d})
 		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
+		}
+	}
+	if err := delim(d, '}', what+" does not end"); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("text follows %s", what)
+	}
+	return nil
+}
+
+// parse reads {"<secret>": {"principal": …, "tenant": …, "scopes": […]}, …}.
+func parse(text string) ([]entry, error) {
+	var entries []entry
+	err := object(text, "the credential map", func(secret string, m *members) error {
 		if strings.TrimSpace(secret) != secret || secret == "" {
-			return nil, fmt.Errorf("entry %d: the secret is empty or begins or ends with space", n)
+			return errors.New("the secret is empty or begins or ends with space")
 		}
 		for i, other := range entries {
 			if other.secret == secret {
-				return nil, fmt.Errorf("entry %d repeats the secret of entry %d", n, i+1)
+				return fmt.Errorf("repeats the secret of entry %d", i+1)
 			}
 		}
-		e, err := member(d)
-		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", n, err)
+		e := entry{secret: secret}
+		if err := m.read(map[string]any{"principal": &e.principal, "tenant": &e.tenant, "scopes": &e.scopes}); err != nil {
+			return err
 		}
-		e.secret = secret
 		entries = append(entries, e)
-	}
-	if err := delim(d, '}', "the credential map does not end"); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text follows the credential map")
-	}
-	return entries, nil
+		return nil
+	})
+	return entries, err
 }
 
-// member reads one value of the map: exactly principal, tenant and scopes.
-func member(d *json.Decoder) (entry, error) {
-	var e entry
-	if err := delim(d, '{', "must be an object with principal, tenant and scopes"); err != nil {
-		return e, err
+// members reads one object of an outer one.
+type members struct{ d *json.Decoder }
+
+// read fills exactly the members of into, each a *string or *[]string.
+func (m *members) read(into map[string]any) error {
+	names := strings.Join(slices.Sorted(maps.Keys(into)), ", ")
+	if err := delim(m.d, '{', "must be an object with "+names); err != nil {
+		return err
 	}
 	var seen []string
-	for d.More() {
-		name, err := key(d)
+	for m.d.More() {
+		name, err := key(m.d)
 		if err != nil {
-			return e, err
+			return err
 		}
 		if slices.Contains(seen, name) {
-			return e, fmt.Errorf("member %q is there twice", name)
+			return fmt.Errorf("member %q is there twice", name)
 		}
 		seen = append(seen, name)
-		switch name {
-		case "principal":
-			e.principal, err = text(d)
-		case "tenant":
-			e.tenant, err = text(d)
-		case "scopes":
-			e.scopes, err = texts(d)
+		switch v := into[name].(type) {
+		case *string:
+			*v, err = text(m.d)
+		case *[]string:
+			*v, err = texts(m.d)
 		default:
-			return e, fmt.Errorf("unknown member %q; there are principal, tenant and scopes", name)
+			return fmt.Errorf("unknown member %q; there are %s", name, names)
 		}
 		if err != nil {
-			return e, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := delim(d, '}', "the object does not end"); err != nil {
-		return e, err
+	if err := delim(m.d, '}', "the object does not end"); err != nil {
+		return err
 	}
-	for _, name := range []string{"principal", "tenant", "scopes"} {
+	for _, name := range slices.Sorted(maps.Keys(into)) {
 		if !slices.Contains(seen, name) {
-			return e, fmt.Errorf("member %q is missing", name)
+			return fmt.Errorf("member %q is missing", name)
 		}
 	}
-	return e, nil
+	return nil
 }
 
 func delim(d *json.Decoder, want json.Delim, otherwise string) error {

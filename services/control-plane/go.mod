@@ -22,15 +22,15 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0
-	github.com/mlp-platform/platform/libs/coord v0.0.0-00010101000000-000000000000
-	github.com/mlp-platform/platform/libs/modelrepo v0.0.0-00010101000000-000000000000
-	github.com/mlp-platform/platform/libs/orchestrator v0.0.0-00010101000000-000000000000
-	github.com/mlp-platform/platform/libs/outbox v0.0.0-00010101000000-000000000000
+	github.com/mlp-platform/platform/libs/coord v0.0.0
+	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
+	github.com/mlp-platform/platform/libs/orchestrator v0.0.0
+	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0-00010101000000-000000000000
+	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/oapi-codegen/runtime v1.8.0
 	github.com/prometheus/client_golang v1.25.0
 	golang.org/x/sync v0.24.0
@@ -70,6 +70,7 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-ole/go-ole v1.3.0 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect

@@ -22,6 +22,8 @@ type Config struct {
 	Addr string `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`
 	// Credentials maps bearer secrets to principals with the scopes predict and admin; empty means open.
 	Credentials service.Secret `env:"INFERENCE_CREDENTIALS_JSON"`
+	// DelegationTrust maps each service that may act for people to its public key, tenants and scopes.
+	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
 	// TrackingURI is the model registry: an MLflow 3 server.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 	// PreloadAliases are kept loaded: a list of Production, Canary, Staging, or all.
@@ -104,7 +106,7 @@ func (c *Config) Validate() error {
 	if c.Listener != nil {
 		addr = c.Listener.Addr().String()
 	}
-	a := c.authenticator()
+	a := c.authenticator(nil) // asked for faults alone
 	if err := a.CheckPlaceholders(); err != nil {
 		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
 	}
@@ -120,8 +122,11 @@ const (
 	scopeAdmin   = "admin"
 )
 
-func (c *Config) authenticator() *auth.Authenticator {
-	return auth.Load("", c.Credentials.Reveal(), auth.Rules{Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}})
+// authenticator knows who may call; once keeps a delegation from writing twice.
+func (c *Config) authenticator(once auth.Once) *auth.Authenticator {
+	return auth.Load("", c.Credentials.Reveal(), auth.Rules{
+		Scopes: map[string][]string{scopePredict: nil, scopeAdmin: {scopePredict}}, Reads: []string{scopePredict},
+	}).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal(), Once: once})
 }
 
 // sessions is how many runs of one model happen at a time: as many as there are processors, unless that

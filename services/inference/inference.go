@@ -3,6 +3,7 @@ package inference
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -87,9 +88,17 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	snapshots := snapshot.New(pool, cfg.SnapshotQueue, set, log)
 	watch := monitor.New(pool, cat, set, log, cmp.Or(cfg.driftEvery, monitor.Every))
 
-	authenticator := cfg.authenticator()
+	c, err := coordinator(cfg, pool)
+	if err != nil {
+		return err
+	}
+	srv.OnClose(func() { _ = c.Close() }) // its connections end with the process in any case
+	authenticator := cfg.authenticator(c)
 	for _, w := range authenticator.Warnings() {
 		log.WarnContext(ctx, "weak credential", slog.String("why", w))
+	}
+	if err := authenticator.DelegationState(); err != nil {
+		log.ErrorContext(ctx, "DELEGATION_TRUST_JSON is faulty: every delegation is refused", slog.Any("err", err))
 	}
 	routes(srv.Echo, authenticator, predict.New(predict.Config{
 		Catalog: cat, Snapshots: snapshots, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
@@ -100,7 +109,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
 	srv.Go("snapshots", snapshots.Run)
 	srv.Go("events", events.Run)
-	if err := messaging(ctx, srv, cfg, pool, watch, changed, log); err != nil {
+	if err := messaging(ctx, srv, cfg, pool, c, watch, changed, log); err != nil {
 		return err
 	}
 	return srv.Run(ctx)
@@ -169,7 +178,7 @@ func checks(srv *service.Server, cat *catalog.Catalog, a *auth.Authenticator) {
 		return service.Check{Status: service.OK}
 	})
 	srv.Check("credentials", func(context.Context) service.Check {
-		if err := a.State(); err != nil {
+		if err := errors.Join(a.State(), a.DelegationState()); err != nil {
 			return service.Check{Status: service.Warn, Detail: err.Error()}
 		}
 		return service.Check{Status: service.OK}

@@ -26,12 +26,7 @@ const (
 
 // messaging connects the service to broker and coordinator: events out, moved aliases in, one replica that
 // watches drift. None of it keeps predictions from being answered.
-func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpool.Pool, watch *monitor.Monitor, changed chan<- string, log *slog.Logger) error {
-	c, err := coordinator(cfg, pool)
-	if err != nil {
-		return err
-	}
-	srv.OnClose(func() { _ = c.Close() }) // its connections end with the process in any case
+func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpool.Pool, c coord.Coordinator, watch *monitor.Monitor, changed chan<- string, log *slog.Logger) error {
 	srv.Check("coordinator", warnIf(c.Ping))
 	srv.Go("drift", func(ctx context.Context) error { return coord.Lead(ctx, c, driftLease, leaseTime, log, watch.Lead) })
 	if cfg.EventPublisher != "nats" {

@@ -26,6 +26,9 @@ type Config struct {
 	Token service.Secret `env:"CONTROL_PLANE_TOKEN"`
 	// Credentials map each bearer secret to {principal, tenant, scopes}.
 	Credentials service.Secret `env:"CONTROL_PLANE_CREDENTIALS_JSON"`
+	// DelegationTrust maps each service that may act for people to its public key,
+	// the tenants it may speak for and the most scopes it may pass on.
+	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
 	// SeparationOfDuties is off, or enforce: nobody approves their own request.
 	SeparationOfDuties string `env:"CONTROL_PLANE_SEPARATION_OF_DUTIES" envDefault:"off"`
 
@@ -74,7 +77,7 @@ type Config struct {
 // Rules are the control plane's scopes.
 var Rules = auth.Rules{Scopes: map[string][]string{
 	Read: nil, Write: {Changes, Retrain, Approve, Manage}, Changes: nil, Retrain: nil, Approve: nil, Manage: nil,
-}}
+}, Reads: []string{Read}}
 
 // The scopes.
 const (

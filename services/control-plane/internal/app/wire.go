@@ -49,9 +49,13 @@ const clientTimeout = 20 * time.Second
 func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator) (*parts, error) {
 	db := store.Open(pool)
 	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, log)
-	who := auth.Load(cfg.Token.Reveal(), cfg.Credentials.Reveal(), Rules)
+	who := auth.Load(cfg.Token.Reveal(), cfg.Credentials.Reveal(), Rules).
+		WithDelegation(auth.Delegation{Audience: name, Trust: cfg.DelegationTrust.Reveal(), Once: coordinator})
 	if err := who.State(); err != nil {
 		log.Error("credentials are faulty: every bearer is refused", slog.Any("err", err))
+	}
+	if err := who.DelegationState(); err != nil {
+		log.Error("DELEGATION_TRUST_JSON is faulty: every delegation is refused", slog.Any("err", err))
 	}
 	hc := service.HTTPClient(clientTimeout)
 	orch := orchestrator.New(cfg.OrchestratorURL, hc)

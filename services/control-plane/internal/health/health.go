@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,7 +144,11 @@ func (s *Service) token() service.Check {
 	case !s.Auth.Configured():
 		return warned("no credentials are configured; protected routes are closed")
 	}
-	return warned(strings.Join(s.Auth.Warnings(), "; "))
+	warnings := s.Auth.Warnings()
+	if err := s.Auth.DelegationState(); err != nil {
+		warnings = append(slices.Clone(warnings), err.Error()+"; delegations are refused")
+	}
+	return warned(strings.Join(warnings, "; "))
 }
 
 func (s *Service) pending(ctx context.Context) (int, error) {

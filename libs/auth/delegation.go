@@ -1,0 +1,277 @@
+package auth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// CoordinatorUnavailable refuses a delegated write while nobody can say whether
+// its token was used before.
+var CoordinatorUnavailable = problem.Kind{Code: "coordinator_unavailable", Status: http.StatusServiceUnavailable, Title: "Coordinator unavailable"}
+
+const (
+	// delegationType keeps tokens that were made for another purpose, with the
+	// same key, from being taken for a delegation (RFC 8725 section 3.11).
+	delegationType = "platform-act+jwt"
+	// DelegationLife is how long a delegation is valid.
+	DelegationLife = 60 * time.Second
+	// leeway is how far the clocks of two services may differ.
+	leeway = 5 * time.Second
+	// maxDelegation bounds a token, in bytes; ours have about 500.
+	maxDelegation = 8 << 10
+	maxName       = 256 // bytes of a principal, an issuer or a jti
+)
+
+// Once is what a service needs to take each token for one write: libs/coord.
+type Once interface {
+	// Once is true for the first caller with this key within ttl, in all replicas.
+	Once(ctx context.Context, key string, ttl time.Duration) (bool, error)
+}
+
+// Delegation says whose tokens a service takes for the word of a person.
+type Delegation struct {
+	// Audience is this service's name.
+	Audience string
+	// Trust is DELEGATION_TRUST_JSON: {"<issuer>": {"public_key": <base64 of an
+	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts nobody.
+	Trust string
+	// Once remembers the tokens that were used for a write.
+	Once Once
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+type issuer struct {
+	key     ed25519.PublicKey
+	tenants []string
+	scopes  []string // the most it may pass on, with everything they imply
+}
+
+type delegation struct {
+	audience string
+	issuers  map[string]issuer
+	fault    error // why no delegation is accepted
+	once     Once
+	now      func() time.Time
+	parser   *jwt.Parser
+}
+
+// WithDelegation is the authenticator that also takes delegations. A faulty
+// trust map refuses all of them, and only them: the service's own credentials do
+// not depend on it.
+func (a *Authenticator) WithDelegation(d Delegation) *Authenticator {
+	with := *a
+	if strings.TrimSpace(d.Trust) == "" {
+		return &with
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	with.delegation = &delegation{audience: d.Audience, once: d.Once, now: d.Now, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithAudience(d.Audience), jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(d.Now), jwt.WithStrictDecoding(),
+	)}
+	with.delegation.issuers, with.delegation.fault = trust(d.Trust, a.rules)
+	return &with
+}
+
+// DelegationState is the fault for which every delegation is refused, or nil.
+func (a *Authenticator) DelegationState() error {
+	if a.delegation == nil || a.delegation.fault == nil {
+		return nil
+	}
+	return fmt.Errorf("delegation trust: %w", a.delegation.fault)
+}
+
+// trust reads the trust map. Its errors name issuers: it holds no secret.
+func trust(text string, rules Rules) (map[string]issuer, error) {
+	issuers := map[string]issuer{}
+	err := object(text, "the trust map", func(name string, m *members) error {
+		if !validName(name) {
+			return errors.New("the issuer's name is empty, too long or has characters that a name cannot have")
+		}
+		if _, twice := issuers[name]; twice {
+			return errors.New("the issuer is there twice")
+		}
+		var is issuer
+		var key string
+		var scopes []string
+		if err := m.read(map[string]any{"public_key": &key, "tenants": &is.tenants, "scopes": &scopes}); err != nil {
+			return err
+		}
+		raw, err := base64.StdEncoding.Strict().DecodeString(key)
+		if err != nil || len(raw) != ed25519.PublicKeySize {
+			return fmt.Errorf("public_key: must be base64 of the %d bytes of an Ed25519 key", ed25519.PublicKeySize)
+		}
+		is.key = raw
+		if slices.Contains(is.tenants, "*") {
+			return errors.New("tenants: name each tenant; * is none")
+		}
+		if is.scopes, err = rules.expand(scopes); err != nil {
+			return fmt.Errorf("scopes: %w", err)
+		}
+		issuers[name] = is
+		return nil
+	})
+	if err == nil && len(issuers) == 0 {
+		err = errors.New("the trust map names no issuer")
+	}
+	return issuers, err
+}
+
+// claims of a delegation.
+type claims struct {
+	Tenant string   `json:"tenant"`
+	Scopes []string `json:"scopes"`
+	jwt.RegisteredClaims
+}
+
+// looksDelegated says whether a bearer claims to be a delegation, so that only
+// such ones hear of a faulty trust map.
+func looksDelegated(bearer string) bool {
+	header, _, ok := strings.Cut(bearer, ".")
+	if !ok || len(bearer) > maxDelegation || strings.Count(bearer, ".") != 2 {
+		return false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(header)
+	return err == nil && strings.Contains(string(raw), delegationType)
+}
+
+// verify reads a token and gives the person it speaks for. The error is for the
+// log, where it tells the operator of the issuer what is wrong; it quotes nothing
+// of the token's signature.
+func (d *delegation) verify(token string, rules Rules) (Principal, *claims, error) {
+	var c claims
+	var from issuer
+	t, err := d.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
+		if t.Header["typ"] != delegationType {
+			return nil, fmt.Errorf("typ is not %s", delegationType)
+		}
+		for name := range t.Header { // crit above all: what it demands is not understood here
+			if name != "typ" && name != "alg" && name != "kid" {
+				return nil, fmt.Errorf("header member %q is not known", name)
+			}
+		}
+		var known bool
+		if from, known = d.issuers[c.Issuer]; !known {
+			return nil, errors.New("the issuer is not trusted")
+		}
+		return from.key, nil
+	})
+	switch {
+	case err != nil:
+		return Principal{}, nil, err
+	case !t.Valid:
+		return Principal{}, nil, errors.New("not valid")
+	case len(c.Audience) != 1: // or another service it names could use it here
+		return Principal{}, nil, errors.New("aud names more than one service")
+	case c.IssuedAt == nil:
+		return Principal{}, nil, errors.New("iat is missing")
+	case !c.ExpiresAt.After(c.IssuedAt.Time) || c.ExpiresAt.Sub(c.IssuedAt.Time) > DelegationLife:
+		return Principal{}, nil, fmt.Errorf("exp is not within %v after iat", DelegationLife)
+	case !validName(c.ID):
+		return Principal{}, nil, errors.New("jti is missing or malformed")
+	case !validName(c.Subject):
+		return Principal{}, nil, errors.New("sub is missing or malformed")
+	case reserved(c.Subject):
+		return Principal{}, nil, errors.New("sub is a name of the platform's own")
+	case !slices.Contains(from.tenants, c.Tenant):
+		return Principal{}, nil, errors.New("the issuer may not speak for this tenant")
+	}
+	// A scope of another version or service grants nothing, and is no error.
+	given, err := rules.expand(slices.DeleteFunc(slices.Clone(c.Scopes), func(s string) bool { _, known := rules.Scopes[s]; return !known }))
+	if err != nil {
+		return Principal{}, nil, err
+	}
+	granted := slices.DeleteFunc(given, func(s string) bool { return !slices.Contains(from.scopes, s) })
+	return Principal{Name: c.Subject, Tenant: c.Tenant, Scopes: granted, Via: c.Issuer}, &c, nil
+}
+
+// spend makes a token unusable for a further write, until it is too old anyway.
+func (d *delegation) spend(ctx context.Context, c *claims) error {
+	sum := sha256.Sum256([]byte(c.Issuer + "\x00" + c.ID))
+	first, err := d.once.Once(ctx, "delegation:"+d.audience+":"+hex.EncodeToString(sum[:]), c.ExpiresAt.Sub(d.now())+2*leeway)
+	switch {
+	case err != nil:
+		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be told now, so it cannot write; try again later.").
+			WithCause(err).After(5 * time.Second)
+	case !first:
+		return invalid("This delegation was used for a write before; make a new one for each.")
+	}
+	return nil
+}
+
+// validName holds for names that log, audit ledger and database can carry.
+func validName(s string) bool {
+	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// reserved names are exempt from the separation of duties, so that a person who
+// bore one could approve what they asked for.
+func reserved(principal string) bool {
+	s := strings.ToLower(principal)
+	return s == LegacyPrincipal || strings.HasPrefix(s, "system:")
+}
+
+// Person is whom a service acts for.
+type Person struct {
+	Name   string // the principal
+	Tenant string
+	Scopes []string
+}
+
+// Delegator makes delegations in the name of one service.
+type Delegator struct {
+	issuer string
+	key    ed25519.PrivateKey
+	now    func() time.Time
+}
+
+// NewDelegator signs as issuer with the Ed25519 key of the seed: base64 of 32 bytes.
+func NewDelegator(issuer, seed string) (*Delegator, error) {
+	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(seed))
+	if err != nil || len(raw) != ed25519.SeedSize {
+		return nil, fmt.Errorf("the delegation key must be base64 of %d random bytes", ed25519.SeedSize)
+	}
+	if !validName(issuer) {
+		return nil, errors.New("the issuer's name is empty or malformed")
+	}
+	return &Delegator{issuer: issuer, key: ed25519.NewKeyFromSeed(raw), now: time.Now}, nil
+}
+
+// PublicKey is what others put into DELEGATION_TRUST_JSON.
+func (d *Delegator) PublicKey() string {
+	return base64.StdEncoding.EncodeToString(d.key.Public().(ed25519.PublicKey))
+}
+
+// Mint makes a token with which audience does what the person asked for. It
+// serves any number of reads and one write within DelegationLife.
+func (d *Delegator) Mint(audience string, p Person) (string, error) {
+	if !validName(p.Name) || reserved(p.Name) || p.Tenant == "" {
+		return "", fmt.Errorf("no delegation can be made for %q of tenant %q", p.Name, p.Tenant)
+	}
+	now := d.now()
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Tenant: p.Tenant, Scopes: p.Scopes, RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: d.issuer, Subject: p.Name, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
+		// Whole seconds on the wire: rounded together, they stay DelegationLife apart.
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Truncate(time.Second).Add(DelegationLife)),
+	}})
+	t.Header["typ"] = delegationType
+	return t.SignedString(d.key)
+}
