@@ -6,3 +6,5 @@ echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients"
 go test ./services/inference/bench -run "^$" -bench . -benchtime 1x
 echo "== outbox: insert → relay → JetStream → consumer, beside the same messages through JetStream alone"
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x
+echo "== control plane: a page of 50,000 pending approvals, and a scrape with them"
+go test ./services/control-plane -run "^$" -bench "ApprovalsPage|MetricsCrowded" -benchtime 3x

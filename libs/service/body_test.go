@@ -280,7 +280,7 @@ func TestPages(t *testing.T) {
 	if ok, err := Cursor(ask(""), &back); ok || err != nil {
 		t.Errorf("no cursor: %v %v", ok, err)
 	}
-	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000)} {
+	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(struct{}{}), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000)} {
 		if err := DecodeCursor(bad, &back); !problem.Validation.Has(err) {
 			t.Errorf("%q: %v", bad, err)
 		}

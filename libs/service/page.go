@@ -70,5 +70,9 @@ func DecodeCursor(cursor string, position any) error {
 	if d.Decode(position) != nil || int(d.InputOffset()) != len(raw) {
 		return bad
 	}
+	// What EncodeCursor makes has every member: {} would be a position nowhere.
+	if same, err := json.Marshal(position); err != nil || !bytes.Equal(same, raw) {
+		return bad
+	}
 	return nil
 }

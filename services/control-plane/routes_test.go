@@ -188,6 +188,8 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/approvals?limit=501", nil, 422, "validation_error", "limit"},
 		{"GET", "/approvals?limit=x", nil, 422, "validation_error", "limit"},
 		{"GET", "/approvals?cursor=x", nil, 422, "validation_error", "cursor"},
+		{"GET", "/approvals?cursor=e30", nil, 422, "validation_error", "cursor"},
+		{"GET", "/approvals?status=pending&status=approved", nil, 422, "validation_error", "status"},
 		{"GET", "/approvals/not-a-uuid", nil, 404, "approval_not_found", ""},
 		{"POST", "/approvals/not-a-uuid/approve", nil, 404, "approval_not_found", ""},
 		{"POST", "/approve/JPCP", nil, 404, "no_pending_approval", ""},

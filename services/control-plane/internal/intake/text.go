@@ -12,7 +12,8 @@ import (
 )
 
 // Text keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
-// of queries and path parameters. A query that holds such is refused. In a
+// of queries and path parameters. A query that holds such is refused, and so is
+// one that names a parameter twice: which was meant cannot be known. In a
 // parameter it becomes U+FFFD, which no name and no id holds, so that each route
 // answers its own 404.
 func Text(next echo.HandlerFunc) echo.HandlerFunc {
@@ -21,6 +22,9 @@ func Text(next echo.HandlerFunc) echo.HandlerFunc {
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			if !storable(name) {
 				return fault.Invalid(textRule, "query")
+			}
+			if len(query[name]) > 1 {
+				return fault.Invalid("is given more than once", "query", name)
 			}
 			for _, v := range query[name] {
 				if !storable(v) {

@@ -1,0 +1,91 @@
+package controlplane_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// pendingRows is how many approvals wait in these benchmarks.
+const pendingRows = 50_000
+
+func crowded(b *testing.B) *planetest.Plane {
+	b.Helper()
+	p := planetest.Start(b)
+	p.SQL(`insert into control_plane.notices (id, commit_msg, changed_files)
+		select gen_random_uuid(), 'a change of some models', array(select 'models/a/b' || i from generate_series(1, 20) i) from generate_series(1, 500)`)
+	p.SQL(`insert into control_plane.approvals (id, kind, origin, tenant, model_id, status, commit_sha, notice_id, requested_by, requested_at, updated_at, updated_by)
+		select gen_random_uuid(), 'retrain', 'ci', 'default', 'MODEL-' || i, 'pending', 'c0ffee', n.id, 'ci', now() - i * interval '1 second', now(), 'ci'
+		from generate_series(1, $1) i join (select id, row_number() over () as k from control_plane.notices) n on n.k = 1 + i % 500`, pendingRows)
+	// What was decided long ago must not be read.
+	p.SQL(`insert into control_plane.approvals (id, kind, origin, tenant, model_id, status, commit_sha, requested_by, requested_at, updated_at, updated_by)
+		select gen_random_uuid(), 'retrain', 'ci', 'default', 'MODEL-' || i % 100, 'approved', 'c0ffee', 'ci', now() - interval '30 days', now(), 'ci'
+		from generate_series(1, $1) i`, 4*pendingRows)
+	p.SQL(`analyze control_plane.approvals`)
+	b.ResetTimer()
+	return p
+}
+
+// BenchmarkApprovalsPage reads all of the pending approvals, a page of 500 at a time, beside /livez of
+// the same process as the floor of a request.
+func BenchmarkApprovalsPage(b *testing.B) {
+	p := crowded(b)
+	floor := fastest(b, p, "/livez", 50)
+	var worst, sum time.Duration
+	pages := 0
+	for b.Loop() {
+		cursor, rows := "", 0
+		for {
+			path := "/approvals?status=pending&limit=500"
+			if cursor != "" {
+				path += "&cursor=" + cursor
+			}
+			begin := time.Now()
+			r := p.Want(http.StatusOK, "GET", path, planetest.Operator, nil)
+			took := time.Since(begin)
+			worst, sum, pages = max(worst, took), sum+took, pages+1
+			rows += len(r.List(b))
+			if cursor = r.Header.Get("X-Next-Cursor"); cursor == "" {
+				break
+			}
+		}
+		if rows != pendingRows {
+			b.Fatalf("%d rows", rows)
+		}
+	}
+	mean := sum / time.Duration(pages)
+	b.ReportMetric(ms(mean), "ms/page")
+	b.ReportMetric(ms(worst), "ms/worst-page")
+	b.ReportMetric(float64(mean)/float64(floor), "x-livez")
+}
+
+// BenchmarkMetricsCrowded scrapes a control plane with that many pending approvals, beside /livez.
+func BenchmarkMetricsCrowded(b *testing.B) {
+	p := crowded(b)
+	floor := fastest(b, p, "/livez", 50)
+	var worst, sum time.Duration
+	n := 0
+	for b.Loop() {
+		begin := time.Now()
+		p.Want(http.StatusOK, "GET", "/metrics", "", nil)
+		took := time.Since(begin)
+		worst, sum, n = max(worst, took), sum+took, n+1
+	}
+	b.ReportMetric(ms(sum/time.Duration(n)), "ms/scrape")
+	b.ReportMetric(ms(worst), "ms/worst-scrape")
+	b.ReportMetric(float64(sum/time.Duration(n))/float64(floor), "x-livez")
+}
+
+func fastest(b *testing.B, p *planetest.Plane, path string, times int) time.Duration {
+	best := time.Hour
+	for range times {
+		begin := time.Now()
+		p.Want(http.StatusOK, "GET", path, "", nil)
+		best = min(best, time.Since(begin))
+	}
+	return best
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
