@@ -106,7 +106,7 @@ func (q *Queries) DelayAliasMove(ctx context.Context, arg DelayAliasMoveParams) 
 }
 
 const dueAliasMoves = `-- name: DueAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where state = 'moving' and (next_attempt_at <= now() or $1::bool) order by created_at limit 20
 `
 
 func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, error) {
@@ -135,6 +135,7 @@ func (q *Queries) DueAliasMoves(ctx context.Context, every bool) ([]AliasMove, e
 			&i.Error,
 			&i.CreatedAt,
 			&i.FinishedAt,
+			&i.Reason,
 		); err != nil {
 			return nil, err
 		}
@@ -162,6 +163,73 @@ func (q *Queries) FinishAliasMove(ctx context.Context, arg FinishAliasMoveParams
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const formerHolder = `-- name: FormerHolder :one
+select id, model_id, alias, version, previous_version, from_at, until_at, actor, via, promotion_id from alias_history
+where model_id = $1 and alias = $2 and version is not null and version <> $3::text
+  and ($4::text is null or version = $4)
+order by id desc limit 1
+`
+
+type FormerHolderParams struct {
+	ModelID string
+	Alias   string
+	Present string
+	Version *string
+}
+
+// The last version other than the present one that held the alias; with version, that one if it ever did.
+func (q *Queries) FormerHolder(ctx context.Context, arg FormerHolderParams) (AliasHistory, error) {
+	row := q.db.QueryRow(ctx, formerHolder,
+		arg.ModelID,
+		arg.Alias,
+		arg.Present,
+		arg.Version,
+	)
+	var i AliasHistory
+	err := row.Scan(
+		&i.ID,
+		&i.ModelID,
+		&i.Alias,
+		&i.Version,
+		&i.PreviousVersion,
+		&i.FromAt,
+		&i.UntilAt,
+		&i.Actor,
+		&i.Via,
+		&i.PromotionID,
+	)
+	return i, err
+}
+
+const getAliasMove = `-- name: GetAliasMove :one
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where id = $1
+`
+
+func (q *Queries) GetAliasMove(ctx context.Context, id uuid.UUID) (AliasMove, error) {
+	row := q.db.QueryRow(ctx, getAliasMove, id)
+	var i AliasMove
+	err := row.Scan(
+		&i.ID,
+		&i.ModelID,
+		&i.Alias,
+		&i.Version,
+		&i.PreviousVersion,
+		&i.Via,
+		&i.PromotionID,
+		&i.Tenant,
+		&i.Actor,
+		&i.RequestID,
+		&i.State,
+		&i.Attempts,
+		&i.NextAttemptAt,
+		&i.Error,
+		&i.CreatedAt,
+		&i.FinishedAt,
+		&i.Reason,
+	)
+	return i, err
 }
 
 const holderAt = `-- name: HolderAt :one
@@ -195,10 +263,10 @@ func (q *Queries) HolderAt(ctx context.Context, arg HolderAtParams) (AliasHistor
 }
 
 const insertAliasMove = `-- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'moving', 0,
-    now() + make_interval(secs => $11), now())
-returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, state, attempts, next_attempt_at, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'moving', 0,
+    now() + make_interval(secs => $12), now())
+returning id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason
 `
 
 type InsertAliasMoveParams struct {
@@ -212,6 +280,7 @@ type InsertAliasMoveParams struct {
 	Tenant          string
 	Actor           string
 	RequestID       *string
+	Reason          *string
 	LeaseSeconds    float64
 }
 
@@ -227,6 +296,7 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		arg.Tenant,
 		arg.Actor,
 		arg.RequestID,
+		arg.Reason,
 		arg.LeaseSeconds,
 	)
 	var i AliasMove
@@ -247,6 +317,7 @@ func (q *Queries) InsertAliasMove(ctx context.Context, arg InsertAliasMoveParams
 		&i.Error,
 		&i.CreatedAt,
 		&i.FinishedAt,
+		&i.Reason,
 	)
 	return i, err
 }
@@ -336,7 +407,7 @@ func (q *Queries) ListHolders(ctx context.Context, arg ListHoldersParams) ([]Ali
 }
 
 const plannedAliasMoves = `-- name: PlannedAliasMoves :many
-select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at from alias_moves where state = 'moving' and model_id = $1
+select id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, error, created_at, finished_at, reason from alias_moves where state = 'moving' and model_id = $1
 `
 
 func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]AliasMove, error) {
@@ -365,6 +436,7 @@ func (q *Queries) PlannedAliasMoves(ctx context.Context, modelID string) ([]Alia
 			&i.Error,
 			&i.CreatedAt,
 			&i.FinishedAt,
+			&i.Reason,
 		); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,23 @@ import (
 	"github.com/google/uuid"
 )
 
+type Alert struct {
+	Tenant     string
+	Source     string
+	Key        string
+	Severity   string
+	Title      string
+	Labels     json.RawMessage
+	Firing     bool
+	Since      time.Time
+	ObservedAt time.Time
+}
+
+type AlertSource struct {
+	Source string
+	ReadAt time.Time
+}
+
 type AliasHistory struct {
 	ID              uuid.UUID
 	ModelID         string
@@ -41,6 +58,7 @@ type AliasMove struct {
 	Error           *string
 	CreatedAt       time.Time
 	FinishedAt      *time.Time
+	Reason          *string
 }
 
 type Approval struct {
@@ -63,6 +81,90 @@ type Approval struct {
 	ExpiresAt    *time.Time
 	UpdatedAt    time.Time
 	UpdatedBy    string
+}
+
+type AuditCheckpoint struct {
+	Tenant    string
+	Seq       int64
+	Hash      string
+	Ts        time.Time
+	KeyID     string
+	Signature []byte
+}
+
+type AuditEvent struct {
+	Tenant    string
+	Seq       int64
+	EventID   uuid.UUID
+	Ts        time.Time
+	Source    string
+	Actor     string
+	Action    string
+	Target    string
+	Outcome   string
+	RequestID *string
+	Details   []byte
+	PrevHash  string
+	Hash      string
+}
+
+type AuditHead struct {
+	Tenant    string
+	Seq       int64
+	Hash      string
+	UpdatedAt time.Time
+}
+
+type AuditKey struct {
+	KeyID     string
+	PublicKey []byte
+	CreatedAt time.Time
+}
+
+type AuditVerdict struct {
+	Tenant      string
+	Verified    bool
+	Checked     int64
+	HeadSeq     int64
+	HeadHash    string
+	FirstBadSeq *int64
+	Reason      *string
+	VerifiedAt  time.Time
+}
+
+type AuditWriter struct {
+	Coordinator string
+	Fence       int64
+}
+
+type AutoRetrain struct {
+	ModelID         string
+	Enabled         bool
+	DatasetName     *string
+	MinZ            float64
+	CooldownSeconds int32
+	Gate            string
+	Kind            string
+	UpdatedAt       time.Time
+	UpdatedBy       string
+	LastTriggeredAt *time.Time
+	LastOutcome     *string
+	Claim           *uuid.UUID
+	ClaimUntil      *time.Time
+	ClaimTenant     *string
+	ClaimBy         *string
+	ClaimDataset    *string
+	ClaimZ          *float64
+}
+
+type Budget struct {
+	Tenant         string
+	Project        string
+	Period         string
+	CostBudget     *float64
+	GpuHoursBudget *float64
+	UpdatedAt      time.Time
+	UpdatedBy      string
 }
 
 type Command struct {
@@ -88,6 +190,24 @@ type Command struct {
 	UpdatedAt       time.Time
 }
 
+type Cost struct {
+	ID         uuid.UUID
+	Tenant     string
+	ModelID    string
+	Version    string
+	Scheduler  string
+	JobID      string
+	RunID      *string
+	Project    string
+	GpuHours   float64
+	CpuHours   float64
+	CostUsd    float64
+	Synthetic  bool
+	RecordedAt time.Time
+	UpdatedAt  time.Time
+	UpdatedBy  string
+}
+
 type Freshness struct {
 	ModelID               string
 	Status                string
@@ -96,6 +216,39 @@ type Freshness struct {
 	StaleSince            *time.Time
 	RetrainTriggeredAt    *time.Time
 	UpdatedAt             time.Time
+}
+
+type Job struct {
+	ID           uuid.UUID
+	Scheduler    string
+	Cluster      string
+	JobID        string
+	ModelID      string
+	Dataset      *string
+	State        string
+	Partition    *string
+	Nodes        int32
+	Gpus         int32
+	Cpus         int32
+	SubmitAt     time.Time
+	StartAt      *time.Time
+	EndAt        *time.Time
+	ExitCode     *int32
+	FlowRunID    *string
+	TrackerRunID *string
+	UpdatedAt    time.Time
+	UpdatedBy    string
+}
+
+type ModelrepoConfig struct {
+	ID                  int16
+	AutoRetrain         bool
+	PollIntervalSeconds int32
+	WatchBranch         string
+	StaleScope          string
+	Gate                string
+	UpdatedAt           time.Time
+	UpdatedBy           string
 }
 
 type Notice struct {
@@ -139,6 +292,27 @@ type Promotion struct {
 	ExpiresAt       *time.Time
 	UpdatedAt       time.Time
 	UpdatedBy       string
+}
+
+type Push struct {
+	ID         int64
+	CommitSha  string
+	Branch     string
+	PushedBy   string
+	Source     string
+	DeliveryID *string
+	Touched    []string
+	TouchedAll bool
+	Dispatch   bool
+	TriggerCi  bool
+	WorkUntil  *time.Time
+	ReceivedAt time.Time
+}
+
+type PushDelivery struct {
+	DeliveryID string
+	PushID     int64
+	ReceivedAt time.Time
 }
 
 type Run struct {

@@ -1,6 +1,6 @@
 -- name: InsertAliasMove :one
-insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, state, attempts, next_attempt_at, created_at)
-values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, 'moving', 0,
+insert into alias_moves (id, model_id, alias, version, previous_version, via, promotion_id, tenant, actor, request_id, reason, state, attempts, next_attempt_at, created_at)
+values (@id, @model_id, @alias, @version, @previous_version, @via, @promotion_id, @tenant, @actor, @request_id, @reason, 'moving', 0,
     now() + make_interval(secs => @lease_seconds), now())
 returning *;
 
@@ -42,3 +42,13 @@ limit @max_rows;
 select * from alias_history
 where model_id = @model_id and alias = @alias and from_at <= @at and (until_at is null or until_at > @at)
 order by from_at desc limit 1;
+
+-- name: GetAliasMove :one
+select * from alias_moves where id = @id;
+
+-- name: FormerHolder :one
+-- The last version other than the present one that held the alias; with version, that one if it ever did.
+select * from alias_history
+where model_id = @model_id and alias = @alias and version is not null and version <> @present::text
+  and (sqlc.narg(version)::text is null or version = sqlc.narg(version))
+order by id desc limit 1;

@@ -1,0 +1,40 @@
+-- name: ListAutoRetrain :many
+select * from auto_retrain where model_id > @after::text order by model_id limit @max_rows;
+
+-- name: EnabledAutoRetrain :many
+select * from auto_retrain where enabled and (sqlc.narg(model_id)::text is null or model_id = sqlc.narg(model_id)) order by model_id;
+
+-- name: GetAutoRetrain :one
+select * from auto_retrain where model_id = @model_id;
+
+-- name: LockAutoRetrain :one
+select * from auto_retrain where model_id = @model_id for update;
+
+-- name: PutAutoRetrain :one
+insert into auto_retrain (model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by)
+values (@model_id, @enabled, @dataset_name, @min_z, @cooldown_seconds, @gate, @kind, @now, @updated_by)
+on conflict (model_id) do update set enabled = @enabled, dataset_name = @dataset_name, min_z = @min_z,
+    cooldown_seconds = @cooldown_seconds, gate = @gate, kind = @kind, updated_at = @now, updated_by = @updated_by
+returning *;
+
+-- name: ClaimTrigger :exec
+update auto_retrain set claim = @claim, claim_until = @claim_until, claim_tenant = @claim_tenant, claim_by = @claim_by,
+    claim_dataset = @claim_dataset, claim_z = @claim_z
+where model_id = @model_id;
+
+-- name: ReleaseTrigger :exec
+-- Lets go of a claim that led to nothing. Its id stays for the next try of the same, since the
+-- orchestrator may have taken the run without our hearing of it.
+update auto_retrain set claim_until = null where model_id = @model_id and claim = @claim;
+
+-- name: SetTriggered :exec
+update auto_retrain set last_triggered_at = @now, last_outcome = @outcome, claim = null, claim_until = null,
+    claim_tenant = null, claim_by = null, claim_dataset = null, claim_z = null
+where model_id = @model_id;
+
+-- name: SetTriggerOutcome :execrows
+update auto_retrain set last_outcome = @outcome where model_id = @model_id and last_outcome is distinct from @outcome;
+
+-- name: OpenDriftRun :one
+-- The newest run that drift led to and that has not ended.
+select flow_run_id from runs where model_id = @model_id and origin = 'drift' and not terminal order by id desc limit 1;
