@@ -1,0 +1,197 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// trees is the folder of exported commits.
+const trees = "trees"
+
+// exported are the folders that the control plane reads. Data stays where it is.
+var exported = []string{"datasets", "models", "registries"}
+
+// Bounds of one export.
+const (
+	maxExportFiles = 20_000
+	maxExportBytes = 64 << 20
+	maxExportFile  = 8 << 20 // as of an image; a larger file is never read, so it is left out
+	maxExportDepth = 16
+)
+
+// Export is part of Exporter. Links and submodules are left out, and a commit
+// that names a file outside of its folder is refused.
+func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
+	if err := r.take(ctx); err != nil {
+		return "", err
+	}
+	defer r.give()
+	repo, err := r.open()
+	if err != nil {
+		return "", err
+	}
+	commit, err := resolve(repo, sha)
+	if err != nil {
+		return "", err
+	}
+	tree, err := commit.Tree()
+	if err != nil {
+		return "", fmt.Errorf("read commit %s: %w", commit.Hash, err)
+	}
+	slot, err := r.folder()
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(slot, trees)
+	dir := filepath.Join(all, commit.Hash.String())
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return "", fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+	}
+	tmp, err := os.MkdirTemp(all, ".new-")
+	if err != nil {
+		return "", fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+	}
+	err = write(ctx, repo.Storer, tree, tmp)
+	if err == nil {
+		err = os.Rename(tmp, dir)
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("lay out commit %s: %w", commit.Hash, err), os.RemoveAll(tmp))
+	}
+	return dir, nil
+}
+
+// Prune is part of Exporter.
+func (r *Remote) Prune(ctx context.Context, keep ...string) error {
+	if err := r.take(ctx); err != nil {
+		return err
+	}
+	defer r.give()
+	slot, err := r.folder()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(slot, trees))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("list exported commits: %w", err)
+	}
+	var faults []error
+	for _, e := range entries {
+		if !slices.Contains(keep, e.Name()) {
+			faults = append(faults, os.RemoveAll(filepath.Join(slot, trees, e.Name())))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// writer lays files out below one folder.
+type writer struct {
+	ctx   context.Context
+	store storer.EncodedObjectStorer
+	root  *os.Root
+	files int
+	bytes int64
+}
+
+func write(ctx context.Context, store storer.EncodedObjectStorer, tree *object.Tree, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	w := &writer{ctx: ctx, store: store, root: root}
+	for _, e := range tree.Entries {
+		// Also of what is not laid out: such a commit is an attack on whoever checks it out.
+		if err := checkName(e.Name); err != nil {
+			return err
+		}
+		if e.Mode != filemode.Dir || !slices.Contains(exported, e.Name) {
+			continue
+		}
+		if err := w.folder(e, e.Name, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkName refuses names that mean another folder on some system, and git's own.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.EqualFold(name, ".git") || strings.ContainsAny(name, "/\\\x00") {
+		return fmt.Errorf("it holds the file name %.80q, which leads out of its folder", name)
+	}
+	return nil
+}
+
+func (w *writer) folder(entry object.TreeEntry, at string, depth int) error {
+	if depth > maxExportDepth {
+		return fmt.Errorf("its folders are more than %d deep", maxExportDepth)
+	}
+	tree, err := object.GetTree(w.store, entry.Hash)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", at, err)
+	}
+	if err := w.root.Mkdir(at, 0o700); err != nil {
+		return err
+	}
+	for _, e := range tree.Entries {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		if err := checkName(e.Name); err != nil {
+			return err
+		}
+		name := path.Join(at, e.Name)
+		switch e.Mode {
+		case filemode.Dir:
+			err = w.folder(e, name, depth+1)
+		case filemode.Regular, filemode.Executable, filemode.Deprecated:
+			err = w.file(tree, e, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) file(tree *object.Tree, e object.TreeEntry, name string) error {
+	f, err := tree.TreeEntryFile(&e)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if f.Size > maxExportFile {
+		return nil
+	}
+	w.files++
+	w.bytes += f.Size
+	if w.files > maxExportFiles || w.bytes > maxExportBytes {
+		return fmt.Errorf("it holds more than %d files or %d bytes of models, data sets and registries", maxExportFiles, maxExportBytes)
+	}
+	src, err := f.Reader()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	defer src.Close()
+	dst, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, io.LimitReader(src, maxExportFile))
+	return errors.Join(err, dst.Close())
+}

@@ -1,0 +1,121 @@
+// Package forge reads the repository that holds the models where it lives: over
+// a forge's REST interface, over git's own protocol, or from a folder of this
+// machine. It tells the newest commit of a branch and what lies between two
+// commits; nothing is ever written there.
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Commit is one commit of the model repository.
+type Commit struct {
+	SHA     string // 40 or 64 lower-case hex digits; empty: the repository has no commit yet
+	Author  string
+	Message string
+}
+
+// Statuses of a changed file.
+const (
+	Added    = "added"
+	Modified = "modified"
+	Removed  = "removed"
+	Renamed  = "renamed"
+)
+
+// File is one changed file. Binary and very large files have no patch, and no
+// lines are counted in them.
+type File struct {
+	Path      string
+	Status    string
+	Additions int
+	Deletions int
+	Patch     string // unified hunks without file headers, as forges show them
+}
+
+// Diff is what lies between two commits.
+type Diff struct {
+	From      string // empty: To is the first commit
+	To        string
+	Files     []File
+	Truncated bool // a file or the patch of a text file is left out
+}
+
+// Source is where the model repository lives. Its methods are safe for
+// concurrent use and end with ctx; their errors hold no credentials.
+type Source interface {
+	// Kind is gitlab, git or local.
+	Kind() string
+	// Head is the newest commit of branch; ErrNoBranch if there is no such branch.
+	Head(ctx context.Context, branch string) (Commit, error)
+	// Files lists the paths that differ between two commits; ErrUnknown if that cannot be told.
+	Files(ctx context.Context, from, to string) ([]string, error)
+	// Diff compares two commits, each by its SHA or the beginning of it. An empty
+	// from is the first parent of to. ErrUnknown if one is not there.
+	Diff(ctx context.Context, from, to string) (Diff, error)
+}
+
+// Exporter is a Source that can lay the files of a commit out in a folder of its own.
+type Exporter interface {
+	Source
+	// Export gives the folder with the models, data sets and registries of a
+	// commit that Head has told of. It stays until Prune.
+	Export(ctx context.Context, sha string) (dir string, err error)
+	// Prune removes the folders of all commits but those.
+	Prune(ctx context.Context, keep ...string) error
+	// Close gives the cache back.
+	Close() error
+}
+
+// ErrNoBranch means that the repository answers and has no such branch.
+var ErrNoBranch = errors.New("no such branch")
+
+// ErrUnknown means that the repository does not have a commit, or cannot say what
+// changed between two.
+var ErrUnknown = errors.New("unknown to the model repository")
+
+// maxFiles bounds the files of a diff and the paths of a comparison. GitLab's own
+// bound is the same by default; at it, there may be more.
+const maxFiles = 1000
+
+var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+// commitID is sha in lower case. What is no hexadecimal number could name a
+// branch, a range or a path, so it is not passed on.
+func commitID(sha string) (string, error) {
+	sha = strings.ToLower(sha)
+	if !abbreviated.MatchString(sha) {
+		return "", fmt.Errorf("commit %.80q: %w", sha, ErrUnknown)
+	}
+	return sha, nil
+}
+
+func full(sha string) bool { return len(sha) == 40 || len(sha) == 64 }
+
+func noBranch(branch string) error {
+	return fmt.Errorf("the model repository: %w: %.100q", ErrNoBranch, branch)
+}
+
+// maxText bounds what is kept of an author or message, in bytes.
+const maxText = 4 << 10
+
+// text makes what a stranger wrote storable: valid UTF-8, without U+0000, bounded.
+func text(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= maxText {
+		return s
+	}
+	s = s[:maxText]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// storable says whether a path can be shown and recorded as it is.
+func storable(path string) bool { return utf8.ValidString(path) && !strings.Contains(path, "\x00") }

@@ -1,0 +1,96 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Local is a git repository on this machine, as it is; no remote is asked.
+type Local struct{ dir string }
+
+// OpenLocal says whether dir is the root of a git repository. A folder deep in a
+// repository that is about something else is not one: most commits there are no
+// news of the models.
+func OpenLocal(dir string) (*Local, bool) {
+	if dir == "" {
+		return nil, false
+	}
+	if _, err := os.Stat(filepath.Join(dir, git.GitDirName)); err != nil {
+		return nil, false
+	}
+	return &Local{dir}, true
+}
+
+// Kind is part of Source.
+func (l *Local) Kind() string { return "local" }
+
+func (l *Local) open() (*git.Repository, error) {
+	repo, err := git.PlainOpenWithOptions(l.dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	switch {
+	case errors.Is(err, git.ErrRepositoryNotExists), errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("MODELREPO_DIR is no git repository any more")
+	case err != nil:
+		return nil, fmt.Errorf("open the git repository in MODELREPO_DIR: %w", err)
+	}
+	return repo, nil
+}
+
+// Head is part of Source. Where no branch is checked out, as deployments that
+// pin a commit do, the commit that is checked out stands for every branch.
+func (l *Local) Head(_ context.Context, branch string) (Commit, error) {
+	repo, err := l.open()
+	if err != nil {
+		return Commit{}, err
+	}
+	ref, err := repo.Reference(plumbing.NewBranchReferenceName(branch), true)
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		head, headErr := repo.Reference(plumbing.HEAD, false)
+		switch {
+		case headErr != nil:
+			return Commit{}, fmt.Errorf("read HEAD of MODELREPO_DIR: %w", headErr)
+		case head.Type() == plumbing.HashReference:
+			ref, err = head, nil
+		case head.Target() == plumbing.NewBranchReferenceName(branch):
+			return Commit{}, nil // the branch is unborn
+		default:
+			return Commit{}, noBranch(branch)
+		}
+	}
+	if err != nil {
+		return Commit{}, fmt.Errorf("read the branch: %w", err)
+	}
+	return describe(repo, ref.Hash())
+}
+
+func describe(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
+	c, err := repo.CommitObject(hash)
+	if err != nil {
+		return Commit{}, fmt.Errorf("read commit %s: %w", hash, err)
+	}
+	return Commit{SHA: hash.String(), Author: text(c.Author.Name), Message: text(c.Message)}, nil
+}
+
+// Files is part of Source.
+func (l *Local) Files(ctx context.Context, from, to string) ([]string, error) {
+	repo, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return filesOf(ctx, repo, from, to)
+}
+
+// Diff is part of Source.
+func (l *Local) Diff(ctx context.Context, from, to string) (Diff, error) {
+	repo, err := l.open()
+	if err != nil {
+		return Diff{}, err
+	}
+	return diffOf(ctx, repo, from, to)
+}

@@ -1,0 +1,344 @@
+package forge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/gofrs/flock"
+
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// maxFetch bounds one answer of a git server, in bytes.
+const maxFetch = 512 << 20
+
+// maxSlots is how many processes may share a cache folder.
+const maxSlots = 64
+
+// haves is how many known commits a fetch tells the server of, so that it sends
+// what is new alone. go-git does not negotiate; histories that part further back
+// are sent whole.
+const haves = 100
+
+// Remote is a repository behind a git server's http or https URL. What was
+// fetched is kept bare in a folder that belongs to this process alone.
+type Remote struct {
+	endpoint *transport.Endpoint
+	client   transport.Transport
+	cache    string        // of this repository, for all processes
+	fetching chan struct{} // holds a token while nobody writes to the folder
+
+	mu   sync.Mutex // guards those below
+	slot string     // the folder of this process; empty until claimed
+	lock *flock.Flock
+}
+
+// OpenRemote is for the repository at rawURL, whose user part is the credential.
+// Nothing is asked or written yet. timeout bounds each exchange with the server.
+func OpenRemote(rawURL service.Secret, cacheDir string, timeout time.Duration) (*Remote, error) {
+	u, err := url.Parse(rawURL.Reveal())
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("MODELREPO_GIT_URL must be an http or https URL")
+	}
+	ep, err := transport.NewEndpoint(u.String())
+	if err != nil {
+		return nil, errors.New("MODELREPO_GIT_URL is no URL of a git repository")
+	}
+	hc := service.HTTPClient(timeout)
+	hc.Transport = bounded{hc.Transport}
+	u.User = nil
+	sum := sha256.Sum256([]byte(u.String()))
+	r := &Remote{
+		endpoint: ep, client: githttp.NewClientWithOptions(hc, nil), fetching: make(chan struct{}, 1),
+		cache: filepath.Join(cacheDir, hex.EncodeToString(sum[:8])),
+	}
+	r.fetching <- struct{}{}
+	return r, nil
+}
+
+// Kind is part of Source.
+func (r *Remote) Kind() string { return "git" }
+
+// Close is part of Exporter.
+func (r *Remote) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lock == nil {
+		return nil
+	}
+	err := r.lock.Unlock()
+	r.slot, r.lock = "", nil
+	return err
+}
+
+// folder claims a folder that no other process uses. What a predecessor fetched
+// there is of use; what it exported may be half written and goes.
+func (r *Remote) folder() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.slot != "" {
+		return r.slot, nil
+	}
+	for i := range maxSlots {
+		dir := filepath.Join(r.cache, strconv.Itoa(i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+		}
+		lock := flock.New(filepath.Join(dir, "lock"))
+		ok, err := lock.TryLock()
+		if err != nil {
+			return "", fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+		}
+		if !ok {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, trees)); err != nil {
+			return "", errors.Join(fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err), lock.Unlock())
+		}
+		r.slot, r.lock = dir, lock
+		return dir, nil
+	}
+	return "", fmt.Errorf("MODELREPO_CACHE_DIR is in use by %d processes", maxSlots)
+}
+
+// open opens what was fetched. A folder that is no repository was left by a
+// process that died early, or is damaged: it is made anew.
+func (r *Remote) open() (*git.Repository, error) {
+	dir, err := r.folder()
+	if err != nil {
+		return nil, err
+	}
+	bare := filepath.Join(dir, "repo.git")
+	repo, err := git.PlainOpen(bare)
+	if err == nil {
+		return repo, nil
+	}
+	if err := os.RemoveAll(bare); err != nil {
+		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+	}
+	if repo, err = git.PlainInit(bare, true); err != nil {
+		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
+	}
+	return repo, nil
+}
+
+// Head is part of Source: it lists the server's branches, and fetches when the
+// commit is new here.
+func (r *Remote) Head(ctx context.Context, branch string) (Commit, error) {
+	if err := r.take(ctx); err != nil {
+		return Commit{}, err
+	}
+	defer r.give()
+	hash, err := r.update(ctx, branch)
+	if err != nil || hash.IsZero() {
+		return Commit{}, err
+	}
+	repo, err := r.open()
+	if err != nil {
+		return Commit{}, err
+	}
+	return describe(repo, hash)
+}
+
+func (r *Remote) take(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.fetching:
+		return nil
+	}
+}
+
+func (r *Remote) give() { r.fetching <- struct{}{} }
+
+// update brings what is new on the branch here; zero is an empty repository.
+func (r *Remote) update(ctx context.Context, branch string) (plumbing.Hash, error) {
+	ep := *r.endpoint // a redirect within the host changes it
+	session, err := r.client.NewUploadPackSession(&ep, nil)
+	if err != nil {
+		return plumbing.ZeroHash, gitFault(err)
+	}
+	defer session.Close()
+	adv, err := session.AdvertisedReferencesContext(ctx)
+	switch {
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return plumbing.ZeroHash, nil
+	case err != nil:
+		return plumbing.ZeroHash, gitFault(err)
+	}
+	hash, ok := adv.References[plumbing.NewBranchReferenceName(branch).String()]
+	if !ok {
+		return plumbing.ZeroHash, noBranch(branch)
+	}
+	repo, err := r.open()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	ref := plumbing.NewHashReference(plumbing.NewBranchReferenceName(branch), hash)
+	// The reference is set only after the objects are all here.
+	if known, err := repo.Reference(ref.Name(), true); err == nil && known.Hash() == hash {
+		return hash, nil
+	}
+	if err := fetch(ctx, session, adv, repo, hash); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if err := repo.Storer.SetReference(ref); err != nil {
+		return plumbing.ZeroHash, fmt.Errorf("note what was fetched: %w", err)
+	}
+	return hash, nil
+}
+
+func fetch(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, repo *git.Repository, want plumbing.Hash) error {
+	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
+	req.Capabilities.Delete(capability.ThinPack) // every pack must be readable by itself
+	req.Wants = []plumbing.Hash{want}
+	var err error
+	if req.Haves, err = have(repo); err != nil {
+		return fmt.Errorf("list what was fetched before: %w", err)
+	}
+	resp, err := session.UploadPack(ctx, req)
+	if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
+		return nil // another branch brought it
+	}
+	if err != nil {
+		return gitFault(err)
+	}
+	defer resp.Close()
+	var pack io.Reader = resp
+	switch {
+	case req.Capabilities.Supports(capability.Sideband64k):
+		pack = sideband.NewDemuxer(sideband.Sideband64k, resp)
+	case req.Capabilities.Supports(capability.Sideband):
+		pack = sideband.NewDemuxer(sideband.Sideband, resp)
+	}
+	if err := packfile.UpdateObjectStorage(repo.Storer, pack); err != nil && !errors.Is(err, packfile.ErrEmptyPackfile) {
+		return gitFault(err)
+	}
+	return nil
+}
+
+// have lists commits of which the whole history is here.
+func have(repo *git.Repository) ([]plumbing.Hash, error) {
+	refs, err := repo.References()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[plumbing.Hash]bool{}
+	var out []plumbing.Hash
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() != plumbing.HashReference {
+			return nil
+		}
+		tip, err := repo.CommitObject(ref.Hash())
+		if err != nil {
+			return err
+		}
+		n := 0
+		return object.NewCommitPreorderIter(tip, nil, nil).ForEach(func(c *object.Commit) error {
+			if n++; n > haves || len(out) >= 10*haves {
+				return storer.ErrStop
+			}
+			if !seen[c.Hash] {
+				seen[c.Hash] = true
+				out = append(out, c.Hash)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// Files is part of Source.
+func (r *Remote) Files(ctx context.Context, from, to string) ([]string, error) {
+	repo, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	return filesOf(ctx, repo, from, to)
+}
+
+// Diff is part of Source. It reads what was fetched, and asks no server.
+func (r *Remote) Diff(ctx context.Context, from, to string) (Diff, error) {
+	repo, err := r.open()
+	if err != nil {
+		return Diff{}, err
+	}
+	return diffOf(ctx, repo, from, to)
+}
+
+// gitFault says what went wrong with the server, without its URL.
+func gitFault(err error) error {
+	switch {
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
+		return errors.New("the git server refuses the credentials of MODELREPO_GIT_URL, or they are missing")
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return errors.New("the git server has no repository at MODELREPO_GIT_URL")
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("the git server did not answer in time")
+	}
+	var status *githttp.Err
+	if errors.As(err, &status) {
+		return fmt.Errorf("the git server answered %d", status.StatusCode())
+	}
+	var unexpected *plumbing.UnexpectedError
+	if errors.As(err, &unexpected) {
+		err = unexpected.Err
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("the git server does not answer: %w", withoutURL(err))
+	}
+	// What a server sends may be quoted in the error.
+	return fmt.Errorf("the git server's answer is not understood: %.200q", err.Error())
+}
+
+// bounded bounds the answers to a client's requests.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxFetch}
+	}
+	return resp, err
+}
+
+func (b bounded) CloseIdleConnections() {
+	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("the git server's answer is larger than %d bytes", maxFetch)
+	}
+	return n, err
+}
