@@ -360,7 +360,7 @@ func (f *flow) register(ctx context.Context) (string, error) {
 		f.version = v.Version
 	}
 	f.result.Version = f.version
-	hours := mockGPUHours(f.result.Model, f.version)
+	hours := modelrepo.MockGPUHours(f.result.Model, f.version)
 	for key, value := range map[string]string{
 		"gpu_hours": fmt.Sprintf("%.2f", hours), "cost_usd": fmt.Sprintf("%.2f", math.Round(hours*f.cfg.GPUCostPerHour*100)/100),
 		"cost_synthetic": "true",

@@ -452,14 +452,6 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestMockGPUHours(t *testing.T) {
-	t.Parallel()
-	// SHA-256("JPCP:1") begins with 459d7f6a.
-	if got, want := mockGPUHours("JPCP", "1"), 4+float64(0x459d7f6a%2000)/100; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 func TestHeldout(t *testing.T) {
 	t.Parallel()
 	_, tr := newRemote(t)

@@ -18,6 +18,42 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AlertSeverity.
+const (
+	Critical AlertSeverity = "critical"
+	Error    AlertSeverity = "error"
+	Warn     AlertSeverity = "warn"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case Critical:
+		return true
+	case Error:
+		return true
+	case Warn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	Firing AlertState = "firing"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case Firing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AliasHolderVia.
 const (
 	AliasHolderViaExternal  AliasHolderVia = "external"
@@ -129,6 +165,93 @@ func (e ApprovalStatus) Valid() bool {
 	}
 }
 
+// Defines values for AuditFactInputSource.
+const (
+	AuditSourceAgent     AuditFactInputSource = "agent"
+	AuditSourceBridge    AuditFactInputSource = "bridge"
+	AuditSourceCli       AuditFactInputSource = "cli"
+	AuditSourceDashboard AuditFactInputSource = "dashboard"
+)
+
+// Valid indicates whether the value is a known member of the AuditFactInputSource enum.
+func (e AuditFactInputSource) Valid() bool {
+	switch e {
+	case AuditSourceAgent:
+		return true
+	case AuditSourceBridge:
+		return true
+	case AuditSourceCli:
+		return true
+	case AuditSourceDashboard:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditOutcome.
+const (
+	AuditOutcomeDenied AuditOutcome = "denied"
+	AuditOutcomeFailed AuditOutcome = "failed"
+	AuditOutcomeOk     AuditOutcome = "ok"
+)
+
+// Valid indicates whether the value is a known member of the AuditOutcome enum.
+func (e AuditOutcome) Valid() bool {
+	switch e {
+	case AuditOutcomeDenied:
+		return true
+	case AuditOutcomeFailed:
+		return true
+	case AuditOutcomeOk:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditVerdictReason.
+const (
+	AuditBadCheckpoint AuditVerdictReason = "checkpoint"
+	AuditBadGap        AuditVerdictReason = "gap"
+	AuditBadHash       AuditVerdictReason = "hash"
+	AuditBadLink       AuditVerdictReason = "link"
+)
+
+// Valid indicates whether the value is a known member of the AuditVerdictReason enum.
+func (e AuditVerdictReason) Valid() bool {
+	switch e {
+	case AuditBadCheckpoint:
+		return true
+	case AuditBadGap:
+		return true
+	case AuditBadHash:
+		return true
+	case AuditBadLink:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AutoRetrainGate.
+const (
+	AutoRetrainGateApproval AutoRetrainGate = "approval"
+	AutoRetrainGateDirect   AutoRetrainGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the AutoRetrainGate enum.
+func (e AutoRetrainGate) Valid() bool {
+	switch e {
+	case AutoRetrainGateApproval:
+		return true
+	case AutoRetrainGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Backend.
 const (
 	Dataplane     Backend = "dataplane"
@@ -177,6 +300,93 @@ func (e BreakerHealthState) Valid() bool {
 	}
 }
 
+// Defines values for BudgetPeriod.
+const (
+	BudgetPeriodMonthly BudgetPeriod = "monthly"
+)
+
+// Valid indicates whether the value is a known member of the BudgetPeriod enum.
+func (e BudgetPeriod) Valid() bool {
+	switch e {
+	case BudgetPeriodMonthly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BudgetInputPeriod.
+const (
+	BudgetInputPeriodMonthly BudgetInputPeriod = "monthly"
+)
+
+// Valid indicates whether the value is a known member of the BudgetInputPeriod enum.
+func (e BudgetInputPeriod) Valid() bool {
+	switch e {
+	case BudgetInputPeriodMonthly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CarbonScope.
+const (
+	Operational CarbonScope = "operational"
+)
+
+// Valid indicates whether the value is a known member of the CarbonScope enum.
+func (e CarbonScope) Valid() bool {
+	switch e {
+	case Operational:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CostDimension.
+const (
+	CostDimensionModel   CostDimension = "model"
+	CostDimensionProject CostDimension = "project"
+)
+
+// Valid indicates whether the value is a known member of the CostDimension enum.
+func (e CostDimension) Valid() bool {
+	switch e {
+	case CostDimensionModel:
+		return true
+	case CostDimensionProject:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DiffFileStatus.
+const (
+	Added    DiffFileStatus = "added"
+	Modified DiffFileStatus = "modified"
+	Removed  DiffFileStatus = "removed"
+	Renamed  DiffFileStatus = "renamed"
+)
+
+// Valid indicates whether the value is a known member of the DiffFileStatus enum.
+func (e DiffFileStatus) Valid() bool {
+	switch e {
+	case Added:
+		return true
+	case Modified:
+		return true
+	case Removed:
+		return true
+	case Renamed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DispatchHealthState.
 const (
 	DispatchHealthStateIncompatible DispatchHealthState = "incompatible"
@@ -198,6 +408,63 @@ func (e DispatchHealthState) Valid() bool {
 	case DispatchHealthStateUnknown:
 		return true
 	case DispatchHealthStateUnreachable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftKind.
+const (
+	Any        DriftKind = "any"
+	Input      DriftKind = "input"
+	Prediction DriftKind = "prediction"
+)
+
+// Valid indicates whether the value is a known member of the DriftKind enum.
+func (e DriftKind) Valid() bool {
+	switch e {
+	case Any:
+		return true
+	case Input:
+		return true
+	case Prediction:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftOutcome.
+const (
+	DriftOutcomeAlreadyPending DriftOutcome = "already_pending"
+	DriftOutcomeBelowThreshold DriftOutcome = "below_threshold"
+	DriftOutcomeBlockedCorrupt DriftOutcome = "blocked_corrupt"
+	DriftOutcomeCoolingDown    DriftOutcome = "cooling_down"
+	DriftOutcomeDispatched     DriftOutcome = "dispatched"
+	DriftOutcomeFailed         DriftOutcome = "failed"
+	DriftOutcomeRequested      DriftOutcome = "requested"
+	DriftOutcomeWouldTrigger   DriftOutcome = "would_trigger"
+)
+
+// Valid indicates whether the value is a known member of the DriftOutcome enum.
+func (e DriftOutcome) Valid() bool {
+	switch e {
+	case DriftOutcomeAlreadyPending:
+		return true
+	case DriftOutcomeBelowThreshold:
+		return true
+	case DriftOutcomeBlockedCorrupt:
+		return true
+	case DriftOutcomeCoolingDown:
+		return true
+	case DriftOutcomeDispatched:
+		return true
+	case DriftOutcomeFailed:
+		return true
+	case DriftOutcomeRequested:
+		return true
+	case DriftOutcomeWouldTrigger:
 		return true
 	default:
 		return false
@@ -270,18 +537,150 @@ func (e HealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for JobState.
+const (
+	CANCELLED JobState = "CANCELLED"
+	COMPLETED JobState = "COMPLETED"
+	FAILED    JobState = "FAILED"
+	PENDING   JobState = "PENDING"
+	RUNNING   JobState = "RUNNING"
+	SUBMITTED JobState = "SUBMITTED"
+	TIMEOUT   JobState = "TIMEOUT"
+	UNKNOWN   JobState = "UNKNOWN"
+)
+
+// Valid indicates whether the value is a known member of the JobState enum.
+func (e JobState) Valid() bool {
+	switch e {
+	case CANCELLED:
+		return true
+	case COMPLETED:
+		return true
+	case FAILED:
+		return true
+	case PENDING:
+		return true
+	case RUNNING:
+		return true
+	case SUBMITTED:
+		return true
+	case TIMEOUT:
+		return true
+	case UNKNOWN:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LastPushSource.
 const (
-	Poll    LastPushSource = "poll"
-	Webhook LastPushSource = "webhook"
+	LastPushSourcePoll    LastPushSource = "poll"
+	LastPushSourceWebhook LastPushSource = "webhook"
 )
 
 // Valid indicates whether the value is a known member of the LastPushSource enum.
 func (e LastPushSource) Valid() bool {
 	switch e {
-	case Poll:
+	case LastPushSourcePoll:
 		return true
-	case Webhook:
+	case LastPushSourceWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigGate.
+const (
+	ModelrepoConfigGateApproval ModelrepoConfigGate = "approval"
+	ModelrepoConfigGateDirect   ModelrepoConfigGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigGate enum.
+func (e ModelrepoConfigGate) Valid() bool {
+	switch e {
+	case ModelrepoConfigGateApproval:
+		return true
+	case ModelrepoConfigGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigStaleScope.
+const (
+	ModelrepoConfigStaleScopeAll     ModelrepoConfigStaleScope = "all"
+	ModelrepoConfigStaleScopeTouched ModelrepoConfigStaleScope = "touched"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigStaleScope enum.
+func (e ModelrepoConfigStaleScope) Valid() bool {
+	switch e {
+	case ModelrepoConfigStaleScopeAll:
+		return true
+	case ModelrepoConfigStaleScopeTouched:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigPatchGate.
+const (
+	ModelrepoConfigPatchGateApproval ModelrepoConfigPatchGate = "approval"
+	ModelrepoConfigPatchGateDirect   ModelrepoConfigPatchGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigPatchGate enum.
+func (e ModelrepoConfigPatchGate) Valid() bool {
+	switch e {
+	case ModelrepoConfigPatchGateApproval:
+		return true
+	case ModelrepoConfigPatchGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigPatchStaleScope.
+const (
+	ModelrepoConfigPatchStaleScopeAll     ModelrepoConfigPatchStaleScope = "all"
+	ModelrepoConfigPatchStaleScopeTouched ModelrepoConfigPatchStaleScope = "touched"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigPatchStaleScope enum.
+func (e ModelrepoConfigPatchStaleScope) Valid() bool {
+	switch e {
+	case ModelrepoConfigPatchStaleScopeAll:
+		return true
+	case ModelrepoConfigPatchStaleScopeTouched:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NeighbourStatusStatus.
+const (
+	NeighbourStatusStatusDegraded NeighbourStatusStatus = "degraded"
+	NeighbourStatusStatusDown     NeighbourStatusStatus = "down"
+	NeighbourStatusStatusOk       NeighbourStatusStatus = "ok"
+	NeighbourStatusStatusUnknown  NeighbourStatusStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the NeighbourStatusStatus enum.
+func (e NeighbourStatusStatus) Valid() bool {
+	switch e {
+	case NeighbourStatusStatusDegraded:
+		return true
+	case NeighbourStatusStatusDown:
+		return true
+	case NeighbourStatusStatusOk:
+		return true
+	case NeighbourStatusStatusUnknown:
 		return true
 	default:
 		return false
@@ -306,6 +705,27 @@ func (e Operator) Valid() bool {
 	case Lt:
 		return true
 	case Lte:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OutboxEventState.
+const (
+	OutboxEventStatePending   OutboxEventState = "pending"
+	OutboxEventStatePoison    OutboxEventState = "poison"
+	OutboxEventStatePublished OutboxEventState = "published"
+)
+
+// Valid indicates whether the value is a known member of the OutboxEventState enum.
+func (e OutboxEventState) Valid() bool {
+	switch e {
+	case OutboxEventStatePending:
+		return true
+	case OutboxEventStatePoison:
+		return true
+	case OutboxEventStatePublished:
 		return true
 	default:
 		return false
@@ -357,6 +777,81 @@ func (e PromotionState) Valid() bool {
 	case PromotionStateRejected:
 		return true
 	case PromotionStateSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushEventSource.
+const (
+	PushEventSourcePoll    PushEventSource = "poll"
+	PushEventSourceWebhook PushEventSource = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the PushEventSource enum.
+func (e PushEventSource) Valid() bool {
+	switch e {
+	case PushEventSourcePoll:
+		return true
+	case PushEventSourceWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushOutcomeReason.
+const (
+	BranchNotWatched  PushOutcomeReason = "branch not watched"
+	DuplicateDelivery PushOutcomeReason = "duplicate delivery"
+	NoCommitSha       PushOutcomeReason = "no commit sha"
+	NotAPush          PushOutcomeReason = "not a push"
+)
+
+// Valid indicates whether the value is a known member of the PushOutcomeReason enum.
+func (e PushOutcomeReason) Valid() bool {
+	switch e {
+	case BranchNotWatched:
+		return true
+	case DuplicateDelivery:
+		return true
+	case NoCommitSha:
+		return true
+	case NotAPush:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushOutcomeSkipped.
+const (
+	True PushOutcomeSkipped = true
+)
+
+// Valid indicates whether the value is a known member of the PushOutcomeSkipped enum.
+func (e PushOutcomeSkipped) Valid() bool {
+	switch e {
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RollbackState.
+const (
+	Moved  RollbackState = "moved"
+	Moving RollbackState = "moving"
+)
+
+// Valid indicates whether the value is a known member of the RollbackState enum.
+func (e RollbackState) Valid() bool {
+	switch e {
+	case Moved:
+		return true
+	case Moving:
 		return true
 	default:
 		return false
@@ -459,6 +954,74 @@ func (e RuntimeStateBackend) Valid() bool {
 	}
 }
 
+// Defines values for Scheduler.
+const (
+	Flux  Scheduler = "flux"
+	Mock  Scheduler = "mock"
+	Slurm Scheduler = "slurm"
+)
+
+// Valid indicates whether the value is a known member of the Scheduler enum.
+func (e Scheduler) Valid() bool {
+	switch e {
+	case Flux:
+		return true
+	case Mock:
+		return true
+	case Slurm:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListOutboxParamsState.
+const (
+	ListOutboxParamsStatePending   ListOutboxParamsState = "pending"
+	ListOutboxParamsStatePoison    ListOutboxParamsState = "poison"
+	ListOutboxParamsStatePublished ListOutboxParamsState = "published"
+)
+
+// Valid indicates whether the value is a known member of the ListOutboxParamsState enum.
+func (e ListOutboxParamsState) Valid() bool {
+	switch e {
+	case ListOutboxParamsStatePending:
+		return true
+	case ListOutboxParamsStatePoison:
+		return true
+	case ListOutboxParamsStatePublished:
+		return true
+	default:
+		return false
+	}
+}
+
+// Alert defines model for Alert.
+type Alert struct {
+	// Id <source>:<key>
+	Id       string            `json:"id"`
+	Labels   map[string]string `json:"labels"`
+	Severity AlertSeverity     `json:"severity"`
+	Since    time.Time         `json:"since"`
+
+	// Source drift, deploy, budget or eval
+	Source string     `json:"source"`
+	State  AlertState `json:"state"`
+	Title  string     `json:"title"`
+}
+
+// AlertSeverity defines model for Alert.Severity.
+type AlertSeverity string
+
+// AlertState defines model for Alert.State.
+type AlertState string
+
+// AlertList defines model for AlertList.
+type AlertList struct {
+	Items      []Alert `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
 // AliasHistory defines model for AliasHistory.
 type AliasHistory struct {
 	Items      []AliasHolder `json:"items"`
@@ -518,6 +1081,18 @@ type ApprovalKind string
 // ApprovalOrigin defines model for Approval.Origin.
 type ApprovalOrigin string
 
+// ApprovalDiff defines model for ApprovalDiff.
+type ApprovalDiff struct {
+	Files []DiffFile `json:"files"`
+
+	// FromCommit Absent when to_commit is the first commit of the repository
+	FromCommit *string `json:"from_commit,omitempty"`
+	ToCommit   string  `json:"to_commit"`
+
+	// Truncated Files or patches are left out
+	Truncated bool `json:"truncated"`
+}
+
 // ApprovalMode defines model for ApprovalMode.
 type ApprovalMode string
 
@@ -545,6 +1120,169 @@ type ApproveResult struct {
 	StatusUrl   *string             `json:"status_url"`
 }
 
+// AuditCheckpoint defines model for AuditCheckpoint.
+type AuditCheckpoint struct {
+	Hash      string `json:"hash"`
+	KeyId     string `json:"key_id"`
+	Seq       int64  `json:"seq"`
+	Signature []byte `json:"signature"`
+
+	// Ts RFC 3339 with six decimals and Z, as it is signed
+	Ts string `json:"ts"`
+}
+
+// AuditCheckpointList defines model for AuditCheckpointList.
+type AuditCheckpointList struct {
+	Items      []AuditCheckpoint `json:"items"`
+	NextCursor *string           `json:"next_cursor"`
+}
+
+// AuditEvent An entry and its link; hash is hex SHA-256 of prev_hash, LF and the RFC 8785 form of the other members.
+type AuditEvent struct {
+	Action    string             `json:"action"`
+	Actor     string             `json:"actor"`
+	Details   json.RawMessage    `json:"details"`
+	EventId   openapi_types.UUID `json:"event_id"`
+	Hash      string             `json:"hash"`
+	Outcome   AuditOutcome       `json:"outcome"`
+	PrevHash  string             `json:"prev_hash"`
+	RequestId *string            `json:"request_id"`
+	Seq       int64              `json:"seq"`
+	Source    string             `json:"source"`
+	Target    string             `json:"target"`
+	Tenant    string             `json:"tenant"`
+
+	// Ts RFC 3339 with six decimals and Z, as it is hashed
+	Ts string `json:"ts"`
+	V  int    `json:"v"`
+}
+
+// AuditEventList defines model for AuditEventList.
+type AuditEventList struct {
+	// Count Entries that match
+	Count      int64        `json:"count"`
+	Items      []AuditEvent `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// AuditFactAccepted defines model for AuditFactAccepted.
+type AuditFactAccepted struct {
+	EventId openapi_types.UUID `json:"event_id"`
+}
+
+// AuditFactInput defines model for AuditFactInput.
+type AuditFactInput struct {
+	Action string `json:"action"`
+
+	// Details At most 16 KiB
+	Details *json.RawMessage     `json:"details,omitempty"`
+	Outcome *AuditOutcome        `json:"outcome,omitempty"`
+	Source  AuditFactInputSource `json:"source"`
+	Target  string               `json:"target"`
+}
+
+// AuditFactInputSource defines model for AuditFactInput.Source.
+type AuditFactInputSource string
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	Hash string `json:"hash"`
+
+	// Seq 0 for an empty chain
+	Seq int64 `json:"seq"`
+}
+
+// AuditKey defines model for AuditKey.
+type AuditKey struct {
+	// Active Whether the replica that answers signs with it; others are retired
+	Active bool `json:"active"`
+
+	// Algorithm Ed25519
+	Algorithm string    `json:"algorithm"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// KeyId 16 hex digits of the SHA-256 of the public key
+	KeyId string `json:"key_id"`
+
+	// PublicKey The 32 bytes of the key
+	PublicKey []byte `json:"public_key"`
+}
+
+// AuditKeyList defines model for AuditKeyList.
+type AuditKeyList struct {
+	Items      []AuditKey `json:"items"`
+	NextCursor *string    `json:"next_cursor"`
+}
+
+// AuditOutcome defines model for AuditOutcome.
+type AuditOutcome string
+
+// AuditVerdict defines model for AuditVerdict.
+type AuditVerdict struct {
+	// Checked Entries whose hash was recomputed
+	Checked     int64               `json:"checked"`
+	FirstBadSeq *int64              `json:"first_bad_seq,omitempty"`
+	Head        AuditHead           `json:"head"`
+	Reason      *AuditVerdictReason `json:"reason,omitempty"`
+	Verified    bool                `json:"verified"`
+	VerifiedAt  time.Time           `json:"verified_at"`
+}
+
+// AuditVerdictReason defines model for AuditVerdict.Reason.
+type AuditVerdictReason string
+
+// AutoRetrain defines model for AutoRetrain.
+type AutoRetrain struct {
+	CooldownSeconds int32 `json:"cooldown_seconds"`
+
+	// DatasetName null: the model's first
+	DatasetName *string `json:"dataset_name"`
+	Enabled     bool    `json:"enabled"`
+
+	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	Gate AutoRetrainGate `json:"gate"`
+
+	// GateForced AUTO_RETRAIN_GATE makes it approval whatever gate says
+	GateForced bool `json:"gate_forced"`
+
+	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	Kind            DriftKind  `json:"kind"`
+	LastOutcome     *string    `json:"last_outcome"`
+	LastTriggeredAt *time.Time `json:"last_triggered_at"`
+	MinZ            float64    `json:"min_z"`
+	Model           string     `json:"model"`
+	UpdatedAt       time.Time  `json:"updated_at"`
+	UpdatedBy       string     `json:"updated_by"`
+}
+
+// AutoRetrainGate approval (default): a record that waits for a decision; direct: a run at once
+type AutoRetrainGate string
+
+// AutoRetrainInput defines model for AutoRetrainInput.
+type AutoRetrainInput struct {
+	// CooldownSeconds Time from one trigger that led to something to the next
+	CooldownSeconds *int32 `json:"cooldown_seconds,omitempty"`
+
+	// DatasetName What to train on; empty: the model's first
+	DatasetName *string `json:"dataset_name,omitempty"`
+	Enabled     bool    `json:"enabled"`
+
+	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	Gate *AutoRetrainGate `json:"gate,omitempty"`
+
+	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	Kind *DriftKind `json:"kind,omitempty"`
+
+	// MinZ The z from which drift counts
+	MinZ *float64 `json:"min_z,omitempty"`
+}
+
+// AutoRetrainList defines model for AutoRetrainList.
+type AutoRetrainList struct {
+	Items      []AutoRetrain `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Backend defines model for Backend.
 type Backend string
 
@@ -556,6 +1294,50 @@ type BreakerHealth struct {
 // BreakerHealthState defines model for BreakerHealth.State.
 type BreakerHealthState string
 
+// Budget defines model for Budget.
+type Budget struct {
+	// ConsumedCostUsd The project's own spend in this UTC month
+	ConsumedCostUsd  float64  `json:"consumedCostUsd"`
+	ConsumedGpuHours float64  `json:"consumedGpuHours"`
+	CostBudget       *float64 `json:"costBudget"`
+
+	// CostRatio Consumed by budget; null without budget and for one of 0
+	CostRatio      *float64 `json:"costRatio"`
+	GpuHoursBudget *float64 `json:"gpuHoursBudget"`
+	GpuHoursRatio  *float64 `json:"gpuHoursRatio"`
+
+	// OverBudget More was spent than one of the two budgets
+	OverBudget bool         `json:"overBudget"`
+	Period     BudgetPeriod `json:"period"`
+	Project    string       `json:"project"`
+	UpdatedAt  time.Time    `json:"updated_at"`
+	UpdatedBy  string       `json:"updated_by"`
+}
+
+// BudgetPeriod defines model for Budget.Period.
+type BudgetPeriod string
+
+// BudgetInput defines model for BudgetInput.
+type BudgetInput struct {
+	// CostBudget USD a month; 0 allows nothing, null or absent is no limit
+	CostBudget *float64 `json:"cost_budget,omitempty"`
+
+	// GpuHoursBudget GPU hours a month, likewise
+	GpuHoursBudget *float64           `json:"gpu_hours_budget,omitempty"`
+	Period         *BudgetInputPeriod `json:"period,omitempty"`
+}
+
+// BudgetInputPeriod defines model for BudgetInput.Period.
+type BudgetInputPeriod string
+
+// BudgetList defines model for BudgetList.
+type BudgetList struct {
+	// ConsumedCostUsd The tenant's spend in this UTC month, also of projects without budget
+	ConsumedCostUsd float64  `json:"consumed_cost_usd"`
+	Items           []Budget `json:"items"`
+	NextCursor      *string  `json:"next_cursor"`
+}
+
 // Capabilities defines model for Capabilities.
 type Capabilities struct {
 	Api      string           `json:"api"`
@@ -564,6 +1346,37 @@ type Capabilities struct {
 	Limits   map[string]int64 `json:"limits"`
 	Service  string           `json:"service"`
 	Version  string           `json:"version"`
+}
+
+// Carbon defines model for Carbon.
+type Carbon struct {
+	ByModel     []CarbonRow `json:"byModel"`
+	Co2eKg      float64     `json:"co2e_kg"`
+	Methodology string      `json:"methodology"`
+
+	// NextCursor Of byModel
+	NextCursor *string      `json:"next_cursor"`
+	Scope      CarbonScope  `json:"scope"`
+	Totals     CarbonTotals `json:"totals"`
+
+	// Uncertainty Relative: 0.3 is ± 30 %
+	Uncertainty float64 `json:"uncertainty"`
+}
+
+// CarbonScope defines model for Carbon.Scope.
+type CarbonScope string
+
+// CarbonRow defines model for CarbonRow.
+type CarbonRow struct {
+	Co2eG float64 `json:"co2e_g"`
+	Kwh   float64 `json:"kwh"`
+	Model string  `json:"model"`
+}
+
+// CarbonTotals defines model for CarbonTotals.
+type CarbonTotals struct {
+	Co2eG float64 `json:"co2e_g"`
+	Kwh   float64 `json:"kwh"`
 }
 
 // ChangeNotice defines model for ChangeNotice.
@@ -596,10 +1409,119 @@ type Condition struct {
 	Value  float64  `json:"value"`
 }
 
+// Cost defines model for Cost.
+type Cost struct {
+	Co2eG    float64            `json:"co2e_g"`
+	CostUsd  float64            `json:"cost_usd"`
+	CpuHours float64            `json:"cpu_hours"`
+	GpuHours float64            `json:"gpu_hours"`
+	Id       openapi_types.UUID `json:"id"`
+	JobId    string             `json:"job_id"`
+	Kwh      float64            `json:"kwh"`
+	Model    string             `json:"model"`
+	Project  string             `json:"project"`
+
+	// RecordedAt Of the first report; its UTC month bears the cost
+	RecordedAt time.Time `json:"recorded_at"`
+	RunId      *string   `json:"run_id"`
+	Scheduler  Scheduler `json:"scheduler"`
+
+	// Synthetic A made figure; in no sum unless asked for
+	Synthetic bool      `json:"synthetic"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+	Version   string    `json:"version"`
+}
+
+// CostDimension defines model for CostDimension.
+type CostDimension string
+
+// CostInput defines model for CostInput.
+type CostInput struct {
+	// CpuHours Core-hours. Needed, except for mock: there 0 is the default
+	CpuHours *float64 `json:"cpu_hours,omitempty"`
+
+	// GpuHours Needed, except for mock: there the synthetic figure of model and version is the default
+	GpuHours *float64 `json:"gpu_hours,omitempty"`
+	JobId    string   `json:"job_id"`
+
+	// Model Any case
+	Model string `json:"model"`
+
+	// Project Default: the known record's, else the model's, else default
+	Project *string `json:"project,omitempty"`
+
+	// RunId The tracker's; a repeat without it keeps the known one
+	RunId     *string   `json:"run_id,omitempty"`
+	Scheduler Scheduler `json:"scheduler"`
+	Version   string    `json:"version"`
+}
+
+// CostList defines model for CostList.
+type CostList struct {
+	Items      []Cost  `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// CostRecorded defines model for CostRecorded.
+type CostRecorded struct {
+	Co2eG    float64 `json:"co2e_g"`
+	CostUsd  float64 `json:"cost_usd"`
+	CpuHours float64 `json:"cpu_hours"`
+	GpuHours float64 `json:"gpu_hours"`
+	Kwh      float64 `json:"kwh"`
+
+	// Recorded false where the job was recorded before
+	Recorded  bool `json:"recorded"`
+	Synthetic bool `json:"synthetic"`
+}
+
+// CostRow defines model for CostRow.
+type CostRow struct {
+	CostUsd   float64       `json:"costUsd"`
+	Dimension CostDimension `json:"dimension"`
+	GpuHours  float64       `json:"gpuHours"`
+	Key       string        `json:"key"`
+
+	// Runs Training runs; jobs of one tracker run are one
+	Runs int64 `json:"runs"`
+}
+
+// CostSummary defines model for CostSummary.
+type CostSummary struct {
+	Cost          CostTotals    `json:"cost"`
+	NextCursor    *string       `json:"next_cursor"`
+	UnitEconomics UnitEconomics `json:"unitEconomics"`
+}
+
+// CostTotals defines model for CostTotals.
+type CostTotals struct {
+	Rows         []CostRow `json:"rows"`
+	TotalCostUsd float64   `json:"total_cost_usd"`
+
+	// TotalGpuHours Of all rows, also those on other pages
+	TotalGpuHours float64 `json:"total_gpu_hours"`
+}
+
 // DecisionReason defines model for DecisionReason.
 type DecisionReason struct {
 	Reason *string `json:"reason,omitempty"`
 }
+
+// DiffFile defines model for DiffFile.
+type DiffFile struct {
+	// Additions Lines; 0 without a patch
+	Additions int `json:"additions"`
+	Deletions int `json:"deletions"`
+
+	// Patch Unified hunks; absent for binary and very large files
+	Patch  *string        `json:"patch,omitempty"`
+	Path   string         `json:"path"`
+	Status DiffFileStatus `json:"status"`
+}
+
+// DiffFileStatus defines model for DiffFile.Status.
+type DiffFileStatus string
 
 // Dispatch defines model for Dispatch.
 type Dispatch struct {
@@ -619,6 +1541,65 @@ type DispatchHealth struct {
 // DispatchHealthState defines model for DispatchHealth.State.
 type DispatchHealthState string
 
+// DriftKind What is looked at: predictions (default), inputs, or the worse of both
+type DriftKind string
+
+// DriftOutcome defines model for DriftOutcome.
+type DriftOutcome string
+
+// DriftResult defines model for DriftResult.
+type DriftResult struct {
+	ApprovalId *openapi_types.UUID `json:"approval_id,omitempty"`
+	FlowRunId  *string             `json:"flow_run_id,omitempty"`
+	Model      string              `json:"model"`
+	Outcome    DriftOutcome        `json:"outcome"`
+	Reason     *string             `json:"reason,omitempty"`
+
+	// ZScore The largest looked at; absent where there is none
+	ZScore *float64 `json:"z_score,omitempty"`
+}
+
+// DriftTrigger defines model for DriftTrigger.
+type DriftTrigger struct {
+	// DryRun Only tell what would happen
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Model Only this model; else all that are enabled
+	Model *string `json:"model,omitempty"`
+}
+
+// DriftTriggered defines model for DriftTriggered.
+type DriftTriggered struct {
+	Results []DriftResult `json:"results"`
+}
+
+// Facility defines model for Facility.
+type Facility struct {
+	// Clusters All that are known, whatever the filter
+	Clusters []string `json:"clusters"`
+
+	// GpusAllocated Asked for by running jobs
+	GpusAllocated int64 `json:"gpusAllocated"`
+	JobsRunning   int64 `json:"jobsRunning"`
+
+	// NodesAllocated Asked for by running jobs
+	NodesAllocated int64               `json:"nodesAllocated"`
+	Partitions     []FacilityPartition `json:"partitions"`
+
+	// QueueDepth Jobs that wait
+	QueueDepth int64 `json:"queueDepth"`
+}
+
+// FacilityPartition defines model for FacilityPartition.
+type FacilityPartition struct {
+	GpusAllocated int64 `json:"gpusAllocated"`
+
+	// Name default holds the jobs that name none
+	Name    string `json:"name"`
+	Queued  int64  `json:"queued"`
+	Running int64  `json:"running"`
+}
+
 // FieldFault defines model for FieldFault.
 type FieldFault struct {
 	Loc []string `json:"loc"`
@@ -635,7 +1616,10 @@ type Freshness struct {
 	RetrainTriggeredAt    *time.Time      `json:"retrain_triggered_at"`
 	StaleSince            *time.Time      `json:"stale_since"`
 	Status                FreshnessStatus `json:"status"`
-	TrainedFromCommit     *string         `json:"trained_from_commit"`
+
+	// TouchedByLastPush Null before the first push
+	TouchedByLastPush *bool   `json:"touched_by_last_push"`
+	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
 // FreshnessStatus defines model for Freshness.Status.
@@ -702,6 +1686,100 @@ type Health struct {
 // HealthStatus defines model for Health.Status.
 type HealthStatus string
 
+// Job defines model for Job.
+type Job struct {
+	Cluster      string       `json:"cluster"`
+	Dataset      *string      `json:"dataset"`
+	ExitCode     *int32       `json:"exitCode"`
+	FlowRunId    *string      `json:"flowRunId"`
+	Id           string       `json:"id"`
+	Model        string       `json:"model"`
+	Partition    *string      `json:"partition"`
+	Resources    JobResources `json:"resources"`
+	Scheduler    Scheduler    `json:"scheduler"`
+	State        JobState     `json:"state"`
+	Timing       JobTiming    `json:"timing"`
+	TrackerRunId *string      `json:"trackerRunId"`
+	UpdatedAt    time.Time    `json:"updated_at"`
+	UpdatedBy    string       `json:"updated_by"`
+}
+
+// JobInput defines model for JobInput.
+type JobInput struct {
+	// Cluster Default: the one that knows the id, else the scheduler's name
+	Cluster   *string `json:"cluster,omitempty"`
+	Dataset   *string `json:"dataset,omitempty"`
+	ExitCode  *int32  `json:"exitCode,omitempty"`
+	FlowRunId *string `json:"flowRunId,omitempty"`
+
+	// Id Must be the id of the path where given
+	Id *string `json:"id,omitempty"`
+
+	// Model Needed in the first report
+	Model     *string            `json:"model,omitempty"`
+	Partition *string            `json:"partition,omitempty"`
+	Resources *JobResourcesInput `json:"resources,omitempty"`
+
+	// Scheduler Must be the scheduler of the path where given
+	Scheduler    *string         `json:"scheduler,omitempty"`
+	State        JobState        `json:"state"`
+	Timing       *JobTimingInput `json:"timing,omitempty"`
+	TrackerRunId *string         `json:"trackerRunId,omitempty"`
+}
+
+// JobList defines model for JobList.
+type JobList struct {
+	Items      []Job   `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// JobResources defines model for JobResources.
+type JobResources struct {
+	Cpus  int32 `json:"cpus"`
+	Gpus  int32 `json:"gpus"`
+	Nodes int32 `json:"nodes"`
+}
+
+// JobResourcesInput defines model for JobResourcesInput.
+type JobResourcesInput struct {
+	Cpus  *int32 `json:"cpus,omitempty"`
+	Gpus  *int32 `json:"gpus,omitempty"`
+	Nodes *int32 `json:"nodes,omitempty"`
+}
+
+// JobState defines model for JobState.
+type JobState string
+
+// JobSummary defines model for JobSummary.
+type JobSummary struct {
+	Facility Facility `json:"facility"`
+}
+
+// JobTiming defines model for JobTiming.
+type JobTiming struct {
+	End *time.Time `json:"end"`
+
+	// QueueSeconds Until now while it waits; null where unknown
+	QueueSeconds *int64 `json:"queueSeconds"`
+
+	// RunSeconds Until now while it runs; null where it has not started or that is unknown
+	RunSeconds *int64     `json:"runSeconds"`
+	Start      *time.Time `json:"start"`
+	Submit     time.Time  `json:"submit"`
+}
+
+// JobTimingInput defines model for JobTimingInput.
+type JobTimingInput struct {
+	// End Default: when its end was first reported
+	End *time.Time `json:"end,omitempty"`
+
+	// Start Default: when it was first reported running
+	Start *time.Time `json:"start,omitempty"`
+
+	// Submit Default: when it was first reported
+	Submit *time.Time `json:"submit,omitempty"`
+}
+
 // LadderResult defines model for LadderResult.
 type LadderResult struct {
 	AliasesSet  []string            `json:"aliases_set"`
@@ -741,8 +1819,95 @@ type ModelMeta struct {
 	Type              string                  `json:"type"`
 }
 
+// ModelrepoConfig defines model for ModelrepoConfig.
+type ModelrepoConfig struct {
+	// AutoRetrain Whether a push leads to training
+	AutoRetrain bool `json:"auto_retrain"`
+
+	// Gate How auto_retrain trains: after an approval, or at once
+	Gate ModelrepoConfigGate `json:"gate"`
+
+	// PollIntervalSeconds 0 is off, else 10..86400
+	PollIntervalSeconds int `json:"poll_interval_seconds"`
+
+	// StaleScope touched: only models whose files changed become stale
+	StaleScope  ModelrepoConfigStaleScope `json:"stale_scope"`
+	WatchBranch string                    `json:"watch_branch"`
+}
+
+// ModelrepoConfigGate How auto_retrain trains: after an approval, or at once
+type ModelrepoConfigGate string
+
+// ModelrepoConfigStaleScope touched: only models whose files changed become stale
+type ModelrepoConfigStaleScope string
+
+// ModelrepoConfigPatch defines model for ModelrepoConfigPatch.
+type ModelrepoConfigPatch struct {
+	AutoRetrain *bool                     `json:"auto_retrain,omitempty"`
+	Gate        *ModelrepoConfigPatchGate `json:"gate,omitempty"`
+
+	// PollIntervalSeconds 0 is off, else 10..86400
+	PollIntervalSeconds *int                            `json:"poll_interval_seconds,omitempty"`
+	StaleScope          *ModelrepoConfigPatchStaleScope `json:"stale_scope,omitempty"`
+	WatchBranch         *string                         `json:"watch_branch,omitempty"`
+}
+
+// ModelrepoConfigPatchGate defines model for ModelrepoConfigPatch.Gate.
+type ModelrepoConfigPatchGate string
+
+// ModelrepoConfigPatchStaleScope defines model for ModelrepoConfigPatch.StaleScope.
+type ModelrepoConfigPatchStaleScope string
+
+// NeighbourStatus defines model for NeighbourStatus.
+type NeighbourStatus struct {
+	// LatencyMs Until the answer began; absent without one
+	LatencyMs *float64 `json:"latency_ms,omitempty"`
+
+	// Note Always there when unknown
+	Note *string `json:"note,omitempty"`
+
+	// Ok status is ok
+	Ok     bool                  `json:"ok"`
+	Status NeighbourStatusStatus `json:"status"`
+}
+
+// NeighbourStatusStatus defines model for NeighbourStatus.Status.
+type NeighbourStatusStatus string
+
 // Operator defines model for Operator.
 type Operator string
+
+// OutboxEvent defines model for OutboxEvent.
+type OutboxEvent struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Digest Hexadecimal SHA-256 of the payload as stored
+	Digest        string             `json:"digest"`
+	Id            openapi_types.UUID `json:"id"`
+	LastError     *string            `json:"last_error"`
+	Name          string             `json:"name"`
+	Namespace     string             `json:"namespace"`
+	NextAttemptAt time.Time          `json:"next_attempt_at"`
+
+	// Payload null when it has more than 16384 bytes
+	Payload      *map[string]interface{} `json:"payload"`
+	PayloadBytes int64                   `json:"payload_bytes"`
+	PoisonAt     *time.Time              `json:"poison_at"`
+	PublishedAt  *time.Time              `json:"published_at"`
+
+	// Refusals Tries that failed by the fault of the event itself
+	Refusals  int              `json:"refusals"`
+	RequestId *string          `json:"request_id"`
+	Seq       int64            `json:"seq"`
+	State     OutboxEventState `json:"state"`
+	StreamSeq *int64           `json:"stream_seq"`
+	SubjectId *string          `json:"subject_id"`
+	Tenant    string           `json:"tenant"`
+}
+
+// OutboxEventState defines model for OutboxEvent.State.
+type OutboxEventState string
 
 // OutboxHealth defines model for OutboxHealth.
 type OutboxHealth struct {
@@ -750,6 +1915,12 @@ type OutboxHealth struct {
 	Pending              *int64   `json:"pending"`
 	Poison               *int64   `json:"poison"`
 	Published            *int64   `json:"published"`
+}
+
+// OutboxPage defines model for OutboxPage.
+type OutboxPage struct {
+	Items      []OutboxEvent `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
 }
 
 // Policy defines model for Policy.
@@ -790,10 +1961,20 @@ type PolicyList struct {
 
 // PollerHealth defines model for PollerHealth.
 type PollerHealth struct {
-	Enabled          bool     `json:"enabled"`
+	// Enabled A repository to poll is configured and the interval is not 0
+	Enabled bool `json:"enabled"`
+
+	// LastError Why the newest poll failed; absent after a success
+	LastError *string `json:"last_error,omitempty"`
+
+	// LastOkSecondsAgo Of whichever replica polled; null before the first success
 	LastOkSecondsAgo *float64 `json:"last_ok_seconds_ago"`
-	Leader           bool     `json:"leader"`
-	Stale            bool     `json:"stale"`
+
+	// Leader This replica polls
+	Leader bool `json:"leader"`
+
+	// Stale No success for three intervals
+	Stale bool `json:"stale"`
 }
 
 // Problem defines model for Problem.
@@ -884,6 +2065,46 @@ type PromotionResult struct {
 // PromotionState defines model for PromotionState.
 type PromotionState string
 
+// PushEvent defines model for PushEvent.
+type PushEvent struct {
+	Branch     string          `json:"branch"`
+	CommitSha  string          `json:"commit_sha"`
+	DeliveryId *string         `json:"delivery_id"`
+	Id         int64           `json:"id"`
+	PushedBy   string          `json:"pushed_by"`
+	Source     PushEventSource `json:"source"`
+
+	// Timestamp When it was told or seen
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// PushEventSource defines model for PushEvent.Source.
+type PushEventSource string
+
+// PushOutcome What a push led to, or why it led to nothing (`skipped` and `reason`).
+type PushOutcome struct {
+	ApprovalsCreated    *[]openapi_types.UUID `json:"approvals_created,omitempty"`
+	CiPipelineTriggered *bool                 `json:"ci_pipeline_triggered,omitempty"`
+
+	// Duplicate The commit was the head already
+	Duplicate *bool `json:"duplicate,omitempty"`
+
+	// EventId Absent where nothing was recorded; of a repeated delivery, the first one's
+	EventId           *int64             `json:"event_id,omitempty"`
+	ModelsMarkedStale *[]string          `json:"models_marked_stale,omitempty"`
+	Reason            *PushOutcomeReason `json:"reason,omitempty"`
+
+	// RetrainTriggered Models whose training was dispatched
+	RetrainTriggered *[]string           `json:"retrain_triggered,omitempty"`
+	Skipped          *PushOutcomeSkipped `json:"skipped,omitempty"`
+}
+
+// PushOutcomeReason defines model for PushOutcome.Reason.
+type PushOutcomeReason string
+
+// PushOutcomeSkipped defines model for PushOutcome.Skipped.
+type PushOutcomeSkipped bool
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks map[string]string `json:"checks"`
@@ -906,6 +2127,34 @@ type RejectResult struct {
 	Status     ApprovalStatus     `json:"status"`
 }
 
+// ReloadResult defines model for ReloadResult.
+type ReloadResult struct {
+	// Errors Faults of the files, as file:line: message
+	Errors []string `json:"errors"`
+
+	// Models Ids of the models in force
+	Models []string `json:"models"`
+
+	// RegistryReloaded False when the reading before stays in force
+	RegistryReloaded bool `json:"registry_reloaded"`
+}
+
+// RepublishRequest defines model for RepublishRequest.
+type RepublishRequest struct {
+	// From Inclusive
+	From time.Time `json:"from"`
+
+	// To Exclusive
+	To time.Time `json:"to"`
+}
+
+// Republished defines model for Republished.
+type Republished struct {
+	From        time.Time `json:"from"`
+	Republished int64     `json:"republished"`
+	To          time.Time `json:"to"`
+}
+
 // RetrainRequest defines model for RetrainRequest.
 type RetrainRequest struct {
 	BackendName *Backend `json:"backend_name,omitempty"`
@@ -915,6 +2164,29 @@ type RetrainRequest struct {
 
 	// Parameters Handed to the training run; cannot set what the platform sets itself
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+}
+
+// Rollback defines model for Rollback.
+type Rollback struct {
+	Actor           string             `json:"actor"`
+	Alias           string             `json:"alias"`
+	Id              openapi_types.UUID `json:"id"`
+	Model           string             `json:"model"`
+	PreviousVersion *string            `json:"previous_version"`
+	Reason          string             `json:"reason"`
+	State           RollbackState      `json:"state"`
+	Version         string             `json:"version"`
+}
+
+// RollbackState defines model for Rollback.State.
+type RollbackState string
+
+// RollbackRequest defines model for RollbackRequest.
+type RollbackRequest struct {
+	Reason string `json:"reason"`
+
+	// Version One that held the alias before; default the last before the present
+	Version *string `json:"version,omitempty"`
 }
 
 // Run defines model for Run.
@@ -997,6 +2269,37 @@ type RuntimeConfiguredEventPublisher string
 // RuntimeStateBackend defines model for Runtime.StateBackend.
 type RuntimeStateBackend string
 
+// Scheduler defines model for Scheduler.
+type Scheduler string
+
+// Status defines model for Status.
+type Status struct {
+	// PendingApprovals Of the caller's tenant; null when they cannot be read
+	PendingApprovals *int64 `json:"pending_approvals"`
+
+	// Services By tracker, orchestrator, serving, bus
+	Services map[string]NeighbourStatus `json:"services"`
+}
+
+// SyncResult defines model for SyncResult.
+type SyncResult struct {
+	// CommitSha The head of the watched branch
+	CommitSha *string `json:"commit_sha,omitempty"`
+
+	// Error Why the poll failed
+	Error             *string   `json:"error,omitempty"`
+	ModelsMarkedStale *[]string `json:"models_marked_stale,omitempty"`
+
+	// NewCommit False when nothing is new
+	NewCommit bool `json:"new_commit"`
+}
+
+// UnitEconomics defines model for UnitEconomics.
+type UnitEconomics struct {
+	// CostPerTrainingRun USD; null without runs
+	CostPerTrainingRun *float64 `json:"costPerTrainingRun"`
+}
+
 // VersionReport defines model for VersionReport.
 type VersionReport struct {
 	FlowRunId *string `json:"flow_run_id,omitempty"`
@@ -1004,11 +2307,23 @@ type VersionReport struct {
 	Version   string  `json:"version"`
 }
 
+// AuditTenant defines model for AuditTenant.
+type AuditTenant = string
+
+// Cluster defines model for Cluster.
+type Cluster = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
 // FlowRunId defines model for FlowRunId.
 type FlowRunId = string
+
+// GroupLimit defines model for GroupLimit.
+type GroupLimit = int
+
+// IncludeSynthetic defines model for IncludeSynthetic.
+type IncludeSynthetic = bool
 
 // Limit defines model for Limit.
 type Limit = int
@@ -1019,11 +2334,25 @@ type ModelId = string
 // RecordId defines model for RecordId.
 type RecordId = openapi_types.UUID
 
+// Pushed What a push led to, or why it led to nothing (`skipped` and `reason`).
+type Pushed = PushOutcome
+
 // Approve defines model for Approve.
 type Approve = ApproveRequest
 
+// PushPayload defines model for PushPayload.
+type PushPayload map[string]interface{}
+
 // Reject defines model for Reject.
 type Reject = DecisionReason
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
 
 // ListAliasHistoryParams defines parameters for ListAliasHistory.
 type ListAliasHistoryParams struct {
@@ -1046,6 +2375,166 @@ type ListApprovalsParams struct {
 	// Cursor Opaque; of the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
+
+// ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
+type ListAuditCheckpointsParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Model Model id, any case: entries whose target is that model
+	Model  *string `form:"model,omitempty" json:"model,omitempty"`
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since RFC 3339; not before
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until RFC 3339; before
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ExportAuditParams defines parameters for ExportAudit.
+type ExportAuditParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Since RFC 3339; begins with the first entry not before
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until RFC 3339; ends with the last entry before
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+}
+
+// VerifyAuditParams defines parameters for VerifyAudit.
+type VerifyAuditParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// From First sequence
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Last sequence
+	To *int64 `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListAutoRetrainParams defines parameters for ListAutoRetrain.
+type ListAutoRetrainParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListBudgetsParams defines parameters for ListBudgets.
+type ListBudgetsParams struct {
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CarbonParams defines parameters for Carbon.
+type CarbonParams struct {
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListCostsParams defines parameters for ListCosts.
+type ListCostsParams struct {
+	// Model Model id, any case
+	Model   *string `form:"model,omitempty" json:"model,omitempty"`
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+	Version *string `form:"version,omitempty" json:"version,omitempty"`
+	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CostSummaryParams defines parameters for CostSummary.
+type CostSummaryParams struct {
+	By *CostDimension `form:"by,omitempty" json:"by,omitempty"`
+
+	// Model Only this model, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Project Only this project
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListJobsParams defines parameters for ListJobs.
+type ListJobsParams struct {
+	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// State One state, or several with commas
+	State *string `form:"state,omitempty" json:"state,omitempty"`
+
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// JobSummaryParams defines parameters for JobSummary.
+type JobSummaryParams struct {
+	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// GetJobParams defines parameters for GetJob.
+type GetJobParams struct {
+	Scheduler *Scheduler `form:"scheduler,omitempty" json:"scheduler,omitempty"`
+	Cluster   *Cluster   `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// ListPushesParams defines parameters for ListPushes.
+type ListPushesParams struct {
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParams defines parameters for ListOutbox.
+type ListOutboxParams struct {
+	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParamsState defines parameters for ListOutbox.
+type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
@@ -1093,6 +2582,33 @@ type ListRunsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// PushedForgeAJSONBody defines parameters for PushedForgeA.
+type PushedForgeAJSONBody map[string]interface{}
+
+// PushedForgeAParams defines parameters for PushedForgeA.
+type PushedForgeAParams struct {
+	// XGitlabEvent Anything but a push is skipped
+	XGitlabEvent *string `json:"X-Gitlab-Event,omitempty"`
+
+	// IdempotencyKey Id of the delivery, after `webhook-id` and before `X-Gitlab-Event-UUID`
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// PushedForgeBJSONBody defines parameters for PushedForgeB.
+type PushedForgeBJSONBody map[string]interface{}
+
+// PushedForgeBParams defines parameters for PushedForgeB.
+type PushedForgeBParams struct {
+	// XGitHubEvent Anything but a push is skipped
+	XGitHubEvent *string `json:"X-GitHub-Event,omitempty"`
+
+	// XGitHubDelivery Id of the delivery
+	XGitHubDelivery *string `json:"X-GitHub-Delivery,omitempty"`
+}
+
+// RollbackAliasJSONRequestBody defines body for RollbackAlias for application/json ContentType.
+type RollbackAliasJSONRequestBody = RollbackRequest
+
 // NoticeChangeJSONRequestBody defines body for NoticeChange for application/json ContentType.
 type NoticeChangeJSONRequestBody = ChangeNotice
 
@@ -1104,6 +2620,30 @@ type RejectByIdJSONRequestBody = DecisionReason
 
 // ApproveModelJSONRequestBody defines body for ApproveModel for application/json ContentType.
 type ApproveModelJSONRequestBody = ApproveRequest
+
+// RecordAuditEventJSONRequestBody defines body for RecordAuditEvent for application/json ContentType.
+type RecordAuditEventJSONRequestBody = AuditFactInput
+
+// PutAutoRetrainJSONRequestBody defines body for PutAutoRetrain for application/json ContentType.
+type PutAutoRetrainJSONRequestBody = AutoRetrainInput
+
+// PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
+type PutBudgetJSONRequestBody = BudgetInput
+
+// RecordCostJSONRequestBody defines body for RecordCost for application/json ContentType.
+type RecordCostJSONRequestBody = CostInput
+
+// TriggerDriftJSONRequestBody defines body for TriggerDrift for application/json ContentType.
+type TriggerDriftJSONRequestBody = DriftTrigger
+
+// PutJobJSONRequestBody defines body for PutJob for application/json ContentType.
+type PutJobJSONRequestBody = JobInput
+
+// PutModelrepoConfigJSONRequestBody defines body for PutModelrepoConfig for application/json ContentType.
+type PutModelrepoConfigJSONRequestBody = ModelrepoConfigPatch
+
+// RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
+type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // PutPolicyJSONRequestBody defines body for PutPolicy for application/json ContentType.
 type PutPolicyJSONRequestBody = PolicyInput
@@ -1125,6 +2665,12 @@ type StartRetrainJSONRequestBody = RetrainRequest
 
 // ReportVersionJSONRequestBody defines body for ReportVersion for application/json ContentType.
 type ReportVersionJSONRequestBody = VersionReport
+
+// PushedForgeAJSONRequestBody defines body for PushedForgeA for application/json ContentType.
+type PushedForgeAJSONRequestBody PushedForgeAJSONBody
+
+// PushedForgeBJSONRequestBody defines body for PushedForgeB for application/json ContentType.
+type PushedForgeBJSONRequestBody PushedForgeBJSONBody
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found
@@ -1363,10 +2909,34 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ReloadRegistry Read the model repository again, on all replicas [manage]
+	//
+	// Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
+	ReloadRegistry(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlerts What fires now, most severe first [read]
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAliasHistory Who held an alias when, newest first [read]
 	//
 	// Corresponds with GET /alias-history (the `ListAliasHistory` operationId).
 	ListAliasHistory(ctx context.Context, params *ListAliasHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RollbackAliasWithBody Give an alias back to a version that held it before [approve]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+	RollbackAliasWithBody(ctx context.Context, model ModelId, alias string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RollbackAlias Give an alias back to a version that held it before [approve]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+	RollbackAlias(ctx context.Context, model ModelId, alias string, body RollbackAliasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// NoticeChangeWithBody Record a change; one pending approval per model, no training [changes]
 	//
@@ -1406,6 +2976,14 @@ type ClientInterface interface {
 	// Corresponds with POST /approvals/{id}/approve (the `ApproveById` operationId).
 	ApproveById(ctx context.Context, id RecordId, body ApproveByIdJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetApprovalDiff What changed in the model repository since the model was last trained [read]
+	//
+	// From the commit the model was last trained from to the commit of the record. For a model that
+	// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+	//
+	// Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
+	GetApprovalDiff(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RejectByIdWithBody Reject one record [approve]
 	//
 	// Takes any type of body and a specified content type.
@@ -1434,15 +3012,178 @@ type ClientInterface interface {
 	// Corresponds with POST /approve/{model} (the `ApproveModel` operationId).
 	ApproveModel(ctx context.Context, model ModelId, body ApproveModelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAuditCheckpoints Signed checkpoints of the chain, newest first [read]
+	//
+	// Corresponds with GET /audit/checkpoints (the `ListAuditCheckpoints` operationId).
+	ListAuditCheckpoints(ctx context.Context, params *ListAuditCheckpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MakeAuditCheckpoint Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+	//
+	// Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
+	MakeAuditCheckpoint(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAuditEvents Entries of the audit ledger, newest first [read]
+	//
+	// Corresponds with GET /audit/events (the `ListAuditEvents` operationId).
+	ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordAuditEventWithBody Record an act that another program has done, as the caller [any write scope]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+	RecordAuditEventWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordAuditEvent Record an act that another program has done, as the caller [any write scope]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+	RecordAuditEvent(ctx context.Context, body RecordAuditEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportAudit A stretch of the chain that can be verified offline, as NDJSON [read]
+	//
+	// Corresponds with GET /audit/export (the `ExportAudit` operationId).
+	ExportAudit(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAuditKeys Public keys of checkpoints, retired ones as well [read]
+	//
+	// Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
+	ListAuditKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// VerifyAudit Recompute the chain, or the entries from one sequence to another [read]
+	//
+	// Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
+	VerifyAudit(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAutoRetrain Models with settings for training after drift, by name [read]
+	//
+	// Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
+	ListAutoRetrain(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAutoRetrainWithBody Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	//
+	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+	PutAutoRetrainWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAutoRetrain Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	//
+	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+	PutAutoRetrain(ctx context.Context, model ModelId, body PutAutoRetrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListBudgets Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+	//
+	// Corresponds with GET /budgets (the `ListBudgets` operationId).
+	ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBudget Remove a project's budget; its costs stay [manage]
+	//
+	// Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
+	DeleteBudget(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutBudgetWithBody Set a project's monthly budget [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+	PutBudgetWithBody(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutBudget Set a project's monthly budget [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+	PutBudget(ctx context.Context, project string, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetCapabilities What this build can do (public)
 	//
 	// Corresponds with GET /capabilities (the `GetCapabilities` operationId).
 	GetCapabilities(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// Carbon Estimated energy and emissions of all recorded jobs, by model [read]
+	//
+	// Corresponds with GET /carbon (the `Carbon` operationId).
+	Carbon(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCosts What jobs used and cost, newest first; synthetic ones too [read]
+	//
+	// Corresponds with GET /costs (the `ListCosts` operationId).
+	ListCosts(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordCostWithBody Record what a job of a version used; a repeat updates its record [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /costs (the `RecordCost` operationId).
+	RecordCostWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordCost Record what a job of a version used; a repeat updates its record [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /costs (the `RecordCost` operationId).
+	RecordCost(ctx context.Context, body RecordCostJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CostSummary Cost by model or project, the dearest first, and per training run [read]
+	//
+	// Corresponds with GET /costs/summary (the `CostSummary` operationId).
+	CostSummary(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TriggerDriftWithBody Train the enabled models that drift, as the control plane does each minute [retrain]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+	TriggerDriftWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TriggerDrift Train the enabled models that drift, as the control plane does each minute [retrain]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+	TriggerDrift(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Health What this replica knows about itself; always 200 (public)
 	//
 	// Corresponds with GET /health (the `Health` operationId).
 	Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListJobs Batch jobs of the facility, newest first [read]
+	//
+	// Corresponds with GET /jobs (the `ListJobs` operationId).
+	ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// JobSummary What runs and waits: zeros where nothing is known [read]
+	//
+	// Corresponds with GET /jobs/summary (the `JobSummary` operationId).
+	JobSummary(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetJob A batch job; of equal ids the last submitted one [read]
+	//
+	// Corresponds with GET /jobs/{id} (the `GetJob` operationId).
+	GetJob(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutJobWithBody Report a batch job: what is left out stays, and so does an ended state [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+	PutJobWithBody(ctx context.Context, scheduler Scheduler, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutJob Report a batch job: what is left out stays, and so does an ended state [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+	PutJob(ctx context.Context, scheduler Scheduler, id string, body PutJobJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Livez Is the process alive (public)
 	//
@@ -1454,15 +3195,55 @@ type ClientInterface interface {
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetModelrepoConfig What a push leads to, and how the repository is watched [read]
+	//
+	// Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
+	GetModelrepoConfig(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutModelrepoConfigWithBody Change some of the settings; in force at once on all replicas [manage]
+	//
+	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+	PutModelrepoConfigWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutModelrepoConfig Change some of the settings; in force at once on all replicas [manage]
+	//
+	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+	PutModelrepoConfig(ctx context.Context, body PutModelrepoConfigJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPushes Push events, newest first; the next page is in X-Next-Cursor [read]
+	//
+	// Corresponds with GET /modelrepo/events (the `ListPushes` operationId).
+	ListPushes(ctx context.Context, params *ListPushesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetFreshness Freshness of each model [read]
 	//
 	// Corresponds with GET /modelrepo/status (the `GetFreshness` operationId).
 	GetFreshness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SyncModelrepo Look at the model repository now [manage]
+	//
+	// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+	//
+	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
+	SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListModels Models of the model repository (public)
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetModelImage A picture beside the model, at most 8 MiB (public)
+	//
+	// Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
+	GetModelImage(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetModelMeta What is declared about a model (public)
 	//
@@ -1473,6 +3254,43 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /models/{model}/readme (the `GetModelReadme` operationId).
 	GetModelReadme(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOutbox Events of the outbox in the order of their making [read]
+	//
+	// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+	//
+	// Corresponds with GET /outbox (the `ListOutbox` operationId).
+	ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RepublishOutboxWithBody Publish once more what was created in a window [manage]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RepublishOutbox Publish once more what was created in a window [manage]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DropEvent Give up a poison event [manage]
+	//
+	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	//
+	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+	DropEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayEvent Publish an event once more, with all its attempts [manage]
+	//
+	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+	ReplayEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPolicies Promotion policies, by model [read]
 	//
@@ -1613,6 +3431,14 @@ type ClientInterface interface {
 	// Corresponds with GET /runs (the `ListRuns` operationId).
 	ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// Status Neighbours as this replica sees them, and the tenant's pending approvals [read]
+	//
+	// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
+	// `unknown` (not probed; `note` says why).
+	//
+	// Corresponds with GET /status (the `Status` operationId).
+	Status(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReportVersionWithBody Tell of a registered version; the ladder is applied to it [manage]
 	//
 	// Takes any type of body and a specified content type.
@@ -1626,6 +3452,78 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /versions (the `ReportVersion` operationId).
 	ReportVersion(ctx context.Context, body ReportVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PushedForgeAWithBody A push, told by forge A (signed)
+	//
+	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+	PushedForgeAWithBody(ctx context.Context, params *PushedForgeAParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PushedForgeA A push, told by forge A (signed)
+	//
+	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+	PushedForgeA(ctx context.Context, params *PushedForgeAParams, body PushedForgeAJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PushedForgeBWithBody A push, told by forge B (signed)
+	//
+	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+	PushedForgeBWithBody(ctx context.Context, params *PushedForgeBParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PushedForgeB A push, told by forge B (signed)
+	//
+	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+	PushedForgeB(ctx context.Context, params *PushedForgeBParams, body PushedForgeBJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ReloadRegistry Read the model repository again, on all replicas [manage]
+//
+// Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
+func (c *Client) ReloadRegistry(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReloadRegistryRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlerts What fires now, most severe first [read]
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *Client) ListAlerts(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlertsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ListAliasHistory Who held an alias when, newest first [read]
@@ -1633,6 +3531,40 @@ type ClientInterface interface {
 // Corresponds with GET /alias-history (the `ListAliasHistory` operationId).
 func (c *Client) ListAliasHistory(ctx context.Context, params *ListAliasHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAliasHistoryRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RollbackAliasWithBody Give an alias back to a version that held it before [approve]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+func (c *Client) RollbackAliasWithBody(ctx context.Context, model ModelId, alias string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRollbackAliasRequestWithBody(c.Server, model, alias, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RollbackAlias Give an alias back to a version that held it before [approve]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+func (c *Client) RollbackAlias(ctx context.Context, model ModelId, alias string, body RollbackAliasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRollbackAliasRequest(c.Server, model, alias, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1741,6 +3673,24 @@ func (c *Client) ApproveById(ctx context.Context, id RecordId, body ApproveByIdJ
 	return c.Client.Do(req)
 }
 
+// GetApprovalDiff What changed in the model repository since the model was last trained [read]
+//
+// From the commit the model was last trained from to the commit of the record. For a model that
+// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+//
+// Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
+func (c *Client) GetApprovalDiff(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetApprovalDiffRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RejectByIdWithBody Reject one record [approve]
 //
 // Takes any type of body and a specified content type.
@@ -1809,6 +3759,247 @@ func (c *Client) ApproveModel(ctx context.Context, model ModelId, body ApproveMo
 	return c.Client.Do(req)
 }
 
+// ListAuditCheckpoints Signed checkpoints of the chain, newest first [read]
+//
+// Corresponds with GET /audit/checkpoints (the `ListAuditCheckpoints` operationId).
+func (c *Client) ListAuditCheckpoints(ctx context.Context, params *ListAuditCheckpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditCheckpointsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MakeAuditCheckpoint Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+//
+// Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
+func (c *Client) MakeAuditCheckpoint(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMakeAuditCheckpointRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAuditEvents Entries of the audit ledger, newest first [read]
+//
+// Corresponds with GET /audit/events (the `ListAuditEvents` operationId).
+func (c *Client) ListAuditEvents(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordAuditEventWithBody Record an act that another program has done, as the caller [any write scope]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+func (c *Client) RecordAuditEventWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordAuditEventRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordAuditEvent Record an act that another program has done, as the caller [any write scope]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+func (c *Client) RecordAuditEvent(ctx context.Context, body RecordAuditEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordAuditEventRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportAudit A stretch of the chain that can be verified offline, as NDJSON [read]
+//
+// Corresponds with GET /audit/export (the `ExportAudit` operationId).
+func (c *Client) ExportAudit(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAuditKeys Public keys of checkpoints, retired ones as well [read]
+//
+// Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
+func (c *Client) ListAuditKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditKeysRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// VerifyAudit Recompute the chain, or the entries from one sequence to another [read]
+//
+// Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
+func (c *Client) VerifyAudit(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewVerifyAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAutoRetrain Models with settings for training after drift, by name [read]
+//
+// Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
+func (c *Client) ListAutoRetrain(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAutoRetrainRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAutoRetrainWithBody Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+//
+// A member that is absent or null keeps its value, or takes the default where there is none yet.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+func (c *Client) PutAutoRetrainWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAutoRetrainRequestWithBody(c.Server, model, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAutoRetrain Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+//
+// A member that is absent or null keeps its value, or takes the default where there is none yet.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+func (c *Client) PutAutoRetrain(ctx context.Context, model ModelId, body PutAutoRetrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAutoRetrainRequest(c.Server, model, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListBudgets Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+//
+// Corresponds with GET /budgets (the `ListBudgets` operationId).
+func (c *Client) ListBudgets(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBudgetsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBudget Remove a project's budget; its costs stay [manage]
+//
+// Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
+func (c *Client) DeleteBudget(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBudgetRequest(c.Server, project)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutBudgetWithBody Set a project's monthly budget [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+func (c *Client) PutBudgetWithBody(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutBudgetRequestWithBody(c.Server, project, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutBudget Set a project's monthly budget [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+func (c *Client) PutBudget(ctx context.Context, project string, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutBudgetRequest(c.Server, project, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetCapabilities What this build can do (public)
 //
 // Corresponds with GET /capabilities (the `GetCapabilities` operationId).
@@ -1824,11 +4015,203 @@ func (c *Client) GetCapabilities(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
+// Carbon Estimated energy and emissions of all recorded jobs, by model [read]
+//
+// Corresponds with GET /carbon (the `Carbon` operationId).
+func (c *Client) Carbon(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCarbonRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCosts What jobs used and cost, newest first; synthetic ones too [read]
+//
+// Corresponds with GET /costs (the `ListCosts` operationId).
+func (c *Client) ListCosts(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCostsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordCostWithBody Record what a job of a version used; a repeat updates its record [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /costs (the `RecordCost` operationId).
+func (c *Client) RecordCostWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordCostRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordCost Record what a job of a version used; a repeat updates its record [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /costs (the `RecordCost` operationId).
+func (c *Client) RecordCost(ctx context.Context, body RecordCostJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordCostRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CostSummary Cost by model or project, the dearest first, and per training run [read]
+//
+// Corresponds with GET /costs/summary (the `CostSummary` operationId).
+func (c *Client) CostSummary(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCostSummaryRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TriggerDriftWithBody Train the enabled models that drift, as the control plane does each minute [retrain]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+func (c *Client) TriggerDriftWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTriggerDriftRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TriggerDrift Train the enabled models that drift, as the control plane does each minute [retrain]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+func (c *Client) TriggerDrift(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTriggerDriftRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Health What this replica knows about itself; always 200 (public)
 //
 // Corresponds with GET /health (the `Health` operationId).
 func (c *Client) Health(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewHealthRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListJobs Batch jobs of the facility, newest first [read]
+//
+// Corresponds with GET /jobs (the `ListJobs` operationId).
+func (c *Client) ListJobs(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListJobsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// JobSummary What runs and waits: zeros where nothing is known [read]
+//
+// Corresponds with GET /jobs/summary (the `JobSummary` operationId).
+func (c *Client) JobSummary(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewJobSummaryRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetJob A batch job; of equal ids the last submitted one [read]
+//
+// Corresponds with GET /jobs/{id} (the `GetJob` operationId).
+func (c *Client) GetJob(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetJobRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutJobWithBody Report a batch job: what is left out stays, and so does an ended state [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+func (c *Client) PutJobWithBody(ctx context.Context, scheduler Scheduler, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutJobRequestWithBody(c.Server, scheduler, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutJob Report a batch job: what is left out stays, and so does an ended state [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+func (c *Client) PutJob(ctx context.Context, scheduler Scheduler, id string, body PutJobJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutJobRequest(c.Server, scheduler, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1869,6 +4252,74 @@ func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
+// GetModelrepoConfig What a push leads to, and how the repository is watched [read]
+//
+// Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
+func (c *Client) GetModelrepoConfig(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetModelrepoConfigRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutModelrepoConfigWithBody Change some of the settings; in force at once on all replicas [manage]
+//
+// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+func (c *Client) PutModelrepoConfigWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutModelrepoConfigRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutModelrepoConfig Change some of the settings; in force at once on all replicas [manage]
+//
+// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+func (c *Client) PutModelrepoConfig(ctx context.Context, body PutModelrepoConfigJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutModelrepoConfigRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPushes Push events, newest first; the next page is in X-Next-Cursor [read]
+//
+// Corresponds with GET /modelrepo/events (the `ListPushes` operationId).
+func (c *Client) ListPushes(ctx context.Context, params *ListPushesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPushesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetFreshness Freshness of each model [read]
 //
 // Corresponds with GET /modelrepo/status (the `GetFreshness` operationId).
@@ -1884,11 +4335,43 @@ func (c *Client) GetFreshness(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
+// SyncModelrepo Look at the model repository now [manage]
+//
+// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+//
+// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
+func (c *Client) SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncModelrepoRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListModels Models of the model repository (public)
 //
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListModelsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetModelImage A picture beside the model, at most 8 MiB (public)
+//
+// Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
+func (c *Client) GetModelImage(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetModelImageRequest(c.Server, model, file)
 	if err != nil {
 		return nil, err
 	}
@@ -1919,6 +4402,93 @@ func (c *Client) GetModelMeta(ctx context.Context, model ModelId, reqEditors ...
 // Corresponds with GET /models/{model}/readme (the `GetModelReadme` operationId).
 func (c *Client) GetModelReadme(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetModelReadmeRequest(c.Server, model)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOutbox Events of the outbox in the order of their making [read]
+//
+// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+//
+// Corresponds with GET /outbox (the `ListOutbox` operationId).
+func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOutboxRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RepublishOutboxWithBody Publish once more what was created in a window [manage]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRepublishOutboxRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RepublishOutbox Publish once more what was created in a window [manage]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRepublishOutboxRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DropEvent Give up a poison event [manage]
+//
+// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+//
+// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+func (c *Client) DropEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDropEventRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayEvent Publish an event once more, with all its attempts [manage]
+//
+// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+func (c *Client) ReplayEvent(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayEventRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -2298,6 +4868,24 @@ func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditor
 	return c.Client.Do(req)
 }
 
+// Status Neighbours as this replica sees them, and the tenant's pending approvals [read]
+//
+// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
+// `unknown` (not probed; `note` says why).
+//
+// Corresponds with GET /status (the `Status` operationId).
+func (c *Client) Status(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStatusRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReportVersionWithBody Tell of a registered version; the ladder is applied to it [manage]
 //
 // Takes any type of body and a specified content type.
@@ -2330,6 +4918,181 @@ func (c *Client) ReportVersion(ctx context.Context, body ReportVersionJSONReques
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// PushedForgeAWithBody A push, told by forge A (signed)
+//
+// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+func (c *Client) PushedForgeAWithBody(ctx context.Context, params *PushedForgeAParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPushedForgeARequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PushedForgeA A push, told by forge A (signed)
+//
+// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+func (c *Client) PushedForgeA(ctx context.Context, params *PushedForgeAParams, body PushedForgeAJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPushedForgeARequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PushedForgeBWithBody A push, told by forge B (signed)
+//
+// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+func (c *Client) PushedForgeBWithBody(ctx context.Context, params *PushedForgeBParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPushedForgeBRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PushedForgeB A push, told by forge B (signed)
+//
+// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+func (c *Client) PushedForgeB(ctx context.Context, params *PushedForgeBParams, body PushedForgeBJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPushedForgeBRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewReloadRegistryRequest constructs an http.Request for the ReloadRegistry method
+func NewReloadRegistryRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/reload")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAlertsRequest constructs an http.Request for the ListAlerts method
+func NewListAlertsRequest(server string, params *ListAlertsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alerts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewListAliasHistoryRequest constructs an http.Request for the ListAliasHistory method
@@ -2430,6 +5193,60 @@ func NewListAliasHistoryRequest(server string, params *ListAliasHistoryParams) (
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewRollbackAliasRequest calls the generic RollbackAlias builder with application/json body
+func NewRollbackAliasRequest(server string, model ModelId, alias string, body RollbackAliasJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRollbackAliasRequestWithBody(server, model, alias, "application/json", bodyReader)
+}
+
+// NewRollbackAliasRequestWithBody constructs an http.Request for the RollbackAlias method, with any body, and a specified content type
+func NewRollbackAliasRequestWithBody(server string, model ModelId, alias string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "alias", alias, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/aliases/%s/%s/rollback", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -2633,6 +5450,40 @@ func NewApproveByIdRequestWithBody(server string, id RecordId, contentType strin
 	return req, nil
 }
 
+// NewGetApprovalDiffRequest constructs an http.Request for the GetApprovalDiff method
+func NewGetApprovalDiffRequest(server string, id RecordId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/approvals/%s/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRejectByIdRequest calls the generic RejectById builder with application/json body
 func NewRejectByIdRequest(server string, id RecordId, body RejectByIdJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2727,6 +5578,756 @@ func NewApproveModelRequestWithBody(server string, model ModelId, contentType st
 	return req, nil
 }
 
+// NewListAuditCheckpointsRequest constructs an http.Request for the ListAuditCheckpoints method
+func NewListAuditCheckpointsRequest(server string, params *ListAuditCheckpointsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/checkpoints")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMakeAuditCheckpointRequest constructs an http.Request for the MakeAuditCheckpoint method
+func NewMakeAuditCheckpointRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/checkpoints")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAuditEventsRequest constructs an http.Request for the ListAuditEvents method
+func NewListAuditEventsRequest(server string, params *ListAuditEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Action != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Source != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "source", *params.Source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Actor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "actor", *params.Actor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRecordAuditEventRequest calls the generic RecordAuditEvent builder with application/json body
+func NewRecordAuditEventRequest(server string, body RecordAuditEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordAuditEventRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRecordAuditEventRequestWithBody constructs an http.Request for the RecordAuditEvent method, with any body, and a specified content type
+func NewRecordAuditEventRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewExportAuditRequest constructs an http.Request for the ExportAudit method
+func NewExportAuditRequest(server string, params *ExportAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/export")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAuditKeysRequest constructs an http.Request for the ListAuditKeys method
+func NewListAuditKeysRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewVerifyAuditRequest constructs an http.Request for the VerifyAudit method
+func NewVerifyAuditRequest(server string, params *VerifyAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit/verify")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAutoRetrainRequest constructs an http.Request for the ListAutoRetrain method
+func NewListAutoRetrainRequest(server string, params *ListAutoRetrainParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/auto-retrain")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutAutoRetrainRequest calls the generic PutAutoRetrain builder with application/json body
+func NewPutAutoRetrainRequest(server string, model ModelId, body PutAutoRetrainJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutAutoRetrainRequestWithBody(server, model, "application/json", bodyReader)
+}
+
+// NewPutAutoRetrainRequestWithBody constructs an http.Request for the PutAutoRetrain method, with any body, and a specified content type
+func NewPutAutoRetrainRequestWithBody(server string, model ModelId, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/auto-retrain/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListBudgetsRequest constructs an http.Request for the ListBudgets method
+func NewListBudgetsRequest(server string, params *ListBudgetsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/budgets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.IncludeSynthetic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_synthetic", *params.IncludeSynthetic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteBudgetRequest constructs an http.Request for the DeleteBudget method
+func NewDeleteBudgetRequest(server string, project string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/budgets/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutBudgetRequest calls the generic PutBudget builder with application/json body
+func NewPutBudgetRequest(server string, project string, body PutBudgetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutBudgetRequestWithBody(server, project, "application/json", bodyReader)
+}
+
+// NewPutBudgetRequestWithBody constructs an http.Request for the PutBudget method, with any body, and a specified content type
+func NewPutBudgetRequestWithBody(server string, project string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "project", project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/budgets/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetCapabilitiesRequest constructs an http.Request for the GetCapabilities method
 func NewGetCapabilitiesRequest(server string) (*http.Request, error) {
 	var err error
@@ -2754,6 +6355,380 @@ func NewGetCapabilitiesRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewCarbonRequest constructs an http.Request for the Carbon method
+func NewCarbonRequest(server string, params *CarbonParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/carbon")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.IncludeSynthetic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_synthetic", *params.IncludeSynthetic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCostsRequest constructs an http.Request for the ListCosts method
+func NewListCostsRequest(server string, params *ListCostsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/costs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRecordCostRequest calls the generic RecordCost builder with application/json body
+func NewRecordCostRequest(server string, body RecordCostJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordCostRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRecordCostRequestWithBody constructs an http.Request for the RecordCost method, with any body, and a specified content type
+func NewRecordCostRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/costs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCostSummaryRequest constructs an http.Request for the CostSummary method
+func NewCostSummaryRequest(server string, params *CostSummaryParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/costs/summary")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.By != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "by", *params.By, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IncludeSynthetic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_synthetic", *params.IncludeSynthetic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewTriggerDriftRequest calls the generic TriggerDrift builder with application/json body
+func NewTriggerDriftRequest(server string, body TriggerDriftJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTriggerDriftRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewTriggerDriftRequestWithBody constructs an http.Request for the TriggerDrift method, with any body, and a specified content type
+func NewTriggerDriftRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/drift/trigger")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewHealthRequest constructs an http.Request for the Health method
 func NewHealthRequest(server string) (*http.Request, error) {
 	var err error
@@ -2777,6 +6752,289 @@ func NewHealthRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListJobsRequest constructs an http.Request for the ListJobs method
+func NewListJobsRequest(server string, params *ListJobsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/jobs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cluster != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cluster", *params.Cluster, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewJobSummaryRequest constructs an http.Request for the JobSummary method
+func NewJobSummaryRequest(server string, params *JobSummaryParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/jobs/summary")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cluster != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cluster", *params.Cluster, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetJobRequest constructs an http.Request for the GetJob method
+func NewGetJobRequest(server string, id string, params *GetJobParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/jobs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Scheduler != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "scheduler", *params.Scheduler, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cluster != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cluster", *params.Cluster, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutJobRequest calls the generic PutJob builder with application/json body
+func NewPutJobRequest(server string, scheduler Scheduler, id string, body PutJobJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutJobRequestWithBody(server, scheduler, id, "application/json", bodyReader)
+}
+
+// NewPutJobRequestWithBody constructs an http.Request for the PutJob method, with any body, and a specified content type
+func NewPutJobRequestWithBody(server string, scheduler Scheduler, id string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "scheduler", scheduler, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/jobs/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -2835,6 +7093,139 @@ func NewMetricsRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetModelrepoConfigRequest constructs an http.Request for the GetModelrepoConfig method
+func NewGetModelrepoConfigRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/modelrepo/config")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutModelrepoConfigRequest calls the generic PutModelrepoConfig builder with application/json body
+func NewPutModelrepoConfigRequest(server string, body PutModelrepoConfigJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutModelrepoConfigRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutModelrepoConfigRequestWithBody constructs an http.Request for the PutModelrepoConfig method, with any body, and a specified content type
+func NewPutModelrepoConfigRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/modelrepo/config")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListPushesRequest constructs an http.Request for the ListPushes method
+func NewListPushesRequest(server string, params *ListPushesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/modelrepo/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetFreshnessRequest constructs an http.Request for the GetFreshness method
 func NewGetFreshnessRequest(server string) (*http.Request, error) {
 	var err error
@@ -2862,6 +7253,33 @@ func NewGetFreshnessRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewSyncModelrepoRequest constructs an http.Request for the SyncModelrepo method
+func NewSyncModelrepoRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/modelrepo/sync")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListModelsRequest constructs an http.Request for the ListModels method
 func NewListModelsRequest(server string) (*http.Request, error) {
 	var err error
@@ -2872,6 +7290,47 @@ func NewListModelsRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/models")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetModelImageRequest constructs an http.Request for the GetModelImage method
+func NewGetModelImageRequest(server string, model ModelId, file string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "file", file, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/models/%s/images/%s", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2950,6 +7409,192 @@ func NewGetModelReadmeRequest(server string, model ModelId) (*http.Request, erro
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListOutboxRequest constructs an http.Request for the ListOutbox method
+func NewListOutboxRequest(server string, params *ListOutboxParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRepublishOutboxRequest calls the generic RepublishOutbox builder with application/json body
+func NewRepublishOutboxRequest(server string, body RepublishOutboxJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRepublishOutboxRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRepublishOutboxRequestWithBody constructs an http.Request for the RepublishOutbox method, with any body, and a specified content type
+func NewRepublishOutboxRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/republish")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDropEventRequest constructs an http.Request for the DropEvent method
+func NewDropEventRequest(server string, id RecordId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReplayEventRequest constructs an http.Request for the ReplayEvent method
+func NewReplayEventRequest(server string, id RecordId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/%s/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -3806,6 +8451,33 @@ func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, e
 	return req, nil
 }
 
+// NewStatusRequest constructs an http.Request for the Status method
+func NewStatusRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReportVersionRequest calls the generic ReportVersion builder with application/json body
 func NewReportVersionRequest(server string, body ReportVersionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3842,6 +8514,138 @@ func NewReportVersionRequestWithBody(server string, contentType string, body io.
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPushedForgeARequest calls the generic PushedForgeA builder with application/json body
+func NewPushedForgeARequest(server string, params *PushedForgeAParams, body PushedForgeAJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPushedForgeARequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPushedForgeARequestWithBody constructs an http.Request for the PushedForgeA method, with any body, and a specified content type
+func NewPushedForgeARequestWithBody(server string, params *PushedForgeAParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/modelrepo/forge-a")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XGitlabEvent != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Gitlab-Event", *params.XGitlabEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Gitlab-Event", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPushedForgeBRequest calls the generic PushedForgeB builder with application/json body
+func NewPushedForgeBRequest(server string, params *PushedForgeBParams, body PushedForgeBJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPushedForgeBRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPushedForgeBRequestWithBody constructs an http.Request for the PushedForgeB method, with any body, and a specified content type
+func NewPushedForgeBRequestWithBody(server string, params *PushedForgeBParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/modelrepo/forge-b")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XGitHubEvent != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-GitHub-Event", *params.XGitHubEvent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-GitHub-Event", headerParam0)
+		}
+
+		if params.XGitHubDelivery != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-GitHub-Delivery", *params.XGitHubDelivery, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-GitHub-Delivery", headerParam1)
+		}
+
+	}
 
 	return req, nil
 }
@@ -3890,12 +8694,40 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ReloadRegistryWithResponse Read the model repository again, on all replicas [manage]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
+	ReloadRegistryWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReloadRegistryResponse, error)
+
+	// ListAlertsWithResponse What fires now, most severe first [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alerts (the `ListAlerts` operationId).
+	ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error)
+
 	// ListAliasHistoryWithResponse Who held an alias when, newest first [read]
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /alias-history (the `ListAliasHistory` operationId).
 	ListAliasHistoryWithResponse(ctx context.Context, params *ListAliasHistoryParams, reqEditors ...RequestEditorFn) (*ListAliasHistoryResponse, error)
+
+	// RollbackAliasWithBodyWithResponse Give an alias back to a version that held it before [approve]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+	RollbackAliasWithBodyWithResponse(ctx context.Context, model ModelId, alias string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RollbackAliasResponse, error)
+
+	// RollbackAliasWithResponse Give an alias back to a version that held it before [approve]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+	RollbackAliasWithResponse(ctx context.Context, model ModelId, alias string, body RollbackAliasJSONRequestBody, reqEditors ...RequestEditorFn) (*RollbackAliasResponse, error)
 
 	// NoticeChangeWithBodyWithResponse Record a change; one pending approval per model, no training [changes]
 	//
@@ -3939,6 +8771,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /approvals/{id}/approve (the `ApproveById` operationId).
 	ApproveByIdWithResponse(ctx context.Context, id RecordId, body ApproveByIdJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveByIdResponse, error)
 
+	// GetApprovalDiffWithResponse What changed in the model repository since the model was last trained [read]
+	//
+	// From the commit the model was last trained from to the commit of the record. For a model that
+	// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
+	GetApprovalDiffWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*GetApprovalDiffResponse, error)
+
 	// RejectByIdWithBodyWithResponse Reject one record [approve]
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -3967,6 +8809,115 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /approve/{model} (the `ApproveModel` operationId).
 	ApproveModelWithResponse(ctx context.Context, model ModelId, body ApproveModelJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveModelResponse, error)
 
+	// ListAuditCheckpointsWithResponse Signed checkpoints of the chain, newest first [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit/checkpoints (the `ListAuditCheckpoints` operationId).
+	ListAuditCheckpointsWithResponse(ctx context.Context, params *ListAuditCheckpointsParams, reqEditors ...RequestEditorFn) (*ListAuditCheckpointsResponse, error)
+
+	// MakeAuditCheckpointWithResponse Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
+	MakeAuditCheckpointWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MakeAuditCheckpointResponse, error)
+
+	// ListAuditEventsWithResponse Entries of the audit ledger, newest first [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit/events (the `ListAuditEvents` operationId).
+	ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error)
+
+	// RecordAuditEventWithBodyWithResponse Record an act that another program has done, as the caller [any write scope]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+	RecordAuditEventWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordAuditEventResponse, error)
+
+	// RecordAuditEventWithResponse Record an act that another program has done, as the caller [any write scope]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+	RecordAuditEventWithResponse(ctx context.Context, body RecordAuditEventJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordAuditEventResponse, error)
+
+	// ExportAuditWithResponse A stretch of the chain that can be verified offline, as NDJSON [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit/export (the `ExportAudit` operationId).
+	ExportAuditWithResponse(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*ExportAuditResponse, error)
+
+	// ListAuditKeysWithResponse Public keys of checkpoints, retired ones as well [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
+	ListAuditKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAuditKeysResponse, error)
+
+	// VerifyAuditWithResponse Recompute the chain, or the entries from one sequence to another [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
+	VerifyAuditWithResponse(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*VerifyAuditResponse, error)
+
+	// ListAutoRetrainWithResponse Models with settings for training after drift, by name [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
+	ListAutoRetrainWithResponse(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*ListAutoRetrainResponse, error)
+
+	// PutAutoRetrainWithBodyWithResponse Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	//
+	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+	PutAutoRetrainWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAutoRetrainResponse, error)
+
+	// PutAutoRetrainWithResponse Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+	//
+	// A member that is absent or null keeps its value, or takes the default where there is none yet.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+	PutAutoRetrainWithResponse(ctx context.Context, model ModelId, body PutAutoRetrainJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAutoRetrainResponse, error)
+
+	// ListBudgetsWithResponse Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /budgets (the `ListBudgets` operationId).
+	ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error)
+
+	// DeleteBudgetWithResponse Remove a project's budget; its costs stay [manage]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
+	DeleteBudgetWithResponse(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error)
+
+	// PutBudgetWithBodyWithResponse Set a project's monthly budget [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+	PutBudgetWithBodyWithResponse(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
+
+	// PutBudgetWithResponse Set a project's monthly budget [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+	PutBudgetWithResponse(ctx context.Context, project string, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error)
+
 	// GetCapabilitiesWithResponse What this build can do (public)
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -3974,12 +8925,96 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /capabilities (the `GetCapabilities` operationId).
 	GetCapabilitiesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCapabilitiesResponse, error)
 
+	// CarbonWithResponse Estimated energy and emissions of all recorded jobs, by model [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /carbon (the `Carbon` operationId).
+	CarbonWithResponse(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*CarbonResponse, error)
+
+	// ListCostsWithResponse What jobs used and cost, newest first; synthetic ones too [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /costs (the `ListCosts` operationId).
+	ListCostsWithResponse(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*ListCostsResponse, error)
+
+	// RecordCostWithBodyWithResponse Record what a job of a version used; a repeat updates its record [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /costs (the `RecordCost` operationId).
+	RecordCostWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordCostResponse, error)
+
+	// RecordCostWithResponse Record what a job of a version used; a repeat updates its record [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /costs (the `RecordCost` operationId).
+	RecordCostWithResponse(ctx context.Context, body RecordCostJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordCostResponse, error)
+
+	// CostSummaryWithResponse Cost by model or project, the dearest first, and per training run [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /costs/summary (the `CostSummary` operationId).
+	CostSummaryWithResponse(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*CostSummaryResponse, error)
+
+	// TriggerDriftWithBodyWithResponse Train the enabled models that drift, as the control plane does each minute [retrain]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+	TriggerDriftWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerDriftResponse, error)
+
+	// TriggerDriftWithResponse Train the enabled models that drift, as the control plane does each minute [retrain]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+	TriggerDriftWithResponse(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerDriftResponse, error)
+
 	// HealthWithResponse What this replica knows about itself; always 200 (public)
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /health (the `Health` operationId).
 	HealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*HealthResponse, error)
+
+	// ListJobsWithResponse Batch jobs of the facility, newest first [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /jobs (the `ListJobs` operationId).
+	ListJobsWithResponse(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*ListJobsResponse, error)
+
+	// JobSummaryWithResponse What runs and waits: zeros where nothing is known [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /jobs/summary (the `JobSummary` operationId).
+	JobSummaryWithResponse(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*JobSummaryResponse, error)
+
+	// GetJobWithResponse A batch job; of equal ids the last submitted one [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /jobs/{id} (the `GetJob` operationId).
+	GetJobWithResponse(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*GetJobResponse, error)
+
+	// PutJobWithBodyWithResponse Report a batch job: what is left out stays, and so does an ended state [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+	PutJobWithBodyWithResponse(ctx context.Context, scheduler Scheduler, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutJobResponse, error)
+
+	// PutJobWithResponse Report a batch job: what is left out stays, and so does an ended state [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+	PutJobWithResponse(ctx context.Context, scheduler Scheduler, id string, body PutJobJSONRequestBody, reqEditors ...RequestEditorFn) (*PutJobResponse, error)
 
 	// LivezWithResponse Is the process alive (public)
 	//
@@ -3995,6 +9030,38 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	MetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MetricsResponse, error)
 
+	// GetModelrepoConfigWithResponse What a push leads to, and how the repository is watched [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
+	GetModelrepoConfigWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetModelrepoConfigResponse, error)
+
+	// PutModelrepoConfigWithBodyWithResponse Change some of the settings; in force at once on all replicas [manage]
+	//
+	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+	PutModelrepoConfigWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutModelrepoConfigResponse, error)
+
+	// PutModelrepoConfigWithResponse Change some of the settings; in force at once on all replicas [manage]
+	//
+	// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+	PutModelrepoConfigWithResponse(ctx context.Context, body PutModelrepoConfigJSONRequestBody, reqEditors ...RequestEditorFn) (*PutModelrepoConfigResponse, error)
+
+	// ListPushesWithResponse Push events, newest first; the next page is in X-Next-Cursor [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /modelrepo/events (the `ListPushes` operationId).
+	ListPushesWithResponse(ctx context.Context, params *ListPushesParams, reqEditors ...RequestEditorFn) (*ListPushesResponse, error)
+
 	// GetFreshnessWithResponse Freshness of each model [read]
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4002,12 +9069,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /modelrepo/status (the `GetFreshness` operationId).
 	GetFreshnessWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetFreshnessResponse, error)
 
+	// SyncModelrepoWithResponse Look at the model repository now [manage]
+	//
+	// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
+	SyncModelrepoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SyncModelrepoResponse, error)
+
 	// ListModelsWithResponse Models of the model repository (public)
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModelsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListModelsResponse, error)
+
+	// GetModelImageWithResponse A picture beside the model, at most 8 MiB (public)
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
+	GetModelImageWithResponse(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*GetModelImageResponse, error)
 
 	// GetModelMetaWithResponse What is declared about a model (public)
 	//
@@ -4022,6 +9105,49 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /models/{model}/readme (the `GetModelReadme` operationId).
 	GetModelReadmeWithResponse(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*GetModelReadmeResponse, error)
+
+	// ListOutboxWithResponse Events of the outbox in the order of their making [read]
+	//
+	// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /outbox (the `ListOutbox` operationId).
+	ListOutboxWithResponse(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*ListOutboxResponse, error)
+
+	// RepublishOutboxWithBodyWithResponse Publish once more what was created in a window [manage]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error)
+
+	// RepublishOutboxWithResponse Publish once more what was created in a window [manage]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithResponse(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error)
+
+	// DropEventWithResponse Give up a poison event [manage]
+	//
+	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+	DropEventWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*DropEventResponse, error)
+
+	// ReplayEventWithResponse Publish an event once more, with all its attempts [manage]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+	ReplayEventWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*ReplayEventResponse, error)
 
 	// ListPoliciesWithResponse Promotion policies, by model [read]
 	//
@@ -4184,6 +9310,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /runs (the `ListRuns` operationId).
 	ListRunsWithResponse(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*ListRunsResponse, error)
 
+	// StatusWithResponse Neighbours as this replica sees them, and the tenant's pending approvals [read]
+	//
+	// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
+	// `unknown` (not probed; `note` says why).
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /status (the `Status` operationId).
+	StatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*StatusResponse, error)
+
 	// ReportVersionWithBodyWithResponse Tell of a registered version; the ladder is applied to it [manage]
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -4197,6 +9333,144 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /versions (the `ReportVersion` operationId).
 	ReportVersionWithResponse(ctx context.Context, body ReportVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportVersionResponse, error)
+
+	// PushedForgeAWithBodyWithResponse A push, told by forge A (signed)
+	//
+	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+	PushedForgeAWithBodyWithResponse(ctx context.Context, params *PushedForgeAParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PushedForgeAResponse, error)
+
+	// PushedForgeAWithResponse A push, told by forge A (signed)
+	//
+	// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+	// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+	// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+	PushedForgeAWithResponse(ctx context.Context, params *PushedForgeAParams, body PushedForgeAJSONRequestBody, reqEditors ...RequestEditorFn) (*PushedForgeAResponse, error)
+
+	// PushedForgeBWithBodyWithResponse A push, told by forge B (signed)
+	//
+	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+	PushedForgeBWithBodyWithResponse(ctx context.Context, params *PushedForgeBParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PushedForgeBResponse, error)
+
+	// PushedForgeBWithResponse A push, told by forge B (signed)
+	//
+	// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+	// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+	PushedForgeBWithResponse(ctx context.Context, params *PushedForgeBParams, body PushedForgeBJSONRequestBody, reqEditors ...RequestEditorFn) (*PushedForgeBResponse, error)
+}
+
+type ReloadRegistryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReloadResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReloadRegistryResponse) GetJSON200() *ReloadResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReloadRegistryResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReloadRegistryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReloadRegistryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReloadRegistryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReloadRegistryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlertsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlertList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlertsResponse) GetJSON200() *AlertList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlertsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlertsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlertsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlertsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlertsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type ListAliasHistoryResponse struct {
@@ -4241,6 +9515,61 @@ func (r ListAliasHistoryResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAliasHistoryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RollbackAliasResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Rollback
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Rollback
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RollbackAliasResponse) GetJSON200() *Rollback {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RollbackAliasResponse) GetJSON202() *Rollback {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RollbackAliasResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RollbackAliasResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RollbackAliasResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RollbackAliasResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RollbackAliasResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4446,6 +9775,54 @@ func (r ApproveByIdResponse) ContentType() string {
 	return ""
 }
 
+type GetApprovalDiffResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApprovalDiff
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetApprovalDiffResponse) GetJSON200() *ApprovalDiff {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetApprovalDiffResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetApprovalDiffResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetApprovalDiffResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetApprovalDiffResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetApprovalDiffResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RejectByIdResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4542,6 +9919,575 @@ func (r ApproveModelResponse) ContentType() string {
 	return ""
 }
 
+type ListAuditCheckpointsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditCheckpointList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditCheckpointsResponse) GetJSON200() *AuditCheckpointList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAuditCheckpointsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditCheckpointsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditCheckpointsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditCheckpointsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditCheckpointsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MakeAuditCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditCheckpoint
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AuditCheckpoint
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MakeAuditCheckpointResponse) GetJSON200() *AuditCheckpoint {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r MakeAuditCheckpointResponse) GetJSON201() *AuditCheckpoint {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MakeAuditCheckpointResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r MakeAuditCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MakeAuditCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MakeAuditCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MakeAuditCheckpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAuditEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditEventList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditEventsResponse) GetJSON200() *AuditEventList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAuditEventsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RecordAuditEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *AuditFactAccepted
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RecordAuditEventResponse) GetJSON202() *AuditFactAccepted {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RecordAuditEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RecordAuditEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecordAuditEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecordAuditEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecordAuditEventResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExportAuditResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAuditKeysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditKeyList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditKeysResponse) GetJSON200() *AuditKeyList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAuditKeysResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditKeysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditKeysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditKeysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditKeysResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type VerifyAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditVerdict
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r VerifyAuditResponse) GetJSON200() *AuditVerdict {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r VerifyAuditResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r VerifyAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r VerifyAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r VerifyAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r VerifyAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAutoRetrainResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AutoRetrainList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAutoRetrainResponse) GetJSON200() *AutoRetrainList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAutoRetrainResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAutoRetrainResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAutoRetrainResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAutoRetrainResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAutoRetrainResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutAutoRetrainResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AutoRetrain
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutAutoRetrainResponse) GetJSON200() *AutoRetrain {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutAutoRetrainResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutAutoRetrainResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutAutoRetrainResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutAutoRetrainResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutAutoRetrainResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListBudgetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BudgetList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBudgetsResponse) GetJSON200() *BudgetList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListBudgetsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBudgetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBudgetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBudgetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBudgetsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBudgetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteBudgetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBudgetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBudgetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBudgetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBudgetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutBudgetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Budget
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutBudgetResponse) GetJSON200() *Budget {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutBudgetResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutBudgetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutBudgetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutBudgetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutBudgetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetCapabilitiesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4583,6 +10529,246 @@ func (r GetCapabilitiesResponse) ContentType() string {
 	return ""
 }
 
+type CarbonResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Carbon
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CarbonResponse) GetJSON200() *Carbon {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CarbonResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CarbonResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CarbonResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CarbonResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CarbonResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListCostsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CostList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCostsResponse) GetJSON200() *CostList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListCostsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCostsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCostsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCostsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCostsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RecordCostResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CostRecorded
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RecordCostResponse) GetJSON200() *CostRecorded {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RecordCostResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RecordCostResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecordCostResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecordCostResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecordCostResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CostSummaryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CostSummary
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CostSummaryResponse) GetJSON200() *CostSummary {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CostSummaryResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CostSummaryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CostSummaryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CostSummaryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CostSummaryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TriggerDriftResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DriftTriggered
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TriggerDriftResponse) GetJSON200() *DriftTriggered {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TriggerDriftResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TriggerDriftResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TriggerDriftResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TriggerDriftResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TriggerDriftResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type HealthResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4618,6 +10804,198 @@ func (r HealthResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r HealthResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListJobsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *JobList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListJobsResponse) GetJSON200() *JobList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListJobsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListJobsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListJobsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListJobsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListJobsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type JobSummaryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *JobSummary
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r JobSummaryResponse) GetJSON200() *JobSummary {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r JobSummaryResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r JobSummaryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r JobSummaryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r JobSummaryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r JobSummaryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetJobResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetJobResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetJobResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetJobResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetJobResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetJobResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetJobResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutJobResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Job
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutJobResponse) GetJSON200() *Job {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutJobResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutJobResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutJobResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutJobResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutJobResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4699,6 +11077,157 @@ func (r MetricsResponse) ContentType() string {
 	return ""
 }
 
+type GetModelrepoConfigResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelrepoConfig
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetModelrepoConfigResponse) GetJSON200() *ModelrepoConfig {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetModelrepoConfigResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetModelrepoConfigResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetModelrepoConfigResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetModelrepoConfigResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetModelrepoConfigResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutModelrepoConfigResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelrepoConfig
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutModelrepoConfigResponse) GetJSON200() *ModelrepoConfig {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutModelrepoConfigResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutModelrepoConfigResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutModelrepoConfigResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutModelrepoConfigResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutModelrepoConfigResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListPushesResponse200Headers the declared response headers of an HTTP 200 response for ListPushes
+type ListPushesResponse200Headers struct {
+	XNextCursor *string
+}
+
+type ListPushesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]PushEvent
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListPushesResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPushesResponse) GetJSON200() *[]PushEvent {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListPushesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPushesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPushesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPushesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPushesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetFreshnessResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4747,6 +11276,54 @@ func (r GetFreshnessResponse) ContentType() string {
 	return ""
 }
 
+type SyncModelrepoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SyncResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SyncModelrepoResponse) GetJSON200() *SyncResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SyncModelrepoResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SyncModelrepoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SyncModelrepoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SyncModelrepoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SyncModelrepoResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListModelsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4782,6 +11359,47 @@ func (r ListModelsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListModelsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetModelImageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetModelImageResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetModelImageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetModelImageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetModelImageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetModelImageResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4878,6 +11496,191 @@ func (r GetModelReadmeResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetModelReadmeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOutboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OutboxPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOutboxResponse) GetJSON200() *OutboxPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOutboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOutboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOutboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOutboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOutboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RepublishOutboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Republished
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RepublishOutboxResponse) GetJSON200() *Republished {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RepublishOutboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RepublishOutboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RepublishOutboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RepublishOutboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RepublishOutboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DropEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DropEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DropEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DropEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DropEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DropEventResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OutboxEvent
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplayEventResponse) GetJSON200() *OutboxEvent {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReplayEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayEventResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5693,6 +12496,54 @@ func (r ListRunsResponse) ContentType() string {
 	return ""
 }
 
+type StatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Status
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r StatusResponse) GetJSON200() *Status {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StatusResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReportVersionResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -5741,6 +12592,128 @@ func (r ReportVersionResponse) ContentType() string {
 	return ""
 }
 
+type PushedForgeAResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Pushed
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PushedForgeAResponse) GetJSON200() *Pushed {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PushedForgeAResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PushedForgeAResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PushedForgeAResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PushedForgeAResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PushedForgeAResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PushedForgeBResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Pushed
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PushedForgeBResponse) GetJSON200() *Pushed {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PushedForgeBResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PushedForgeBResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PushedForgeBResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PushedForgeBResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PushedForgeBResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReloadRegistryWithResponse Read the model repository again, on all replicas [manage]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/reload (the `ReloadRegistry` operationId).
+func (c *ClientWithResponses) ReloadRegistryWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReloadRegistryResponse, error) {
+	rsp, err := c.ReloadRegistry(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReloadRegistryResponse(rsp)
+}
+
+// ListAlertsWithResponse What fires now, most severe first [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alerts (the `ListAlerts` operationId).
+func (c *ClientWithResponses) ListAlertsWithResponse(ctx context.Context, params *ListAlertsParams, reqEditors ...RequestEditorFn) (*ListAlertsResponse, error) {
+	rsp, err := c.ListAlerts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlertsResponse(rsp)
+}
+
 // ListAliasHistoryWithResponse Who held an alias when, newest first [read]
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5752,6 +12725,32 @@ func (c *ClientWithResponses) ListAliasHistoryWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseListAliasHistoryResponse(rsp)
+}
+
+// RollbackAliasWithBodyWithResponse Give an alias back to a version that held it before [approve]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+func (c *ClientWithResponses) RollbackAliasWithBodyWithResponse(ctx context.Context, model ModelId, alias string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RollbackAliasResponse, error) {
+	rsp, err := c.RollbackAliasWithBody(ctx, model, alias, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRollbackAliasResponse(rsp)
+}
+
+// RollbackAliasWithResponse Give an alias back to a version that held it before [approve]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /aliases/{model}/{alias}/rollback (the `RollbackAlias` operationId).
+func (c *ClientWithResponses) RollbackAliasWithResponse(ctx context.Context, model ModelId, alias string, body RollbackAliasJSONRequestBody, reqEditors ...RequestEditorFn) (*RollbackAliasResponse, error) {
+	rsp, err := c.RollbackAlias(ctx, model, alias, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRollbackAliasResponse(rsp)
 }
 
 // NoticeChangeWithBodyWithResponse Record a change; one pending approval per model, no training [changes]
@@ -5832,6 +12831,22 @@ func (c *ClientWithResponses) ApproveByIdWithResponse(ctx context.Context, id Re
 	return ParseApproveByIdResponse(rsp)
 }
 
+// GetApprovalDiffWithResponse What changed in the model repository since the model was last trained [read]
+//
+// From the commit the model was last trained from to the commit of the record. For a model that
+// was never trained it begins at the first parent of the record's commit. At most 1 MiB.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /approvals/{id}/diff (the `GetApprovalDiff` operationId).
+func (c *ClientWithResponses) GetApprovalDiffWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*GetApprovalDiffResponse, error) {
+	rsp, err := c.GetApprovalDiff(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetApprovalDiffResponse(rsp)
+}
+
 // RejectByIdWithBodyWithResponse Reject one record [approve]
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5884,6 +12899,205 @@ func (c *ClientWithResponses) ApproveModelWithResponse(ctx context.Context, mode
 	return ParseApproveModelResponse(rsp)
 }
 
+// ListAuditCheckpointsWithResponse Signed checkpoints of the chain, newest first [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit/checkpoints (the `ListAuditCheckpoints` operationId).
+func (c *ClientWithResponses) ListAuditCheckpointsWithResponse(ctx context.Context, params *ListAuditCheckpointsParams, reqEditors ...RequestEditorFn) (*ListAuditCheckpointsResponse, error) {
+	rsp, err := c.ListAuditCheckpoints(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditCheckpointsResponse(rsp)
+}
+
+// MakeAuditCheckpointWithResponse Verify what no checkpoint covers yet and sign the newest entry of one's own chain [manage]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /audit/checkpoints (the `MakeAuditCheckpoint` operationId).
+func (c *ClientWithResponses) MakeAuditCheckpointWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MakeAuditCheckpointResponse, error) {
+	rsp, err := c.MakeAuditCheckpoint(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMakeAuditCheckpointResponse(rsp)
+}
+
+// ListAuditEventsWithResponse Entries of the audit ledger, newest first [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit/events (the `ListAuditEvents` operationId).
+func (c *ClientWithResponses) ListAuditEventsWithResponse(ctx context.Context, params *ListAuditEventsParams, reqEditors ...RequestEditorFn) (*ListAuditEventsResponse, error) {
+	rsp, err := c.ListAuditEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditEventsResponse(rsp)
+}
+
+// RecordAuditEventWithBodyWithResponse Record an act that another program has done, as the caller [any write scope]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+func (c *ClientWithResponses) RecordAuditEventWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordAuditEventResponse, error) {
+	rsp, err := c.RecordAuditEventWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordAuditEventResponse(rsp)
+}
+
+// RecordAuditEventWithResponse Record an act that another program has done, as the caller [any write scope]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /audit/events (the `RecordAuditEvent` operationId).
+func (c *ClientWithResponses) RecordAuditEventWithResponse(ctx context.Context, body RecordAuditEventJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordAuditEventResponse, error) {
+	rsp, err := c.RecordAuditEvent(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordAuditEventResponse(rsp)
+}
+
+// ExportAuditWithResponse A stretch of the chain that can be verified offline, as NDJSON [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit/export (the `ExportAudit` operationId).
+func (c *ClientWithResponses) ExportAuditWithResponse(ctx context.Context, params *ExportAuditParams, reqEditors ...RequestEditorFn) (*ExportAuditResponse, error) {
+	rsp, err := c.ExportAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportAuditResponse(rsp)
+}
+
+// ListAuditKeysWithResponse Public keys of checkpoints, retired ones as well [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit/keys (the `ListAuditKeys` operationId).
+func (c *ClientWithResponses) ListAuditKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAuditKeysResponse, error) {
+	rsp, err := c.ListAuditKeys(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditKeysResponse(rsp)
+}
+
+// VerifyAuditWithResponse Recompute the chain, or the entries from one sequence to another [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit/verify (the `VerifyAudit` operationId).
+func (c *ClientWithResponses) VerifyAuditWithResponse(ctx context.Context, params *VerifyAuditParams, reqEditors ...RequestEditorFn) (*VerifyAuditResponse, error) {
+	rsp, err := c.VerifyAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseVerifyAuditResponse(rsp)
+}
+
+// ListAutoRetrainWithResponse Models with settings for training after drift, by name [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /auto-retrain (the `ListAutoRetrain` operationId).
+func (c *ClientWithResponses) ListAutoRetrainWithResponse(ctx context.Context, params *ListAutoRetrainParams, reqEditors ...RequestEditorFn) (*ListAutoRetrainResponse, error) {
+	rsp, err := c.ListAutoRetrain(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAutoRetrainResponse(rsp)
+}
+
+// PutAutoRetrainWithBodyWithResponse Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+//
+// A member that is absent or null keeps its value, or takes the default where there is none yet.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+func (c *ClientWithResponses) PutAutoRetrainWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAutoRetrainResponse, error) {
+	rsp, err := c.PutAutoRetrainWithBody(ctx, model, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAutoRetrainResponse(rsp)
+}
+
+// PutAutoRetrainWithResponse Set when drift of a model leads to training; enabling is a standing authorisation [manage]
+//
+// A member that is absent or null keeps its value, or takes the default where there is none yet.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /auto-retrain/{model} (the `PutAutoRetrain` operationId).
+func (c *ClientWithResponses) PutAutoRetrainWithResponse(ctx context.Context, model ModelId, body PutAutoRetrainJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAutoRetrainResponse, error) {
+	rsp, err := c.PutAutoRetrain(ctx, model, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAutoRetrainResponse(rsp)
+}
+
+// ListBudgetsWithResponse Budgets of the caller's tenant and what was spent of each in this UTC month, by project [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /budgets (the `ListBudgets` operationId).
+func (c *ClientWithResponses) ListBudgetsWithResponse(ctx context.Context, params *ListBudgetsParams, reqEditors ...RequestEditorFn) (*ListBudgetsResponse, error) {
+	rsp, err := c.ListBudgets(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBudgetsResponse(rsp)
+}
+
+// DeleteBudgetWithResponse Remove a project's budget; its costs stay [manage]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /budgets/{project} (the `DeleteBudget` operationId).
+func (c *ClientWithResponses) DeleteBudgetWithResponse(ctx context.Context, project string, reqEditors ...RequestEditorFn) (*DeleteBudgetResponse, error) {
+	rsp, err := c.DeleteBudget(ctx, project, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBudgetResponse(rsp)
+}
+
+// PutBudgetWithBodyWithResponse Set a project's monthly budget [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+func (c *ClientWithResponses) PutBudgetWithBodyWithResponse(ctx context.Context, project string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
+	rsp, err := c.PutBudgetWithBody(ctx, project, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutBudgetResponse(rsp)
+}
+
+// PutBudgetWithResponse Set a project's monthly budget [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /budgets/{project} (the `PutBudget` operationId).
+func (c *ClientWithResponses) PutBudgetWithResponse(ctx context.Context, project string, body PutBudgetJSONRequestBody, reqEditors ...RequestEditorFn) (*PutBudgetResponse, error) {
+	rsp, err := c.PutBudget(ctx, project, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutBudgetResponse(rsp)
+}
+
 // GetCapabilitiesWithResponse What this build can do (public)
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5897,6 +13111,97 @@ func (c *ClientWithResponses) GetCapabilitiesWithResponse(ctx context.Context, r
 	return ParseGetCapabilitiesResponse(rsp)
 }
 
+// CarbonWithResponse Estimated energy and emissions of all recorded jobs, by model [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /carbon (the `Carbon` operationId).
+func (c *ClientWithResponses) CarbonWithResponse(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*CarbonResponse, error) {
+	rsp, err := c.Carbon(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCarbonResponse(rsp)
+}
+
+// ListCostsWithResponse What jobs used and cost, newest first; synthetic ones too [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /costs (the `ListCosts` operationId).
+func (c *ClientWithResponses) ListCostsWithResponse(ctx context.Context, params *ListCostsParams, reqEditors ...RequestEditorFn) (*ListCostsResponse, error) {
+	rsp, err := c.ListCosts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCostsResponse(rsp)
+}
+
+// RecordCostWithBodyWithResponse Record what a job of a version used; a repeat updates its record [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /costs (the `RecordCost` operationId).
+func (c *ClientWithResponses) RecordCostWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordCostResponse, error) {
+	rsp, err := c.RecordCostWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordCostResponse(rsp)
+}
+
+// RecordCostWithResponse Record what a job of a version used; a repeat updates its record [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /costs (the `RecordCost` operationId).
+func (c *ClientWithResponses) RecordCostWithResponse(ctx context.Context, body RecordCostJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordCostResponse, error) {
+	rsp, err := c.RecordCost(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordCostResponse(rsp)
+}
+
+// CostSummaryWithResponse Cost by model or project, the dearest first, and per training run [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /costs/summary (the `CostSummary` operationId).
+func (c *ClientWithResponses) CostSummaryWithResponse(ctx context.Context, params *CostSummaryParams, reqEditors ...RequestEditorFn) (*CostSummaryResponse, error) {
+	rsp, err := c.CostSummary(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCostSummaryResponse(rsp)
+}
+
+// TriggerDriftWithBodyWithResponse Train the enabled models that drift, as the control plane does each minute [retrain]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+func (c *ClientWithResponses) TriggerDriftWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerDriftResponse, error) {
+	rsp, err := c.TriggerDriftWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTriggerDriftResponse(rsp)
+}
+
+// TriggerDriftWithResponse Train the enabled models that drift, as the control plane does each minute [retrain]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
+func (c *ClientWithResponses) TriggerDriftWithResponse(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerDriftResponse, error) {
+	rsp, err := c.TriggerDrift(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTriggerDriftResponse(rsp)
+}
+
 // HealthWithResponse What this replica knows about itself; always 200 (public)
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5908,6 +13213,71 @@ func (c *ClientWithResponses) HealthWithResponse(ctx context.Context, reqEditors
 		return nil, err
 	}
 	return ParseHealthResponse(rsp)
+}
+
+// ListJobsWithResponse Batch jobs of the facility, newest first [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /jobs (the `ListJobs` operationId).
+func (c *ClientWithResponses) ListJobsWithResponse(ctx context.Context, params *ListJobsParams, reqEditors ...RequestEditorFn) (*ListJobsResponse, error) {
+	rsp, err := c.ListJobs(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListJobsResponse(rsp)
+}
+
+// JobSummaryWithResponse What runs and waits: zeros where nothing is known [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /jobs/summary (the `JobSummary` operationId).
+func (c *ClientWithResponses) JobSummaryWithResponse(ctx context.Context, params *JobSummaryParams, reqEditors ...RequestEditorFn) (*JobSummaryResponse, error) {
+	rsp, err := c.JobSummary(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJobSummaryResponse(rsp)
+}
+
+// GetJobWithResponse A batch job; of equal ids the last submitted one [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /jobs/{id} (the `GetJob` operationId).
+func (c *ClientWithResponses) GetJobWithResponse(ctx context.Context, id string, params *GetJobParams, reqEditors ...RequestEditorFn) (*GetJobResponse, error) {
+	rsp, err := c.GetJob(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetJobResponse(rsp)
+}
+
+// PutJobWithBodyWithResponse Report a batch job: what is left out stays, and so does an ended state [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+func (c *ClientWithResponses) PutJobWithBodyWithResponse(ctx context.Context, scheduler Scheduler, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutJobResponse, error) {
+	rsp, err := c.PutJobWithBody(ctx, scheduler, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutJobResponse(rsp)
+}
+
+// PutJobWithResponse Report a batch job: what is left out stays, and so does an ended state [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /jobs/{scheduler}/{id} (the `PutJob` operationId).
+func (c *ClientWithResponses) PutJobWithResponse(ctx context.Context, scheduler Scheduler, id string, body PutJobJSONRequestBody, reqEditors ...RequestEditorFn) (*PutJobResponse, error) {
+	rsp, err := c.PutJob(ctx, scheduler, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutJobResponse(rsp)
 }
 
 // LivezWithResponse Is the process alive (public)
@@ -5936,6 +13306,62 @@ func (c *ClientWithResponses) MetricsWithResponse(ctx context.Context, reqEditor
 	return ParseMetricsResponse(rsp)
 }
 
+// GetModelrepoConfigWithResponse What a push leads to, and how the repository is watched [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /modelrepo/config (the `GetModelrepoConfig` operationId).
+func (c *ClientWithResponses) GetModelrepoConfigWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetModelrepoConfigResponse, error) {
+	rsp, err := c.GetModelrepoConfig(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetModelrepoConfigResponse(rsp)
+}
+
+// PutModelrepoConfigWithBodyWithResponse Change some of the settings; in force at once on all replicas [manage]
+//
+// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+func (c *ClientWithResponses) PutModelrepoConfigWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutModelrepoConfigResponse, error) {
+	rsp, err := c.PutModelrepoConfigWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutModelrepoConfigResponse(rsp)
+}
+
+// PutModelrepoConfigWithResponse Change some of the settings; in force at once on all replicas [manage]
+//
+// Keys that are not settings are ignored. Of several values one bad one changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /modelrepo/config (the `PutModelrepoConfig` operationId).
+func (c *ClientWithResponses) PutModelrepoConfigWithResponse(ctx context.Context, body PutModelrepoConfigJSONRequestBody, reqEditors ...RequestEditorFn) (*PutModelrepoConfigResponse, error) {
+	rsp, err := c.PutModelrepoConfig(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutModelrepoConfigResponse(rsp)
+}
+
+// ListPushesWithResponse Push events, newest first; the next page is in X-Next-Cursor [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /modelrepo/events (the `ListPushes` operationId).
+func (c *ClientWithResponses) ListPushesWithResponse(ctx context.Context, params *ListPushesParams, reqEditors ...RequestEditorFn) (*ListPushesResponse, error) {
+	rsp, err := c.ListPushes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPushesResponse(rsp)
+}
+
 // GetFreshnessWithResponse Freshness of each model [read]
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5949,6 +13375,21 @@ func (c *ClientWithResponses) GetFreshnessWithResponse(ctx context.Context, reqE
 	return ParseGetFreshnessResponse(rsp)
 }
 
+// SyncModelrepoWithResponse Look at the model repository now [manage]
+//
+// Runs one poll. What kept it from succeeding is told in `error`; the status is 200 all the same.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
+func (c *ClientWithResponses) SyncModelrepoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SyncModelrepoResponse, error) {
+	rsp, err := c.SyncModelrepo(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSyncModelrepoResponse(rsp)
+}
+
 // ListModelsWithResponse Models of the model repository (public)
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5960,6 +13401,19 @@ func (c *ClientWithResponses) ListModelsWithResponse(ctx context.Context, reqEdi
 		return nil, err
 	}
 	return ParseListModelsResponse(rsp)
+}
+
+// GetModelImageWithResponse A picture beside the model, at most 8 MiB (public)
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /models/{model}/images/{file} (the `GetModelImage` operationId).
+func (c *ClientWithResponses) GetModelImageWithResponse(ctx context.Context, model ModelId, file string, reqEditors ...RequestEditorFn) (*GetModelImageResponse, error) {
+	rsp, err := c.GetModelImage(ctx, model, file, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetModelImageResponse(rsp)
 }
 
 // GetModelMetaWithResponse What is declared about a model (public)
@@ -5986,6 +13440,79 @@ func (c *ClientWithResponses) GetModelReadmeWithResponse(ctx context.Context, mo
 		return nil, err
 	}
 	return ParseGetModelReadmeResponse(rsp)
+}
+
+// ListOutboxWithResponse Events of the outbox in the order of their making [read]
+//
+// Those of the caller's tenant and of `platform`; the legacy credential sees all.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /outbox (the `ListOutbox` operationId).
+func (c *ClientWithResponses) ListOutboxWithResponse(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*ListOutboxResponse, error) {
+	rsp, err := c.ListOutbox(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOutboxResponse(rsp)
+}
+
+// RepublishOutboxWithBodyWithResponse Publish once more what was created in a window [manage]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *ClientWithResponses) RepublishOutboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error) {
+	rsp, err := c.RepublishOutboxWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRepublishOutboxResponse(rsp)
+}
+
+// RepublishOutboxWithResponse Publish once more what was created in a window [manage]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *ClientWithResponses) RepublishOutboxWithResponse(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error) {
+	rsp, err := c.RepublishOutbox(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRepublishOutboxResponse(rsp)
+}
+
+// DropEventWithResponse Give up a poison event [manage]
+//
+// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+func (c *ClientWithResponses) DropEventWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*DropEventResponse, error) {
+	rsp, err := c.DropEvent(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDropEventResponse(rsp)
+}
+
+// ReplayEventWithResponse Publish an event once more, with all its attempts [manage]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+func (c *ClientWithResponses) ReplayEventWithResponse(ctx context.Context, id RecordId, reqEditors ...RequestEditorFn) (*ReplayEventResponse, error) {
+	rsp, err := c.ReplayEvent(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayEventResponse(rsp)
 }
 
 // ListPoliciesWithResponse Promotion policies, by model [read]
@@ -6287,6 +13814,22 @@ func (c *ClientWithResponses) ListRunsWithResponse(ctx context.Context, params *
 	return ParseListRunsResponse(rsp)
 }
 
+// StatusWithResponse Neighbours as this replica sees them, and the tenant's pending approvals [read]
+//
+// All are asked at once and have 3 s. A neighbour is `ok` (2xx), `degraded` (another answer), `down` (none) or
+// `unknown` (not probed; `note` says why).
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /status (the `Status` operationId).
+func (c *ClientWithResponses) StatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*StatusResponse, error) {
+	rsp, err := c.Status(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStatusResponse(rsp)
+}
+
 // ReportVersionWithBodyWithResponse Tell of a registered version; the ladder is applied to it [manage]
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6313,6 +13856,138 @@ func (c *ClientWithResponses) ReportVersionWithResponse(ctx context.Context, bod
 	return ParseReportVersionResponse(rsp)
 }
 
+// PushedForgeAWithBodyWithResponse A push, told by forge A (signed)
+//
+// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+func (c *ClientWithResponses) PushedForgeAWithBodyWithResponse(ctx context.Context, params *PushedForgeAParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PushedForgeAResponse, error) {
+	rsp, err := c.PushedForgeAWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePushedForgeAResponse(rsp)
+}
+
+// PushedForgeAWithResponse A push, told by forge A (signed)
+//
+// Proven by `X-Forge-A-Token` or `X-Gitlab-Token` holding the webhook secret or, where a signing
+// token is set, by `webhook-id`, `webhook-timestamp` and `webhook-signature`. Checks run in this
+// order: body over 5 MiB (413), secret not set (503), proof (401), a JSON object (400).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/modelrepo/forge-a (the `PushedForgeA` operationId).
+func (c *ClientWithResponses) PushedForgeAWithResponse(ctx context.Context, params *PushedForgeAParams, body PushedForgeAJSONRequestBody, reqEditors ...RequestEditorFn) (*PushedForgeAResponse, error) {
+	rsp, err := c.PushedForgeA(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePushedForgeAResponse(rsp)
+}
+
+// PushedForgeBWithBodyWithResponse A push, told by forge B (signed)
+//
+// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+func (c *ClientWithResponses) PushedForgeBWithBodyWithResponse(ctx context.Context, params *PushedForgeBParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PushedForgeBResponse, error) {
+	rsp, err := c.PushedForgeBWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePushedForgeBResponse(rsp)
+}
+
+// PushedForgeBWithResponse A push, told by forge B (signed)
+//
+// Proven by `X-Forge-B-Signature-256` or `X-Hub-Signature-256`: `sha256=` and the hexadecimal
+// HMAC-SHA256 of the body under the webhook secret. Checks run in the order of forge A.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/modelrepo/forge-b (the `PushedForgeB` operationId).
+func (c *ClientWithResponses) PushedForgeBWithResponse(ctx context.Context, params *PushedForgeBParams, body PushedForgeBJSONRequestBody, reqEditors ...RequestEditorFn) (*PushedForgeBResponse, error) {
+	rsp, err := c.PushedForgeB(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePushedForgeBResponse(rsp)
+}
+
+// ParseReloadRegistryResponse parses an HTTP response from a ReloadRegistryWithResponse call
+func ParseReloadRegistryResponse(rsp *http.Response) (*ReloadRegistryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReloadRegistryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReloadResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAlertsResponse parses an HTTP response from a ListAlertsWithResponse call
+func ParseListAlertsResponse(rsp *http.Response) (*ListAlertsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlertsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlertList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListAliasHistoryResponse parses an HTTP response from a ListAliasHistoryWithResponse call
 func ParseListAliasHistoryResponse(rsp *http.Response) (*ListAliasHistoryResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6333,6 +14008,46 @@ func ParseListAliasHistoryResponse(rsp *http.Response) (*ListAliasHistoryRespons
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRollbackAliasResponse parses an HTTP response from a RollbackAliasWithResponse call
+func ParseRollbackAliasResponse(rsp *http.Response) (*RollbackAliasResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RollbackAliasResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Rollback
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Rollback
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -6491,6 +14206,39 @@ func ParseApproveByIdResponse(rsp *http.Response) (*ApproveByIdResponse, error) 
 	return response, nil
 }
 
+// ParseGetApprovalDiffResponse parses an HTTP response from a GetApprovalDiffWithResponse call
+func ParseGetApprovalDiffResponse(rsp *http.Response) (*GetApprovalDiffResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetApprovalDiffResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ApprovalDiff
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRejectByIdResponse parses an HTTP response from a RejectByIdWithResponse call
 func ParseRejectByIdResponse(rsp *http.Response) (*RejectByIdResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6557,6 +14305,398 @@ func ParseApproveModelResponse(rsp *http.Response) (*ApproveModelResponse, error
 	return response, nil
 }
 
+// ParseListAuditCheckpointsResponse parses an HTTP response from a ListAuditCheckpointsWithResponse call
+func ParseListAuditCheckpointsResponse(rsp *http.Response) (*ListAuditCheckpointsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditCheckpointsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditCheckpointList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMakeAuditCheckpointResponse parses an HTTP response from a MakeAuditCheckpointWithResponse call
+func ParseMakeAuditCheckpointResponse(rsp *http.Response) (*MakeAuditCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MakeAuditCheckpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditCheckpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AuditCheckpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAuditEventsResponse parses an HTTP response from a ListAuditEventsWithResponse call
+func ParseListAuditEventsResponse(rsp *http.Response) (*ListAuditEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditEventList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecordAuditEventResponse parses an HTTP response from a RecordAuditEventWithResponse call
+func ParseRecordAuditEventResponse(rsp *http.Response) (*RecordAuditEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecordAuditEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest AuditFactAccepted
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExportAuditResponse parses an HTTP response from a ExportAuditWithResponse call
+func ParseExportAuditResponse(rsp *http.Response) (*ExportAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAuditKeysResponse parses an HTTP response from a ListAuditKeysWithResponse call
+func ParseListAuditKeysResponse(rsp *http.Response) (*ListAuditKeysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditKeysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditKeyList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseVerifyAuditResponse parses an HTTP response from a VerifyAuditWithResponse call
+func ParseVerifyAuditResponse(rsp *http.Response) (*VerifyAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &VerifyAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditVerdict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAutoRetrainResponse parses an HTTP response from a ListAutoRetrainWithResponse call
+func ParseListAutoRetrainResponse(rsp *http.Response) (*ListAutoRetrainResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAutoRetrainResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AutoRetrainList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutAutoRetrainResponse parses an HTTP response from a PutAutoRetrainWithResponse call
+func ParsePutAutoRetrainResponse(rsp *http.Response) (*PutAutoRetrainResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutAutoRetrainResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AutoRetrain
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListBudgetsResponse parses an HTTP response from a ListBudgetsWithResponse call
+func ParseListBudgetsResponse(rsp *http.Response) (*ListBudgetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBudgetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BudgetList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBudgetResponse parses an HTTP response from a DeleteBudgetWithResponse call
+func ParseDeleteBudgetResponse(rsp *http.Response) (*DeleteBudgetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBudgetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutBudgetResponse parses an HTTP response from a PutBudgetWithResponse call
+func ParsePutBudgetResponse(rsp *http.Response) (*PutBudgetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutBudgetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Budget
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetCapabilitiesResponse parses an HTTP response from a GetCapabilitiesWithResponse call
 func ParseGetCapabilitiesResponse(rsp *http.Response) (*GetCapabilitiesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6583,6 +14723,171 @@ func ParseGetCapabilitiesResponse(rsp *http.Response) (*GetCapabilitiesResponse,
 	return response, nil
 }
 
+// ParseCarbonResponse parses an HTTP response from a CarbonWithResponse call
+func ParseCarbonResponse(rsp *http.Response) (*CarbonResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CarbonResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Carbon
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListCostsResponse parses an HTTP response from a ListCostsWithResponse call
+func ParseListCostsResponse(rsp *http.Response) (*ListCostsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCostsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CostList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecordCostResponse parses an HTTP response from a RecordCostWithResponse call
+func ParseRecordCostResponse(rsp *http.Response) (*RecordCostResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecordCostResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CostRecorded
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCostSummaryResponse parses an HTTP response from a CostSummaryWithResponse call
+func ParseCostSummaryResponse(rsp *http.Response) (*CostSummaryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CostSummaryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CostSummary
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTriggerDriftResponse parses an HTTP response from a TriggerDriftWithResponse call
+func ParseTriggerDriftResponse(rsp *http.Response) (*TriggerDriftResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TriggerDriftResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DriftTriggered
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseHealthResponse parses an HTTP response from a HealthWithResponse call
 func ParseHealthResponse(rsp *http.Response) (*HealthResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6603,6 +14908,138 @@ func ParseHealthResponse(rsp *http.Response) (*HealthResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListJobsResponse parses an HTTP response from a ListJobsWithResponse call
+func ParseListJobsResponse(rsp *http.Response) (*ListJobsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListJobsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest JobList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseJobSummaryResponse parses an HTTP response from a JobSummaryWithResponse call
+func ParseJobSummaryResponse(rsp *http.Response) (*JobSummaryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &JobSummaryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest JobSummary
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetJobResponse parses an HTTP response from a GetJobWithResponse call
+func ParseGetJobResponse(rsp *http.Response) (*GetJobResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetJobResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutJobResponse parses an HTTP response from a PutJobWithResponse call
+func ParsePutJobResponse(rsp *http.Response) (*PutJobResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutJobResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Job
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
 
 	}
 
@@ -6651,6 +15088,118 @@ func ParseMetricsResponse(rsp *http.Response) (*MetricsResponse, error) {
 	return response, nil
 }
 
+// ParseGetModelrepoConfigResponse parses an HTTP response from a GetModelrepoConfigWithResponse call
+func ParseGetModelrepoConfigResponse(rsp *http.Response) (*GetModelrepoConfigResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetModelrepoConfigResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelrepoConfig
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutModelrepoConfigResponse parses an HTTP response from a PutModelrepoConfigWithResponse call
+func ParsePutModelrepoConfigResponse(rsp *http.Response) (*PutModelrepoConfigResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutModelrepoConfigResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelrepoConfig
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPushesResponse parses an HTTP response from a ListPushesWithResponse call
+func ParseListPushesResponse(rsp *http.Response) (*ListPushesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPushesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []PushEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListPushesResponse200Headers
+		if values := rsp.Header.Values("X-Next-Cursor"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Next-Cursor", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XNextCursor = &value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseGetFreshnessResponse parses an HTTP response from a GetFreshnessWithResponse call
 func ParseGetFreshnessResponse(rsp *http.Response) (*GetFreshnessResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -6667,6 +15216,39 @@ func ParseGetFreshnessResponse(rsp *http.Response) (*GetFreshnessResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest FreshnessSnapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSyncModelrepoResponse parses an HTTP response from a SyncModelrepoWithResponse call
+func ParseSyncModelrepoResponse(rsp *http.Response) (*SyncModelrepoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SyncModelrepoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SyncResult
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -6704,6 +15286,32 @@ func ParseListModelsResponse(rsp *http.Response) (*ListModelsResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetModelImageResponse parses an HTTP response from a GetModelImageWithResponse call
+func ParseGetModelImageResponse(rsp *http.Response) (*GetModelImageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetModelImageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
 
 	}
 
@@ -6759,6 +15367,134 @@ func ParseGetModelReadmeResponse(rsp *http.Response) (*GetModelReadmeResponse, e
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Readme
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListOutboxResponse parses an HTTP response from a ListOutboxWithResponse call
+func ParseListOutboxResponse(rsp *http.Response) (*ListOutboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOutboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OutboxPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRepublishOutboxResponse parses an HTTP response from a RepublishOutboxWithResponse call
+func ParseRepublishOutboxResponse(rsp *http.Response) (*RepublishOutboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RepublishOutboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Republished
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDropEventResponse parses an HTTP response from a DropEventWithResponse call
+func ParseDropEventResponse(rsp *http.Response) (*DropEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DropEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayEventResponse parses an HTTP response from a ReplayEventWithResponse call
+func ParseReplayEventResponse(rsp *http.Response) (*ReplayEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OutboxEvent
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7339,6 +16075,39 @@ func ParseListRunsResponse(rsp *http.Response) (*ListRunsResponse, error) {
 	return response, nil
 }
 
+// ParseStatusResponse parses an HTTP response from a StatusWithResponse call
+func ParseStatusResponse(rsp *http.Response) (*StatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Status
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReportVersionResponse parses an HTTP response from a ReportVersionWithResponse call
 func ParseReportVersionResponse(rsp *http.Response) (*ReportVersionResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -7355,6 +16124,72 @@ func ParseReportVersionResponse(rsp *http.Response) (*ReportVersionResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest LadderResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePushedForgeAResponse parses an HTTP response from a PushedForgeAWithResponse call
+func ParsePushedForgeAResponse(rsp *http.Response) (*PushedForgeAResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PushedForgeAResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Pushed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePushedForgeBResponse parses an HTTP response from a PushedForgeBWithResponse call
+func ParsePushedForgeBResponse(rsp *http.Response) (*PushedForgeBResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PushedForgeBResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Pushed
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,42 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AlertSeverity.
+const (
+	Critical AlertSeverity = "critical"
+	Error    AlertSeverity = "error"
+	Warn     AlertSeverity = "warn"
+)
+
+// Valid indicates whether the value is a known member of the AlertSeverity enum.
+func (e AlertSeverity) Valid() bool {
+	switch e {
+	case Critical:
+		return true
+	case Error:
+		return true
+	case Warn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertState.
+const (
+	Firing AlertState = "firing"
+)
+
+// Valid indicates whether the value is a known member of the AlertState enum.
+func (e AlertState) Valid() bool {
+	switch e {
+	case Firing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AliasHolderVia.
 const (
 	AliasHolderViaExternal  AliasHolderVia = "external"
@@ -122,6 +158,93 @@ func (e ApprovalStatus) Valid() bool {
 	}
 }
 
+// Defines values for AuditFactInputSource.
+const (
+	AuditSourceAgent     AuditFactInputSource = "agent"
+	AuditSourceBridge    AuditFactInputSource = "bridge"
+	AuditSourceCli       AuditFactInputSource = "cli"
+	AuditSourceDashboard AuditFactInputSource = "dashboard"
+)
+
+// Valid indicates whether the value is a known member of the AuditFactInputSource enum.
+func (e AuditFactInputSource) Valid() bool {
+	switch e {
+	case AuditSourceAgent:
+		return true
+	case AuditSourceBridge:
+		return true
+	case AuditSourceCli:
+		return true
+	case AuditSourceDashboard:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditOutcome.
+const (
+	AuditOutcomeDenied AuditOutcome = "denied"
+	AuditOutcomeFailed AuditOutcome = "failed"
+	AuditOutcomeOk     AuditOutcome = "ok"
+)
+
+// Valid indicates whether the value is a known member of the AuditOutcome enum.
+func (e AuditOutcome) Valid() bool {
+	switch e {
+	case AuditOutcomeDenied:
+		return true
+	case AuditOutcomeFailed:
+		return true
+	case AuditOutcomeOk:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AuditVerdictReason.
+const (
+	AuditBadCheckpoint AuditVerdictReason = "checkpoint"
+	AuditBadGap        AuditVerdictReason = "gap"
+	AuditBadHash       AuditVerdictReason = "hash"
+	AuditBadLink       AuditVerdictReason = "link"
+)
+
+// Valid indicates whether the value is a known member of the AuditVerdictReason enum.
+func (e AuditVerdictReason) Valid() bool {
+	switch e {
+	case AuditBadCheckpoint:
+		return true
+	case AuditBadGap:
+		return true
+	case AuditBadHash:
+		return true
+	case AuditBadLink:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AutoRetrainGate.
+const (
+	AutoRetrainGateApproval AutoRetrainGate = "approval"
+	AutoRetrainGateDirect   AutoRetrainGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the AutoRetrainGate enum.
+func (e AutoRetrainGate) Valid() bool {
+	switch e {
+	case AutoRetrainGateApproval:
+		return true
+	case AutoRetrainGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Backend.
 const (
 	Dataplane     Backend = "dataplane"
@@ -170,6 +293,93 @@ func (e BreakerHealthState) Valid() bool {
 	}
 }
 
+// Defines values for BudgetPeriod.
+const (
+	BudgetPeriodMonthly BudgetPeriod = "monthly"
+)
+
+// Valid indicates whether the value is a known member of the BudgetPeriod enum.
+func (e BudgetPeriod) Valid() bool {
+	switch e {
+	case BudgetPeriodMonthly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BudgetInputPeriod.
+const (
+	BudgetInputPeriodMonthly BudgetInputPeriod = "monthly"
+)
+
+// Valid indicates whether the value is a known member of the BudgetInputPeriod enum.
+func (e BudgetInputPeriod) Valid() bool {
+	switch e {
+	case BudgetInputPeriodMonthly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CarbonScope.
+const (
+	Operational CarbonScope = "operational"
+)
+
+// Valid indicates whether the value is a known member of the CarbonScope enum.
+func (e CarbonScope) Valid() bool {
+	switch e {
+	case Operational:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CostDimension.
+const (
+	CostDimensionModel   CostDimension = "model"
+	CostDimensionProject CostDimension = "project"
+)
+
+// Valid indicates whether the value is a known member of the CostDimension enum.
+func (e CostDimension) Valid() bool {
+	switch e {
+	case CostDimensionModel:
+		return true
+	case CostDimensionProject:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DiffFileStatus.
+const (
+	Added    DiffFileStatus = "added"
+	Modified DiffFileStatus = "modified"
+	Removed  DiffFileStatus = "removed"
+	Renamed  DiffFileStatus = "renamed"
+)
+
+// Valid indicates whether the value is a known member of the DiffFileStatus enum.
+func (e DiffFileStatus) Valid() bool {
+	switch e {
+	case Added:
+		return true
+	case Modified:
+		return true
+	case Removed:
+		return true
+	case Renamed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DispatchHealthState.
 const (
 	DispatchHealthStateIncompatible DispatchHealthState = "incompatible"
@@ -191,6 +401,63 @@ func (e DispatchHealthState) Valid() bool {
 	case DispatchHealthStateUnknown:
 		return true
 	case DispatchHealthStateUnreachable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftKind.
+const (
+	Any        DriftKind = "any"
+	Input      DriftKind = "input"
+	Prediction DriftKind = "prediction"
+)
+
+// Valid indicates whether the value is a known member of the DriftKind enum.
+func (e DriftKind) Valid() bool {
+	switch e {
+	case Any:
+		return true
+	case Input:
+		return true
+	case Prediction:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DriftOutcome.
+const (
+	DriftOutcomeAlreadyPending DriftOutcome = "already_pending"
+	DriftOutcomeBelowThreshold DriftOutcome = "below_threshold"
+	DriftOutcomeBlockedCorrupt DriftOutcome = "blocked_corrupt"
+	DriftOutcomeCoolingDown    DriftOutcome = "cooling_down"
+	DriftOutcomeDispatched     DriftOutcome = "dispatched"
+	DriftOutcomeFailed         DriftOutcome = "failed"
+	DriftOutcomeRequested      DriftOutcome = "requested"
+	DriftOutcomeWouldTrigger   DriftOutcome = "would_trigger"
+)
+
+// Valid indicates whether the value is a known member of the DriftOutcome enum.
+func (e DriftOutcome) Valid() bool {
+	switch e {
+	case DriftOutcomeAlreadyPending:
+		return true
+	case DriftOutcomeBelowThreshold:
+		return true
+	case DriftOutcomeBlockedCorrupt:
+		return true
+	case DriftOutcomeCoolingDown:
+		return true
+	case DriftOutcomeDispatched:
+		return true
+	case DriftOutcomeFailed:
+		return true
+	case DriftOutcomeRequested:
+		return true
+	case DriftOutcomeWouldTrigger:
 		return true
 	default:
 		return false
@@ -263,18 +530,150 @@ func (e HealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for JobState.
+const (
+	CANCELLED JobState = "CANCELLED"
+	COMPLETED JobState = "COMPLETED"
+	FAILED    JobState = "FAILED"
+	PENDING   JobState = "PENDING"
+	RUNNING   JobState = "RUNNING"
+	SUBMITTED JobState = "SUBMITTED"
+	TIMEOUT   JobState = "TIMEOUT"
+	UNKNOWN   JobState = "UNKNOWN"
+)
+
+// Valid indicates whether the value is a known member of the JobState enum.
+func (e JobState) Valid() bool {
+	switch e {
+	case CANCELLED:
+		return true
+	case COMPLETED:
+		return true
+	case FAILED:
+		return true
+	case PENDING:
+		return true
+	case RUNNING:
+		return true
+	case SUBMITTED:
+		return true
+	case TIMEOUT:
+		return true
+	case UNKNOWN:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LastPushSource.
 const (
-	Poll    LastPushSource = "poll"
-	Webhook LastPushSource = "webhook"
+	LastPushSourcePoll    LastPushSource = "poll"
+	LastPushSourceWebhook LastPushSource = "webhook"
 )
 
 // Valid indicates whether the value is a known member of the LastPushSource enum.
 func (e LastPushSource) Valid() bool {
 	switch e {
-	case Poll:
+	case LastPushSourcePoll:
 		return true
-	case Webhook:
+	case LastPushSourceWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigGate.
+const (
+	ModelrepoConfigGateApproval ModelrepoConfigGate = "approval"
+	ModelrepoConfigGateDirect   ModelrepoConfigGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigGate enum.
+func (e ModelrepoConfigGate) Valid() bool {
+	switch e {
+	case ModelrepoConfigGateApproval:
+		return true
+	case ModelrepoConfigGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigStaleScope.
+const (
+	ModelrepoConfigStaleScopeAll     ModelrepoConfigStaleScope = "all"
+	ModelrepoConfigStaleScopeTouched ModelrepoConfigStaleScope = "touched"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigStaleScope enum.
+func (e ModelrepoConfigStaleScope) Valid() bool {
+	switch e {
+	case ModelrepoConfigStaleScopeAll:
+		return true
+	case ModelrepoConfigStaleScopeTouched:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigPatchGate.
+const (
+	ModelrepoConfigPatchGateApproval ModelrepoConfigPatchGate = "approval"
+	ModelrepoConfigPatchGateDirect   ModelrepoConfigPatchGate = "direct"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigPatchGate enum.
+func (e ModelrepoConfigPatchGate) Valid() bool {
+	switch e {
+	case ModelrepoConfigPatchGateApproval:
+		return true
+	case ModelrepoConfigPatchGateDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ModelrepoConfigPatchStaleScope.
+const (
+	ModelrepoConfigPatchStaleScopeAll     ModelrepoConfigPatchStaleScope = "all"
+	ModelrepoConfigPatchStaleScopeTouched ModelrepoConfigPatchStaleScope = "touched"
+)
+
+// Valid indicates whether the value is a known member of the ModelrepoConfigPatchStaleScope enum.
+func (e ModelrepoConfigPatchStaleScope) Valid() bool {
+	switch e {
+	case ModelrepoConfigPatchStaleScopeAll:
+		return true
+	case ModelrepoConfigPatchStaleScopeTouched:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NeighbourStatusStatus.
+const (
+	NeighbourStatusStatusDegraded NeighbourStatusStatus = "degraded"
+	NeighbourStatusStatusDown     NeighbourStatusStatus = "down"
+	NeighbourStatusStatusOk       NeighbourStatusStatus = "ok"
+	NeighbourStatusStatusUnknown  NeighbourStatusStatus = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the NeighbourStatusStatus enum.
+func (e NeighbourStatusStatus) Valid() bool {
+	switch e {
+	case NeighbourStatusStatusDegraded:
+		return true
+	case NeighbourStatusStatusDown:
+		return true
+	case NeighbourStatusStatusOk:
+		return true
+	case NeighbourStatusStatusUnknown:
 		return true
 	default:
 		return false
@@ -299,6 +698,27 @@ func (e Operator) Valid() bool {
 	case Lt:
 		return true
 	case Lte:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OutboxEventState.
+const (
+	OutboxEventStatePending   OutboxEventState = "pending"
+	OutboxEventStatePoison    OutboxEventState = "poison"
+	OutboxEventStatePublished OutboxEventState = "published"
+)
+
+// Valid indicates whether the value is a known member of the OutboxEventState enum.
+func (e OutboxEventState) Valid() bool {
+	switch e {
+	case OutboxEventStatePending:
+		return true
+	case OutboxEventStatePoison:
+		return true
+	case OutboxEventStatePublished:
 		return true
 	default:
 		return false
@@ -350,6 +770,81 @@ func (e PromotionState) Valid() bool {
 	case PromotionStateRejected:
 		return true
 	case PromotionStateSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushEventSource.
+const (
+	PushEventSourcePoll    PushEventSource = "poll"
+	PushEventSourceWebhook PushEventSource = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the PushEventSource enum.
+func (e PushEventSource) Valid() bool {
+	switch e {
+	case PushEventSourcePoll:
+		return true
+	case PushEventSourceWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushOutcomeReason.
+const (
+	BranchNotWatched  PushOutcomeReason = "branch not watched"
+	DuplicateDelivery PushOutcomeReason = "duplicate delivery"
+	NoCommitSha       PushOutcomeReason = "no commit sha"
+	NotAPush          PushOutcomeReason = "not a push"
+)
+
+// Valid indicates whether the value is a known member of the PushOutcomeReason enum.
+func (e PushOutcomeReason) Valid() bool {
+	switch e {
+	case BranchNotWatched:
+		return true
+	case DuplicateDelivery:
+		return true
+	case NoCommitSha:
+		return true
+	case NotAPush:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PushOutcomeSkipped.
+const (
+	True PushOutcomeSkipped = true
+)
+
+// Valid indicates whether the value is a known member of the PushOutcomeSkipped enum.
+func (e PushOutcomeSkipped) Valid() bool {
+	switch e {
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RollbackState.
+const (
+	Moved  RollbackState = "moved"
+	Moving RollbackState = "moving"
+)
+
+// Valid indicates whether the value is a known member of the RollbackState enum.
+func (e RollbackState) Valid() bool {
+	switch e {
+	case Moved:
+		return true
+	case Moving:
 		return true
 	default:
 		return false
@@ -452,6 +947,74 @@ func (e RuntimeStateBackend) Valid() bool {
 	}
 }
 
+// Defines values for Scheduler.
+const (
+	Flux  Scheduler = "flux"
+	Mock  Scheduler = "mock"
+	Slurm Scheduler = "slurm"
+)
+
+// Valid indicates whether the value is a known member of the Scheduler enum.
+func (e Scheduler) Valid() bool {
+	switch e {
+	case Flux:
+		return true
+	case Mock:
+		return true
+	case Slurm:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListOutboxParamsState.
+const (
+	ListOutboxParamsStatePending   ListOutboxParamsState = "pending"
+	ListOutboxParamsStatePoison    ListOutboxParamsState = "poison"
+	ListOutboxParamsStatePublished ListOutboxParamsState = "published"
+)
+
+// Valid indicates whether the value is a known member of the ListOutboxParamsState enum.
+func (e ListOutboxParamsState) Valid() bool {
+	switch e {
+	case ListOutboxParamsStatePending:
+		return true
+	case ListOutboxParamsStatePoison:
+		return true
+	case ListOutboxParamsStatePublished:
+		return true
+	default:
+		return false
+	}
+}
+
+// Alert defines model for Alert.
+type Alert struct {
+	// Id <source>:<key>
+	Id       string            `json:"id"`
+	Labels   map[string]string `json:"labels"`
+	Severity AlertSeverity     `json:"severity"`
+	Since    time.Time         `json:"since"`
+
+	// Source drift, deploy, budget or eval
+	Source string     `json:"source"`
+	State  AlertState `json:"state"`
+	Title  string     `json:"title"`
+}
+
+// AlertSeverity defines model for Alert.Severity.
+type AlertSeverity string
+
+// AlertState defines model for Alert.State.
+type AlertState string
+
+// AlertList defines model for AlertList.
+type AlertList struct {
+	Items      []Alert `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
 // AliasHistory defines model for AliasHistory.
 type AliasHistory struct {
 	Items      []AliasHolder `json:"items"`
@@ -511,6 +1074,18 @@ type ApprovalKind string
 // ApprovalOrigin defines model for Approval.Origin.
 type ApprovalOrigin string
 
+// ApprovalDiff defines model for ApprovalDiff.
+type ApprovalDiff struct {
+	Files []DiffFile `json:"files"`
+
+	// FromCommit Absent when to_commit is the first commit of the repository
+	FromCommit *string `json:"from_commit,omitempty"`
+	ToCommit   string  `json:"to_commit"`
+
+	// Truncated Files or patches are left out
+	Truncated bool `json:"truncated"`
+}
+
 // ApprovalMode defines model for ApprovalMode.
 type ApprovalMode string
 
@@ -538,6 +1113,169 @@ type ApproveResult struct {
 	StatusUrl   *string             `json:"status_url"`
 }
 
+// AuditCheckpoint defines model for AuditCheckpoint.
+type AuditCheckpoint struct {
+	Hash      string `json:"hash"`
+	KeyId     string `json:"key_id"`
+	Seq       int64  `json:"seq"`
+	Signature []byte `json:"signature"`
+
+	// Ts RFC 3339 with six decimals and Z, as it is signed
+	Ts string `json:"ts"`
+}
+
+// AuditCheckpointList defines model for AuditCheckpointList.
+type AuditCheckpointList struct {
+	Items      []AuditCheckpoint `json:"items"`
+	NextCursor *string           `json:"next_cursor"`
+}
+
+// AuditEvent An entry and its link; hash is hex SHA-256 of prev_hash, LF and the RFC 8785 form of the other members.
+type AuditEvent struct {
+	Action    string             `json:"action"`
+	Actor     string             `json:"actor"`
+	Details   json.RawMessage    `json:"details"`
+	EventId   openapi_types.UUID `json:"event_id"`
+	Hash      string             `json:"hash"`
+	Outcome   AuditOutcome       `json:"outcome"`
+	PrevHash  string             `json:"prev_hash"`
+	RequestId *string            `json:"request_id"`
+	Seq       int64              `json:"seq"`
+	Source    string             `json:"source"`
+	Target    string             `json:"target"`
+	Tenant    string             `json:"tenant"`
+
+	// Ts RFC 3339 with six decimals and Z, as it is hashed
+	Ts string `json:"ts"`
+	V  int    `json:"v"`
+}
+
+// AuditEventList defines model for AuditEventList.
+type AuditEventList struct {
+	// Count Entries that match
+	Count      int64        `json:"count"`
+	Items      []AuditEvent `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// AuditFactAccepted defines model for AuditFactAccepted.
+type AuditFactAccepted struct {
+	EventId openapi_types.UUID `json:"event_id"`
+}
+
+// AuditFactInput defines model for AuditFactInput.
+type AuditFactInput struct {
+	Action string `json:"action"`
+
+	// Details At most 16 KiB
+	Details *json.RawMessage     `json:"details,omitempty"`
+	Outcome *AuditOutcome        `json:"outcome,omitempty"`
+	Source  AuditFactInputSource `json:"source"`
+	Target  string               `json:"target"`
+}
+
+// AuditFactInputSource defines model for AuditFactInput.Source.
+type AuditFactInputSource string
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	Hash string `json:"hash"`
+
+	// Seq 0 for an empty chain
+	Seq int64 `json:"seq"`
+}
+
+// AuditKey defines model for AuditKey.
+type AuditKey struct {
+	// Active Whether the replica that answers signs with it; others are retired
+	Active bool `json:"active"`
+
+	// Algorithm Ed25519
+	Algorithm string    `json:"algorithm"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// KeyId 16 hex digits of the SHA-256 of the public key
+	KeyId string `json:"key_id"`
+
+	// PublicKey The 32 bytes of the key
+	PublicKey []byte `json:"public_key"`
+}
+
+// AuditKeyList defines model for AuditKeyList.
+type AuditKeyList struct {
+	Items      []AuditKey `json:"items"`
+	NextCursor *string    `json:"next_cursor"`
+}
+
+// AuditOutcome defines model for AuditOutcome.
+type AuditOutcome string
+
+// AuditVerdict defines model for AuditVerdict.
+type AuditVerdict struct {
+	// Checked Entries whose hash was recomputed
+	Checked     int64               `json:"checked"`
+	FirstBadSeq *int64              `json:"first_bad_seq,omitempty"`
+	Head        AuditHead           `json:"head"`
+	Reason      *AuditVerdictReason `json:"reason,omitempty"`
+	Verified    bool                `json:"verified"`
+	VerifiedAt  time.Time           `json:"verified_at"`
+}
+
+// AuditVerdictReason defines model for AuditVerdict.Reason.
+type AuditVerdictReason string
+
+// AutoRetrain defines model for AutoRetrain.
+type AutoRetrain struct {
+	CooldownSeconds int32 `json:"cooldown_seconds"`
+
+	// DatasetName null: the model's first
+	DatasetName *string `json:"dataset_name"`
+	Enabled     bool    `json:"enabled"`
+
+	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	Gate AutoRetrainGate `json:"gate"`
+
+	// GateForced AUTO_RETRAIN_GATE makes it approval whatever gate says
+	GateForced bool `json:"gate_forced"`
+
+	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	Kind            DriftKind  `json:"kind"`
+	LastOutcome     *string    `json:"last_outcome"`
+	LastTriggeredAt *time.Time `json:"last_triggered_at"`
+	MinZ            float64    `json:"min_z"`
+	Model           string     `json:"model"`
+	UpdatedAt       time.Time  `json:"updated_at"`
+	UpdatedBy       string     `json:"updated_by"`
+}
+
+// AutoRetrainGate approval (default): a record that waits for a decision; direct: a run at once
+type AutoRetrainGate string
+
+// AutoRetrainInput defines model for AutoRetrainInput.
+type AutoRetrainInput struct {
+	// CooldownSeconds Time from one trigger that led to something to the next
+	CooldownSeconds *int32 `json:"cooldown_seconds,omitempty"`
+
+	// DatasetName What to train on; empty: the model's first
+	DatasetName *string `json:"dataset_name,omitempty"`
+	Enabled     bool    `json:"enabled"`
+
+	// Gate approval (default): a record that waits for a decision; direct: a run at once
+	Gate *AutoRetrainGate `json:"gate,omitempty"`
+
+	// Kind What is looked at: predictions (default), inputs, or the worse of both
+	Kind *DriftKind `json:"kind,omitempty"`
+
+	// MinZ The z from which drift counts
+	MinZ *float64 `json:"min_z,omitempty"`
+}
+
+// AutoRetrainList defines model for AutoRetrainList.
+type AutoRetrainList struct {
+	Items      []AutoRetrain `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Backend defines model for Backend.
 type Backend string
 
@@ -549,6 +1287,50 @@ type BreakerHealth struct {
 // BreakerHealthState defines model for BreakerHealth.State.
 type BreakerHealthState string
 
+// Budget defines model for Budget.
+type Budget struct {
+	// ConsumedCostUsd The project's own spend in this UTC month
+	ConsumedCostUsd  float64  `json:"consumedCostUsd"`
+	ConsumedGpuHours float64  `json:"consumedGpuHours"`
+	CostBudget       *float64 `json:"costBudget"`
+
+	// CostRatio Consumed by budget; null without budget and for one of 0
+	CostRatio      *float64 `json:"costRatio"`
+	GpuHoursBudget *float64 `json:"gpuHoursBudget"`
+	GpuHoursRatio  *float64 `json:"gpuHoursRatio"`
+
+	// OverBudget More was spent than one of the two budgets
+	OverBudget bool         `json:"overBudget"`
+	Period     BudgetPeriod `json:"period"`
+	Project    string       `json:"project"`
+	UpdatedAt  time.Time    `json:"updated_at"`
+	UpdatedBy  string       `json:"updated_by"`
+}
+
+// BudgetPeriod defines model for Budget.Period.
+type BudgetPeriod string
+
+// BudgetInput defines model for BudgetInput.
+type BudgetInput struct {
+	// CostBudget USD a month; 0 allows nothing, null or absent is no limit
+	CostBudget *float64 `json:"cost_budget,omitempty"`
+
+	// GpuHoursBudget GPU hours a month, likewise
+	GpuHoursBudget *float64           `json:"gpu_hours_budget,omitempty"`
+	Period         *BudgetInputPeriod `json:"period,omitempty"`
+}
+
+// BudgetInputPeriod defines model for BudgetInput.Period.
+type BudgetInputPeriod string
+
+// BudgetList defines model for BudgetList.
+type BudgetList struct {
+	// ConsumedCostUsd The tenant's spend in this UTC month, also of projects without budget
+	ConsumedCostUsd float64  `json:"consumed_cost_usd"`
+	Items           []Budget `json:"items"`
+	NextCursor      *string  `json:"next_cursor"`
+}
+
 // Capabilities defines model for Capabilities.
 type Capabilities struct {
 	Api      string           `json:"api"`
@@ -557,6 +1339,37 @@ type Capabilities struct {
 	Limits   map[string]int64 `json:"limits"`
 	Service  string           `json:"service"`
 	Version  string           `json:"version"`
+}
+
+// Carbon defines model for Carbon.
+type Carbon struct {
+	ByModel     []CarbonRow `json:"byModel"`
+	Co2eKg      float64     `json:"co2e_kg"`
+	Methodology string      `json:"methodology"`
+
+	// NextCursor Of byModel
+	NextCursor *string      `json:"next_cursor"`
+	Scope      CarbonScope  `json:"scope"`
+	Totals     CarbonTotals `json:"totals"`
+
+	// Uncertainty Relative: 0.3 is ± 30 %
+	Uncertainty float64 `json:"uncertainty"`
+}
+
+// CarbonScope defines model for Carbon.Scope.
+type CarbonScope string
+
+// CarbonRow defines model for CarbonRow.
+type CarbonRow struct {
+	Co2eG float64 `json:"co2e_g"`
+	Kwh   float64 `json:"kwh"`
+	Model string  `json:"model"`
+}
+
+// CarbonTotals defines model for CarbonTotals.
+type CarbonTotals struct {
+	Co2eG float64 `json:"co2e_g"`
+	Kwh   float64 `json:"kwh"`
 }
 
 // ChangeNotice defines model for ChangeNotice.
@@ -589,10 +1402,119 @@ type Condition struct {
 	Value  float64  `json:"value"`
 }
 
+// Cost defines model for Cost.
+type Cost struct {
+	Co2eG    float64            `json:"co2e_g"`
+	CostUsd  float64            `json:"cost_usd"`
+	CpuHours float64            `json:"cpu_hours"`
+	GpuHours float64            `json:"gpu_hours"`
+	Id       openapi_types.UUID `json:"id"`
+	JobId    string             `json:"job_id"`
+	Kwh      float64            `json:"kwh"`
+	Model    string             `json:"model"`
+	Project  string             `json:"project"`
+
+	// RecordedAt Of the first report; its UTC month bears the cost
+	RecordedAt time.Time `json:"recorded_at"`
+	RunId      *string   `json:"run_id"`
+	Scheduler  Scheduler `json:"scheduler"`
+
+	// Synthetic A made figure; in no sum unless asked for
+	Synthetic bool      `json:"synthetic"`
+	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedBy string    `json:"updated_by"`
+	Version   string    `json:"version"`
+}
+
+// CostDimension defines model for CostDimension.
+type CostDimension string
+
+// CostInput defines model for CostInput.
+type CostInput struct {
+	// CpuHours Core-hours. Needed, except for mock: there 0 is the default
+	CpuHours *float64 `json:"cpu_hours,omitempty"`
+
+	// GpuHours Needed, except for mock: there the synthetic figure of model and version is the default
+	GpuHours *float64 `json:"gpu_hours,omitempty"`
+	JobId    string   `json:"job_id"`
+
+	// Model Any case
+	Model string `json:"model"`
+
+	// Project Default: the known record's, else the model's, else default
+	Project *string `json:"project,omitempty"`
+
+	// RunId The tracker's; a repeat without it keeps the known one
+	RunId     *string   `json:"run_id,omitempty"`
+	Scheduler Scheduler `json:"scheduler"`
+	Version   string    `json:"version"`
+}
+
+// CostList defines model for CostList.
+type CostList struct {
+	Items      []Cost  `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// CostRecorded defines model for CostRecorded.
+type CostRecorded struct {
+	Co2eG    float64 `json:"co2e_g"`
+	CostUsd  float64 `json:"cost_usd"`
+	CpuHours float64 `json:"cpu_hours"`
+	GpuHours float64 `json:"gpu_hours"`
+	Kwh      float64 `json:"kwh"`
+
+	// Recorded false where the job was recorded before
+	Recorded  bool `json:"recorded"`
+	Synthetic bool `json:"synthetic"`
+}
+
+// CostRow defines model for CostRow.
+type CostRow struct {
+	CostUsd   float64       `json:"costUsd"`
+	Dimension CostDimension `json:"dimension"`
+	GpuHours  float64       `json:"gpuHours"`
+	Key       string        `json:"key"`
+
+	// Runs Training runs; jobs of one tracker run are one
+	Runs int64 `json:"runs"`
+}
+
+// CostSummary defines model for CostSummary.
+type CostSummary struct {
+	Cost          CostTotals    `json:"cost"`
+	NextCursor    *string       `json:"next_cursor"`
+	UnitEconomics UnitEconomics `json:"unitEconomics"`
+}
+
+// CostTotals defines model for CostTotals.
+type CostTotals struct {
+	Rows         []CostRow `json:"rows"`
+	TotalCostUsd float64   `json:"total_cost_usd"`
+
+	// TotalGpuHours Of all rows, also those on other pages
+	TotalGpuHours float64 `json:"total_gpu_hours"`
+}
+
 // DecisionReason defines model for DecisionReason.
 type DecisionReason struct {
 	Reason *string `json:"reason,omitempty"`
 }
+
+// DiffFile defines model for DiffFile.
+type DiffFile struct {
+	// Additions Lines; 0 without a patch
+	Additions int `json:"additions"`
+	Deletions int `json:"deletions"`
+
+	// Patch Unified hunks; absent for binary and very large files
+	Patch  *string        `json:"patch,omitempty"`
+	Path   string         `json:"path"`
+	Status DiffFileStatus `json:"status"`
+}
+
+// DiffFileStatus defines model for DiffFile.Status.
+type DiffFileStatus string
 
 // Dispatch defines model for Dispatch.
 type Dispatch struct {
@@ -612,6 +1534,65 @@ type DispatchHealth struct {
 // DispatchHealthState defines model for DispatchHealth.State.
 type DispatchHealthState string
 
+// DriftKind What is looked at: predictions (default), inputs, or the worse of both
+type DriftKind string
+
+// DriftOutcome defines model for DriftOutcome.
+type DriftOutcome string
+
+// DriftResult defines model for DriftResult.
+type DriftResult struct {
+	ApprovalId *openapi_types.UUID `json:"approval_id,omitempty"`
+	FlowRunId  *string             `json:"flow_run_id,omitempty"`
+	Model      string              `json:"model"`
+	Outcome    DriftOutcome        `json:"outcome"`
+	Reason     *string             `json:"reason,omitempty"`
+
+	// ZScore The largest looked at; absent where there is none
+	ZScore *float64 `json:"z_score,omitempty"`
+}
+
+// DriftTrigger defines model for DriftTrigger.
+type DriftTrigger struct {
+	// DryRun Only tell what would happen
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Model Only this model; else all that are enabled
+	Model *string `json:"model,omitempty"`
+}
+
+// DriftTriggered defines model for DriftTriggered.
+type DriftTriggered struct {
+	Results []DriftResult `json:"results"`
+}
+
+// Facility defines model for Facility.
+type Facility struct {
+	// Clusters All that are known, whatever the filter
+	Clusters []string `json:"clusters"`
+
+	// GpusAllocated Asked for by running jobs
+	GpusAllocated int64 `json:"gpusAllocated"`
+	JobsRunning   int64 `json:"jobsRunning"`
+
+	// NodesAllocated Asked for by running jobs
+	NodesAllocated int64               `json:"nodesAllocated"`
+	Partitions     []FacilityPartition `json:"partitions"`
+
+	// QueueDepth Jobs that wait
+	QueueDepth int64 `json:"queueDepth"`
+}
+
+// FacilityPartition defines model for FacilityPartition.
+type FacilityPartition struct {
+	GpusAllocated int64 `json:"gpusAllocated"`
+
+	// Name default holds the jobs that name none
+	Name    string `json:"name"`
+	Queued  int64  `json:"queued"`
+	Running int64  `json:"running"`
+}
+
 // FieldFault defines model for FieldFault.
 type FieldFault struct {
 	Loc []string `json:"loc"`
@@ -628,7 +1609,10 @@ type Freshness struct {
 	RetrainTriggeredAt    *time.Time      `json:"retrain_triggered_at"`
 	StaleSince            *time.Time      `json:"stale_since"`
 	Status                FreshnessStatus `json:"status"`
-	TrainedFromCommit     *string         `json:"trained_from_commit"`
+
+	// TouchedByLastPush Null before the first push
+	TouchedByLastPush *bool   `json:"touched_by_last_push"`
+	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
 // FreshnessStatus defines model for Freshness.Status.
@@ -695,6 +1679,100 @@ type Health struct {
 // HealthStatus defines model for Health.Status.
 type HealthStatus string
 
+// Job defines model for Job.
+type Job struct {
+	Cluster      string       `json:"cluster"`
+	Dataset      *string      `json:"dataset"`
+	ExitCode     *int32       `json:"exitCode"`
+	FlowRunId    *string      `json:"flowRunId"`
+	Id           string       `json:"id"`
+	Model        string       `json:"model"`
+	Partition    *string      `json:"partition"`
+	Resources    JobResources `json:"resources"`
+	Scheduler    Scheduler    `json:"scheduler"`
+	State        JobState     `json:"state"`
+	Timing       JobTiming    `json:"timing"`
+	TrackerRunId *string      `json:"trackerRunId"`
+	UpdatedAt    time.Time    `json:"updated_at"`
+	UpdatedBy    string       `json:"updated_by"`
+}
+
+// JobInput defines model for JobInput.
+type JobInput struct {
+	// Cluster Default: the one that knows the id, else the scheduler's name
+	Cluster   *string `json:"cluster,omitempty"`
+	Dataset   *string `json:"dataset,omitempty"`
+	ExitCode  *int32  `json:"exitCode,omitempty"`
+	FlowRunId *string `json:"flowRunId,omitempty"`
+
+	// Id Must be the id of the path where given
+	Id *string `json:"id,omitempty"`
+
+	// Model Needed in the first report
+	Model     *string            `json:"model,omitempty"`
+	Partition *string            `json:"partition,omitempty"`
+	Resources *JobResourcesInput `json:"resources,omitempty"`
+
+	// Scheduler Must be the scheduler of the path where given
+	Scheduler    *string         `json:"scheduler,omitempty"`
+	State        JobState        `json:"state"`
+	Timing       *JobTimingInput `json:"timing,omitempty"`
+	TrackerRunId *string         `json:"trackerRunId,omitempty"`
+}
+
+// JobList defines model for JobList.
+type JobList struct {
+	Items      []Job   `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// JobResources defines model for JobResources.
+type JobResources struct {
+	Cpus  int32 `json:"cpus"`
+	Gpus  int32 `json:"gpus"`
+	Nodes int32 `json:"nodes"`
+}
+
+// JobResourcesInput defines model for JobResourcesInput.
+type JobResourcesInput struct {
+	Cpus  *int32 `json:"cpus,omitempty"`
+	Gpus  *int32 `json:"gpus,omitempty"`
+	Nodes *int32 `json:"nodes,omitempty"`
+}
+
+// JobState defines model for JobState.
+type JobState string
+
+// JobSummary defines model for JobSummary.
+type JobSummary struct {
+	Facility Facility `json:"facility"`
+}
+
+// JobTiming defines model for JobTiming.
+type JobTiming struct {
+	End *time.Time `json:"end"`
+
+	// QueueSeconds Until now while it waits; null where unknown
+	QueueSeconds *int64 `json:"queueSeconds"`
+
+	// RunSeconds Until now while it runs; null where it has not started or that is unknown
+	RunSeconds *int64     `json:"runSeconds"`
+	Start      *time.Time `json:"start"`
+	Submit     time.Time  `json:"submit"`
+}
+
+// JobTimingInput defines model for JobTimingInput.
+type JobTimingInput struct {
+	// End Default: when its end was first reported
+	End *time.Time `json:"end,omitempty"`
+
+	// Start Default: when it was first reported running
+	Start *time.Time `json:"start,omitempty"`
+
+	// Submit Default: when it was first reported
+	Submit *time.Time `json:"submit,omitempty"`
+}
+
 // LadderResult defines model for LadderResult.
 type LadderResult struct {
 	AliasesSet  []string            `json:"aliases_set"`
@@ -734,8 +1812,95 @@ type ModelMeta struct {
 	Type              string                  `json:"type"`
 }
 
+// ModelrepoConfig defines model for ModelrepoConfig.
+type ModelrepoConfig struct {
+	// AutoRetrain Whether a push leads to training
+	AutoRetrain bool `json:"auto_retrain"`
+
+	// Gate How auto_retrain trains: after an approval, or at once
+	Gate ModelrepoConfigGate `json:"gate"`
+
+	// PollIntervalSeconds 0 is off, else 10..86400
+	PollIntervalSeconds int `json:"poll_interval_seconds"`
+
+	// StaleScope touched: only models whose files changed become stale
+	StaleScope  ModelrepoConfigStaleScope `json:"stale_scope"`
+	WatchBranch string                    `json:"watch_branch"`
+}
+
+// ModelrepoConfigGate How auto_retrain trains: after an approval, or at once
+type ModelrepoConfigGate string
+
+// ModelrepoConfigStaleScope touched: only models whose files changed become stale
+type ModelrepoConfigStaleScope string
+
+// ModelrepoConfigPatch defines model for ModelrepoConfigPatch.
+type ModelrepoConfigPatch struct {
+	AutoRetrain *bool                     `json:"auto_retrain,omitempty"`
+	Gate        *ModelrepoConfigPatchGate `json:"gate,omitempty"`
+
+	// PollIntervalSeconds 0 is off, else 10..86400
+	PollIntervalSeconds *int                            `json:"poll_interval_seconds,omitempty"`
+	StaleScope          *ModelrepoConfigPatchStaleScope `json:"stale_scope,omitempty"`
+	WatchBranch         *string                         `json:"watch_branch,omitempty"`
+}
+
+// ModelrepoConfigPatchGate defines model for ModelrepoConfigPatch.Gate.
+type ModelrepoConfigPatchGate string
+
+// ModelrepoConfigPatchStaleScope defines model for ModelrepoConfigPatch.StaleScope.
+type ModelrepoConfigPatchStaleScope string
+
+// NeighbourStatus defines model for NeighbourStatus.
+type NeighbourStatus struct {
+	// LatencyMs Until the answer began; absent without one
+	LatencyMs *float64 `json:"latency_ms,omitempty"`
+
+	// Note Always there when unknown
+	Note *string `json:"note,omitempty"`
+
+	// Ok status is ok
+	Ok     bool                  `json:"ok"`
+	Status NeighbourStatusStatus `json:"status"`
+}
+
+// NeighbourStatusStatus defines model for NeighbourStatus.Status.
+type NeighbourStatusStatus string
+
 // Operator defines model for Operator.
 type Operator string
+
+// OutboxEvent defines model for OutboxEvent.
+type OutboxEvent struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Digest Hexadecimal SHA-256 of the payload as stored
+	Digest        string             `json:"digest"`
+	Id            openapi_types.UUID `json:"id"`
+	LastError     *string            `json:"last_error"`
+	Name          string             `json:"name"`
+	Namespace     string             `json:"namespace"`
+	NextAttemptAt time.Time          `json:"next_attempt_at"`
+
+	// Payload null when it has more than 16384 bytes
+	Payload      *map[string]interface{} `json:"payload"`
+	PayloadBytes int64                   `json:"payload_bytes"`
+	PoisonAt     *time.Time              `json:"poison_at"`
+	PublishedAt  *time.Time              `json:"published_at"`
+
+	// Refusals Tries that failed by the fault of the event itself
+	Refusals  int              `json:"refusals"`
+	RequestId *string          `json:"request_id"`
+	Seq       int64            `json:"seq"`
+	State     OutboxEventState `json:"state"`
+	StreamSeq *int64           `json:"stream_seq"`
+	SubjectId *string          `json:"subject_id"`
+	Tenant    string           `json:"tenant"`
+}
+
+// OutboxEventState defines model for OutboxEvent.State.
+type OutboxEventState string
 
 // OutboxHealth defines model for OutboxHealth.
 type OutboxHealth struct {
@@ -743,6 +1908,12 @@ type OutboxHealth struct {
 	Pending              *int64   `json:"pending"`
 	Poison               *int64   `json:"poison"`
 	Published            *int64   `json:"published"`
+}
+
+// OutboxPage defines model for OutboxPage.
+type OutboxPage struct {
+	Items      []OutboxEvent `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
 }
 
 // Policy defines model for Policy.
@@ -783,10 +1954,20 @@ type PolicyList struct {
 
 // PollerHealth defines model for PollerHealth.
 type PollerHealth struct {
-	Enabled          bool     `json:"enabled"`
+	// Enabled A repository to poll is configured and the interval is not 0
+	Enabled bool `json:"enabled"`
+
+	// LastError Why the newest poll failed; absent after a success
+	LastError *string `json:"last_error,omitempty"`
+
+	// LastOkSecondsAgo Of whichever replica polled; null before the first success
 	LastOkSecondsAgo *float64 `json:"last_ok_seconds_ago"`
-	Leader           bool     `json:"leader"`
-	Stale            bool     `json:"stale"`
+
+	// Leader This replica polls
+	Leader bool `json:"leader"`
+
+	// Stale No success for three intervals
+	Stale bool `json:"stale"`
 }
 
 // Problem defines model for Problem.
@@ -877,6 +2058,46 @@ type PromotionResult struct {
 // PromotionState defines model for PromotionState.
 type PromotionState string
 
+// PushEvent defines model for PushEvent.
+type PushEvent struct {
+	Branch     string          `json:"branch"`
+	CommitSha  string          `json:"commit_sha"`
+	DeliveryId *string         `json:"delivery_id"`
+	Id         int64           `json:"id"`
+	PushedBy   string          `json:"pushed_by"`
+	Source     PushEventSource `json:"source"`
+
+	// Timestamp When it was told or seen
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// PushEventSource defines model for PushEvent.Source.
+type PushEventSource string
+
+// PushOutcome What a push led to, or why it led to nothing (`skipped` and `reason`).
+type PushOutcome struct {
+	ApprovalsCreated    *[]openapi_types.UUID `json:"approvals_created,omitempty"`
+	CiPipelineTriggered *bool                 `json:"ci_pipeline_triggered,omitempty"`
+
+	// Duplicate The commit was the head already
+	Duplicate *bool `json:"duplicate,omitempty"`
+
+	// EventId Absent where nothing was recorded; of a repeated delivery, the first one's
+	EventId           *int64             `json:"event_id,omitempty"`
+	ModelsMarkedStale *[]string          `json:"models_marked_stale,omitempty"`
+	Reason            *PushOutcomeReason `json:"reason,omitempty"`
+
+	// RetrainTriggered Models whose training was dispatched
+	RetrainTriggered *[]string           `json:"retrain_triggered,omitempty"`
+	Skipped          *PushOutcomeSkipped `json:"skipped,omitempty"`
+}
+
+// PushOutcomeReason defines model for PushOutcome.Reason.
+type PushOutcomeReason string
+
+// PushOutcomeSkipped defines model for PushOutcome.Skipped.
+type PushOutcomeSkipped bool
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks map[string]string `json:"checks"`
@@ -899,6 +2120,34 @@ type RejectResult struct {
 	Status     ApprovalStatus     `json:"status"`
 }
 
+// ReloadResult defines model for ReloadResult.
+type ReloadResult struct {
+	// Errors Faults of the files, as file:line: message
+	Errors []string `json:"errors"`
+
+	// Models Ids of the models in force
+	Models []string `json:"models"`
+
+	// RegistryReloaded False when the reading before stays in force
+	RegistryReloaded bool `json:"registry_reloaded"`
+}
+
+// RepublishRequest defines model for RepublishRequest.
+type RepublishRequest struct {
+	// From Inclusive
+	From time.Time `json:"from"`
+
+	// To Exclusive
+	To time.Time `json:"to"`
+}
+
+// Republished defines model for Republished.
+type Republished struct {
+	From        time.Time `json:"from"`
+	Republished int64     `json:"republished"`
+	To          time.Time `json:"to"`
+}
+
 // RetrainRequest defines model for RetrainRequest.
 type RetrainRequest struct {
 	BackendName *Backend `json:"backend_name,omitempty"`
@@ -908,6 +2157,29 @@ type RetrainRequest struct {
 
 	// Parameters Handed to the training run; cannot set what the platform sets itself
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+}
+
+// Rollback defines model for Rollback.
+type Rollback struct {
+	Actor           string             `json:"actor"`
+	Alias           string             `json:"alias"`
+	Id              openapi_types.UUID `json:"id"`
+	Model           string             `json:"model"`
+	PreviousVersion *string            `json:"previous_version"`
+	Reason          string             `json:"reason"`
+	State           RollbackState      `json:"state"`
+	Version         string             `json:"version"`
+}
+
+// RollbackState defines model for Rollback.State.
+type RollbackState string
+
+// RollbackRequest defines model for RollbackRequest.
+type RollbackRequest struct {
+	Reason string `json:"reason"`
+
+	// Version One that held the alias before; default the last before the present
+	Version *string `json:"version,omitempty"`
 }
 
 // Run defines model for Run.
@@ -990,6 +2262,37 @@ type RuntimeConfiguredEventPublisher string
 // RuntimeStateBackend defines model for Runtime.StateBackend.
 type RuntimeStateBackend string
 
+// Scheduler defines model for Scheduler.
+type Scheduler string
+
+// Status defines model for Status.
+type Status struct {
+	// PendingApprovals Of the caller's tenant; null when they cannot be read
+	PendingApprovals *int64 `json:"pending_approvals"`
+
+	// Services By tracker, orchestrator, serving, bus
+	Services map[string]NeighbourStatus `json:"services"`
+}
+
+// SyncResult defines model for SyncResult.
+type SyncResult struct {
+	// CommitSha The head of the watched branch
+	CommitSha *string `json:"commit_sha,omitempty"`
+
+	// Error Why the poll failed
+	Error             *string   `json:"error,omitempty"`
+	ModelsMarkedStale *[]string `json:"models_marked_stale,omitempty"`
+
+	// NewCommit False when nothing is new
+	NewCommit bool `json:"new_commit"`
+}
+
+// UnitEconomics defines model for UnitEconomics.
+type UnitEconomics struct {
+	// CostPerTrainingRun USD; null without runs
+	CostPerTrainingRun *float64 `json:"costPerTrainingRun"`
+}
+
 // VersionReport defines model for VersionReport.
 type VersionReport struct {
 	FlowRunId *string `json:"flow_run_id,omitempty"`
@@ -997,11 +2300,23 @@ type VersionReport struct {
 	Version   string  `json:"version"`
 }
 
+// AuditTenant defines model for AuditTenant.
+type AuditTenant = string
+
+// Cluster defines model for Cluster.
+type Cluster = string
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
 // FlowRunId defines model for FlowRunId.
 type FlowRunId = string
+
+// GroupLimit defines model for GroupLimit.
+type GroupLimit = int
+
+// IncludeSynthetic defines model for IncludeSynthetic.
+type IncludeSynthetic = bool
 
 // Limit defines model for Limit.
 type Limit = int
@@ -1012,11 +2327,25 @@ type ModelId = string
 // RecordId defines model for RecordId.
 type RecordId = openapi_types.UUID
 
+// Pushed What a push led to, or why it led to nothing (`skipped` and `reason`).
+type Pushed = PushOutcome
+
 // Approve defines model for Approve.
 type Approve = ApproveRequest
 
+// PushPayload defines model for PushPayload.
+type PushPayload map[string]interface{}
+
 // Reject defines model for Reject.
 type Reject = DecisionReason
+
+// ListAlertsParams defines parameters for ListAlerts.
+type ListAlertsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
 
 // ListAliasHistoryParams defines parameters for ListAliasHistory.
 type ListAliasHistoryParams struct {
@@ -1039,6 +2368,166 @@ type ListApprovalsParams struct {
 	// Cursor Opaque; of the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
+
+// ListAuditCheckpointsParams defines parameters for ListAuditCheckpoints.
+type ListAuditCheckpointsParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAuditEventsParams defines parameters for ListAuditEvents.
+type ListAuditEventsParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Model Model id, any case: entries whose target is that model
+	Model  *string `form:"model,omitempty" json:"model,omitempty"`
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+	Source *string `form:"source,omitempty" json:"source,omitempty"`
+	Actor  *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Since RFC 3339; not before
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until RFC 3339; before
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ExportAuditParams defines parameters for ExportAudit.
+type ExportAuditParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Since RFC 3339; begins with the first entry not before
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until RFC 3339; ends with the last entry before
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+}
+
+// VerifyAuditParams defines parameters for VerifyAudit.
+type VerifyAuditParams struct {
+	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
+	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// From First sequence
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Last sequence
+	To *int64 `form:"to,omitempty" json:"to,omitempty"`
+}
+
+// ListAutoRetrainParams defines parameters for ListAutoRetrain.
+type ListAutoRetrainParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListBudgetsParams defines parameters for ListBudgets.
+type ListBudgetsParams struct {
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CarbonParams defines parameters for Carbon.
+type CarbonParams struct {
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListCostsParams defines parameters for ListCosts.
+type ListCostsParams struct {
+	// Model Model id, any case
+	Model   *string `form:"model,omitempty" json:"model,omitempty"`
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+	Version *string `form:"version,omitempty" json:"version,omitempty"`
+	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CostSummaryParams defines parameters for CostSummary.
+type CostSummaryParams struct {
+	By *CostDimension `form:"by,omitempty" json:"by,omitempty"`
+
+	// Model Only this model, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Project Only this project
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// IncludeSynthetic Count made figures too
+	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
+	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListJobsParams defines parameters for ListJobs.
+type ListJobsParams struct {
+	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// State One state, or several with commas
+	State *string `form:"state,omitempty" json:"state,omitempty"`
+
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// JobSummaryParams defines parameters for JobSummary.
+type JobSummaryParams struct {
+	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// GetJobParams defines parameters for GetJob.
+type GetJobParams struct {
+	Scheduler *Scheduler `form:"scheduler,omitempty" json:"scheduler,omitempty"`
+	Cluster   *Cluster   `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// ListPushesParams defines parameters for ListPushes.
+type ListPushesParams struct {
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParams defines parameters for ListOutbox.
+type ListOutboxParams struct {
+	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParamsState defines parameters for ListOutbox.
+type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
@@ -1086,6 +2575,33 @@ type ListRunsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// PushedForgeAJSONBody defines parameters for PushedForgeA.
+type PushedForgeAJSONBody map[string]interface{}
+
+// PushedForgeAParams defines parameters for PushedForgeA.
+type PushedForgeAParams struct {
+	// XGitlabEvent Anything but a push is skipped
+	XGitlabEvent *string `json:"X-Gitlab-Event,omitempty"`
+
+	// IdempotencyKey Id of the delivery, after `webhook-id` and before `X-Gitlab-Event-UUID`
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// PushedForgeBJSONBody defines parameters for PushedForgeB.
+type PushedForgeBJSONBody map[string]interface{}
+
+// PushedForgeBParams defines parameters for PushedForgeB.
+type PushedForgeBParams struct {
+	// XGitHubEvent Anything but a push is skipped
+	XGitHubEvent *string `json:"X-GitHub-Event,omitempty"`
+
+	// XGitHubDelivery Id of the delivery
+	XGitHubDelivery *string `json:"X-GitHub-Delivery,omitempty"`
+}
+
+// RollbackAliasJSONRequestBody defines body for RollbackAlias for application/json ContentType.
+type RollbackAliasJSONRequestBody = RollbackRequest
+
 // NoticeChangeJSONRequestBody defines body for NoticeChange for application/json ContentType.
 type NoticeChangeJSONRequestBody = ChangeNotice
 
@@ -1097,6 +2613,30 @@ type RejectByIdJSONRequestBody = DecisionReason
 
 // ApproveModelJSONRequestBody defines body for ApproveModel for application/json ContentType.
 type ApproveModelJSONRequestBody = ApproveRequest
+
+// RecordAuditEventJSONRequestBody defines body for RecordAuditEvent for application/json ContentType.
+type RecordAuditEventJSONRequestBody = AuditFactInput
+
+// PutAutoRetrainJSONRequestBody defines body for PutAutoRetrain for application/json ContentType.
+type PutAutoRetrainJSONRequestBody = AutoRetrainInput
+
+// PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
+type PutBudgetJSONRequestBody = BudgetInput
+
+// RecordCostJSONRequestBody defines body for RecordCost for application/json ContentType.
+type RecordCostJSONRequestBody = CostInput
+
+// TriggerDriftJSONRequestBody defines body for TriggerDrift for application/json ContentType.
+type TriggerDriftJSONRequestBody = DriftTrigger
+
+// PutJobJSONRequestBody defines body for PutJob for application/json ContentType.
+type PutJobJSONRequestBody = JobInput
+
+// PutModelrepoConfigJSONRequestBody defines body for PutModelrepoConfig for application/json ContentType.
+type PutModelrepoConfigJSONRequestBody = ModelrepoConfigPatch
+
+// RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
+type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // PutPolicyJSONRequestBody defines body for PutPolicy for application/json ContentType.
 type PutPolicyJSONRequestBody = PolicyInput
@@ -1118,6 +2658,12 @@ type StartRetrainJSONRequestBody = RetrainRequest
 
 // ReportVersionJSONRequestBody defines body for ReportVersion for application/json ContentType.
 type ReportVersionJSONRequestBody = VersionReport
+
+// PushedForgeAJSONRequestBody defines body for PushedForgeA for application/json ContentType.
+type PushedForgeAJSONRequestBody PushedForgeAJSONBody
+
+// PushedForgeBJSONRequestBody defines body for PushedForgeB for application/json ContentType.
+type PushedForgeBJSONRequestBody PushedForgeBJSONBody
 
 // Getter for additional properties for Problem. Returns the specified
 // element and whether it was found

@@ -13,8 +13,9 @@ import (
 
 // features are what this build serves; a client asks here before it offers more.
 var features = []string{
-	"alias_history", "approvals", "change_notices", "freshness", "idempotency_keys", "models", "promotion_policies",
-	"promotions", "retrain", "runs", "separation_of_duties", "versions",
+	"alias_history", "approvals", "budgets", "carbon", "change_notices", "costs", "freshness", "idempotency_keys",
+	"jobs", "models", "outbox", "promotion_policies", "promotions", "retrain", "runs", "separation_of_duties", "status",
+	"versions",
 }
 
 // capabilities serves GET /capabilities.

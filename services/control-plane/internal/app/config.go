@@ -42,6 +42,10 @@ type Config struct {
 	BreakerResetSeconds int `env:"PREFECT_CB_RESET_TIMEOUT" envDefault:"30"`
 	// TrackingURI is the tracker.
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
+	// ServingURL is the inference service; empty: there is none.
+	ServingURL string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
+	// BusBridgeURL is the bus bridge; empty: its state is not known.
+	BusBridgeURL string `env:"BUS_BRIDGE_URL"`
 
 	// ModelRepoDir holds the model repository; empty: no model is known.
 	ModelRepoDir string `env:"MODELREPO_DIR"`
@@ -57,6 +61,17 @@ type Config struct {
 	ApprovalMode string `env:"PROMOTION_APPROVAL_MODE_DEFAULT" envDefault:"each"`
 	// AllowGenerated lets versions trained on generated data reach Production.
 	AllowGenerated bool `env:"ALLOW_GENERATED_PRODUCTION" envDefault:"false"`
+
+	// GPUCostPerHour and CPUCostPerHour are USD for one GPU and one core.
+	GPUCostPerHour float64 `env:"GPU_COST_PER_HOUR" envDefault:"2.50"`
+	CPUCostPerHour float64 `env:"CPU_COST_PER_HOUR" envDefault:"0.05"`
+	// CarbonGPUWatts and CarbonCoreWatts are the mean power of an allocated GPU and core.
+	CarbonGPUWatts  float64 `env:"CARBON_GPU_WATTS" envDefault:"400"`
+	CarbonCoreWatts float64 `env:"CARBON_CORE_WATTS" envDefault:"5"`
+	// CarbonPUE is the facility's power per power of its computers.
+	CarbonPUE float64 `env:"CARBON_PUE" envDefault:"1.5"`
+	// CarbonGridGramsPerKWh is CO2e of the grid's average kWh.
+	CarbonGridGramsPerKWh float64 `env:"CARBON_GRID_G_PER_KWH" envDefault:"300"`
 
 	// Limits per tenant and minute; 0 is none.
 	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
@@ -114,6 +129,11 @@ func (c *Config) Validate() error {
 			fault("%s must be an http or https URL", name)
 		}
 	}
+	for name, v := range map[string]string{"SERVING_URL": c.ServingURL, "BUS_BRIDGE_URL": c.BusBridgeURL} {
+		if u, err := url.Parse(v); v != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
+			fault("%s must be an http or https URL, or empty", name)
+		}
+	}
 	if flow, deployment, ok := strings.Cut(c.Deployment, "/"); !ok || flow == "" || deployment == "" || strings.Contains(deployment, "/") {
 		fault("PREFECT_DEPLOYMENT_NAME is %q; it must be flow/deployment", c.Deployment)
 	}
@@ -133,6 +153,22 @@ func (c *Config) Validate() error {
 	} {
 		if f.v < f.low || f.v > f.high {
 			fault("%s is %d; it must be %d to %d", f.name, f.v, f.low, f.high)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+		high float64
+	}{
+		{"GPU_COST_PER_HOUR", c.GPUCostPerHour, 10_000},
+		{"CPU_COST_PER_HOUR", c.CPUCostPerHour, 10_000},
+		{"CARBON_GPU_WATTS", c.CarbonGPUWatts, 100_000},
+		{"CARBON_CORE_WATTS", c.CarbonCoreWatts, 100_000},
+		{"CARBON_PUE", c.CarbonPUE, 100},
+		{"CARBON_GRID_G_PER_KWH", c.CarbonGridGramsPerKWh, 100_000},
+	} {
+		if !(f.v >= 0 && f.v <= f.high) { // also what is no number
+			fault("%s is %v; it must be 0 to %.0f", f.name, f.v, f.high)
 		}
 	}
 	if err := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).CheckPlaceholders(); err != nil {

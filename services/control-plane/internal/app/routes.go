@@ -65,6 +65,24 @@ func (p *parts) routes() []route {
 		{http.MethodPost, "/promotions/:id/approve", Approve, classDecision, p.promotions.Approve},
 		{http.MethodPost, "/promotions/:id/reject", Approve, classDecision, p.promotions.Reject},
 		{http.MethodGet, "/alias-history", Read, classNone, p.aliases.List},
+
+		{http.MethodGet, "/costs", Read, classNone, p.costs.List},
+		{http.MethodPost, "/costs", Manage, classOther, p.costs.Post},
+		{http.MethodGet, "/costs/summary", Read, classNone, p.costs.Summary},
+		{http.MethodGet, "/carbon", Read, classNone, p.costs.Carbon},
+		{http.MethodGet, "/budgets", Read, classNone, p.budgets.List},
+		{http.MethodPut, "/budgets/:project", Manage, classOther, p.budgets.Put},
+		{http.MethodDelete, "/budgets/:project", Manage, classOther, p.budgets.Delete},
+		{http.MethodGet, "/jobs", Read, classNone, p.jobs.List},
+		{http.MethodGet, "/jobs/summary", Read, classNone, p.jobs.Summary},
+		{http.MethodGet, "/jobs/:id", Read, classNone, p.jobs.Get},
+		{http.MethodPut, "/jobs/:scheduler/:id", Manage, classOther, p.jobs.Put},
+
+		{http.MethodGet, "/status", Read, classNone, p.status.Get},
+		{http.MethodGet, "/outbox", Read, classNone, p.outbox.List},
+		{http.MethodPost, "/outbox/republish", Manage, classOther, p.outbox.Republish},
+		{http.MethodPost, "/outbox/:id/replay", Manage, classOther, p.outbox.Replay},
+		{http.MethodDelete, "/outbox/:id", Manage, classOther, p.outbox.Drop},
 	}
 }
 

@@ -103,7 +103,9 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
 	}
 	p.aliases = alias.API{Store: db}
+	p.wireCosts(db)
 
+	p.operate(db, pool, log)
 	p.relay = outbox.NewRelay(outbox.RelayConfig{
 		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
 		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes},

@@ -26,6 +26,12 @@ var (
 	PolicyNotFound    = problem.Kind{Code: "policy_not_found", Status: http.StatusNotFound, Title: "No promotion policy"}
 	PromotionNotFound = problem.Kind{Code: "promotion_not_found", Status: http.StatusNotFound, Title: "No such promotion"}
 
+	BudgetNotFound = problem.Kind{Code: "budget_not_found", Status: http.StatusNotFound, Title: "No such budget"}
+	JobNotFound    = problem.Kind{Code: "job_not_found", Status: http.StatusNotFound, Title: "No such job"}
+
+	ImageNotFound   = problem.Kind{Code: "image_not_found", Status: http.StatusNotFound, Title: "No such image"}
+	DiffUnavailable = problem.Kind{Code: "diff_unavailable", Status: http.StatusNotFound, Title: "No diff"}
+
 	IdempotencyConflict = problem.Kind{Code: "idempotency_conflict", Status: http.StatusConflict, Title: "Idempotency key used before"}
 	CommandInProgress   = problem.Kind{Code: "command_in_progress", Status: http.StatusConflict, Title: "Command in progress"}
 	RetrainInFlight     = problem.Kind{Code: "retrain_in_flight", Status: http.StatusConflict, Title: "Retrain in flight"}
@@ -37,6 +43,9 @@ var (
 	PromotionDenied     = problem.Kind{Code: "promotion_denied", Status: http.StatusConflict, Title: "Promotion denied"}
 	AliasMoved          = problem.Kind{Code: "alias_moved", Status: http.StatusConflict, Title: "Alias moved"}
 	AliasBusy           = problem.Kind{Code: "alias_busy", Status: http.StatusConflict, Title: "Alias being moved"}
+	JobAmbiguous        = problem.Kind{Code: "job_ambiguous", Status: http.StatusConflict, Title: "Job of several clusters"}
+
+	SyncInProgress = problem.Kind{Code: "sync_in_progress", Status: http.StatusConflict, Title: "Sync in progress"}
 
 	AdmissionFull = problem.Kind{Code: "admission_full", Status: http.StatusTooManyRequests, Title: "Too many dispatches at once"}
 
@@ -44,6 +53,8 @@ var (
 	OrchestratorRejected    = problem.Kind{Code: "orchestrator_rejected", Status: http.StatusBadGateway, Title: "Orchestrator refused"}
 	TrackerUnreachable      = problem.Kind{Code: "tracker_unreachable", Status: http.StatusBadGateway, Title: "Tracker unreachable"}
 	TrackerRejected         = problem.Kind{Code: "tracker_rejected", Status: http.StatusBadGateway, Title: "Tracker refused"}
+
+	ModelRepoUnreachable = problem.Kind{Code: "modelrepo_unreachable", Status: http.StatusBadGateway, Title: "Model repository unreachable"}
 
 	CoordinatorUnavailable = problem.Kind{Code: "coordinator_unavailable", Status: http.StatusServiceUnavailable, Title: "Coordinator unavailable"}
 	DispatchTargetMissing  = problem.Kind{Code: "dispatch_target_missing", Status: http.StatusServiceUnavailable, Title: "Dispatch target missing"}

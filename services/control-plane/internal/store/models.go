@@ -272,6 +272,20 @@ type Policy struct {
 	RemovedAt    *time.Time
 }
 
+type Poller struct {
+	ID          int16
+	Source      string
+	Branch      string
+	HeadCommit  *string
+	ForceCommit *string
+	Fault       *string
+	LastOkAt    *time.Time
+	LastError   *string
+	Readings    int64
+	Nudges      int64
+	UpdatedAt   time.Time
+}
+
 type Promotion struct {
 	ID              uuid.UUID
 	Tenant          string

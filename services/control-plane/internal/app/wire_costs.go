@@ -1,0 +1,24 @@
+package app
+
+import (
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
+	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
+	"github.com/mlp-platform/platform/services/control-plane/internal/job"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// wireCosts makes the parts that account for what the facility runs.
+func (p *parts) wireCosts(db *store.Store) {
+	p.costs = &cost.Service{Store: db, Registry: p.registry, Rates: p.cfg.rates(), Now: time.Now}
+	p.budgets = &budget.Service{Store: db, Now: time.Now}
+	p.jobs = &job.Service{Store: db, Now: time.Now}
+}
+
+func (c *Config) rates() cost.Rates {
+	return cost.Rates{
+		GPUHourUSD: c.GPUCostPerHour, CPUHourUSD: c.CPUCostPerHour, GPUWatts: c.CarbonGPUWatts, CoreWatts: c.CarbonCoreWatts,
+		PUE: c.CarbonPUE, GridGramsPerKWh: c.CarbonGridGramsPerKWh,
+	}
+}

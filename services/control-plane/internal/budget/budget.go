@@ -1,0 +1,233 @@
+// Package budget compares what a project spends in a UTC month with what it may.
+//
+// Spend is the project's own, by the month its jobs were first reported in, and
+// without made figures. A budget that is null limits nothing; one of 0 allows
+// nothing. Spending all of it is not over it.
+package budget
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
+	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Most bounds a budget, in USD or GPU hours.
+const Most = 1e12
+
+// Service keeps the budgets.
+type Service struct {
+	Store *store.Store
+	Now   func() time.Time
+}
+
+// month is the UTC month that t lies in: from since, before until.
+func month(t time.Time) (since, until time.Time) {
+	y, m, _ := t.UTC().Date()
+	since = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+	return since, since.AddDate(0, 1, 0)
+}
+
+type afterProject struct {
+	After string `json:"after"`
+}
+
+// List serves GET /budgets.
+func (s *Service) List(c echo.Context) error {
+	ctx := c.Request().Context()
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	var at afterProject
+	if _, err := service.Cursor(c, &at); err != nil {
+		return err
+	}
+	synthetic, err := cost.Synthetic(c)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	since, until := month(s.Now())
+	rows, err := s.Store.ListBudgets(ctx, store.ListBudgetsParams{
+		Tenant: p.Tenant, After: at.After, Since: since, Until: until, IncludeSynthetic: synthetic, MaxRows: int32(limit) + 1,
+	})
+	if err != nil {
+		return err
+	}
+	out := api.BudgetList{Items: make([]api.Budget, 0, len(rows))}
+	if out.ConsumedCostUsd, err = s.Store.SpendOf(ctx, store.SpendOfParams{
+		Tenant: p.Tenant, Since: since, Until: until, IncludeSynthetic: synthetic,
+	}); err != nil {
+		return err
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next := service.EncodeCursor(afterProject{rows[limit-1].Budget.Project})
+		out.NextCursor = &next
+	}
+	for _, r := range rows {
+		out.Items = append(out.Items, view(r.Budget, r.SpentUsd, r.SpentGpuHours))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Put serves PUT /budgets/{project}: what the body leaves out is no limit.
+func (s *Service) Put(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.BudgetInput
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	project := c.Param("project")
+	if err := check(project, body); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	since, until := month(s.Now())
+	var out api.Budget
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		now := s.Now()
+		key := store.LockBudgetParams{Tenant: p.Tenant, Project: project}
+		n, err := tx.InsertBudget(ctx, store.InsertBudgetParams{
+			Tenant: p.Tenant, Project: project, CostBudget: body.CostBudget, GpuHoursBudget: body.GpuHoursBudget, Now: now, UpdatedBy: p.Name,
+		})
+		if err != nil {
+			return err
+		}
+		details := map[string]any{"new": limits(body.CostBudget, body.GpuHoursBudget)}
+		if n == 0 {
+			old, err := tx.LockBudget(ctx, key)
+			if err != nil {
+				return err
+			}
+			details["old"] = limits(old.CostBudget, old.GpuHoursBudget)
+			if err := tx.UpdateBudget(ctx, store.UpdateBudgetParams{
+				Tenant: p.Tenant, Project: project, CostBudget: body.CostBudget, GpuHoursBudget: body.GpuHoursBudget, Now: now, UpdatedBy: p.Name,
+			}); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.ListBudgets(ctx, store.ListBudgetsParams{Tenant: p.Tenant, Project: &project, Since: since, Until: until, MaxRows: 1})
+		if err != nil {
+			return err
+		}
+		out = view(rows[0].Budget, rows[0].SpentUsd, rows[0].SpentGpuHours)
+		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "budget.set", target(project), event.OK, details))
+	}); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Delete serves DELETE /budgets/{project}.
+func (s *Service) Delete(c echo.Context) error {
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	project := c.Param("project")
+	err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		old, err := tx.LockBudget(ctx, store.LockBudgetParams{Tenant: p.Tenant, Project: project})
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteBudget(ctx, store.DeleteBudgetParams{Tenant: p.Tenant, Project: project}); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "budget.removed", target(project), event.OK,
+			map[string]any{"old": limits(old.CostBudget, old.GpuHoursBudget)}))
+	})
+	switch {
+	case store.None(err):
+		return fault.BudgetNotFound.New("Your tenant has no budget for this project; GET /budgets lists those there are.")
+	case err != nil:
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// Firing is one alert per project that is over its budget now.
+func (s *Service) Firing(ctx context.Context) ([]alert.Alert, error) {
+	since, until := month(s.Now())
+	rows, err := s.Store.BudgetsOver(ctx, store.BudgetsOverParams{Since: since, Until: until})
+	if err != nil {
+		return nil, fmt.Errorf("budgets over: %w", err)
+	}
+	out := make([]alert.Alert, 0, len(rows))
+	for _, r := range rows {
+		b := r.Budget
+		labels := map[string]string{"project": b.Project, "period": b.Period}
+		title := fmt.Sprintf("Project %s is over its budget of this month", b.Project)
+		if b.CostBudget != nil && r.SpentUsd > *b.CostBudget {
+			title += fmt.Sprintf(": %.2f of %.2f USD", r.SpentUsd, *b.CostBudget)
+			labels["cost_budget_usd"], labels["consumed_cost_usd"] = decimal(*b.CostBudget), decimal(r.SpentUsd)
+		}
+		if b.GpuHoursBudget != nil && r.SpentGpuHours > *b.GpuHoursBudget {
+			title += fmt.Sprintf(": %.2f of %.2f GPU hours", r.SpentGpuHours, *b.GpuHoursBudget)
+			labels["gpu_hours_budget"], labels["consumed_gpu_hours"] = decimal(*b.GpuHoursBudget), decimal(r.SpentGpuHours)
+		}
+		out = append(out, alert.Alert{Source: "budget", Key: b.Project, Severity: alert.Error, Title: title + ".", Tenant: b.Tenant, Labels: labels})
+	}
+	return out, nil
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func target(project string) string { return "project:" + project }
+
+func limits(cost, gpuHours *float64) map[string]any {
+	return map[string]any{"cost_budget": cost, "gpu_hours_budget": gpuHours}
+}
+
+func check(project string, b api.BudgetInput) error {
+	var faults []problem.Field
+	if !intake.Label(project) {
+		faults = append(faults, problem.Field{Loc: []string{"path", "project"}, Msg: intake.LabelRule})
+	}
+	for _, f := range []struct {
+		name string
+		v    *float64
+	}{{"cost_budget", b.CostBudget}, {"gpu_hours_budget", b.GpuHoursBudget}} {
+		if f.v != nil && !(*f.v >= 0 && *f.v <= Most) { // also what is no number
+			faults = append(faults, problem.Field{Loc: []string{"body", f.name}, Msg: fmt.Sprintf("must be a number from 0 to %.0f", Most)})
+		}
+	}
+	if b.Period != nil && !b.Period.Valid() {
+		faults = append(faults, problem.Field{Loc: []string{"body", "period"}, Msg: "must be monthly"})
+	}
+	return fault.InvalidAll(faults)
+}
+
+func view(b store.Budget, usd, gpuHours float64) api.Budget {
+	return api.Budget{
+		Project: b.Project, Period: api.BudgetPeriod(b.Period),
+		CostBudget: b.CostBudget, ConsumedCostUsd: usd, CostRatio: ratio(usd, b.CostBudget),
+		GpuHoursBudget: b.GpuHoursBudget, ConsumedGpuHours: gpuHours, GpuHoursRatio: ratio(gpuHours, b.GpuHoursBudget),
+		OverBudget: over(usd, b.CostBudget) || over(gpuHours, b.GpuHoursBudget),
+		UpdatedAt:  b.UpdatedAt.UTC(), UpdatedBy: b.UpdatedBy,
+	}
+}
+
+func over(spent float64, budget *float64) bool { return budget != nil && spent > *budget }
+
+// ratio is null without budget, and for one of 0, which no number compares to.
+func ratio(spent float64, budget *float64) *float64 {
+	if budget == nil || *budget == 0 {
+		return nil
+	}
+	r := spent / *budget
+	return &r
+}

@@ -1,0 +1,76 @@
+// Package cost keeps what jobs used, prices it and estimates its emissions.
+//
+// Hours and money are decimals with six places in the store, so that sums are
+// exact in any order of their rows; one record is rounded once, half away from
+// zero, when it is made. Answers carry sums unrounded and quotients, kWh and
+// grams to six places: rounding for people is left to who shows them.
+//
+// A record is priced at the rates in force when it was last reported. Energy and
+// emissions are worked out when asked for, so they always agree with the rates
+// that the methodology names.
+package cost
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Uncertainty of energy and emissions, relative: ± 30 %.
+const Uncertainty = 0.30
+
+// scope of the emissions: those of operation, without manufacture.
+const scope = "operational"
+
+// The schedulers whose jobs are not priced and recorded like Slurm's.
+const (
+	flux = "flux"
+	mock = "mock"
+)
+
+// Rates turn hours into money, energy and emissions. All are finite and not negative.
+type Rates struct {
+	GPUHourUSD      float64 // one GPU for one hour
+	CPUHourUSD      float64 // one core for one hour
+	GPUWatts        float64 // mean power of an allocated GPU
+	CoreWatts       float64 // mean power of an allocated core
+	PUE             float64 // power drawn by the facility per power used by its computers
+	GridGramsPerKWh float64 // CO2e of the grid's average kWh
+}
+
+// USD is the price of a job. Slurm's GPU hours carry the share of their node's
+// cores; Flux allots both apart, so both are paid. The mock scheduler's made
+// figures are priced like Slurm's.
+func (r Rates) USD(scheduler string, gpuHours, cpuHours float64) float64 {
+	usd := gpuHours * r.GPUHourUSD
+	if scheduler == flux {
+		usd += cpuHours * r.CPUHourUSD
+	}
+	return round(usd)
+}
+
+// Energy is an estimate.
+type Energy struct {
+	KWh   float64
+	CO2eG float64 // grams
+}
+
+// Energy of GPU hours and core hours.
+func (r Rates) Energy(gpuHours, coreHours float64) Energy {
+	kwh := (gpuHours*r.GPUWatts + coreHours*r.CoreWatts) / 1000 * r.PUE
+	return Energy{KWh: round(kwh), CO2eG: round(kwh * r.GridGramsPerKWh)}
+}
+
+// Methodology says how Energy was worked out, with the values in force.
+func (r Rates) Methodology() string {
+	n := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	return fmt.Sprintf("An estimate from the allocated share of GPUs and cores, not a measurement: "+
+		"kWh = (GPU hours x %s W + core hours x %s W) / 1000 x PUE %s; grams CO2e = kWh x %s g/kWh. "+
+		"Memory, network, idle power and manufacture are not counted; the grid's factor is its average, not hourly. Uncertainty ± %s %%.",
+		n(r.GPUWatts), n(r.CoreWatts), n(r.PUE), n(r.GridGramsPerKWh), n(math.Round(Uncertainty*100)))
+}
+
+// places is 10^6: what is kept of hours, money, kWh and grams.
+const places = 1e6
+
+func round(v float64) float64 { return math.Round(v*places) / places }

@@ -1,0 +1,187 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// MaxHours bounds the hours of one job: ten thousand GPUs for a year and more.
+// Beyond it there is a unit wrong.
+const MaxHours = 1e8
+
+// defaultProject bears what names none.
+const defaultProject = "default"
+
+// Service keeps the records.
+type Service struct {
+	Store    *store.Store
+	Registry *registry.Registry
+	Rates    Rates
+	Now      func() time.Time
+}
+
+// Post serves POST /costs. A model that left the repository can still be billed.
+func (s *Service) Post(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.CostInput
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	in, err := s.input(body)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	in.Tenant, in.UpdatedBy = p.Tenant, p.Name
+	var row store.Cost
+	var recorded bool
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		var err error
+		row, recorded, err = s.put(ctx, tx, in, body.Project)
+		return err
+	}); err != nil {
+		return err
+	}
+	v := s.view(row)
+	return c.JSON(http.StatusOK, api.CostRecorded{
+		Recorded: recorded, GpuHours: v.GpuHours, CpuHours: v.CpuHours, CostUsd: v.CostUsd, Kwh: v.Kwh, Co2eG: v.Co2eG, Synthetic: v.Synthetic,
+	})
+}
+
+// put inserts or updates. project is the one asked for, if any: without it, spend
+// stays in the project that bore it first.
+func (s *Service) put(ctx context.Context, tx store.Tx, in store.InsertCostParams, project *string) (row store.Cost, recorded bool, err error) {
+	row, err = tx.InsertCost(ctx, in)
+	if err == nil {
+		return row, true, tx.Emit(ctx, event.Audit(in.Tenant, in.UpdatedBy, "cost.recorded", event.Model(in.ModelID), event.OK,
+			map[string]any{"new": s.view(row)}))
+	}
+	if !store.None(err) {
+		return row, false, err
+	}
+	old, err := tx.LockCost(ctx, store.LockCostParams{
+		Tenant: in.Tenant, ModelID: in.ModelID, Version: in.Version, Scheduler: in.Scheduler, JobID: in.JobID,
+	})
+	if err != nil {
+		return row, false, err
+	}
+	up := store.UpdateCostParams{
+		ID: old.ID, RunID: old.RunID, Project: old.Project, GpuHours: in.GpuHours, CpuHours: in.CpuHours, CostUsd: in.CostUsd,
+		Now: in.Now, UpdatedBy: in.UpdatedBy,
+	}
+	if in.RunID != nil {
+		up.RunID = in.RunID
+	}
+	if project != nil {
+		up.Project = *project
+	}
+	if same(old, up) {
+		return old, false, nil
+	}
+	if row, err = tx.UpdateCost(ctx, up); err != nil {
+		return row, false, err
+	}
+	return row, false, tx.Emit(ctx, event.Audit(in.Tenant, in.UpdatedBy, "cost.updated", event.Model(in.ModelID), event.OK,
+		map[string]any{"old": s.view(old), "new": s.view(row)}))
+}
+
+func same(old store.Cost, up store.UpdateCostParams) bool {
+	return equal(old.RunID, up.RunID) && old.Project == up.Project && old.GpuHours == up.GpuHours && old.CpuHours == up.CpuHours && old.CostUsd == up.CostUsd
+}
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// input checks a body and makes the new record of it.
+func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	if !registry.ValidName(b.Model) {
+		bad(registry.NameRule, "model")
+	}
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"version", &b.Version}, {"job_id", &b.JobId}, {"run_id", b.RunId}, {"project", b.Project}} {
+		if f.value != nil && !intake.Label(*f.value) {
+			bad(intake.LabelRule, f.name)
+		}
+	}
+	if !b.Scheduler.Valid() {
+		bad("must be slurm, flux or mock", "scheduler")
+	}
+	synthetic := b.Scheduler == mock
+	hours := func(name string, v *float64, made float64) float64 {
+		switch {
+		case v == nil && synthetic:
+			return made
+		case v == nil:
+			bad("must be given; only scheduler mock has a default", name)
+			return 0
+		case !(*v >= 0 && *v <= MaxHours): // also what is no number
+			bad(fmt.Sprintf("must be a number of hours from 0 to %.0f", MaxHours), name)
+			return 0
+		}
+		return round(*v)
+	}
+	in := store.InsertCostParams{
+		ID: uuid.Must(uuid.NewV7()), ModelID: registry.ID(b.Model), Version: b.Version, Scheduler: string(b.Scheduler), JobID: b.JobId,
+		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.Now(),
+		GpuHours: hours("gpu_hours", b.GpuHours, modelrepo.MockGPUHours(b.Model, b.Version)), CpuHours: hours("cpu_hours", b.CpuHours, 0),
+	}
+	in.CostUsd = s.Rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
+	if m, ok := s.Registry.Find(b.Model); ok {
+		in.Project = m.Project
+	}
+	if b.Project != nil {
+		in.Project = *b.Project
+	}
+	return in, fault.InvalidAll(faults)
+}
+
+// List serves GET /costs.
+func (s *Service) List(c echo.Context) error {
+	ctx := c.Request().Context()
+	page, err := answer.PageOf(c)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	rows, err := s.Store.ListCosts(ctx, store.ListCostsParams{
+		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
+		Version: answer.Text(c.QueryParam("version")), Before: page.Before, MaxRows: page.Fetch(),
+	})
+	if err != nil {
+		return err
+	}
+	rows, next := answer.Cut(page, rows, func(r store.Cost) uuid.UUID { return r.ID })
+	out := api.CostList{Items: make([]api.Cost, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, s.view(r))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func (s *Service) view(r store.Cost) api.Cost {
+	e := s.Rates.Energy(r.GpuHours, r.CpuHours)
+	return api.Cost{
+		Id: r.ID, Model: r.ModelID, Version: r.Version, RunId: r.RunID, Scheduler: api.Scheduler(r.Scheduler), JobId: r.JobID, Project: r.Project,
+		GpuHours: r.GpuHours, CpuHours: r.CpuHours, CostUsd: r.CostUsd, Kwh: e.KWh, Co2eG: e.CO2eG, Synthetic: r.Synthetic,
+		RecordedAt: r.RecordedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
+	}
+}

@@ -1,0 +1,134 @@
+package cost
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Synthetic reads the query parameter include_synthetic; the error is a 422.
+func Synthetic(c echo.Context) (bool, error) {
+	switch c.QueryParam("include_synthetic") {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, fault.Invalid("must be true or false", "query", "include_synthetic")
+}
+
+// groupLimit is the page of sums: one is enough for what a page of people can show.
+func groupLimit(c echo.Context) (int, error) {
+	return service.PageLimitUpTo(c, service.MaxPageLimit, service.MaxPageLimit)
+}
+
+// The dimensions of a summary.
+const (
+	model   = "model"
+	project = "project"
+)
+
+type dearest struct {
+	Cost float64 `json:"cost"`
+	Key  string  `json:"key"`
+}
+
+// Summary serves GET /costs/summary.
+func (s *Service) Summary(c echo.Context) error {
+	ctx := c.Request().Context()
+	limit, err := groupLimit(c)
+	if err != nil {
+		return err
+	}
+	by := api.CostDimension(model)
+	if v := c.QueryParam("by"); v != "" {
+		if by = api.CostDimension(v); !by.Valid() {
+			return fault.Invalid("must be model or project", "query", "by")
+		}
+	}
+	p, _ := auth.FromContext(ctx)
+	q := store.SumCostsParams{
+		Tenant: p.Tenant, ByProject: by == project, MaxRows: int32(limit) + 1,
+		ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
+	}
+	if q.IncludeSynthetic, err = Synthetic(c); err != nil {
+		return err
+	}
+	var at dearest
+	if ok, err := service.Cursor(c, &at); err != nil {
+		return err
+	} else if ok {
+		q.AfterKey, q.AfterCost = &at.Key, &at.Cost
+	}
+	rows, err := s.Store.SumCosts(ctx, q)
+	if err != nil {
+		return err
+	}
+	out := api.CostSummary{Cost: api.CostTotals{Rows: make([]api.CostRow, 0, len(rows))}}
+	if len(rows) > 0 {
+		t := rows[0]
+		out.Cost.TotalGpuHours, out.Cost.TotalCostUsd = t.TotalGpuHours, t.TotalCostUsd
+		perRun := round(t.TotalCostUsd / float64(t.TotalRuns))
+		out.UnitEconomics.CostPerTrainingRun = &perRun
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next := service.EncodeCursor(dearest{rows[limit-1].CostUsd, rows[limit-1].Key})
+		out.NextCursor = &next
+	}
+	for _, r := range rows {
+		out.Cost.Rows = append(out.Cost.Rows, api.CostRow{Dimension: by, Key: r.Key, GpuHours: r.GpuHours, CostUsd: r.CostUsd, Runs: r.Runs})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+type afterModel struct {
+	After string `json:"after"`
+}
+
+// Carbon serves GET /carbon.
+func (s *Service) Carbon(c echo.Context) error {
+	ctx := c.Request().Context()
+	limit, err := groupLimit(c)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	q := store.SumHoursParams{Tenant: p.Tenant, MaxRows: int32(limit) + 1}
+	if q.IncludeSynthetic, err = Synthetic(c); err != nil {
+		return err
+	}
+	var at afterModel
+	if _, err := service.Cursor(c, &at); err != nil {
+		return err
+	}
+	q.After = at.After
+	rows, err := s.Store.SumHours(ctx, q)
+	if err != nil {
+		return err
+	}
+	out := api.Carbon{Uncertainty: Uncertainty, Methodology: s.Rates.Methodology(), Scope: scope, ByModel: make([]api.CarbonRow, 0, len(rows))}
+	if len(rows) > 0 {
+		total := s.Rates.Energy(rows[0].TotalGpuHours, rows[0].TotalCpuHours)
+		out.Totals = api.CarbonTotals{Kwh: total.KWh, Co2eG: total.CO2eG}
+		out.Co2eKg = round(total.CO2eG / 1000)
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next := service.EncodeCursor(afterModel{rows[limit-1].ModelID})
+		out.NextCursor = &next
+	}
+	for _, r := range rows {
+		e := s.Rates.Energy(r.GpuHours, r.CpuHours)
+		out.ByModel = append(out.ByModel, api.CarbonRow{Model: r.ModelID, Kwh: e.KWh, Co2eG: e.CO2eG})
+	}
+	return c.JSON(http.StatusOK, out)
+}

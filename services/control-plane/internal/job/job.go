@@ -1,0 +1,155 @@
+// Package job keeps the facility's batch jobs as their schedulers report them.
+//
+// Jobs belong to no tenant: every tenant reads them, and whoever may manage
+// reports them. A job is known by scheduler, cluster and the scheduler's id.
+//
+//	SUBMITTED, PENDING   it waits
+//	RUNNING              it runs
+//	UNKNOWN              the scheduler cannot tell, or nobody has asked it yet
+//	COMPLETED, FAILED, CANCELLED, TIMEOUT   it has ended, and stays so
+//
+// Until it has ended a job may move to any state, also back: schedulers requeue.
+package job
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// unknown is the state before the first report.
+const unknown = "UNKNOWN"
+
+func waits(state string) bool { return state == "SUBMITTED" || state == "PENDING" }
+
+func runs(state string) bool { return state == "RUNNING" }
+
+func ended(state string) bool {
+	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}, state)
+}
+
+// report is a checked request: nil is what it leaves out.
+type report struct {
+	scheduler, id           string
+	cluster, model, dataset *string
+	state                   string
+	partition               *string
+	nodes, gpus, cpus       *int32
+	submit, start, end      *time.Time
+	exitCode                *int32
+	flowRun, trackerRun     *string
+}
+
+// apply is the job after the report. What has ended takes no other state, and
+// nothing else that comes with one.
+func (r report) apply(job store.Job, now time.Time) store.Job {
+	if ended(job.State) && r.state != job.State {
+		return job
+	}
+	job.State = r.state
+	set(&job.ModelID, r.model)
+	set(&job.Nodes, r.nodes)
+	set(&job.Gpus, r.gpus)
+	set(&job.Cpus, r.cpus)
+	set(&job.SubmitAt, r.submit)
+	keep(&job.Dataset, r.dataset)
+	keep(&job.Partition, r.partition)
+	keep(&job.ExitCode, r.exitCode)
+	keep(&job.FlowRunID, r.flowRun)
+	keep(&job.TrackerRunID, r.trackerRun)
+	if waits(job.State) {
+		job.StartAt = nil // requeued
+	}
+	if !ended(job.State) {
+		job.EndAt = nil
+	}
+	keep(&job.StartAt, r.start)
+	keep(&job.EndAt, r.end)
+	if job.StartAt == nil && runs(job.State) {
+		job.StartAt = later(now, job.SubmitAt)
+	}
+	if job.EndAt == nil && ended(job.State) {
+		job.EndAt = later(now, job.SubmitAt)
+		if job.StartAt != nil {
+			job.EndAt = later(now, *job.StartAt)
+		}
+	}
+	return job
+}
+
+// later is now, unless the clock of who reported is ahead.
+func later(now, reported time.Time) *time.Time {
+	if reported.After(now) {
+		return &reported
+	}
+	return &now
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func keep[T any](to **T, from *T) {
+	if from != nil {
+		*to = from
+	}
+}
+
+// same says whether two records of a job tell the same.
+func same(a, b store.Job) bool {
+	return a.ModelID == b.ModelID && equal(a.Dataset, b.Dataset) && a.State == b.State && equal(a.Partition, b.Partition) &&
+		a.Nodes == b.Nodes && a.Gpus == b.Gpus && a.Cpus == b.Cpus && a.SubmitAt.Equal(b.SubmitAt) && equalTime(a.StartAt, b.StartAt) &&
+		equalTime(a.EndAt, b.EndAt) && equal(a.ExitCode, b.ExitCode) && equal(a.FlowRunID, b.FlowRunID) && equal(a.TrackerRunID, b.TrackerRunID)
+}
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func equalTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+
+// view is the job at an instant: who waits or runs does so until then.
+func view(j store.Job, now time.Time) api.Job {
+	return api.Job{
+		Id: j.JobID, Scheduler: api.Scheduler(j.Scheduler), Cluster: j.Cluster, Model: j.ModelID, Dataset: j.Dataset, State: api.JobState(j.State),
+		Partition: j.Partition, Resources: api.JobResources{Nodes: j.Nodes, Gpus: j.Gpus, Cpus: j.Cpus},
+		Timing: api.JobTiming{
+			Submit: j.SubmitAt.UTC(), Start: answer.UTC(j.StartAt), End: answer.UTC(j.EndAt),
+			QueueSeconds: queueSeconds(j, now), RunSeconds: runSeconds(j, now),
+		},
+		ExitCode: j.ExitCode, FlowRunId: j.FlowRunID, TrackerRunId: j.TrackerRunID, UpdatedAt: j.UpdatedAt.UTC(), UpdatedBy: j.UpdatedBy,
+	}
+}
+
+func queueSeconds(j store.Job, now time.Time) *int64 {
+	switch {
+	case j.StartAt != nil:
+		return seconds(j.SubmitAt, *j.StartAt)
+	case waits(j.State):
+		return seconds(j.SubmitAt, now)
+	case j.EndAt != nil: // ended without having run
+		return seconds(j.SubmitAt, *j.EndAt)
+	}
+	return nil
+}
+
+func runSeconds(j store.Job, now time.Time) *int64 {
+	switch {
+	case j.StartAt == nil:
+		return nil
+	case j.EndAt != nil:
+		return seconds(*j.StartAt, *j.EndAt)
+	case runs(j.State):
+		return seconds(*j.StartAt, now)
+	}
+	return nil
+}
+
+// seconds are whole ones, and none where clocks disagree.
+func seconds(from, to time.Time) *int64 {
+	n := max(0, int64(to.Sub(from)/time.Second))
+	return &n
+}
