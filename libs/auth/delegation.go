@@ -49,7 +49,8 @@ type Delegation struct {
 	// Audience is this service's name.
 	Audience string
 	// Trust is DELEGATION_TRUST_JSON: {"<issuer>": {"public_key": <base64 of an
-	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts nobody.
+	// Ed25519 key>, "tenants": […], "scopes": […]}}; empty trusts nobody. Scopes
+	// that this service does not know grant nothing.
 	Trust string
 	// Once remembers the tokens that were used for a write.
 	Once Once
@@ -123,8 +124,8 @@ func trust(text string, rules Rules) (map[string]issuer, error) {
 		if slices.Contains(is.tenants, "*") {
 			return errors.New("tenants: name each tenant; * is none")
 		}
-		if is.scopes, err = rules.expand(scopes); err != nil {
-			return fmt.Errorf("scopes: %w", err)
+		if is.scopes, err = rules.expand(rules.known(scopes)); err != nil {
+			return err
 		}
 		issuers[name] = is
 		return nil
@@ -133,6 +134,12 @@ func trust(text string, rules Rules) (map[string]issuer, error) {
 		err = errors.New("the trust map names no issuer")
 	}
 	return issuers, err
+}
+
+// known are the scopes that mean something here. Others grant nothing and are no
+// fault: services may share a trust map, and issuers be of another version.
+func (r Rules) known(scopes []string) []string {
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { _, ok := r.Scopes[s]; return !ok })
 }
 
 // claims of a delegation.
@@ -194,8 +201,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 	case !slices.Contains(from.tenants, c.Tenant):
 		return Principal{}, nil, errors.New("the issuer may not speak for this tenant")
 	}
-	// A scope of another version or service grants nothing, and is no error.
-	given, err := rules.expand(slices.DeleteFunc(slices.Clone(c.Scopes), func(s string) bool { _, known := rules.Scopes[s]; return !known }))
+	given, err := rules.expand(rules.known(c.Scopes))
 	if err != nil {
 		return Principal{}, nil, err
 	}

@@ -124,7 +124,7 @@ func TestARefusedEventHoldsUpNoBatch(t *testing.T) {
 		}
 		return nil
 	})
-	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, 0, 10)
+	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 || rows[0].ID != events[30].ID {
 		t.Errorf("%+v, %v", rows, err)
 	}

@@ -5,8 +5,11 @@ go 1.26.0
 require (
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/labstack/echo/v4 v4.16.0
+	github.com/mlp-platform/platform/libs/auth v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
+	github.com/mlp-platform/platform/libs/problem v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
 	github.com/nats-io/nats.go v1.55.0
@@ -51,7 +54,6 @@ require (
 	github.com/jackc/tern/v2 v2.3.4 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
-	github.com/labstack/echo/v4 v4.16.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/lib/pq v1.10.9 // indirect
 	github.com/lufia/plan9stats v0.0.0-20260330125221-c963978e514e // indirect
@@ -61,8 +63,6 @@ require (
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
 	github.com/moby/moby/api v1.55.0 // indirect

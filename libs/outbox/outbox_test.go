@@ -237,7 +237,7 @@ func TestTextThatPostgresRefusesIsReplaced(t *testing.T) {
 		Tenant: "a\x00b", Namespace: "job", Name: "started", Actor: "\xff",
 		Payload: map[string]any{"nul": "x\x00y", "escaped": `\u0000`, "backslash": `\` + "\x00"},
 	})
-	rows, err := outbox.List(t.Context(), b.pool, outbox.Pending, 0, 10)
+	rows, err := outbox.List(t.Context(), b.pool, outbox.Pending, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -316,7 +316,7 @@ func TestAuditFact(t *testing.T) {
 	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, e) }); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := outbox.List(ctx, b.pool, outbox.Pending, 0, 10)
+	rows, err := outbox.List(ctx, b.pool, outbox.Pending, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}

@@ -191,7 +191,7 @@ func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 		}
 		return nil
 	})
-	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, 0, 10)
+	rows, err := outbox.List(t.Context(), b.pool, outbox.Poison, nil, uuid.Nil, 10)
 	if err != nil || len(rows) != 1 || rows[0].ID != big.ID || rows[0].Refusals != 2 || !strings.Contains(*rows[0].LastError, "bytes") {
 		t.Fatalf("%+v, %v", rows, err)
 	}
@@ -217,7 +217,7 @@ func TestOversizedEventBecomesPoisonWhileOthersGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, err := outbox.Drop(t.Context(), b.pool, big.ID)
-	if err != nil || row.ID != big.ID || len(row.Digest()) != 64 {
+	if err != nil || row.ID != big.ID || len(row.Digest) != 64 {
 		t.Errorf("drop: %+v, %v", row.ID, err)
 	}
 }
@@ -238,7 +238,7 @@ func TestRepublishedEventsStaySingle(t *testing.T) {
 	testenv.Eventually(t, 5*time.Second, all)
 	var n int64
 	if err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) (err error) {
-		n, err = outbox.Republish(t.Context(), tx, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		n, err = outbox.Republish(t.Context(), tx, nil, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 		return err
 	}); err != nil || n != 50 {
 		t.Fatalf("%d rows, %v", n, err)

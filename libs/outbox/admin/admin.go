@@ -1,0 +1,248 @@
+// Package admin serves the routes by which operators see and mend a service's
+// outbox: what is poison, what to send once more, what to give up.
+//
+// A row belongs to a tenant. Who calls sees and moves the rows of their own
+// tenant and of [outbox.PlatformTenant]; the legacy credential, and whoever reaches
+// a service that is open on loopback, is the operator of all tenants. A row of
+// another tenant looks like one that does not exist.
+package admin
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// The answers of this package.
+var (
+	EventNotFound    = problem.Kind{Code: "event_not_found", Status: http.StatusNotFound, Title: "No such event"}
+	EventNotPoison   = problem.Kind{Code: "event_not_poison", Status: http.StatusConflict, Title: "Event not poison"}
+	StoreUnavailable = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "State store unavailable"}
+)
+
+// Handlers serve one outbox.
+type Handlers struct {
+	// Pool is bound to the schema of the outbox.
+	Pool *pgxpool.Pool
+	// Source names the service in the audit ledger.
+	Source string
+}
+
+// caller is who acts, and whose rows they may touch; nil tenants are all.
+type caller struct {
+	name, tenant string
+	tenants      []string
+}
+
+func callerOf(c echo.Context) caller {
+	p, known := auth.FromContext(c.Request().Context())
+	switch {
+	case !known: // no credentials are configured, so the service listens on loopback alone
+		return caller{name: "anonymous", tenant: auth.LegacyTenant}
+	case p.Legacy:
+		return caller{name: p.Name, tenant: p.Tenant}
+	}
+	return caller{name: p.Name, tenant: p.Tenant, tenants: []string{p.Tenant, outbox.PlatformTenant}}
+}
+
+func (h Handlers) audit(who caller, action, target, outcome string, details map[string]any) outbox.Event {
+	return outbox.Audit(outbox.AuditFact{
+		Tenant: who.tenant, Actor: who.name, Action: action, Target: target, Outcome: outcome, Source: h.Source, Details: details,
+	})
+}
+
+// told is what the ledger keeps of a row: not its payload, but what names it.
+func told(r outbox.Row) map[string]any {
+	return map[string]any{
+		"event": r.Namespace + "." + r.Name, "event_tenant": r.Tenant, "state": r.State, "refusals": r.Refusals,
+		"last_error": r.LastError, "created_at": r.CreatedAt.UTC(), "payload_bytes": r.PayloadBytes, "digest": r.Digest,
+	}
+}
+
+type position struct {
+	After uuid.UUID `json:"after"`
+}
+
+type page struct {
+	Items      []outbox.Row `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// List serves GET /outbox.
+func (h Handlers) List(c echo.Context) error {
+	state := outbox.State(c.QueryParam("state"))
+	switch state {
+	case "":
+		state = outbox.Poison
+	case outbox.Poison, outbox.Pending, outbox.Published:
+	default:
+		return invalid("must be poison, pending or published", "query", "state")
+	}
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	var at position
+	if _, err := service.Cursor(c, &at); err != nil {
+		return err
+	}
+	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).tenants, at.After, limit+1)
+	if err != nil {
+		return fault(err)
+	}
+	out := page{Items: rows}
+	if len(rows) > limit {
+		out.Items = rows[:limit]
+		next := service.EncodeCursor(position{rows[limit-1].ID})
+		out.NextCursor = &next
+	}
+	for i := range out.Items {
+		utc(&out.Items[i])
+	}
+	if out.Items == nil {
+		out.Items = []outbox.Row{}
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Replay serves POST /outbox/{id}/replay.
+func (h Handlers) Replay(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	who := callerOf(c)
+	var after outbox.Row
+	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
+		before, err := outbox.Lock(ctx, tx, who.tenants, id)
+		if err != nil {
+			return err
+		}
+		if after, err = outbox.Replay(ctx, tx, id); err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx, h.audit(who, "outbox.replayed", "event:"+id.String(), "ok", told(before)))
+	})
+	if err != nil {
+		return fault(err)
+	}
+	utc(&after)
+	return c.JSON(http.StatusOK, after)
+}
+
+// Drop serves DELETE /outbox/{id}.
+func (h Handlers) Drop(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	who := callerOf(c)
+	refused := false
+	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
+		row, err := outbox.Lock(ctx, tx, who.tenants, id)
+		if err != nil {
+			return err
+		}
+		action, outcome := "outbox.dropped", "ok"
+		if refused = row.State != outbox.Poison; refused {
+			action, outcome = "outbox.drop", "denied"
+		} else if _, err := outbox.Drop(ctx, tx, id); err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx, h.audit(who, action, "event:"+id.String(), outcome, told(row)))
+	})
+	switch {
+	case err != nil:
+		return fault(err)
+	case refused:
+		return fault(outbox.ErrNotPoison)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// window is a span of creation times.
+type window struct {
+	From *time.Time `json:"from"`
+	To   *time.Time `json:"to"`
+}
+
+// Republish serves POST /outbox/republish.
+func (h Handlers) Republish(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body window
+	if err := service.DecodeJSON(c, &body, true); err != nil {
+		return err
+	}
+	switch {
+	case body.From == nil:
+		return invalid("is missing; it is an RFC 3339 time", "body", "from")
+	case body.To == nil:
+		return invalid("is missing; it is an RFC 3339 time", "body", "to")
+	case !body.To.After(*body.From):
+		return invalid("must be after from", "body", "to")
+	}
+	from, to := body.From.UTC(), body.To.UTC()
+	who := callerOf(c)
+	var n int64
+	err := postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
+		var err error
+		if n, err = outbox.Republish(ctx, tx, who.tenants, from, to); err != nil {
+			return err
+		}
+		return outbox.Insert(ctx, tx, h.audit(who, "outbox.republished", "event:*", "ok", map[string]any{"from": from, "to": to, "events": n}))
+	})
+	if err != nil {
+		return fault(err)
+	}
+	return c.JSON(http.StatusOK, map[string]any{"republished": n, "from": from, "to": to})
+}
+
+func idOf(c echo.Context) (uuid.UUID, error) {
+	id, err := uuid.Parse(c.Param("id"))
+	if err != nil {
+		return uuid.Nil, fault(outbox.ErrNoRow)
+	}
+	return id, nil
+}
+
+func utc(r *outbox.Row) {
+	r.CreatedAt, r.NextAttemptAt = r.CreatedAt.UTC(), r.NextAttemptAt.UTC()
+	for _, t := range []*time.Time{r.PublishedAt, r.PoisonAt} {
+		if t != nil {
+			*t = t.UTC()
+		}
+	}
+}
+
+func invalid(msg string, loc ...string) error {
+	return problem.Validation.New(loc[len(loc)-1] + " " + msg + ".").WithErrors(problem.Field{Loc: loc, Msg: msg})
+}
+
+// fault makes an answer of an error of the outbox.
+func fault(err error) error {
+	switch {
+	case errors.Is(err, outbox.ErrNoRow):
+		return EventNotFound.New("The outbox has no event with this id, or none that your tenant may see; GET /outbox lists those there are.")
+	case errors.Is(err, outbox.ErrNotPoison):
+		return EventNotPoison.New("Only a poison event can be dropped; this one is still to be published, or was.")
+	case errors.Is(err, outbox.ErrTooMany):
+		return problem.Validation.Errorf("The window holds more than %d published events; choose a shorter one.", outbox.MaxRepublish).
+			WithErrors(problem.Field{Loc: []string{"body", "to"}, Msg: "holds too many events"})
+	case postgres.Unavailable(err):
+		return StoreUnavailable.New("The database does not answer; try again later.").WithCause(err).After(5 * time.Second)
+	}
+	return err
+}
