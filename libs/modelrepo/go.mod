@@ -3,6 +3,7 @@ module github.com/mlp-platform/platform/libs/modelrepo
 go 1.26.0
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0

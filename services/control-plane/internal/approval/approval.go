@@ -154,7 +154,11 @@ type Notice struct {
 }
 
 // Noted is what a notice led to.
-type Noted struct{ Created, Existing, Superseded []uuid.UUID }
+type Noted struct {
+	Created, Existing, Superseded []uuid.UUID
+
+	models []string // of those created
+}
 
 // Note records a change: one pending record per model. The same commit again
 // finds the record; another commit takes its place, so that what is approved is
@@ -164,73 +168,82 @@ func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, 
 		return Noted{}, err
 	}
 	var out Noted
-	created := map[string]bool{}
-	err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		out, created = Noted{}, map[string]bool{}
-		keys := make([]string, 0, len(n.Models))
-		for _, m := range n.Models {
-			keys = append(keys, lockKey(p.Tenant, m))
-		}
-		if err := tx.LockModels(ctx, keys); err != nil {
-			return err
-		}
-		rows, err := tx.UndecidedRetrains(ctx, store.UndecidedRetrainsParams{Tenant: p.Tenant, ModelIds: n.Models})
-		if err != nil {
-			return err
-		}
-		pending, same := map[string]store.Approval{}, map[string]store.Approval{}
-		for _, a := range rows {
-			if a.CommitSha == n.CommitSHA {
-				same[a.ModelID] = a
-			}
-			if a.Status == Pending {
-				pending[a.ModelID] = a
-			}
-		}
-		now := s.Now()
-		var notice *uuid.UUID
-		var facts []outbox.Event
-		for _, model := range n.Models {
-			if a, ok := same[model]; ok {
-				out.Existing = append(out.Existing, a.ID)
-				continue
-			}
-			if notice == nil {
-				id := uuid.Must(uuid.NewV7())
-				notice = &id
-				if err := tx.InsertNotice(ctx, store.InsertNoticeParams{ID: id, CommitMsg: n.CommitMsg, ChangedFiles: n.ChangedFiles}); err != nil {
-					return err
-				}
-			}
-			id := uuid.Must(uuid.NewV7())
-			if old, ok := pending[model]; ok {
-				more, err := supersede(ctx, tx, old, id, p.Name, now)
-				if err != nil {
-					return err
-				}
-				facts = append(facts, more...)
-				out.Superseded = append(out.Superseded, old.ID)
-			}
-			a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
-				ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
-				RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now),
-			})
-			if err != nil {
-				return err
-			}
-			facts = append(facts, Facts(a, p.Name, "created", event.OK, nil)...)
-			out.Created = append(out.Created, id)
-			created[model] = true
-		}
-		return tx.Emit(ctx, facts...)
-	})
-	if err != nil {
+	if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		out, err = s.NoteIn(ctx, tx, p, n)
+		return err
+	}); err != nil {
 		return Noted{}, err
 	}
-	for m := range created {
+	s.Counted(out)
+	return out, nil
+}
+
+// Counted counts the records of a notice; to be called once NoteIn's transaction is committed.
+func (s *Service) Counted(n Noted) {
+	for _, m := range n.models {
 		s.Count("created", m, 1)
 	}
-	return out, nil
+}
+
+// NoteIn is Note in the caller's transaction, after ExpireDue.
+func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n Notice) (Noted, error) {
+	var out Noted
+	keys := make([]string, 0, len(n.Models))
+	for _, m := range n.Models {
+		keys = append(keys, lockKey(p.Tenant, m))
+	}
+	if err := tx.LockModels(ctx, keys); err != nil {
+		return out, err
+	}
+	rows, err := tx.UndecidedRetrains(ctx, store.UndecidedRetrainsParams{Tenant: p.Tenant, ModelIds: n.Models})
+	if err != nil {
+		return out, err
+	}
+	pending, same := map[string]store.Approval{}, map[string]store.Approval{}
+	for _, a := range rows {
+		if a.CommitSha == n.CommitSHA {
+			same[a.ModelID] = a
+		}
+		if a.Status == Pending {
+			pending[a.ModelID] = a
+		}
+	}
+	now := s.Now()
+	var notice *uuid.UUID
+	var facts []outbox.Event
+	for _, model := range n.Models {
+		if a, ok := same[model]; ok {
+			out.Existing = append(out.Existing, a.ID)
+			continue
+		}
+		if notice == nil {
+			id := uuid.Must(uuid.NewV7())
+			notice = &id
+			if err := tx.InsertNotice(ctx, store.InsertNoticeParams{ID: id, CommitMsg: n.CommitMsg, ChangedFiles: n.ChangedFiles}); err != nil {
+				return out, err
+			}
+		}
+		id := uuid.Must(uuid.NewV7())
+		if old, ok := pending[model]; ok {
+			more, err := supersede(ctx, tx, old, id, p.Name, now)
+			if err != nil {
+				return out, err
+			}
+			facts = append(facts, more...)
+			out.Superseded = append(out.Superseded, old.ID)
+		}
+		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
+			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
+			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now),
+		})
+		if err != nil {
+			return out, err
+		}
+		facts = append(facts, Facts(a, p.Name, "created", event.OK, nil)...)
+		out.Created = append(out.Created, id)
+		out.models = append(out.models, model)
+	}
+	return out, tx.Emit(ctx, facts...)
 }
 
 // supersede expires a pending record in favour of another.

@@ -1,10 +1,17 @@
 // Package freshness tells whether each model was trained from the newest commit
 // of the model repository.
+//
+//	any     → stale     a push that concerns the model, unless it was trained from that commit
+//	any     → current   a run completed with a version made from the newest commit
+//	stale   → stale     a run was dispatched, failed or was a dummy; a version was promoted
+//
+// A model without a record is unknown.
 package freshness
 
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -13,6 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -28,11 +36,65 @@ func Triggered(ctx context.Context, tx store.Tx, model string, now time.Time) er
 	return tx.MarkRetrainTriggered(ctx, store.MarkRetrainTriggeredParams{ModelID: model, Now: &now})
 }
 
+// LockPushes lets one push or one completed training at a time judge which
+// commit is the newest, until the transaction ends.
+func LockPushes(ctx context.Context, tx store.Tx) error {
+	return tx.LockModels(ctx, []string{"modelrepo:push"})
+}
+
+// pusher is the actor of what a push moves.
+const pusher = "system:modelrepo"
+
+// Pushed notes that commit is the newest that concerns the models: those that
+// were not trained from it are stale, and given back. The caller holds LockPushes.
+func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, now time.Time) (stale []string, err error) {
+	rows, err := tx.LockFreshnessOf(ctx, models)
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[string]store.Freshness, len(rows))
+	for _, row := range rows {
+		before[row.ModelID] = row
+	}
+	stale = []string{}
+	for _, model := range models {
+		row, ok := before[model]
+		if !ok {
+			row.Status = Unknown
+		}
+		status := Stale
+		if row.LastRetrainCommit != nil && *row.LastRetrainCommit == commit {
+			status = Current
+		} else {
+			stale = append(stale, model)
+		}
+		if err := tx.PushedFreshness(ctx, store.PushedFreshnessParams{ModelID: model, Status: status, CommitSha: &commit, Now: now}); err != nil {
+			return nil, err
+		}
+		if err := changed(ctx, tx, pusher, model, status, row.Status); err != nil {
+			return nil, err
+		}
+	}
+	return stale, nil
+}
+
+func changed(ctx context.Context, tx store.Tx, actor, model, status, previous string) error {
+	if status == previous {
+		return nil
+	}
+	return tx.Emit(ctx, event.Of(event.PlatformTenant, actor, "event", "freshness_changed", model,
+		event.FreshnessChanged{Model: model, Status: status, Previous: previous}))
+}
+
 // Trained notes that a run completed with a version made from commit. The model
-// is current only when that is the newest commit known: the one a push told of,
-// else head, the commit the registry was read from. Dummy runs do not count;
-// the caller leaves them out.
+// is current only when that is the newest commit known: the last push's, or
+// without one head, the commit the registry was read from. Where pushes make
+// only touched models stale, an older commit will do if no later push touched
+// the model. Dummy runs do not count; the caller leaves them out.
 func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now time.Time) error {
+	if err := LockPushes(ctx, tx); err != nil {
+		return err
+	}
 	row, err := tx.LockFreshness(ctx, model)
 	switch {
 	case store.None(err):
@@ -40,21 +102,54 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	case err != nil:
 		return err
 	}
-	previous := row.Status
-	if row.LatestModelrepoCommit == nil && head != "" {
-		row.LatestModelrepoCommit = &head
+	newest, pushed := head, false
+	switch last, err := tx.LastPush(ctx); {
+	case err == nil:
+		newest, pushed = last.CommitSha, true
+	case !store.None(err):
+		return err
+	case newest == "" && row.LatestModelrepoCommit != nil:
+		newest = *row.LatestModelrepoCommit
 	}
-	if row.LatestModelrepoCommit != nil && *row.LatestModelrepoCommit == commit {
-		row.Status, row.StaleSince = Current, nil
+	isNewest := commit == newest
+	if !isNewest && pushed {
+		if isNewest, err = untouched(ctx, tx, model, commit); err != nil {
+			return err
+		}
+	}
+	if !isNewest && row.Status == Current {
+		return nil // an older run that took longer than a newer one
+	}
+	previous := row.Status
+	switch {
+	case isNewest:
+		row.Status, row.StaleSince, row.LatestModelrepoCommit = Current, nil, &commit
+	case row.LatestModelrepoCommit == nil && newest != "":
+		row.LatestModelrepoCommit = &newest
 	}
 	if err := tx.PutFreshness(ctx, store.PutFreshnessParams{
 		ModelID: model, Status: row.Status, LatestModelrepoCommit: row.LatestModelrepoCommit,
 		LastRetrainCommit: &commit, StaleSince: row.StaleSince, Now: now,
-	}); err != nil || row.Status == previous {
+	}); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, event.Of(event.PlatformTenant, "system:follower", "event", "freshness_changed", model,
-		event.FreshnessChanged{Model: model, Status: row.Status, Previous: previous}))
+	return changed(ctx, tx, follower, model, row.Status, previous)
+}
+
+// follower is the actor of what a completed run moves.
+const follower = "system:follower"
+
+// untouched says whether pushes make only touched models stale and no push
+// after the commit touched this one.
+func untouched(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
+	cfg, err := tx.GetModelrepoConfig(ctx)
+	if store.None(err) || (err == nil && cfg.StaleScope != repoconfig.Touched) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	touched, err := tx.TouchedSince(ctx, store.TouchedSinceParams{ModelID: model, CommitSha: commit})
+	return !touched, err
 }
 
 // API serves the snapshot.
@@ -80,6 +175,14 @@ func (a API) Status(c echo.Context) error {
 		running[r.ModelID] = r.FlowRunID
 	}
 	out := api.FreshnessSnapshot{Models: []api.Freshness{}}
+	last, err := a.Store.LastPush(ctx)
+	pushed := err == nil
+	if err != nil && !store.None(err) {
+		return err
+	}
+	if pushed {
+		out.LastEvent = &api.LastPush{CommitSha: last.CommitSha, Timestamp: last.ReceivedAt.UTC(), Source: api.LastPushSource(last.Source)}
+	}
 	seen := make(map[string]bool, len(rows))
 	add := func(f store.Freshness) {
 		seen[f.ModelID] = true
@@ -90,6 +193,10 @@ func (a API) Status(c echo.Context) error {
 		}
 		if id, ok := running[f.ModelID]; ok {
 			row.ActiveRun = &id
+		}
+		if pushed {
+			touched := last.TouchedAll || slices.Contains(last.Touched, f.ModelID)
+			row.TouchedByLastPush = &touched
 		}
 		out.Models = append(out.Models, row)
 	}

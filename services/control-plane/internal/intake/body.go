@@ -40,6 +40,11 @@ func Decode(c echo.Context, dst any) error { return decode(c, dst, service.Decod
 // DecodeOptional is Decode for routes whose body may be absent.
 func DecodeOptional(c echo.Context, dst any) error { return decode(c, dst, service.DecodeOptionalJSON) }
 
+// DecodeOpen is Decode for routes that ignore unknown fields.
+func DecodeOpen(c echo.Context, dst any) error {
+	return decode(c, dst, func(c echo.Context, dst any, _ bool) error { return service.DecodeJSON(c, dst, false) })
+}
+
 func decode(c echo.Context, dst any, into func(echo.Context, any, bool) error) error {
 	raw, err := service.ReadBody(c)
 	if err != nil {

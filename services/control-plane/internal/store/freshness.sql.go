@@ -76,6 +76,31 @@ func (q *Queries) MarkRetrainTriggered(ctx context.Context, arg MarkRetrainTrigg
 	return err
 }
 
+const pushedFreshness = `-- name: PushedFreshness :exec
+insert into freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at)
+values ($1, $2, $3, case when $2 = 'stale' then $4::timestamptz end, $4)
+on conflict (model_id) do update set status = $2, latest_modelrepo_commit = $3,
+    stale_since = case when $2 = 'stale' then coalesce(freshness.stale_since, $4) end, updated_at = $4
+`
+
+type PushedFreshnessParams struct {
+	ModelID   string
+	Status    string
+	CommitSha *string
+	Now       time.Time
+}
+
+// A new head moves each model to its status; stale_since stays what it was once set.
+func (q *Queries) PushedFreshness(ctx context.Context, arg PushedFreshnessParams) error {
+	_, err := q.db.Exec(ctx, pushedFreshness,
+		arg.ModelID,
+		arg.Status,
+		arg.CommitSha,
+		arg.Now,
+	)
+	return err
+}
+
 const putFreshness = `-- name: PutFreshness :exec
 insert into freshness (model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, updated_at)
 values ($1, $2, $3, $4, $5, $6)

@@ -13,3 +13,10 @@ insert into freshness (model_id, status, latest_modelrepo_commit, last_retrain_c
 values (@model_id, @status, @latest_modelrepo_commit, @last_retrain_commit, @stale_since, @now)
 on conflict (model_id) do update set status = @status, latest_modelrepo_commit = @latest_modelrepo_commit,
     last_retrain_commit = @last_retrain_commit, stale_since = @stale_since, updated_at = @now;
+
+-- name: PushedFreshness :exec
+-- A new head moves each model to its status; stale_since stays what it was once set.
+insert into freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at)
+values (@model_id, @status, @commit_sha, case when @status = 'stale' then @now::timestamptz end, @now)
+on conflict (model_id) do update set status = @status, latest_modelrepo_commit = @commit_sha,
+    stale_since = case when @status = 'stale' then coalesce(freshness.stale_since, @now) end, updated_at = @now;

@@ -1,0 +1,272 @@
+// Package push records new heads of the model repository and lets them have
+// their effect: models become stale and, where the operator wants it, training
+// is asked for or started and a CI pipeline triggered. Webhooks and the poller
+// both end here.
+//
+// The push, the models it makes stale and the approvals it asks for are one
+// transaction. What has to leave the process, dispatches and the pipeline, is
+// noted in that transaction and done after it; if the process dies in between,
+// the leader does it.
+package push
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
+	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Where a push was told.
+const (
+	Webhook = "webhook"
+	Poll    = "poll"
+)
+
+// Why a push is not recorded.
+const (
+	NotWatched        = "branch not watched"
+	NoCommit          = "no commit sha"
+	DuplicateDelivery = "duplicate delivery"
+)
+
+// Bounds of what is kept of a push, in bytes: the message as approvals keep it.
+const (
+	maxMessage = 64 << 10
+	maxPath    = 4096
+	maxName    = 255
+)
+
+// system is who acts on a push: nobody has called.
+var system = auth.Principal{Name: "system:modelrepo", Tenant: "default"}
+
+// Push is a branch whose head is now CommitSHA.
+type Push struct {
+	// CommitSHA is the new head; empty, or all zeros, if the branch was deleted.
+	CommitSHA string
+	// Branch is its name without refs/heads/.
+	Branch   string
+	PushedBy string
+	// Source is Webhook or Poll.
+	Source string
+	// DeliveryID tells repeats of a webhook from new ones; empty: not known.
+	DeliveryID string
+	// Message of the head.
+	Message string
+	// Files that changed since the head before, if FilesKnown; relative to the repository.
+	Files      []string
+	FilesKnown bool
+}
+
+// Outcome is what a push led to.
+type Outcome struct {
+	// EventID names the record; of a repeated delivery the first one's; 0 if nothing was recorded.
+	EventID int64
+	// Duplicate says that the commit was the head already.
+	Duplicate bool
+	// Skipped is why nothing was done; empty otherwise.
+	Skipped string
+	// MarkedStale are the models that are stale because of the push, and
+	// RetrainTriggered those whose training was dispatched.
+	MarkedStale, RetrainTriggered []string
+	ApprovalsCreated              []uuid.UUID
+	CITriggered                   bool
+}
+
+// Service records pushes. It is safe for concurrent use.
+type Service struct {
+	Store     *store.Store
+	Config    *repoconfig.Service
+	Registry  *registry.Registry
+	Approvals *approval.Service
+	Retrain   *retrain.API
+	// Pipeline is triggered by new heads; nil: there is none.
+	Pipeline *Pipeline
+	// OnHead, if set, is called after a new head was recorded.
+	OnHead func()
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Record records the push and does what it leads to. It finishes even if ctx is
+// cancelled, since a forge does not wait for long. An error means that nothing
+// was recorded.
+func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := s.Approvals.ExpireDue(ctx); err != nil {
+		return Outcome{}, err
+	}
+	p = clean(p)
+	var out Outcome
+	var row store.Push
+	var noted approval.Noted
+	recorded := false
+	if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		out, noted = Outcome{}, approval.Noted{}
+		row, recorded, err = s.record(ctx, tx, p, &out, &noted)
+		return err
+	}); err != nil {
+		return Outcome{}, err
+	}
+	if !recorded {
+		return out, nil
+	}
+	s.Approvals.Counted(noted)
+	if s.OnHead != nil && !out.Duplicate {
+		s.OnHead()
+	}
+	if row.WorkUntil != nil {
+		out.RetrainTriggered, out.CITriggered = s.work(ctx, row)
+	}
+	return out, nil
+}
+
+// recordTimeout bounds a push with all that it leads to.
+const recordTimeout = 45 * time.Second
+
+// record writes the push; recorded is false where there is nothing to write.
+func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome, noted *approval.Noted) (row store.Push, recorded bool, err error) {
+	if err := freshness.LockPushes(ctx, tx); err != nil {
+		return row, false, err
+	}
+	cfg, err := s.Config.Read(ctx, tx.Queries)
+	if err != nil {
+		return row, false, err
+	}
+	switch {
+	case p.Branch != cfg.WatchBranch:
+		out.Skipped = NotWatched
+		return row, false, nil
+	case strings.Trim(p.CommitSHA, "0") == "":
+		out.Skipped = NoCommit
+		return row, false, nil
+	}
+	if p.DeliveryID != "" {
+		id, err := tx.FindDelivery(ctx, p.DeliveryID)
+		switch {
+		case err == nil:
+			out.Skipped, out.EventID = DuplicateDelivery, id
+			return row, false, nil
+		case !store.None(err):
+			return row, false, err
+		}
+	}
+	last, err := tx.LastPush(ctx)
+	if err != nil && !store.None(err) {
+		return row, false, err
+	}
+	out.Duplicate = err == nil && last.CommitSha == p.CommitSHA && last.Branch == p.Branch
+	if out.Duplicate && p.Source == Poll {
+		out.EventID = last.ID
+		return row, false, nil
+	}
+
+	repo := s.Registry.Repo()
+	all := repo.Names()
+	touched, touchedAll := all, !p.FilesKnown
+	if p.FilesKnown {
+		touched = repo.Touched(p.Files)
+	}
+	if out.Duplicate { // what the head changed was told with it the first time
+		touched, touchedAll = last.Touched, last.TouchedAll
+	}
+	stale := touched
+	if cfg.StaleScope == repoconfig.All || touchedAll {
+		stale = all
+	}
+	now := s.Now()
+	if out.MarkedStale, err = freshness.Pushed(ctx, tx, stale, p.CommitSHA, now); err != nil {
+		return row, false, err
+	}
+	add := store.InsertPushParams{
+		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: answer.Text(p.DeliveryID),
+		Touched: orEmpty(touched), TouchedAll: touchedAll, Now: now,
+	}
+	// A head that was known has had its effect: what a person rejected since must not come back.
+	retrain := cfg.AutoRetrain && !out.Duplicate
+	add.Dispatch = retrain && cfg.Gate == repoconfig.Direct && len(touched) > 0
+	add.TriggerCi = s.Pipeline != nil && !out.Duplicate
+	if add.Dispatch || add.TriggerCi {
+		until := now.Add(workLease)
+		add.WorkUntil = &until
+	}
+	if row, err = tx.InsertPush(ctx, add); err != nil {
+		return row, false, err
+	}
+	out.EventID = row.ID
+	if p.DeliveryID != "" {
+		if err := tx.InsertDelivery(ctx, store.InsertDeliveryParams{DeliveryID: p.DeliveryID, PushID: row.ID, Now: now}); err != nil {
+			return row, false, err
+		}
+	}
+	if retrain && cfg.Gate == repoconfig.Approval {
+		models := slices.DeleteFunc(slices.Clone(touched), func(m string) bool { return !slices.Contains(out.MarkedStale, m) })
+		if len(models) > 0 {
+			if *noted, err = s.Approvals.NoteIn(ctx, tx, system, approval.Notice{
+				Models: models, CommitSHA: p.CommitSHA, CommitMsg: p.Message, ChangedFiles: p.Files[:min(len(p.Files), approval.MaxFiles)], Origin: "modelrepo",
+			}); err != nil {
+				return row, false, err
+			}
+			out.ApprovalsCreated = noted.Created
+		}
+	}
+	return row, true, tx.Emit(ctx,
+		event.Of(event.PlatformTenant, system.Name, "event", "push", p.CommitSHA,
+			event.Push{EventID: row.ID, CommitSHA: p.CommitSHA, Branch: p.Branch, Source: p.Source}),
+		event.Audit(event.PlatformTenant, system.Name, "modelrepo.pushed", "modelrepo:"+p.Branch, event.OK, map[string]any{
+			"event_id": row.ID, "commit_sha": p.CommitSHA, "source": p.Source, "pushed_by": p.PushedBy, "delivery_id": p.DeliveryID,
+			"duplicate": out.Duplicate, "marked_stale": orEmpty(out.MarkedStale), "touched": row.Touched,
+			"files_known": !touchedAll, "approvals": len(out.ApprovalsCreated),
+		}),
+	)
+}
+
+func orEmpty(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// clean makes what a forge or git says fit to be stored: git allows any bytes in
+// names and messages. Files beyond what an approval shows are still looked at.
+func clean(p Push) Push {
+	p.CommitSHA, p.DeliveryID = text(p.CommitSHA, maxName), text(p.DeliveryID, maxName)
+	p.PushedBy, p.Message = text(p.PushedBy, maxName), text(p.Message, maxMessage)
+	files := make([]string, 0, len(p.Files))
+	seen := make(map[string]bool, len(p.Files))
+	for _, f := range p.Files {
+		if f = text(f, maxPath); f != "" && !seen[f] {
+			seen[f] = true
+			files = append(files, f)
+		}
+	}
+	p.Files = files
+	return p
+}
+
+// text is s in UTF-8, without U+0000 and cut to most bytes.
+func text(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}

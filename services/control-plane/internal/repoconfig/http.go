@@ -1,0 +1,85 @@
+package repoconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+)
+
+// The keys of the document.
+const (
+	keyAuto     = "auto_retrain"
+	keyInterval = "poll_interval_seconds"
+	keyBranch   = "watch_branch"
+	keyScope    = "stale_scope"
+	keyGate     = "gate"
+)
+
+// Get serves GET /modelrepo/config.
+func (s *Service) Get(c echo.Context) error {
+	now, err := s.Read(c.Request().Context(), s.store.Queries)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, document(now))
+}
+
+// Put serves PUT /modelrepo/config: any of the keys; others are ignored.
+func (s *Service) Put(c echo.Context) error {
+	var body map[string]json.RawMessage
+	if err := intake.DecodeOpen(c, &body); err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	after, err := s.Change(ctx, p, func(to *Settings) error { return apply(body, to) })
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, document(after))
+}
+
+// apply puts the known keys of body into to; the error names every bad one.
+func apply(body map[string]json.RawMessage, to *Settings) error {
+	var faults []problem.Field
+	bad := func(key, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", key}, Msg: msg}) }
+	unread := map[string]bool{}
+	for _, f := range []struct {
+		key, want string
+		into      any
+	}{
+		{keyAuto, "true or false", &to.AutoRetrain}, {keyInterval, "a whole number", &to.PollIntervalSeconds},
+		{keyBranch, "a string", &to.WatchBranch}, {keyScope, "a string", &to.StaleScope}, {keyGate, "a string", &to.Gate},
+	} {
+		raw, given := body[f.key]
+		// encoding/json would leave the value as it is on null.
+		if given && (string(raw) == "null" || json.Unmarshal(raw, f.into) != nil) {
+			unread[f.key] = true
+			bad(f.key, fmt.Sprintf("must be %s", f.want))
+		}
+	}
+	found := to.Check()
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		if !unread[key] {
+			bad(key, found[key])
+		}
+	}
+	return fault.InvalidAll(faults)
+}
+
+func document(s Settings) api.ModelrepoConfig {
+	return api.ModelrepoConfig{
+		AutoRetrain: s.AutoRetrain, PollIntervalSeconds: s.PollIntervalSeconds, WatchBranch: s.WatchBranch,
+		StaleScope: api.ModelrepoConfigStaleScope(s.StaleScope), Gate: api.ModelrepoConfigGate(s.Gate),
+	}
+}

@@ -1,0 +1,257 @@
+// Package repoconfig holds what an operator may change of the model repository
+// while the platform runs: the branch that is watched, how often it is looked
+// at, and what a push leads to. It lives in Postgres, so that it survives a
+// restart and is in force on all replicas.
+package repoconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// What a push makes stale.
+const (
+	All     = "all"     // every model
+	Touched = "touched" // those whose files changed
+)
+
+// How a push leads to a training run where AutoRetrain is on.
+const (
+	Approval = "approval" // a person decides
+	Direct   = "direct"   // at once
+)
+
+// Bounds of PollIntervalSeconds, beside 0, which is off.
+const (
+	minInterval = 10
+	maxInterval = 86400
+)
+
+// maxBranch bounds a branch's name, in bytes: what a file system can name.
+const maxBranch = 244
+
+// Settings are those in force.
+type Settings struct {
+	// AutoRetrain lets a push lead to training, by way of Gate.
+	AutoRetrain bool
+	// PollIntervalSeconds is 0 (no polling) or 10 to 86400.
+	PollIntervalSeconds int
+	// WatchBranch is the branch whose pushes count, without refs/heads/.
+	WatchBranch string
+	// StaleScope is All or Touched.
+	StaleScope string
+	// Gate is Approval or Direct.
+	Gate string
+}
+
+// Check says what is wrong with the settings, by the name of the key; empty when nothing is.
+func (s Settings) Check() map[string]string {
+	faults := map[string]string{}
+	if n := s.PollIntervalSeconds; n != 0 && (n < minInterval || n > maxInterval) {
+		faults[keyInterval] = fmt.Sprintf("must be 0 (off) or %d to %d seconds", minInterval, maxInterval)
+	}
+	if !validBranch(s.WatchBranch) {
+		faults[keyBranch] = "must be the name of a git branch, without refs/heads/"
+	}
+	if s.StaleScope != All && s.StaleScope != Touched {
+		faults[keyScope] = "must be all or touched"
+	}
+	if s.Gate != Approval && s.Gate != Direct {
+		faults[keyGate] = "must be approval or direct"
+	}
+	return faults
+}
+
+// validBranch holds a name against git's rules for branches.
+func validBranch(name string) bool {
+	return name != "HEAD" && len(name) <= maxBranch && utf8.ValidString(name) &&
+		plumbing.NewBranchReferenceName(name).Validate() == nil
+}
+
+// CheckFirst is Check of the settings of a first start, for the environment's reader.
+func CheckFirst(autoRetrain bool, seconds int, branch string) (Settings, error) {
+	s := Settings{AutoRetrain: autoRetrain, PollIntervalSeconds: seconds, WatchBranch: branch, StaleScope: All, Gate: Approval}
+	names := map[string]string{keyInterval: "MODELREPO_POLL_SECONDS", keyBranch: "MODELREPO_WATCH_BRANCH"}
+	var faults []error
+	found := s.Check()
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		faults = append(faults, fmt.Errorf("%s %s", names[key], found[key]))
+	}
+	return s, errors.Join(faults...)
+}
+
+// pollEvery is how often a replica looks for what another one changed. It is
+// well under the second in which a change must be in force, and one row by key.
+const pollEvery = 400 * time.Millisecond
+
+// readTimeout bounds one look.
+const readTimeout = 3 * time.Second
+
+// firstStart is who set what the environment says.
+const firstStart = "system:start"
+
+// Service gives the settings in force. It is safe for concurrent use.
+type Service struct {
+	store *store.Store
+	first Settings
+	now   func() time.Time
+	log   *slog.Logger
+
+	mu      sync.Mutex // guards those below
+	current Settings
+	changed chan struct{}
+}
+
+// New holds first until Load has read what is stored.
+func New(db *store.Store, first Settings, now func() time.Time, log *slog.Logger) *Service {
+	return &Service{store: db, first: first, now: now, log: log, current: first, changed: make(chan struct{})}
+}
+
+// Load stores the first settings where none are, and reads those stored.
+func (s *Service) Load(ctx context.Context) error {
+	if err := s.store.InTx(ctx, func(tx store.Tx) error {
+		f := s.first
+		added, err := tx.InitModelrepoConfig(ctx, store.InitModelrepoConfigParams{
+			AutoRetrain: f.AutoRetrain, PollIntervalSeconds: int32(f.PollIntervalSeconds), WatchBranch: f.WatchBranch,
+			StaleScope: f.StaleScope, Gate: f.Gate, Now: s.now(), UpdatedBy: firstStart,
+		})
+		if err != nil || added == 0 {
+			return err
+		}
+		return tx.Emit(ctx, event.Audit(event.PlatformTenant, firstStart, "modelrepo.config_set", target, event.OK,
+			map[string]any{"new": f.values()}))
+	}); err != nil {
+		return err
+	}
+	return s.refresh(ctx)
+}
+
+// Current are the settings in force on this replica, at most a second old.
+func (s *Service) Current() Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// Changed is closed at the next change.
+func (s *Service) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Read gives the settings as the transaction sees them: exact also within the
+// second that Current may be late.
+func (s *Service) Read(ctx context.Context, q *store.Queries) (Settings, error) {
+	row, err := q.GetModelrepoConfig(ctx)
+	if store.None(err) {
+		return s.first, nil
+	}
+	return settings(row), err
+}
+
+// Run follows the changes of other replicas until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := s.refresh(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			s.log.WarnContext(ctx, "settings of the model repository not readable", slog.Any("err", err))
+		}
+		failing = err != nil
+	}
+}
+
+func (s *Service) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	now, err := s.Read(ctx, s.store.Queries)
+	if err == nil {
+		s.take(now)
+	}
+	return err
+}
+
+func (s *Service) take(now Settings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now == s.current {
+		return
+	}
+	s.current = now
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// target is what the ledger calls the settings.
+const target = "modelrepo:config"
+
+// Change applies fn to the settings in force and stores what comes of it; an
+// error of fn changes nothing.
+func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Settings) error) (Settings, error) {
+	var after Settings
+	err := s.store.InTx(ctx, func(tx store.Tx) error {
+		row, err := tx.LockModelrepoConfig(ctx)
+		if err != nil {
+			return err
+		}
+		before := settings(row)
+		after = before
+		if err := fn(&after); err != nil || after == before {
+			return err
+		}
+		if err := tx.PutModelrepoConfig(ctx, store.PutModelrepoConfigParams{
+			AutoRetrain: after.AutoRetrain, PollIntervalSeconds: int32(after.PollIntervalSeconds), WatchBranch: after.WatchBranch,
+			StaleScope: after.StaleScope, Gate: after.Gate, Now: s.now(), UpdatedBy: p.Name,
+		}); err != nil {
+			return err
+		}
+		old, set := before.values(), after.values()
+		maps.DeleteFunc(old, func(key string, v any) bool { return set[key] == v })
+		maps.DeleteFunc(set, func(key string, _ any) bool { _, changed := old[key]; return !changed })
+		return tx.Emit(ctx,
+			event.Of(event.PlatformTenant, p.Name, "event", "config_changed", "modelrepo",
+				event.ConfigChanged{Scope: "modelrepo", Keys: slices.Sorted(maps.Keys(set))}),
+			event.Audit(p.Tenant, p.Name, "modelrepo.config_set", target, event.OK, map[string]any{"old": old, "new": set}),
+		)
+	})
+	if err != nil {
+		return Settings{}, err
+	}
+	s.take(after)
+	return after, nil
+}
+
+func settings(row store.ModelrepoConfig) Settings {
+	return Settings{
+		AutoRetrain: row.AutoRetrain, PollIntervalSeconds: int(row.PollIntervalSeconds), WatchBranch: row.WatchBranch,
+		StaleScope: row.StaleScope, Gate: row.Gate,
+	}
+}
+
+// values are the settings by key.
+func (s Settings) values() map[string]any {
+	return map[string]any{
+		keyAuto: s.AutoRetrain, keyInterval: s.PollIntervalSeconds, keyBranch: s.WatchBranch, keyScope: s.StaleScope, keyGate: s.Gate,
+	}
+}

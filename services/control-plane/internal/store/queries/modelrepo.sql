@@ -1,0 +1,64 @@
+-- name: InitModelrepoConfig :execrows
+insert into modelrepo_config (id, auto_retrain, poll_interval_seconds, watch_branch, stale_scope, gate, updated_at, updated_by)
+values (1, @auto_retrain, @poll_interval_seconds, @watch_branch, @stale_scope, @gate, @now, @updated_by)
+on conflict (id) do nothing;
+
+-- name: GetModelrepoConfig :one
+select * from modelrepo_config where id = 1;
+
+-- name: LockModelrepoConfig :one
+select * from modelrepo_config where id = 1 for update;
+
+-- name: PutModelrepoConfig :exec
+update modelrepo_config set auto_retrain = @auto_retrain, poll_interval_seconds = @poll_interval_seconds,
+    watch_branch = @watch_branch, stale_scope = @stale_scope, gate = @gate, updated_at = @now, updated_by = @updated_by
+where id = 1;
+
+-- name: FindDelivery :one
+select push_id from push_deliveries where delivery_id = @delivery_id;
+
+-- name: InsertDelivery :exec
+insert into push_deliveries (delivery_id, push_id, received_at) values (@delivery_id, @push_id, @now);
+
+-- name: DeleteOldDeliveries :execrows
+delete from push_deliveries where received_at < @before;
+
+-- name: LastPush :one
+select * from pushes order by id desc limit 1;
+
+-- name: InsertPush :one
+insert into pushes (commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
+values (@commit_sha, @branch, @pushed_by, @source, @delivery_id, @touched, @touched_all, @dispatch, @trigger_ci, @work_until, @now)
+returning *;
+
+-- name: ListPushes :many
+select * from pushes where sqlc.narg('before')::bigint is null or id < sqlc.narg('before')::bigint order by id desc limit @max_rows;
+
+-- name: TouchedSince :one
+-- Whether a push later than the newest one of a commit touched the model; a commit that no push
+-- told of counts as older than all of them.
+select exists (
+    select 1 from pushes where (touched_all or @model_id::text = any(touched))
+        and id > coalesce((select max(c.id) from pushes c where c.commit_sha = @commit_sha), 0)
+);
+
+-- name: TouchedAfter :many
+-- Those of the models that a push later than this one touched.
+select m::text from unnest(@models::text[]) m where exists (
+    select 1 from pushes where id > @id and (touched_all or m = any(touched))
+);
+
+-- name: ClaimPushWork :many
+update pushes set work_until = @until where id in (
+    select due.id from pushes due where due.work_until < @now order by due.id limit 10 for update skip locked
+) returning *;
+
+-- name: KeepPushWork :exec
+-- What is left of the work, and until when nobody else takes it; null when it is done.
+update pushes set dispatch = @dispatch, trigger_ci = @trigger_ci, work_until = @work_until where id = @id;
+
+-- name: LockFreshnessOf :many
+select * from freshness where model_id = any(@models::text[]) order by model_id for update;
+
+-- name: TrainedFrom :many
+select model_id from freshness where last_retrain_commit = @commit_sha and model_id = any(@models::text[]);
