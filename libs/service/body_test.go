@@ -277,10 +277,13 @@ func TestPages(t *testing.T) {
 	if !ok || err != nil || back != at {
 		t.Errorf("%v %v %+v", ok, err, back)
 	}
+	if err := DecodeCursor(EncodeCursor(position{`\u0000`, 7}), &back); err != nil || back.At != `\u0000` {
+		t.Errorf("an escape as text: %v %+v", err, back)
+	}
 	if ok, err := Cursor(ask(""), &back); ok || err != nil {
 		t.Errorf("no cursor: %v %v", ok, err)
 	}
-	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(struct{}{}), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000)} {
+	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(struct{}{}), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000), EncodeCursor(position{"a\x00", 1}), EncodeCursor(position{"\\\x00", 1})} {
 		if err := DecodeCursor(bad, &back); !problem.Validation.Has(err) {
 			t.Errorf("%q: %v", bad, err)
 		}

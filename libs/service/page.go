@@ -74,5 +74,9 @@ func DecodeCursor(cursor string, position any) error {
 	if same, err := json.Marshal(position); err != nil || !bytes.Equal(same, raw) {
 		return bad
 	}
+	// Nor is U+0000 in any position: no store holds it, and Postgres fails on it.
+	if bytes.Contains(bytes.ReplaceAll(raw, []byte(`\\`), nil), []byte(`\u0000`)) {
+		return bad
+	}
 	return nil
 }
