@@ -13,19 +13,19 @@ import (
 
 // Defines values for AlertSeverity.
 const (
-	Critical AlertSeverity = "critical"
-	Error    AlertSeverity = "error"
-	Warn     AlertSeverity = "warn"
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityError    AlertSeverity = "error"
+	AlertSeverityWarn     AlertSeverity = "warn"
 )
 
 // Valid indicates whether the value is a known member of the AlertSeverity enum.
 func (e AlertSeverity) Valid() bool {
 	switch e {
-	case Critical:
+	case AlertSeverityCritical:
 		return true
-	case Error:
+	case AlertSeverityError:
 		return true
-	case Warn:
+	case AlertSeverityWarn:
 		return true
 	default:
 		return false
@@ -338,6 +338,51 @@ func (e CarbonScope) Valid() bool {
 	}
 }
 
+// Defines values for ControlFunction.
+const (
+	GOVERN  ControlFunction = "GOVERN"
+	MANAGE  ControlFunction = "MANAGE"
+	MAP     ControlFunction = "MAP"
+	MEASURE ControlFunction = "MEASURE"
+)
+
+// Valid indicates whether the value is a known member of the ControlFunction enum.
+func (e ControlFunction) Valid() bool {
+	switch e {
+	case GOVERN:
+		return true
+	case MANAGE:
+		return true
+	case MAP:
+		return true
+	case MEASURE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ControlStatus.
+const (
+	Gap       ControlStatus = "gap"
+	Partial   ControlStatus = "partial"
+	Satisfied ControlStatus = "satisfied"
+)
+
+// Valid indicates whether the value is a known member of the ControlStatus enum.
+func (e ControlStatus) Valid() bool {
+	switch e {
+	case Gap:
+		return true
+	case Partial:
+		return true
+	case Satisfied:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CostDimension.
 const (
 	CostDimensionModel   CostDimension = "model"
@@ -458,6 +503,27 @@ func (e DriftOutcome) Valid() bool {
 	case DriftOutcomeRequested:
 		return true
 	case DriftOutcomeWouldTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EvalStatus.
+const (
+	EvalStatusError  EvalStatus = "error"
+	EvalStatusFailed EvalStatus = "failed"
+	EvalStatusPassed EvalStatus = "passed"
+)
+
+// Valid indicates whether the value is a known member of the EvalStatus enum.
+func (e EvalStatus) Valid() bool {
+	switch e {
+	case EvalStatusError:
+		return true
+	case EvalStatusFailed:
+		return true
+	case EvalStatusPassed:
 		return true
 	default:
 		return false
@@ -827,6 +893,30 @@ const (
 func (e PushOutcomeSkipped) Valid() bool {
 	switch e {
 	case True:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RiskClass.
+const (
+	High       RiskClass = "high"
+	Limited    RiskClass = "limited"
+	Minimal    RiskClass = "minimal"
+	Prohibited RiskClass = "prohibited"
+)
+
+// Valid indicates whether the value is a known member of the RiskClass enum.
+func (e RiskClass) Valid() bool {
+	switch e {
+	case High:
+		return true
+	case Limited:
+		return true
+	case Minimal:
+		return true
+	case Prohibited:
 		return true
 	default:
 		return false
@@ -1395,12 +1485,55 @@ type Check struct {
 	Pass   bool   `json:"pass"`
 }
 
+// Compliance defines model for Compliance.
+type Compliance struct {
+	Model         string    `json:"model"`
+	Provenance    *string   `json:"provenance"`
+	RiskClass     RiskClass `json:"riskClass"`
+	TechnicalFile *string   `json:"technicalFile"`
+	Tenant        string    `json:"tenant"`
+	UpdatedAt     time.Time `json:"updated_at"`
+	UpdatedBy     string    `json:"updated_by"`
+	Version       string    `json:"version"`
+}
+
+// ComplianceInput defines model for ComplianceInput.
+type ComplianceInput struct {
+	// ProvenanceHash 64 hexadecimal digits
+	ProvenanceHash *string   `json:"provenanceHash,omitempty"`
+	RiskClass      RiskClass `json:"riskClass"`
+
+	// TechnicalFilePath Relative, without . and ..
+	TechnicalFilePath *string `json:"technicalFilePath,omitempty"`
+}
+
+// ComplianceList defines model for ComplianceList.
+type ComplianceList struct {
+	Items      []Compliance `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
 // Condition defines model for Condition.
 type Condition struct {
 	Metric string   `json:"metric"`
 	Op     Operator `json:"op"`
 	Value  float64  `json:"value"`
 }
+
+// Control defines model for Control.
+type Control struct {
+	Control  string          `json:"control"`
+	Evidence []string        `json:"evidence"`
+	Function ControlFunction `json:"function"`
+	Status   ControlStatus   `json:"status"`
+	Title    string          `json:"title"`
+}
+
+// ControlFunction defines model for Control.Function.
+type ControlFunction string
+
+// ControlStatus defines model for ControlStatus.
+type ControlStatus string
 
 // Cost defines model for Cost.
 type Cost struct {
@@ -1565,6 +1698,69 @@ type DriftTrigger struct {
 type DriftTriggered struct {
 	Results []DriftResult `json:"results"`
 }
+
+// Eval defines model for Eval.
+type Eval struct {
+	Id      openapi_types.UUID `json:"id"`
+	Metrics []EvalMetric       `json:"metrics"`
+	Model   string             `json:"model"`
+
+	// PassRate Fraction of the metrics that passed; null without metrics
+	PassRate *float64 `json:"passRate"`
+	RunId    *string  `json:"run_id"`
+
+	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	Status    EvalStatus `json:"status"`
+	Suite     string     `json:"suite"`
+	Tenant    string     `json:"tenant"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	UpdatedBy string     `json:"updated_by"`
+	Version   string     `json:"version"`
+}
+
+// EvalInput defines model for EvalInput.
+type EvalInput struct {
+	// Metrics Each metric once
+	Metrics []EvalMetricInput `json:"metrics"`
+
+	// Model Any case; need not be in the model repository
+	Model string `json:"model"`
+
+	// RunId Once in a tenant
+	RunId *string `json:"run_id,omitempty"`
+
+	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	Status EvalStatus `json:"status"`
+
+	// Suite Without ':'
+	Suite   string `json:"suite"`
+	Version string `json:"version"`
+}
+
+// EvalList defines model for EvalList.
+type EvalList struct {
+	Items      []Eval  `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// EvalMetric defines model for EvalMetric.
+type EvalMetric struct {
+	Baseline *float64 `json:"baseline"`
+	Metric   string   `json:"metric"`
+	Passed   bool     `json:"passed"`
+	Value    float64  `json:"value"`
+}
+
+// EvalMetricInput defines model for EvalMetricInput.
+type EvalMetricInput struct {
+	Baseline *float64 `json:"baseline,omitempty"`
+	Metric   string   `json:"metric"`
+	Passed   bool     `json:"passed"`
+	Value    float64  `json:"value"`
+}
+
+// EvalStatus The suite's own verdict; error - the run broke off and says nothing of the model
+type EvalStatus string
 
 // Facility defines model for Facility.
 type Facility struct {
@@ -1773,6 +1969,41 @@ type JobTimingInput struct {
 	Submit *time.Time `json:"submit,omitempty"`
 }
 
+// LLMEndpoint defines model for LLMEndpoint.
+type LLMEndpoint struct {
+	Dtype          string    `json:"dtype"`
+	Enabled        bool      `json:"enabled"`
+	Engine         string    `json:"engine"`
+	HostedModelId  string    `json:"hostedModelId"`
+	MaxModelLen    int       `json:"maxModelLen"`
+	Model          string    `json:"model"`
+	Tenant         string    `json:"tenant"`
+	TensorParallel int       `json:"tensorParallel"`
+	UpdatedAt      time.Time `json:"updated_at"`
+	UpdatedBy      string    `json:"updated_by"`
+}
+
+// LLMEndpointInput defines model for LLMEndpointInput.
+type LLMEndpointInput struct {
+	Dtype         *string `json:"dtype,omitempty"`
+	Enabled       *bool   `json:"enabled,omitempty"`
+	Engine        string  `json:"engine"`
+	HostedModelId string  `json:"hostedModelId"`
+
+	// MaxModelLen Tokens
+	MaxModelLen int `json:"maxModelLen"`
+
+	// Model Must be the model of the path where given
+	Model          *string `json:"model,omitempty"`
+	TensorParallel *int    `json:"tensorParallel,omitempty"`
+}
+
+// LLMEndpointList defines model for LLMEndpointList.
+type LLMEndpointList struct {
+	Items      []LLMEndpoint `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // LadderResult defines model for LadderResult.
 type LadderResult struct {
 	AliasesSet  []string            `json:"aliases_set"`
@@ -1794,6 +2025,51 @@ type LastPushSource string
 type Model struct {
 	Datasets  []string `json:"datasets"`
 	ModelName string   `json:"model_name"`
+}
+
+// ModelCard defines model for ModelCard.
+type ModelCard struct {
+	Markdown string `json:"markdown"`
+	Model    string `json:"model"`
+
+	// Source repository: the README of the model
+	Source string `json:"source"`
+
+	// Tenant null for a README
+	Tenant *string `json:"tenant"`
+
+	// UpdatedAt null for a README
+	UpdatedAt *time.Time `json:"updated_at"`
+
+	// UpdatedBy null for a README
+	UpdatedBy *string `json:"updated_by"`
+	Version   *string `json:"version"`
+}
+
+// ModelCardInput defines model for ModelCardInput.
+type ModelCardInput struct {
+	// Markdown At most 256 KiB
+	Markdown string `json:"markdown"`
+
+	// Model Must be the model of the path where given
+	Model *string `json:"model,omitempty"`
+
+	// Source Who wrote it; not repository
+	Source  *string `json:"source,omitempty"`
+	Version *string `json:"version,omitempty"`
+}
+
+// ModelCardList defines model for ModelCardList.
+type ModelCardList struct {
+	// Coverage withCard / total; 0 where there is no model
+	Coverage   float64     `json:"coverage"`
+	Items      []ModelCard `json:"items"`
+	NextCursor *string     `json:"next_cursor"`
+
+	// Total Models of the repository and hosted ones
+	Total       int `json:"total"`
+	WithCard    int `json:"withCard"`
+	WithoutCard int `json:"withoutCard"`
 }
 
 // ModelMeta defines model for ModelMeta.
@@ -1968,6 +2244,13 @@ type PollerHealth struct {
 
 	// Stale No success for three intervals
 	Stale bool `json:"stale"`
+}
+
+// Posture defines model for Posture.
+type Posture struct {
+	Controls  []Control `json:"controls"`
+	Satisfied int       `json:"satisfied"`
+	Total     int       `json:"total"`
 }
 
 // Problem defines model for Problem.
@@ -2158,6 +2441,9 @@ type RetrainRequest struct {
 	// Parameters Handed to the training run; cannot set what the platform sets itself
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 }
+
+// RiskClass defines model for RiskClass.
+type RiskClass string
 
 // Rollback defines model for Rollback.
 type Rollback struct {
@@ -2453,6 +2739,16 @@ type CarbonParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListComplianceParams defines parameters for ListCompliance.
+type ListComplianceParams struct {
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCostsParams defines parameters for ListCosts.
 type ListCostsParams struct {
 	// Model Model id, any case
@@ -2483,6 +2779,19 @@ type CostSummaryParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListEvalsParams defines parameters for ListEvals.
+type ListEvalsParams struct {
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Latest true: of each model only its latest run
+	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
+	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
@@ -2507,6 +2816,22 @@ type JobSummaryParams struct {
 type GetJobParams struct {
 	Scheduler *Scheduler `form:"scheduler,omitempty" json:"scheduler,omitempty"`
 	Cluster   *Cluster   `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
+type ListLLMEndpointsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListModelCardsParams defines parameters for ListModelCards.
+type ListModelCardsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
@@ -2623,14 +2948,26 @@ type PutAutoRetrainJSONRequestBody = AutoRetrainInput
 // PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
 type PutBudgetJSONRequestBody = BudgetInput
 
+// PutComplianceJSONRequestBody defines body for PutCompliance for application/json ContentType.
+type PutComplianceJSONRequestBody = ComplianceInput
+
 // RecordCostJSONRequestBody defines body for RecordCost for application/json ContentType.
 type RecordCostJSONRequestBody = CostInput
 
 // TriggerDriftJSONRequestBody defines body for TriggerDrift for application/json ContentType.
 type TriggerDriftJSONRequestBody = DriftTrigger
 
+// RecordEvalJSONRequestBody defines body for RecordEval for application/json ContentType.
+type RecordEvalJSONRequestBody = EvalInput
+
 // PutJobJSONRequestBody defines body for PutJob for application/json ContentType.
 type PutJobJSONRequestBody = JobInput
+
+// PutLLMEndpointJSONRequestBody defines body for PutLLMEndpoint for application/json ContentType.
+type PutLLMEndpointJSONRequestBody = LLMEndpointInput
+
+// PutModelCardJSONRequestBody defines body for PutModelCard for application/json ContentType.
+type PutModelCardJSONRequestBody = ModelCardInput
 
 // PutModelrepoConfigJSONRequestBody defines body for PutModelrepoConfig for application/json ContentType.
 type PutModelrepoConfigJSONRequestBody = ModelrepoConfigPatch

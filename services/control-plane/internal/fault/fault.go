@@ -47,6 +47,11 @@ var (
 
 	SyncInProgress = problem.Kind{Code: "sync_in_progress", Status: http.StatusConflict, Title: "Sync in progress"}
 
+	AuditEmpty      = problem.Kind{Code: "audit_empty", Status: http.StatusConflict, Title: "Empty audit ledger"}
+	AuditUnverified = problem.Kind{Code: "audit_unverified", Status: http.StatusConflict, Title: "Audit ledger does not verify"}
+	AuditKeyMissing = problem.Kind{Code: "audit_key_missing", Status: http.StatusServiceUnavailable, Title: "No audit signing key"}
+	TenantNotFound  = problem.Kind{Code: "tenant_not_found", Status: http.StatusNotFound, Title: "No such tenant"}
+
 	AdmissionFull = problem.Kind{Code: "admission_full", Status: http.StatusTooManyRequests, Title: "Too many dispatches at once"}
 
 	OrchestratorUnreachable = problem.Kind{Code: "orchestrator_unreachable", Status: http.StatusBadGateway, Title: "Orchestrator unreachable"}

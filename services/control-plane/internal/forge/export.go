@@ -70,8 +70,11 @@ func (r *Remote) Export(ctx context.Context, sha string) (string, error) {
 	if err == nil {
 		err = os.Rename(tmp, dir)
 	}
+	if errors.Is(err, fs.ErrExist) { // git lets two entries of a folder have one name
+		err = fmt.Errorf("%w: it holds a name twice", ErrMalformed)
+	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("lay out commit %s: %w", commit.Hash, err), os.RemoveAll(tmp))
+		return "", errors.Join(err, os.RemoveAll(tmp))
 	}
 	return dir, nil
 }
@@ -132,15 +135,18 @@ func write(ctx context.Context, store storer.EncodedObjectStorer, tree *object.T
 
 // checkName refuses names that mean another folder on some system, and git's own.
 func checkName(name string) error {
+	if len(name) > 255 {
+		return fmt.Errorf("%w: it holds a file name of %d bytes", ErrMalformed, len(name))
+	}
 	if name == "" || name == "." || name == ".." || strings.EqualFold(name, ".git") || strings.ContainsAny(name, "/\\\x00") {
-		return fmt.Errorf("it holds the file name %.80q, which leads out of its folder", name)
+		return fmt.Errorf("%w: it holds the file name %.80q, which leads out of its folder", ErrMalformed, name)
 	}
 	return nil
 }
 
 func (w *writer) folder(entry object.TreeEntry, at string, depth int) error {
 	if depth > maxExportDepth {
-		return fmt.Errorf("its folders are more than %d deep", maxExportDepth)
+		return fmt.Errorf("%w: its folders are more than %d deep", ErrMalformed, maxExportDepth)
 	}
 	tree, err := object.GetTree(w.store, entry.Hash)
 	if err != nil {
@@ -181,7 +187,7 @@ func (w *writer) file(tree *object.Tree, e object.TreeEntry, name string) error 
 	w.files++
 	w.bytes += f.Size
 	if w.files > maxExportFiles || w.bytes > maxExportBytes {
-		return fmt.Errorf("it holds more than %d files or %d bytes of models, data sets and registries", maxExportFiles, maxExportBytes)
+		return fmt.Errorf("%w: it holds more than %d files or %d bytes of models, data sets and registries", ErrMalformed, maxExportFiles, maxExportBytes)
 	}
 	src, err := f.Reader()
 	if err != nil {

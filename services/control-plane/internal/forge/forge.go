@@ -79,6 +79,9 @@ var ErrNoBranch = errors.New("no such branch")
 // changed between two.
 var ErrUnknown = errors.New("unknown to the model repository")
 
+// ErrMalformed means that a commit holds what cannot be laid out in a folder.
+var ErrMalformed = errors.New("the commit cannot be laid out")
+
 // maxFiles bounds the files of a diff and the paths of a comparison. GitLab's own
 // bound is the same by default; at it, there may be more.
 const maxFiles = 1000

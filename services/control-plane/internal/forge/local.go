@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/mlp-platform/platform/libs/modelrepo"
 )
 
 // Local is a git repository on this machine, as it is; no remote is asked.
@@ -68,6 +70,9 @@ func (l *Local) Head(_ context.Context, branch string) (Commit, error) {
 	}
 	return describe(repo, ref.Hash())
 }
+
+// CheckedOut is the commit that the folder holds, but for what is not committed.
+func (l *Local) CheckedOut() (string, error) { return modelrepo.HeadCommit(l.dir) }
 
 func describe(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
 	c, err := repo.CommitObject(hash)

@@ -33,6 +33,9 @@ import (
 // maxFetch bounds one answer of a git server, in bytes.
 const maxFetch = 512 << 20
 
+// bare is the folder of what was fetched.
+const bare = "repo.git"
+
 // maxSlots is how many processes may share a cache folder.
 const maxSlots = 64
 
@@ -129,15 +132,24 @@ func (r *Remote) open() (*git.Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := filepath.Join(dir, "repo.git")
-	repo, err := git.PlainOpen(bare)
-	if err == nil {
+	if repo, err := git.PlainOpen(filepath.Join(dir, bare)); err == nil {
 		return repo, nil
 	}
+	return r.anew()
+}
+
+// anew begins with nothing fetched.
+func (r *Remote) anew() (*git.Repository, error) {
+	dir, err := r.folder()
+	if err != nil {
+		return nil, err
+	}
+	bare := filepath.Join(dir, bare)
 	if err := os.RemoveAll(bare); err != nil {
 		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
 	}
-	if repo, err = git.PlainInit(bare, true); err != nil {
+	repo, err := git.PlainInit(bare, true)
+	if err != nil {
 		return nil, fmt.Errorf("MODELREPO_CACHE_DIR cannot be used: %w", err)
 	}
 	return repo, nil
@@ -198,7 +210,13 @@ func (r *Remote) update(ctx context.Context, branch string) (plumbing.Hash, erro
 	ref := plumbing.NewHashReference(plumbing.NewBranchReferenceName(branch), hash)
 	// The reference is set only after the objects are all here.
 	if known, err := repo.Reference(ref.Name(), true); err == nil && known.Hash() == hash {
-		return hash, nil
+		if _, err := repo.CommitObject(hash); err == nil {
+			return hash, nil
+		}
+		// What was fetched is damaged; it is fetched anew.
+		if repo, err = r.anew(); err != nil {
+			return plumbing.ZeroHash, err
+		}
 	}
 	if err := fetch(ctx, session, adv, repo, hash); err != nil {
 		return plumbing.ZeroHash, err

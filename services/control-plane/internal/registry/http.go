@@ -22,8 +22,10 @@ func (r *Registry) List(c echo.Context) error {
 }
 
 // FromPath gives the model that the path names; the error is 404.
-func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) {
-	if m, ok := r.Find(c.Param("model")); ok {
+func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) { return fromPath(r.Repo(), c) }
+
+func fromPath(repo *modelrepo.Repo, c echo.Context) (*modelrepo.Model, error) {
+	if m, ok := repo.Model(c.Param("model")); ok {
 		return m, nil
 	}
 	return nil, fault.ModelNotFound.New("There is no such model; GET /models lists them.")
@@ -59,11 +61,12 @@ func (r *Registry) Meta(c echo.Context) error {
 
 // ReadmeText serves GET /models/{model}/readme.
 func (r *Registry) ReadmeText(c echo.Context) error {
-	m, err := r.FromPath(c)
+	repo := r.Repo() // the model and its file are of one reading
+	m, err := fromPath(repo, c)
 	if err != nil {
 		return err
 	}
-	text, sha, err := r.Readme(m)
+	text, sha, err := repo.Readme(m)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md.")
@@ -72,3 +75,29 @@ func (r *Registry) ReadmeText(c echo.Context) error {
 	}
 	return c.JSON(http.StatusOK, api.Readme{Text: string(text), Sha: sha})
 }
+
+// svgPolicy lets a drawing have its styles and nothing that acts: opened by
+// itself in a browser it is a document of this origin.
+const svgPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+// Image serves GET /models/{model}/images/{file}.
+func (r *Registry) Image(c echo.Context) error {
+	repo := r.Repo()
+	m, err := fromPath(repo, c)
+	if err != nil {
+		return err
+	}
+	missing := fault.ImageNotFound.New("Model " + m.ID() + " has no such picture; there are png, jpg, jpeg, gif, webp and svg files of at most 8 MiB in its folder images.")
+	data, mediaType, err := repo.Image(m, c.Param("file"))
+	switch {
+	case err != nil: // there is none, it is a link that leads out, a folder, or too large
+		return missing.WithCause(err)
+	case mediaType == svg:
+		c.Response().Header().Set("Content-Security-Policy", svgPolicy)
+	case http.DetectContentType(data) != mediaType:
+		return missing // another kind of file under the name of a picture
+	}
+	return c.Blob(http.StatusOK, mediaType, data)
+}
+
+const svg = "image/svg+xml"

@@ -63,7 +63,7 @@ func Open(dir, env string, log *slog.Logger) *Registry {
 func (r *Registry) read(dir, head string) (reading, error) {
 	out := reading{repo: &modelrepo.Repo{}, dir: dir, head: head, taken: head}
 	if dir == "" {
-		return out, errors.New("MODELREPO_DIR is not set; no model is known")
+		return out, errors.New("no model is known: MODELREPO_DIR is not set, and no commit of MODELREPO_GIT_URL was read")
 	}
 	repo, err := modelrepo.Open(dir, r.env)
 	if err != nil {
@@ -143,6 +143,15 @@ func (r *Registry) swap(ctx context.Context, dir, head string) error {
 	return nil
 }
 
+// Refuse notes why the newest commit is not in force; what is stays. Empty: it is.
+func (r *Registry) Refuse(why string) {
+	if why == "" {
+		r.refused.Store(nil)
+		return
+	}
+	r.refused.Store(&why)
+}
+
 // Warning is why the registry is incomplete or not the newest; empty when it is whole.
 func (r *Registry) Warning() string {
 	if why := r.refused.Load(); why != nil {
@@ -166,9 +175,6 @@ func (r *Registry) Models() []*modelrepo.Model {
 	}
 	return out
 }
-
-// Readme is the model's README.md and its SHA-256 in hex; fs.ErrNotExist if there is none.
-func (r *Registry) Readme(m *modelrepo.Model) ([]byte, string, error) { return r.Repo().Readme(m) }
 
 // Find gives the model of that name in any case.
 func (r *Registry) Find(name string) (*modelrepo.Model, bool) { return r.Repo().Model(name) }

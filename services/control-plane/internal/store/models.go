@@ -121,6 +121,11 @@ type AuditKey struct {
 	CreatedAt time.Time
 }
 
+type AuditRound struct {
+	One        bool
+	VerifiedAt time.Time
+}
+
 type AuditVerdict struct {
 	Tenant      string
 	Verified    bool
@@ -190,6 +195,17 @@ type Command struct {
 	UpdatedAt       time.Time
 }
 
+type Compliance struct {
+	Tenant        string
+	ModelID       string
+	Version       string
+	RiskClass     string
+	TechnicalFile *string
+	Provenance    *string
+	UpdatedAt     time.Time
+	UpdatedBy     string
+}
+
 type Cost struct {
 	ID         uuid.UUID
 	Tenant     string
@@ -206,6 +222,19 @@ type Cost struct {
 	RecordedAt time.Time
 	UpdatedAt  time.Time
 	UpdatedBy  string
+}
+
+type Eval struct {
+	ID        uuid.UUID
+	Tenant    string
+	ModelID   string
+	Version   string
+	Suite     string
+	Status    string
+	Metrics   json.RawMessage
+	RunID     *string
+	UpdatedAt time.Time
+	UpdatedBy string
 }
 
 type Freshness struct {
@@ -238,6 +267,29 @@ type Job struct {
 	TrackerRunID *string
 	UpdatedAt    time.Time
 	UpdatedBy    string
+}
+
+type LlmEndpoint struct {
+	Tenant         string
+	ModelID        string
+	Engine         string
+	HostedModelID  string
+	MaxModelLen    int32
+	TensorParallel int32
+	Dtype          string
+	Enabled        bool
+	UpdatedAt      time.Time
+	UpdatedBy      string
+}
+
+type ModelCard struct {
+	Tenant    string
+	ModelID   string
+	Version   *string
+	Markdown  string
+	Source    string
+	UpdatedAt time.Time
+	UpdatedBy string
 }
 
 type ModelrepoConfig struct {

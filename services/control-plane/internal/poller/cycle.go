@@ -1,0 +1,216 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/push"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// errBusy means that a poll is under way, on whichever replica.
+var errBusy = errors.New("a poll is under way")
+
+// recordTimeout bounds the part of a poll that asks this platform alone.
+const recordTimeout = time.Minute
+
+// maxError bounds what is kept of an error, in bytes.
+const maxError = 500
+
+// found is what a poll came to.
+type found struct {
+	New    bool // the head was not known
+	SHA    string
+	Marked []string
+}
+
+// poll runs one cycle. An error is of the repository, errBusy, or of the
+// platform's own stores; the first kind is kept for /health.
+func (s *Service) poll(ctx context.Context) (found, error) {
+	held, unlock, ok, err := s.Locks.Keep(ctx, cycle, cycleTTL)
+	switch {
+	case err != nil:
+		return found{}, fmt.Errorf("lock the poll: %w", err)
+	case !ok:
+		return found{}, errBusy
+	}
+	defer unlock()
+	select {
+	case <-held.Done():
+		return found{}, held.Err()
+	case <-s.turn:
+	}
+	defer func() { s.turn <- struct{}{} }()
+	out, err := s.look(held)
+	var away *awayError
+	if errors.As(err, &away) && held.Err() == nil {
+		msg := err.Error()
+		if len(msg) > maxError {
+			msg = msg[:maxError]
+		}
+		if storeErr := s.Store.PollFailed(held, &msg); storeErr != nil {
+			return out, errors.Join(err, storeErr)
+		}
+	}
+	return out, err
+}
+
+// awayError is a fault of the repository or of the way to it.
+type awayError struct{ err error }
+
+func (e *awayError) Error() string { return e.err.Error() }
+func (e *awayError) Unwrap() error { return e.err }
+
+// look compares the branch's head with what is known, and brings what is new
+// into force before it is recorded: models that came with it are stale as well.
+func (s *Service) look(ctx context.Context) (out found, err error) {
+	set, err := s.Config.Read(ctx, s.Store.Queries)
+	if err != nil {
+		return out, err
+	}
+	row, err := s.Store.GetPoller(ctx)
+	if err != nil {
+		return out, err
+	}
+	if row.Source != s.SourceID || row.Branch != set.WatchBranch {
+		row = store.GetPollerRow{Readings: row.Readings}
+	}
+	asked, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	head, err := s.Source.Head(asked, set.WatchBranch)
+	if err != nil {
+		return out, &awayError{err}
+	}
+	out.SHA = head.SHA
+	after := store.PollSucceededParams{
+		Source: s.SourceID, Branch: set.WatchBranch, HeadCommit: answer.Text(head.SHA), ForceCommit: row.ForceCommit, Fault: row.Fault,
+	}
+	if head.SHA == "" { // the repository is empty
+		return out, s.Store.PollSucceeded(ctx, after)
+	}
+	known, err := s.known(ctx, set.WatchBranch, row)
+	if err != nil {
+		return out, err
+	}
+	p := push.Push{CommitSHA: head.SHA, Branch: set.WatchBranch, PushedBy: head.Author, Source: push.Poll, Message: head.Message}
+	if known != "" && known != head.SHA {
+		// After a rewritten history the old head may be gone; then every file may have changed.
+		files, err := s.Source.Files(asked, known, head.SHA)
+		if p.Files, p.FilesKnown = files, err == nil; err != nil {
+			s.Log.InfoContext(ctx, "changed files not known", slog.String("from", known), slog.String("to", head.SHA), slog.Any("err", err))
+		}
+	}
+	before := s.Registry.Head()
+	moved := row.HeadCommit == nil || *row.HeadCommit != head.SHA
+	// A folder may get the head later; a commit stays as faulty as it is.
+	_, fixed := s.exporter()
+	if moved || before != head.SHA && !(fixed && row.Fault != nil) {
+		after.Reread = 1
+		if err := s.bring(asked, head.SHA, before, moved, &after); err != nil {
+			return out, err
+		}
+	}
+	// The first head seen is no news where the registry was read from it.
+	first := known == "" && (before == "" || before == head.SHA)
+	if known != head.SHA && !first {
+		recording, cancel := context.WithTimeout(ctx, recordTimeout)
+		defer cancel()
+		done, err := s.Push.Record(recording, p)
+		if err != nil {
+			return out, fmt.Errorf("record the new head: %w", err)
+		}
+		out.New, out.Marked = !done.Duplicate && done.Skipped == "", done.MarkedStale
+	}
+	return out, s.Store.PollSucceeded(ctx, after)
+}
+
+// patience is how long a poll may ask the repository: a first clone moves more
+// than an answer.
+func (s *Service) patience() time.Duration {
+	if _, ok := s.exporter(); ok && s.Registry.Head() == "" {
+		return CloneTimeout
+	}
+	return Timeout
+}
+
+// known is the head that the platform knows of the branch: of the newest push,
+// else the one the last poll saw.
+func (s *Service) known(ctx context.Context, branch string, row store.GetPollerRow) (string, error) {
+	sha, err := s.Store.LastPushOf(ctx, branch)
+	switch {
+	case err == nil:
+		return sha, nil
+	case !store.None(err):
+		return "", err
+	case row.HeadCommit != nil:
+		return *row.HeadCommit, nil
+	}
+	return "", nil
+}
+
+// bring puts the head into force on this replica and says so in after. A head
+// that is refused is a fact about it, not a fault of the poll.
+func (s *Service) bring(ctx context.Context, sha, before string, moved bool, after *store.PollSucceededParams) error {
+	err := s.apply(ctx, sha)
+	switch {
+	case err == nil:
+		after.ForceCommit, after.Fault = answer.Text(s.Registry.Head()), nil
+		if s.Registry.Head() == before {
+			return nil // a folder that does not hold the head yet
+		}
+	case refused(err):
+		why := err.Error()
+		if !moved && after.Fault != nil && *after.Fault == why {
+			return nil // told before
+		}
+		after.Fault = &why
+	default:
+		return err
+	}
+	outcome, details := event.OK, map[string]any{"old": before, "new": sha}
+	if err != nil {
+		outcome, details["reason"] = event.Failed, err.Error()
+	}
+	return s.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx, event.Audit(event.PlatformTenant, actor, "registry.swapped", "modelrepo", outcome, details))
+	})
+}
+
+// refused says whether the fault is the commit's own, so that trying again is of no use.
+func refused(err error) bool {
+	var r *registry.Refused
+	return errors.As(err, &r) || errors.Is(err, forge.ErrMalformed)
+}
+
+// apply lets the registry read the commit: from a checkout of it, or from the
+// folder as it is now.
+func (s *Service) apply(ctx context.Context, sha string) error {
+	source, ok := s.exporter()
+	if !ok {
+		return s.Registry.Reload(ctx)
+	}
+	old := s.Registry.Head()
+	dir, err := source.Export(ctx, sha)
+	switch {
+	case errors.Is(err, forge.ErrMalformed):
+		s.Registry.Refuse("commit " + sha + " is not in force: " + err.Error())
+		return err
+	case err != nil:
+		return &awayError{err}
+	}
+	if err := s.Registry.Take(ctx, dir, sha); err != nil {
+		return err
+	}
+	// What requests under way still read stays until the next commit.
+	if err := source.Prune(ctx, sha, old); err != nil {
+		s.Log.WarnContext(ctx, "old checkouts not removed", slog.Any("err", err))
+	}
+	return nil
+}

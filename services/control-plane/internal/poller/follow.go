@@ -1,0 +1,143 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+)
+
+// readTimeout bounds one look at the shared row.
+const readTimeout = 3 * time.Second
+
+// followed is what a replica has done about the shared row.
+type followed struct {
+	read     bool // a row was seen
+	readings int64
+	nudges   int64
+	folder   string    // the commit of the folder that was read or refused
+	fault    string    // why the newest head is not in force anywhere
+	retry    time.Time // not before
+}
+
+// watch follows until ctx ends.
+func (s *Service) watch(ctx context.Context) {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	var f followed
+	failing := false
+	for {
+		err := s.follow(ctx, &f)
+		if err != nil && !failing && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "registry not followed", slog.Any("err", err))
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// follow does what the shared row asks of this replica.
+func (s *Service) follow(ctx context.Context, f *followed) error {
+	select {
+	case <-s.turn: // first, so that the row is not older than the registry
+	default:
+		return nil // a poll of this process is at it
+	}
+	defer func() { s.turn <- struct{}{} }()
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	row, err := s.Store.GetPoller(reading)
+	cancel()
+	if err != nil {
+		return err
+	}
+	reread := f.read && row.Readings != f.readings
+	if f.read && row.Nudges != f.nudges {
+		signal(s.poke)
+	}
+	f.read, f.readings, f.nudges = true, row.Readings, row.Nudges
+
+	if source, ok := s.exporter(); ok {
+		want, fault := "", ""
+		if row.Source == s.SourceID && row.Branch == s.Config.Current().WatchBranch {
+			want, fault = value(row.ForceCommit), value(row.Fault)
+		}
+		err := s.checkout(ctx, source, want, reread, f)
+		if err == nil && fault != f.fault {
+			f.fault = fault
+			s.Registry.Refuse(fault)
+		}
+		return err
+	}
+	if local, ok := s.Source.(*forge.Local); ok && !reread && s.interval() > 0 {
+		// Somebody may check out another commit without a word.
+		now, err := local.CheckedOut()
+		if err != nil {
+			return nil // the poll tells
+		}
+		reread = now != s.Registry.Head() && now != f.folder
+		f.folder = now
+	}
+	if !reread {
+		return nil
+	}
+	return ignoreRefused(s.Registry.Reload(ctx))
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// checkout brings a commit into force on this replica. An empty one means that
+// nobody has polled yet: then a replica without models takes the head.
+func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followed) error {
+	have := s.Registry.Head()
+	switch {
+	case want == "" && have != "", want == have && !reread:
+		return nil
+	case time.Now().Before(f.retry):
+		return nil
+	case want == have:
+		return ignoreRefused(s.Registry.Reload(ctx))
+	}
+	f.retry = time.Now().Add(followRetry)
+	asked, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	err := error(forge.ErrUnknown)
+	if want != "" {
+		err = s.apply(asked, want)
+	}
+	if errors.Is(err, forge.ErrUnknown) {
+		head, headErr := source.Head(asked, s.Config.Current().WatchBranch)
+		if headErr != nil {
+			return headErr
+		}
+		if want == "" {
+			want = head.SHA
+		}
+		if want == "" {
+			return nil // the repository is empty
+		}
+		err = s.apply(asked, want)
+	}
+	if err = ignoreRefused(err); err == nil {
+		f.retry = time.Time{}
+	}
+	return err
+}
+
+// ignoreRefused leaves out what the registry's own warning tells.
+func ignoreRefused(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
+}

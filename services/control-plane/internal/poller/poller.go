@@ -1,0 +1,267 @@
+// Package poller watches the branch of the model repository that the operator
+// chose, and keeps the registries of all replicas at what is in force.
+//
+// One replica polls, under a lease. It records a new head as a push, unless a
+// webhook has told of it, and reads it; what it found stands in one row of the
+// database, which all replicas look at twice a second:
+//
+//   - head_commit is the newest head seen, force_commit the newest that could be
+//     read. Replicas that have a checkout of their own follow force_commit; a
+//     faulty head leaves it as it is.
+//   - readings is raised when those that read a folder should read it again.
+//   - nudges is raised when the leader should not wait for the end of the interval.
+//   - last_ok_at says to each replica whether polling works, whoever polls.
+package poller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/coord"
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
+	"github.com/mlp-platform/platform/services/control-plane/internal/push"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const (
+	// Timeout bounds what one poll asks of the repository.
+	Timeout = 10 * time.Second
+	// CloneTimeout bounds the first one, which may fetch everything.
+	CloneTimeout = time.Minute
+	// lease names the right to poll; cycle is held during each poll, whoever asks for it.
+	lease = "modelrepo-poller"
+	cycle = "modelrepo-cycle"
+	// cycleTTL frees the cycle of a dead process.
+	cycleTTL = 30 * time.Second
+	// minLease is the shortest lease of the leader.
+	minLease = 30 * time.Second
+	// staleAfter intervals without a success polling counts as broken.
+	staleAfter = 3
+	// followEvery is how soon a replica sees what another one did.
+	followEvery = 500 * time.Millisecond
+	// followRetry is the pause after a commit that could not be checked out.
+	followRetry = 5 * time.Second
+	// startTimeout bounds how long a starting replica waits for its first checkout.
+	startTimeout = 20 * time.Second
+	// busyRetry is the pause where another replica's sync holds the cycle.
+	busyRetry = time.Second
+	// actor is who polls.
+	actor = "system:modelrepo"
+)
+
+// Service polls and follows. Set its fields before use.
+type Service struct {
+	// Source is the repository; nil: there is none to poll.
+	Source forge.Source
+	// SourceID tells repositories apart, without credentials.
+	SourceID string
+	Store    *store.Store
+	Registry *registry.Registry
+	Config   *repoconfig.Service
+	Push     *push.Service
+	Coord    coord.Coordinator
+	Locks    *lock.Locker
+	Log      *slog.Logger
+
+	leading atomic.Bool
+	begun   atomic.Pointer[time.Time] // since when the interval in force is; the clock of staleness starts here
+
+	once  sync.Once
+	poke  chan struct{} // wakes the leader of this process
+	turn  chan struct{} // holds a token while nobody in this process changes the registry
+	heads chan struct{} // a head was recorded by this process
+}
+
+func (s *Service) init() {
+	s.once.Do(func() {
+		s.poke, s.heads, s.turn = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+		s.turn <- struct{}{}
+		s.begin()
+	})
+}
+
+func (s *Service) begin() {
+	now := time.Now()
+	s.begun.Store(&now)
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// OnHead lets the leader poll soon, whichever replica that is: a webhook has
+// told of a head that the registry lacks. It does not block.
+func (s *Service) OnHead() {
+	s.init()
+	signal(s.heads)
+}
+
+// exporter is the source if replicas check its commits out by themselves.
+func (s *Service) exporter() (forge.Exporter, bool) {
+	e, ok := s.Source.(forge.Exporter)
+	return e, ok
+}
+
+func (s *Service) interval() time.Duration {
+	return time.Duration(s.Config.Current().PollIntervalSeconds) * time.Second
+}
+
+// Start brings the registry of a replica that checks commits out by itself to
+// what is in force, so that it does not answer before it knows the models. What
+// fails is tried again by Run.
+func (s *Service) Start(ctx context.Context) {
+	s.init()
+	if _, ok := s.exporter(); !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := s.follow(ctx, &followed{}); err != nil && ctx.Err() == nil {
+		s.Log.WarnContext(ctx, "model repository not checked out yet", slog.Any("err", err))
+	}
+}
+
+// Run polls while this replica leads, and follows, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	s.init()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { s.watch(ctx); return nil })
+	g.Go(func() error { s.nudge(ctx); return nil })
+	if s.Source != nil {
+		g.Go(func() error { return s.elect(ctx) })
+	}
+	return g.Wait()
+}
+
+// nudge tells all replicas of heads that this one recorded.
+func (s *Service) nudge(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.heads:
+		}
+		one, cancel := context.WithTimeout(ctx, readTimeout)
+		err := s.Store.NudgePoller(one)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "poller not nudged; it polls at the end of its interval", slog.Any("err", err))
+		}
+	}
+}
+
+// elect stands for election as long as polling is on; another interval is
+// another lease.
+func (s *Service) elect(ctx context.Context) error {
+	for ctx.Err() == nil {
+		changed, every := s.Config.Changed(), s.interval()
+		s.begin()
+		if every == 0 {
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+			continue
+		}
+		term, end := context.WithCancel(ctx)
+		g, term := errgroup.WithContext(term)
+		g.Go(func() error {
+			return coord.Lead(term, s.Coord, lease, max(minLease, staleAfter*every), s.Log, func(ctx context.Context) error {
+				return s.lead(ctx, every)
+			})
+		})
+		g.Go(func() error {
+			defer end()
+			for {
+				select {
+				case <-term.Done():
+					return nil
+				case <-changed:
+				}
+				if changed = s.Config.Changed(); s.interval() != every {
+					return nil
+				}
+				signal(s.poke) // another branch, say
+			}
+		})
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lead polls at once, at each interval, and when it is poked.
+func (s *Service) lead(ctx context.Context, every time.Duration) error {
+	s.leading.Store(true)
+	defer s.leading.Store(false)
+	for {
+		wait := every
+		if _, err := s.poll(ctx); errors.Is(err, errBusy) {
+			wait = busyRetry
+		} else if err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "poll of the model repository failed", slog.Any("err", err))
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+		case <-s.poke:
+			t.Stop()
+		}
+	}
+}
+
+// State is what /health tells of polling.
+type State struct {
+	Enabled bool
+	// LastOK is the age of the newest success of any replica; nil: there was none.
+	LastOK *time.Duration
+	// Stale says that there was no success for three intervals.
+	Stale bool
+	// Leader says that this replica polls.
+	Leader bool
+	// LastError is why the newest poll failed; empty after a success.
+	LastError string
+	// Fault is why the newest head is not in force; empty if it is.
+	Fault string
+}
+
+// State reads what the replicas share.
+func (s *Service) State(ctx context.Context) (State, error) {
+	s.init()
+	every := s.interval()
+	out := State{Enabled: s.Source != nil && every > 0, Leader: s.leading.Load()}
+	row, err := s.Store.GetPoller(ctx)
+	if err != nil {
+		return out, err
+	}
+	if row.LastError != nil {
+		out.LastError = *row.LastError
+	}
+	if row.Fault != nil {
+		out.Fault = *row.Fault
+	}
+	quiet := time.Since(*s.begun.Load())
+	if row.OkAgeSeconds >= 0 || row.LastOkAt != nil {
+		age := time.Duration(max(0, row.OkAgeSeconds) * float64(time.Second))
+		out.LastOK = &age
+		quiet = min(quiet, age)
+	}
+	out.Stale = out.Enabled && quiet > staleAfter*every
+	return out, nil
+}
