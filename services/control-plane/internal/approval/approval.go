@@ -151,6 +151,7 @@ type Notice struct {
 	CommitMsg    string
 	ChangedFiles []string
 	Origin       string
+	Dataset      string // what approving trains on unless it says otherwise; empty: the model's first
 }
 
 // Noted is what a notice led to.
@@ -234,7 +235,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
-			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now),
+			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now), DatasetName: answer.Text(n.Dataset),
 		})
 		if err != nil {
 			return out, err

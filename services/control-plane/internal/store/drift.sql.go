@@ -188,16 +188,19 @@ func (q *Queries) LockAutoRetrain(ctx context.Context, modelID string) (AutoRetr
 	return i, err
 }
 
-const openDriftRun = `-- name: OpenDriftRun :one
-select flow_run_id from runs where model_id = $1 and origin = 'drift' and not terminal order by id desc limit 1
+const openDriftWork = `-- name: OpenDriftWork :one
+select coalesce(
+    (select r.flow_run_id from runs r where r.model_id = $1 and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
+    (select 'dispatching' from commands c where c.model_id = $1 and c.kind = 'retrain' and c.status = 'dispatching'
+        and c.request ->> 'origin' = 'drift' limit 1), '')::text as work
 `
 
-// The newest run that drift led to and that has not ended.
-func (q *Queries) OpenDriftRun(ctx context.Context, modelID string) (string, error) {
-	row := q.db.QueryRow(ctx, openDriftRun, modelID)
-	var flow_run_id string
-	err := row.Scan(&flow_run_id)
-	return flow_run_id, err
+// The newest run that drift led to and that has not ended, or 'dispatching', or nothing.
+func (q *Queries) OpenDriftWork(ctx context.Context, modelID string) (string, error) {
+	row := q.db.QueryRow(ctx, openDriftWork, modelID)
+	var work string
+	err := row.Scan(&work)
+	return work, err
 }
 
 const putAutoRetrain = `-- name: PutAutoRetrain :one
@@ -303,4 +306,22 @@ type SetTriggeredParams struct {
 func (q *Queries) SetTriggered(ctx context.Context, arg SetTriggeredParams) error {
 	_, err := q.db.Exec(ctx, setTriggered, arg.Now, arg.Outcome, arg.ModelID)
 	return err
+}
+
+const waitingRetrain = `-- name: WaitingRetrain :one
+select id from approvals
+where tenant = $1 and kind = 'retrain' and status in ('pending', 'approving') and model_id = $2
+order by id desc limit 1
+`
+
+type WaitingRetrainParams struct {
+	Tenant  string
+	ModelID string
+}
+
+func (q *Queries) WaitingRetrain(ctx context.Context, arg WaitingRetrainParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, waitingRetrain, arg.Tenant, arg.ModelID)
+	var id uuid.UUID
+	err := row.Scan(&id)
+	return id, err
 }

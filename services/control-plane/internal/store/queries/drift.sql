@@ -35,6 +35,14 @@ where model_id = @model_id;
 -- name: SetTriggerOutcome :execrows
 update auto_retrain set last_outcome = @outcome where model_id = @model_id and last_outcome is distinct from @outcome;
 
--- name: OpenDriftRun :one
--- The newest run that drift led to and that has not ended.
-select flow_run_id from runs where model_id = @model_id and origin = 'drift' and not terminal order by id desc limit 1;
+-- name: OpenDriftWork :one
+-- The newest run that drift led to and that has not ended, or 'dispatching', or nothing.
+select coalesce(
+    (select r.flow_run_id from runs r where r.model_id = @model_id and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
+    (select 'dispatching' from commands c where c.model_id = @model_id and c.kind = 'retrain' and c.status = 'dispatching'
+        and c.request ->> 'origin' = 'drift' limit 1), '')::text as work;
+
+-- name: WaitingRetrain :one
+select id from approvals
+where tenant = @tenant and kind = 'retrain' and status in ('pending', 'approving') and model_id = @model_id
+order by id desc limit 1;

@@ -1,0 +1,223 @@
+package alert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const (
+	// sourceTimeout bounds one reading of one source.
+	sourceTimeout = 20 * time.Second
+	// keepEnded is how long a resolved alert stays, to be compared with late facts.
+	keepEnded = 24 * time.Hour
+	// eventAge is how old a fact may be where its source was never read: a consumer
+	// that begins gets a week of history, which is no news.
+	eventAge = 5 * time.Minute
+	// actor is who finds alerts.
+	actor = "system:alerts"
+)
+
+// Reconciler keeps the table as the sources say.
+type Reconciler struct {
+	Store   *store.Store
+	Sources map[string]Source // by their name
+	Every   time.Duration
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	nudge chan struct{}
+	mu    sync.Mutex // guards unread
+	// unread are the sources whose last reading failed; it is told once.
+	unread map[string]bool
+}
+
+// NewReconciler asks each source at that interval.
+func NewReconciler(s *store.Store, sources map[string]Source, every time.Duration, log *slog.Logger) *Reconciler {
+	return &Reconciler{Store: s, Sources: sources, Every: every, Log: log, Now: time.Now, nudge: make(chan struct{}, 1), unread: map[string]bool{}}
+}
+
+// Nudge makes Run look now. It does not wait.
+func (r *Reconciler) Nudge() {
+	select {
+	case r.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Run reconciles until ctx ends. One replica runs it, under a lease.
+func (r *Reconciler) Run(ctx context.Context) error {
+	tick := time.NewTicker(r.Every)
+	defer tick.Stop()
+	for {
+		r.Reconcile(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-r.nudge:
+		}
+	}
+}
+
+// Reconcile asks all sources at once. One that cannot be read leaves its alerts
+// as they are.
+func (r *Reconciler) Reconcile(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+		wg.Go(func() {
+			err := r.source(ctx, name)
+			if ctx.Err() != nil {
+				return
+			}
+			r.mu.Lock()
+			was := r.unread[name]
+			r.unread[name] = err != nil
+			r.mu.Unlock()
+			switch {
+			case err != nil && !was:
+				r.Log.WarnContext(ctx, "source of alerts not readable: its alerts stay as they are", slog.String("source", name), slog.Any("err", err))
+			case err == nil && was:
+				r.Log.InfoContext(ctx, "source of alerts readable again", slog.String("source", name))
+			}
+		})
+	}
+	wg.Wait()
+	if err := r.Store.ForgetAlerts(ctx, r.Now().Add(-keepEnded)); err != nil && ctx.Err() == nil {
+		r.Log.WarnContext(ctx, "old alerts not forgotten", slog.Any("err", err))
+	}
+}
+
+func (r *Reconciler) source(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	at := r.Now() // before the reading: what is read is at least as new
+	firing, err := r.Sources[name].Firing(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[id]Alert{}
+	for _, a := range firing {
+		if a.Source != name || a.Key == "" || a.Tenant == "" || rank(a.Severity) < 0 {
+			return fmt.Errorf("alert: source %s gives %+v", name, a)
+		}
+		seen[id{a.Tenant, a.Key}] = a
+	}
+	return r.Store.InTx(ctx, func(tx store.Tx) error { return settle(ctx, tx, name, seen, at) })
+}
+
+// id is an alert within its source.
+type id struct{ tenant, key string }
+
+// settle makes the table of one source what was read at that time.
+func settle(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
+	if err := lock(ctx, tx, source); err != nil {
+		return err
+	}
+	rows, err := tx.AlertsOf(ctx, source)
+	if err != nil {
+		return err
+	}
+	had := map[id]store.Alert{}
+	for _, row := range rows {
+		had[id{row.Tenant, row.Key}] = row
+		if _, ok := seen[id{row.Tenant, row.Key}]; ok || !row.Firing {
+			continue
+		}
+		if err := put(ctx, tx, &row, of(row), false, at); err != nil {
+			return err
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(seen), func(a, b id) int { return bytes.Compare([]byte(a.key+a.tenant), []byte(b.key+b.tenant)) }) {
+		var old *store.Alert
+		if row, ok := had[k]; ok {
+			old = &row
+		}
+		if err := put(ctx, tx, old, seen[k], true, at); err != nil {
+			return err
+		}
+	}
+	return tx.SetAlertsReadAt(ctx, store.SetAlertsReadAtParams{Source: source, ReadAt: at})
+}
+
+// Observe notes that one alert fires, or does not, since the time at: what an
+// event tells between two readings of its source.
+func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now time.Time) error {
+	if err := lock(ctx, tx, a.Source); err != nil {
+		return err
+	}
+	read, err := tx.AlertsReadAt(ctx, a.Source)
+	switch {
+	case store.None(err):
+		read = now.Add(-eventAge)
+	case err != nil:
+		return err
+	}
+	if at.Before(read) {
+		return nil // the reading knows of it
+	}
+	row, err := tx.GetAlert(ctx, store.GetAlertParams{Source: a.Source, Key: a.Key, Tenant: a.Tenant})
+	switch {
+	case err == nil:
+		return put(ctx, tx, &row, a, firing, at)
+	case !store.None(err):
+		return err
+	case !firing:
+		return nil
+	}
+	return put(ctx, tx, nil, a, true, at)
+}
+
+// lock keeps readings and events of one source apart.
+func lock(ctx context.Context, tx store.Tx, source string) error {
+	return tx.LockModels(ctx, []string{"alerts:" + source})
+}
+
+// put writes one alert and, if that changes what is told of it, its event.
+func put(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing bool, at time.Time) error {
+	if old != nil && old.ObservedAt.After(at) {
+		return nil
+	}
+	labels, err := json.Marshal(a.Payload().Labels)
+	if err != nil {
+		return fmt.Errorf("alert: encode labels: %w", err)
+	}
+	row := store.PutAlertParams{
+		Tenant: a.Tenant, Source: a.Source, Key: a.Key, Severity: a.Severity, Title: a.Title, Labels: labels,
+		Firing: firing, Since: at, ObservedAt: at,
+	}
+	fired := old != nil && old.Firing
+	if fired {
+		row.Since = old.Since
+	}
+	if err := tx.PutAlert(ctx, row); err != nil {
+		return err
+	}
+	name := "firing"
+	switch {
+	case !firing && !fired, firing && fired && old.Severity == a.Severity:
+		return nil
+	case !firing:
+		name = "resolved"
+	}
+	return tx.Emit(ctx, event.Of(a.Tenant, actor, "alert", name, a.ID(), a.Payload()))
+}
+
+// of is the alert of a row; labels that are no longer readable are left out.
+func of(row store.Alert) Alert {
+	a := Alert{Source: row.Source, Key: row.Key, Severity: row.Severity, Title: row.Title, Tenant: row.Tenant}
+	_ = json.Unmarshal(row.Labels, &a.Labels) // written by put
+	return a
+}
+
+// rank orders severities, 0 the most severe; -1 for none.
+func rank(severity string) int { return slices.Index([]string{Critical, Error, Warn}, severity) }

@@ -1,0 +1,132 @@
+package autoretrain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// What becomes of a model that is looked at.
+const (
+	WouldTrigger   = "would_trigger"   // a dry run that would lead to training
+	Requested      = "requested"       // a record waits for approval
+	Dispatched     = "dispatched"      // a run was started
+	BelowThreshold = "below_threshold" // no or too little drift, or too few predictions to tell
+	CoolingDown    = "cooling_down"    // the last trigger is too recent
+	AlreadyPending = "already_pending" // what a trigger would lead to is there, or under way
+	BlockedCorrupt = "blocked_corrupt" // data nothing should be learnt from
+	Failed         = "failed"          // drift could not be read, or training not be started
+)
+
+// Result is what became of one model.
+type Result struct {
+	Model      string
+	Z          *float64 // the largest looked at; nil where there is none
+	Outcome    string
+	FlowRunID  string
+	ApprovalID *uuid.UUID
+	Reason     string
+}
+
+func (r Result) with(outcome, format string, a ...any) Result {
+	r.Outcome, r.Reason = outcome, fmt.Sprintf(format, a...)
+	return r
+}
+
+// levels are the readings of each kind, or why they could not be read.
+type levels map[string]struct {
+	readings []drift.Reading
+	err      error
+}
+
+// read asks for the kinds that the rows look at, of all models or the one.
+func (s *Service) read(ctx context.Context, rows []store.AutoRetrain, model string) levels {
+	out := levels{}
+	for _, row := range rows {
+		for _, kind := range kinds(row.Kind) {
+			if l, done := out[kind]; !done {
+				l.readings, l.err = s.Drift.Read(ctx, kind, model)
+				out[kind] = l
+			}
+		}
+	}
+	return out
+}
+
+func kinds(kind string) []string {
+	if kind == Any {
+		return []string{drift.Prediction, drift.Input}
+	}
+	return []string{kind}
+}
+
+// judge says whether what Production serves of the model drifts enough; the
+// outcome is WouldTrigger if it does.
+func judge(row store.AutoRetrain, l levels) Result {
+	out := Result{Model: row.ModelID}
+	above, why, quiet := false, "", ""
+	for _, kind := range kinds(row.Kind) {
+		got := l[kind]
+		if errors.Is(got.err, drift.ErrNotServed) && row.Kind == Any {
+			continue // predictions alone are what there is to look at
+		}
+		if got.err != nil {
+			return out.with(Failed, "%s drift: %v", kind, got.err)
+		}
+		r, ok := production(got.readings, row.ModelID)
+		switch {
+		case !ok:
+			quiet = fmt.Sprintf("there is no %s drift of %s under %s", kind, row.ModelID, alias.Production)
+			continue
+		case r.Status == drift.Corrupt:
+			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "there is nothing to be learnt from them"))
+		case r.Status == drift.NoBaseline, r.Status == drift.Insufficient:
+			quiet = fmt.Sprintf("%s drift is %s", kind, r.Status)
+			continue
+		}
+		z := r.Z
+		if z != nil && (math.IsNaN(*z) || math.IsInf(*z, 0)) {
+			z = nil
+		}
+		if z != nil && (out.Z == nil || *z > *out.Z) {
+			out.Z = z
+		}
+		switch {
+		case z != nil && *z >= row.MinZ:
+			above, why = true, fmt.Sprintf("%s drift: z %.2f, threshold %g", kind, *z, row.MinZ)
+		case z == nil && r.Status == drift.Critical: // any change from a baseline without spread
+			above, why = true, fmt.Sprintf("%s drift: %s", kind, orElse(r.Reason, "critical without a z score"))
+		case z == nil:
+			quiet = fmt.Sprintf("%s drift is %s without a z score", kind, r.Status)
+		default:
+			quiet = fmt.Sprintf("%s drift: z %.2f, threshold %g", kind, *z, row.MinZ)
+		}
+	}
+	if above {
+		return out.with(WouldTrigger, "%s", why)
+	}
+	return out.with(BelowThreshold, "%s", quiet)
+}
+
+func production(readings []drift.Reading, model string) (drift.Reading, bool) {
+	for _, r := range readings {
+		if r.Model == model && r.Alias == alias.Production {
+			return r, true
+		}
+	}
+	return drift.Reading{}, false
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,410 @@
+package autoretrain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/command"
+	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Origin of records and runs that drift led to.
+const Origin = "drift"
+
+// System is who triggers when nobody asked.
+var System = auth.Principal{Name: "system:drift", Tenant: auth.LegacyTenant}
+
+const (
+	// claimFor outlives a dispatch: what is not begun when prepareFor is over is not
+	// begun, and sending and settling take at most 22 s.
+	claimFor   = time.Minute
+	prepareFor = 30 * time.Second
+)
+
+// Service triggers. It is safe for concurrent use, over all replicas.
+type Service struct {
+	Store     *store.Store
+	Drift     *drift.Reader
+	Registry  *registry.Registry
+	Retrain   *retrain.API
+	Approvals *approval.Service
+	// ForceApproval makes every gate approval.
+	ForceApproval bool
+	// Every is how often the leader looks.
+	Every time.Duration
+	Log   *slog.Logger
+	Now   func() time.Time
+}
+
+// Run triggers each interval until ctx ends. One replica runs it, under a lease.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if _, err := s.Trigger(ctx, System, "", false); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "looking for drift failed", slog.Any("err", err))
+		}
+	}
+}
+
+// Trigger looks at the model, or at all that are enabled, and trains those that
+// drift. A dry run only tells what would happen. The error is the store's.
+func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
+	rows, err := s.Store.EnabledAutoRetrain(ctx, answer.Text(model))
+	if err != nil {
+		return nil, err
+	}
+	if model != "" && len(rows) == 0 {
+		return []Result{(Result{Model: model}).with(Failed, "auto-retrain of %s is not enabled; PUT /auto-retrain/%s enables it", model, model)}, nil
+	}
+	levels := s.read(ctx, rows, model)
+	out := make([]Result, 0, len(rows))
+	for _, row := range rows {
+		res := judge(row, levels)
+		if res.Outcome == WouldTrigger {
+			if res, err = s.act(ctx, p, row, res, dry); err != nil {
+				return out, err
+			}
+		}
+		out = append(out, res)
+		if dry {
+			continue
+		}
+		if err := s.settle(ctx, p, res); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// act makes something of a model that drifts enough.
+func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result, dry bool) (Result, error) {
+	m, ok := s.Registry.Find(row.ModelID)
+	if !ok {
+		return res.with(Failed, "model %s is not in the model repository", row.ModelID), nil
+	}
+	d, err := s.Registry.RequireDataset(m, deref(row.DatasetName))
+	if err != nil {
+		return res.with(Failed, "%s", problem.From(err).Detail), nil
+	}
+	switch {
+	case dry:
+		stop, err := s.hindrance(ctx, s.Store.Queries, row, res)
+		if err != nil || stop != nil {
+			return orResult(stop, res), err
+		}
+		undecided, err := s.undecided(ctx, p.Tenant, row)
+		if err != nil || undecided == nil {
+			return res, err
+		}
+		return waiting(res, *undecided), nil
+	case s.gate(row) == Direct:
+		return s.dispatch(ctx, p, row, d.Name, res)
+	}
+	return s.request(ctx, p, row, res)
+}
+
+func (s *Service) gate(row store.AutoRetrain) string {
+	if s.ForceApproval {
+		return Approval
+	}
+	return row.Gate
+}
+
+// undecided is a record that waits already, where the gate asks for one.
+func (s *Service) undecided(ctx context.Context, tenant string, row store.AutoRetrain) (*uuid.UUID, error) {
+	if s.gate(row) != Approval {
+		return nil, nil
+	}
+	id, err := s.Store.WaitingRetrain(ctx, store.WaitingRetrainParams{Tenant: tenant, ModelID: row.ModelID})
+	if store.None(err) {
+		return nil, nil
+	}
+	return &id, err
+}
+
+func waiting(res Result, id uuid.UUID) Result {
+	res.ApprovalID = &id
+	return res.with(AlreadyPending, "a change of %s waits for its decision", res.Model)
+}
+
+func orResult(r *Result, otherwise Result) Result {
+	if r != nil {
+		return *r
+	}
+	return otherwise
+}
+
+// hindrance is why a model whose row was just read is not to be triggered now.
+func (s *Service) hindrance(ctx context.Context, q *store.Queries, row store.AutoRetrain, res Result) (*Result, error) {
+	now := s.Now()
+	if !row.Enabled {
+		res = res.with(Failed, "auto-retrain of %s was disabled meanwhile", row.ModelID)
+		return &res, nil
+	}
+	if row.LastTriggeredAt != nil {
+		if left := row.LastTriggeredAt.Add(time.Duration(row.CooldownSeconds) * time.Second).Sub(now); left > 0 {
+			res = res.with(CoolingDown, "triggered at %s; again in %d s", row.LastTriggeredAt.UTC().Format(time.RFC3339), int((left+time.Second-1)/time.Second))
+			return &res, nil
+		}
+	}
+	if row.ClaimUntil != nil && row.ClaimUntil.After(now) {
+		res = res.with(AlreadyPending, "another trigger of %s is at work", row.ModelID)
+		return &res, nil
+	}
+	open, err := q.OpenDriftWork(ctx, row.ModelID)
+	switch {
+	case err != nil || open == "":
+		return nil, err
+	case open == "dispatching": // by a process that died: its command is sent again, and stamps the row
+		res = res.with(AlreadyPending, "training of %s after drift is being dispatched", row.ModelID)
+	default:
+		res = res.with(AlreadyPending, "run %s, which drift led to, has not ended", open)
+	}
+	return &res, nil
+}
+
+// hindered carries a result out of a transaction that it undoes.
+type hindered struct{ Result }
+
+func (h hindered) Error() string { return h.Reason }
+
+// request asks for an approval. The record, the stamp of the trigger, event and
+// audit fact are one transaction.
+func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoRetrain, res Result) (Result, error) {
+	commit, err := s.commit(ctx, row.ModelID)
+	if err != nil {
+		return res, err
+	}
+	if err := s.Approvals.ExpireDue(ctx); err != nil {
+		return res, err
+	}
+	notice := approval.Notice{
+		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: deref(row.DatasetName),
+	}
+	var noted approval.Noted
+	err = s.Store.InTx(ctx, func(tx store.Tx) error {
+		now, err := tx.LockAutoRetrain(ctx, row.ModelID)
+		if err != nil {
+			return err
+		}
+		if stop, err := s.hindrance(ctx, tx.Queries, now, res); err != nil {
+			return err
+		} else if stop != nil {
+			return hindered{*stop}
+		}
+		if noted, err = s.Approvals.NoteIn(ctx, tx, p, notice); err != nil {
+			return err
+		}
+		if len(noted.Existing) > 0 {
+			return hindered{waiting(res, noted.Existing[0])}
+		}
+		if len(noted.Superseded) > 0 { // drift does not push aside a change that waits
+			return hindered{waiting(res, noted.Superseded[0])}
+		}
+		records, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: p.Tenant, ModelID: row.ModelID})
+		if err != nil {
+			return err
+		}
+		for _, a := range records {
+			if a.ID != noted.Created[0] { // one that is being approved
+				return hindered{waiting(res, a.ID)}
+			}
+		}
+		return s.stamp(ctx, tx, p, row.ModelID, Requested, res.Z, map[string]any{"approval_id": noted.Created[0], "gate": Approval})
+	})
+	var stop hindered
+	switch {
+	case errors.As(err, &stop):
+		return stop.Result, nil
+	case err != nil:
+		return res, err
+	}
+	s.Approvals.Counted(noted)
+	res.ApprovalID = &noted.Created[0]
+	return res.with(Requested, "%s", res.Reason), nil
+}
+
+// commit is what the model would be trained from: the registry's commit, else the
+// last one known.
+func (s *Service) commit(ctx context.Context, model string) (string, error) {
+	if head := s.Registry.Head(); head != "" {
+		return head, nil
+	}
+	rows, err := s.Store.ListFreshness(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range rows {
+		if f.ModelID != model {
+			continue
+		}
+		for _, sha := range []*string{f.LatestModelrepoCommit, f.LastRetrainCommit} {
+			if sha != nil {
+				return *sha, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// stamp notes in a transaction that a trigger led to something.
+func (s *Service) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
+	now := s.Now()
+	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Now: &now, Outcome: &outcome}); err != nil {
+		return err
+	}
+	details["outcome"], details["z_score"] = outcome, z
+	return tx.Emit(ctx,
+		event.Of(event.PlatformTenant, p.Name, "drift", "retrain_requested", model, event.DriftRetrain{Model: model, ZScore: z, Outcome: outcome}),
+		event.Audit(p.Tenant, p.Name, "drift.retrain_requested", event.Model(model), event.OK, details))
+}
+
+// dispatch starts a run under a claim. The stamp is set where the dispatch is
+// settled; see Settler.
+func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.AutoRetrain, dataset string, res Result) (Result, error) {
+	var claimed store.AutoRetrain
+	var stop *Result
+	until := s.Now().Add(claimFor)
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		now, err := tx.LockAutoRetrain(ctx, row.ModelID)
+		if err != nil {
+			return err
+		}
+		if stop, err = s.hindrance(ctx, tx.Queries, now, res); err != nil || stop != nil {
+			return err
+		}
+		claimed = now
+		// A claim that ran out is continued by whoever comes, as the one who made it:
+		// its command may be there. One that was let go of is continued by its maker.
+		died := now.Claim != nil && now.ClaimUntil != nil
+		own := now.Claim != nil && deref(now.ClaimTenant) == p.Tenant && deref(now.ClaimBy) == p.Name && deref(now.ClaimDataset) == dataset
+		if !died && !own {
+			id := uuid.Must(uuid.NewV7())
+			claimed.Claim, claimed.ClaimTenant, claimed.ClaimBy, claimed.ClaimDataset = &id, &p.Tenant, &p.Name, &dataset
+		}
+		return tx.ClaimTrigger(ctx, store.ClaimTriggerParams{
+			ModelID: row.ModelID, Claim: claimed.Claim, ClaimUntil: &until, ClaimTenant: claimed.ClaimTenant, ClaimBy: claimed.ClaimBy,
+			ClaimDataset: claimed.ClaimDataset, ClaimZ: res.Z,
+		})
+	}); err != nil {
+		return res, err
+	}
+	if stop != nil {
+		return *stop, nil
+	}
+	who := auth.Principal{Name: *claimed.ClaimBy, Tenant: *claimed.ClaimTenant}
+	// Its length ends what is before the sending, so that a process that was
+	// stopped for long does not go on where another has continued.
+	sendCtx, cancel := context.WithTimeout(ctx, prepareFor)
+	defer cancel()
+	run, err := s.Retrain.Dispatch(sendCtx, who, fmt.Sprintf("drift:%s:%s", row.ModelID, claimed.Claim), dispatch.Request{
+		Model: row.ModelID, Dataset: *claimed.ClaimDataset, Origin: Origin,
+	})
+	if err == nil {
+		if who.Tenant == p.Tenant {
+			res.FlowRunID = run
+		}
+		return res.with(Dispatched, "%s", res.Reason), nil
+	}
+	why := problem.From(err)
+	if why.Kind.Code == fault.CommandInProgress.Code { // ours, sent by a process that may live
+		return res.with(AlreadyPending, "%s", why.Detail), nil
+	}
+	if err := s.Store.ReleaseTrigger(context.WithoutCancel(ctx), store.ReleaseTriggerParams{ModelID: row.ModelID, Claim: claimed.Claim}); err != nil {
+		s.Log.WarnContext(ctx, "claim of a trigger not released; it runs out", slog.String("model", row.ModelID), slog.Any("err", err))
+	}
+	if why.Kind.Code == fault.RetrainInFlight.Code {
+		return res.with(AlreadyPending, "%s", why.Detail), nil
+	}
+	if why.Kind.Status >= 500 {
+		s.Log.WarnContext(ctx, "drift led to no training", slog.String("model", row.ModelID), slog.Any("err", err))
+	}
+	return res.with(Failed, "%s: %s", why.Kind.Code, why.Detail), nil
+}
+
+// settle keeps the outcome of a look and tells of one that should have led to
+// training and did not, once until it changes. A cooldown is told by its stamp.
+func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) error {
+	switch res.Outcome {
+	case Requested, Dispatched, CoolingDown:
+		return nil
+	}
+	return s.Store.InTx(ctx, func(tx store.Tx) error {
+		n, err := tx.SetTriggerOutcome(ctx, store.SetTriggerOutcomeParams{ModelID: res.Model, Outcome: &res.Outcome})
+		if err != nil || n == 0 || (res.Outcome != BlockedCorrupt && res.Outcome != Failed) {
+			return err
+		}
+		outcome := event.Failed
+		if res.Outcome == BlockedCorrupt {
+			outcome = event.Denied
+		}
+		return tx.Emit(ctx,
+			event.Of(event.PlatformTenant, p.Name, "drift", "retrain_blocked", res.Model, event.DriftRetrain{
+				Model: res.Model, ZScore: res.Z, Outcome: res.Outcome, Reason: answer.Text(res.Reason),
+			}),
+			event.Audit(p.Tenant, p.Name, "drift.retrain_blocked", event.Model(res.Model), outcome, map[string]any{
+				"outcome": res.Outcome, "z_score": res.Z, "reason": res.Reason,
+			}))
+	})
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Settler stamps the trigger in the transaction in which its dispatch succeeded,
+// whichever process sent it; all else is Next's.
+type Settler struct {
+	Next    command.Settler
+	Service *Service
+}
+
+// Succeeded is part of command.Settler.
+func (t Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
+	if err := t.Next.Succeeded(ctx, tx, c, flowRunID); err != nil {
+		return err
+	}
+	var r dispatch.Request
+	if err := json.Unmarshal(c.Request, &r); err != nil || r.Origin != Origin {
+		return err
+	}
+	row, err := tx.LockAutoRetrain(ctx, r.Model)
+	switch {
+	case store.None(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return t.Service.stamp(ctx, tx, auth.Principal{Name: c.Principal, Tenant: c.Tenant}, r.Model, Dispatched, row.ClaimZ,
+		map[string]any{"flow_run_id": flowRunID, "gate": Direct})
+}
+
+// Failed is part of command.Settler.
+func (t Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
+	return t.Next.Failed(ctx, tx, c, cause)
+}

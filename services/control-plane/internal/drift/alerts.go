@@ -1,0 +1,97 @@
+package drift
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Source is the name of drift among the sources of alerts.
+const Source = "drift"
+
+// Watch is drift as a source of alerts.
+type Watch struct {
+	Reader *Reader
+	// Observe, if set, is given all readings of predictions that were read.
+	Observe func([]Reading)
+}
+
+// Firing is part of alert.Source.
+func (w Watch) Firing(ctx context.Context) ([]alert.Alert, error) {
+	readings, err := w.Reader.Read(ctx, Prediction, "")
+	if err != nil {
+		return nil, err
+	}
+	if w.Observe != nil {
+		w.Observe(readings)
+	}
+	inputs, err := w.Reader.Read(ctx, Input, "")
+	if err != nil && !errors.Is(err, ErrNotServed) {
+		return nil, err
+	}
+	out := []alert.Alert{}
+	for _, r := range append(readings, inputs...) {
+		if a, fires := r.alert(); fires {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// alert is what a reading means; too few predictions are no fault.
+func (r Reading) alert() (a alert.Alert, fires bool) {
+	a = alert.Alert{
+		Source: Source, Key: r.Model + ":" + r.Alias, Tenant: event.PlatformTenant, Severity: alert.Warn,
+		Labels: map[string]string{"model": r.Model, "alias": r.Alias, "kind": r.Kind, "status": r.Status},
+	}
+	what := "Predictions"
+	if r.Kind == Input {
+		a.Key, what = a.Key+":"+Input, "Inputs"
+	}
+	switch r.Status {
+	case Warning:
+		a.Title = fmt.Sprintf("%s of %s under %s begin to drift.", what, r.Model, r.Alias)
+	case Critical:
+		a.Severity, a.Title = alert.Critical, fmt.Sprintf("%s of %s under %s have drifted.", what, r.Model, r.Alias)
+	case Corrupt:
+		a.Severity, a.Title = alert.Critical, fmt.Sprintf("%s of %s under %s are corrupt.", what, r.Model, r.Alias)
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+// Subjects are the events that Handle takes.
+var Subjects = []string{outbox.Subject("*", "drift", "status_changed")}
+
+// Handle makes a changed level an alert at once, in the transaction that records
+// that the event was seen.
+func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) error {
+	if e.Namespace() != "drift" || e.Name() != "status_changed" {
+		return nil
+	}
+	var data struct {
+		Model  string   `json:"model"`
+		Alias  string   `json:"alias"`
+		Kind   string   `json:"kind"`
+		Status string   `json:"status"`
+		Z      *float64 `json:"z_score"`
+	}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return fmt.Errorf("drift: data of event %s: %w", e.ID, err)
+	}
+	r := Reading{Model: registry.ID(data.Model), Alias: data.Alias, Kind: data.Kind, Status: data.Status, Z: data.Z}
+	if !registry.ValidName(data.Model) || r.Alias == "" || !known(r.Status) || (r.Kind != Prediction && r.Kind != Input) {
+		return fmt.Errorf("drift: event %s tells of model %q, alias %q, kind %q, status %q", e.ID, data.Model, r.Alias, r.Kind, r.Status)
+	}
+	a, fires := r.alert()
+	return alert.Observe(ctx, tx, a, fires, e.Time, now)
+}

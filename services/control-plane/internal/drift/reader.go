@@ -1,0 +1,164 @@
+// Package drift is what the control plane knows of drift: the levels that the
+// inference service measures, as it answers and as it announces them, and the
+// alerts they make.
+package drift
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+)
+
+// The kinds of drift.
+const (
+	Prediction = "prediction"
+	Input      = "input"
+)
+
+// The levels of drift.
+const (
+	OK           = "OK"
+	Warning      = "WARNING"
+	Critical     = "CRITICAL"
+	NoBaseline   = "NO_BASELINE"
+	Insufficient = "INSUFFICIENT"
+	Corrupt      = "CORRUPT"
+)
+
+// Reading is what was measured for one model and alias.
+type Reading struct {
+	Model, Alias, Kind string
+	Status             string
+	Z                  *float64 // nil where it is not a number, also with Critical
+	Reason             string
+}
+
+// ErrNotServed means that the inference service does not measure drift of that kind.
+var ErrNotServed = errors.New("the inference service does not measure drift of this kind")
+
+const (
+	readTimeout = 5 * time.Second // for all pages of one kind
+	pageRows    = 500
+	maxPages    = 20
+	maxPage     = 8 << 20 // bytes; a row has some 2 KiB
+)
+
+// Reader asks the inference service. It is safe for concurrent use.
+type Reader struct {
+	client *inference.ClientWithResponses
+}
+
+// NewReader asks the service at url, with the bearer token unless it is empty.
+func NewReader(url, token string, hc *http.Client) (*Reader, error) {
+	c, err := inference.NewClientWithResponses(url, inference.WithHTTPClient(bounded{hc}),
+		inference.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			return nil
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("SERVING_URL: %w", err)
+	}
+	return &Reader{c}, nil
+}
+
+// bounded ends a body that is too long with an error.
+type bounded struct{ *http.Client }
+
+func (b bounded) Do(r *http.Request) (*http.Response, error) {
+	resp, err := b.Client.Do(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxPage)
+	}
+	return resp, err
+}
+
+// Read gives the readings of one kind, of one model or, with an empty one, of
+// all. The error says in a sentence what is wrong with the service or its answer.
+func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var editors []inference.RequestEditorFn
+	if kind == Input { // the same document at another path
+		editors = append(editors, func(_ context.Context, r *http.Request) error {
+			r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status") + "/input/status"
+			return nil
+		})
+	}
+	limit := pageRows
+	q := inference.DriftStatusParams{Limit: &limit}
+	if model != "" {
+		q.Model = &model
+	}
+	out := []Reading{}
+	for range maxPages {
+		resp, err := r.client.DriftStatusWithResponse(ctx, &q, editors...)
+		if err != nil {
+			return nil, broken(ctx, err)
+		}
+		switch {
+		case kind == Input && (resp.StatusCode() == http.StatusNotFound || resp.StatusCode() == http.StatusMethodNotAllowed):
+			return nil, ErrNotServed
+		case resp.StatusCode() != http.StatusOK:
+			return nil, fmt.Errorf("the inference service answered drift with status %d", resp.StatusCode())
+		case resp.JSON200 == nil || *resp.JSON200 == nil:
+			return nil, errors.New("the inference service answered drift with something else")
+		}
+		for _, row := range *resp.JSON200 {
+			reading, err := reading(kind, row)
+			if err != nil {
+				return nil, err
+			}
+			if model == "" || reading.Model == model {
+				out = append(out, reading)
+			}
+		}
+		next := resp.HTTPResponse.Header.Get("X-Next-Cursor")
+		if next == "" {
+			return out, nil
+		}
+		q.Cursor = &next
+	}
+	return nil, fmt.Errorf("the inference service lists drift on more than %d pages", maxPages)
+}
+
+// broken is a transport error in a sentence without addresses.
+func broken(ctx context.Context, err error) error {
+	var long *http.MaxBytesError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the inference service did not answer drift within %s: %w", readTimeout, err)
+	case errors.As(err, &long):
+		return fmt.Errorf("the inference service answered drift with more than %d bytes", maxPage)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("the inference service ended its answer early: %w", err)
+	}
+	return fmt.Errorf("the inference service cannot be read: %w", err)
+}
+
+func reading(kind string, row inference.DriftStatus) (Reading, error) {
+	out := Reading{Model: registry.ID(row.Model), Alias: row.Alias, Kind: kind, Status: string(row.Status), Z: row.ZScore}
+	if row.Reason != nil {
+		out.Reason = *row.Reason
+	}
+	if !registry.ValidName(row.Model) || row.Alias == "" || !known(out.Status) {
+		return out, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
+	}
+	return out, nil
+}
+
+func known(status string) bool {
+	switch status {
+	case OK, Warning, Critical, NoBaseline, Insufficient, Corrupt:
+		return true
+	}
+	return false
+}
