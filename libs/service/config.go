@@ -31,6 +31,8 @@ type Base struct {
 	EventPublisher string `env:"EVENT_PUBLISHER" envDefault:"nats"`
 	// EventRelayEnabled lets this process publish its outbox.
 	EventRelayEnabled bool `env:"EVENT_RELAY_ENABLED" envDefault:"true"`
+	// EventMaxAttempts is how often the broker may refuse an event before it is poison.
+	EventMaxAttempts int `env:"EVENT_MAX_ATTEMPTS" envDefault:"5"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"info"`
 	// DrainSeconds is how long requests and workers may take to finish at a stop.
@@ -67,6 +69,9 @@ func (b *Base) settle() error {
 	}
 	if b.NATSMaxBytes < 0 {
 		fault("NATS_STREAM_MAX_BYTES is %d; it must be 0 (1 GiB) or more", b.NATSMaxBytes)
+	}
+	if b.EventMaxAttempts < 1 || b.EventMaxAttempts > 20 {
+		fault("EVENT_MAX_ATTEMPTS is %d; it must be 1 to 20", b.EventMaxAttempts)
 	}
 	if b.DrainSeconds < 0 || b.DrainSeconds > 600 {
 		fault("DRAIN_SECONDS is %d; it must be 0 to 600", b.DrainSeconds)

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/services/inference/api"
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
@@ -35,7 +36,7 @@ func TestDocumentNamesTheRoutes(t *testing.T) {
 		}
 	}
 	e := echo.New()
-	routes(e, auth.Load("", "", auth.Rules{}), &predict.Handlers{}, &inventory.Handlers{}, &monitor.Monitor{})
+	routes(e, auth.Load("", "", auth.Rules{}), &predict.Handlers{}, &inventory.Handlers{}, &monitor.Monitor{}, admin.Handlers{})
 	var served []string
 	for _, r := range e.Routes() {
 		served = append(served, r.Method+" "+r.Path)

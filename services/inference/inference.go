@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
@@ -102,7 +103,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	}
 	routes(srv.Echo, authenticator, predict.New(predict.Config{
 		Catalog: cat, Snapshots: snapshots, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
-	}), inventory.New(cat, events), watch)
+	}), inventory.New(cat, events), watch, admin.Handlers{Pool: pool, Source: announce.Source})
 	checks(srv, cat, authenticator)
 
 	changed := make(chan string, 64)
@@ -129,7 +130,7 @@ func replicaName() string {
 }
 
 // routes adds the service's own routes; libs/service has added those that all services share.
-func routes(e *echo.Echo, a *auth.Authenticator, p *predict.Handlers, i *inventory.Handlers, m *monitor.Monitor) {
+func routes(e *echo.Echo, a *auth.Authenticator, p *predict.Handlers, i *inventory.Handlers, m *monitor.Monitor, o admin.Handlers) {
 	open := !a.Configured()
 	may := func(scope string) []echo.MiddlewareFunc {
 		if open {
@@ -147,6 +148,10 @@ func routes(e *echo.Echo, a *auth.Authenticator, p *predict.Handlers, i *invento
 	e.GET("/drift/status", m.Status, may(scopePredict)...)
 	e.POST("/drift/:model_name/baseline", m.SetBaseline, write...)
 	e.POST("/drift/:model_name/reset", m.Reset, write...)
+	e.GET("/outbox", o.List, may(scopeAdmin)...)
+	e.POST("/outbox/republish", o.Republish, write...)
+	e.POST("/outbox/:id/replay", o.Replay, write...)
+	e.DELETE("/outbox/:id", o.Drop, write...)
 }
 
 // sameOrigin keeps other web pages in a user's browser from using a service that is open on loopback.

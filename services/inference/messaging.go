@@ -31,8 +31,8 @@ func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpo
 	srv.Go("drift", func(ctx context.Context) error { return coord.Lead(ctx, c, driftLease, leaseTime, log, watch.Lead) })
 	if cfg.EventPublisher != "nats" {
 		log.WarnContext(ctx, "events are only logged and aliases are followed by poll alone: EVENT_PUBLISHER is not nats")
+		relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, LogOnly: true}, log, srv.Registry)
 		if cfg.EventRelayEnabled {
-			relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, LogOnly: true}, log, srv.Registry)
 			srv.Go("event log", relay.Run)
 		}
 		return nil
@@ -52,9 +52,10 @@ func messaging(ctx context.Context, srv *service.Server, cfg Config, pool *pgxpo
 	srv.Go("alias events", func(ctx context.Context) error {
 		return outbox.Subscribe(ctx, nc, []string{aliasMoved}, func(e outbox.Envelope) { follow(ctx, e, changed, log) })
 	})
+	// Made also where another replica does its work: its metrics tell of the rows.
+	relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, Conn: nc, MaxAttempts: cfg.EventMaxAttempts,
+		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}}, log, srv.Registry)
 	if cfg.EventRelayEnabled {
-		relay := outbox.NewRelay(outbox.RelayConfig{Service: name, Schema: store.Schema, Pool: pool, Conn: nc,
-			Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}}, log, srv.Registry)
 		srv.Go("event relay", relay.Run)
 	}
 	return nil

@@ -173,10 +173,19 @@ func (h Handlers) Drop(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// window is a span of creation times.
+// window is a span of creation times. They are parsed here, so that the answer
+// names the one that is wrong.
 type window struct {
-	From *time.Time `json:"from"`
-	To   *time.Time `json:"to"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func instant(name, text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, invalid("must be an RFC 3339 time, such as 2026-01-02T15:04:05Z", "body", name)
+	}
+	return t.UTC(), nil
 }
 
 // Republish serves POST /outbox/republish.
@@ -186,18 +195,20 @@ func (h Handlers) Republish(c echo.Context) error {
 	if err := service.DecodeJSON(c, &body, true); err != nil {
 		return err
 	}
-	switch {
-	case body.From == nil:
-		return invalid("is missing; it is an RFC 3339 time", "body", "from")
-	case body.To == nil:
-		return invalid("is missing; it is an RFC 3339 time", "body", "to")
-	case !body.To.After(*body.From):
+	from, err := instant("from", body.From)
+	if err != nil {
+		return err
+	}
+	to, err := instant("to", body.To)
+	if err != nil {
+		return err
+	}
+	if !to.After(from) {
 		return invalid("must be after from", "body", "to")
 	}
-	from, to := body.From.UTC(), body.To.UTC()
 	who := callerOf(c)
 	var n int64
-	err := postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
+	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
 		var err error
 		if n, err = outbox.Republish(ctx, tx, who.tenants, from, to); err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for AliveStatus.
@@ -144,6 +146,27 @@ func (e LoadedModelStatus) Valid() bool {
 	}
 }
 
+// Defines values for OutboxEventState.
+const (
+	OutboxEventStatePending   OutboxEventState = "pending"
+	OutboxEventStatePoison    OutboxEventState = "poison"
+	OutboxEventStatePublished OutboxEventState = "published"
+)
+
+// Valid indicates whether the value is a known member of the OutboxEventState enum.
+func (e OutboxEventState) Valid() bool {
+	switch e {
+	case OutboxEventStatePending:
+		return true
+	case OutboxEventStatePoison:
+		return true
+	case OutboxEventStatePublished:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OutputKind.
 const (
 	OutputKindLabel  OutputKind = "label"
@@ -174,6 +197,27 @@ func (e DriftStatusParamsZMode) Valid() bool {
 	case Spread:
 		return true
 	case StandardError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListOutboxParamsState.
+const (
+	ListOutboxParamsStatePending   ListOutboxParamsState = "pending"
+	ListOutboxParamsStatePoison    ListOutboxParamsState = "poison"
+	ListOutboxParamsStatePublished ListOutboxParamsState = "published"
+)
+
+// Valid indicates whether the value is a known member of the ListOutboxParamsState enum.
+func (e ListOutboxParamsState) Valid() bool {
+	switch e {
+	case ListOutboxParamsStatePending:
+		return true
+	case ListOutboxParamsStatePoison:
+		return true
+	case ListOutboxParamsStatePublished:
 		return true
 	default:
 		return false
@@ -339,6 +383,44 @@ type LoadedModelFlavor string
 // LoadedModelStatus defines model for LoadedModel.Status.
 type LoadedModelStatus string
 
+// OutboxEvent defines model for OutboxEvent.
+type OutboxEvent struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Digest Hexadecimal SHA-256 of the payload as stored
+	Digest        string             `json:"digest"`
+	Id            openapi_types.UUID `json:"id"`
+	LastError     *string            `json:"last_error"`
+	Name          string             `json:"name"`
+	Namespace     string             `json:"namespace"`
+	NextAttemptAt time.Time          `json:"next_attempt_at"`
+
+	// Payload null when it has more than 16384 bytes
+	Payload      *map[string]interface{} `json:"payload"`
+	PayloadBytes int64                   `json:"payload_bytes"`
+	PoisonAt     *time.Time              `json:"poison_at"`
+	PublishedAt  *time.Time              `json:"published_at"`
+
+	// Refusals Tries that failed by the fault of the event itself
+	Refusals  int              `json:"refusals"`
+	RequestId *string          `json:"request_id"`
+	Seq       int64            `json:"seq"`
+	State     OutboxEventState `json:"state"`
+	StreamSeq *int64           `json:"stream_seq"`
+	SubjectId *string          `json:"subject_id"`
+	Tenant    string           `json:"tenant"`
+}
+
+// OutboxEventState defines model for OutboxEvent.State.
+type OutboxEventState string
+
+// OutboxPage defines model for OutboxPage.
+type OutboxPage struct {
+	Items      []OutboxEvent `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Output defines model for Output.
 type Output struct {
 	Kind   OutputKind     `json:"kind"`
@@ -443,6 +525,22 @@ type Reloaded struct {
 	Unchanged []string `json:"unchanged"`
 }
 
+// RepublishRequest defines model for RepublishRequest.
+type RepublishRequest struct {
+	// From Inclusive
+	From time.Time `json:"from"`
+
+	// To Exclusive
+	To time.Time `json:"to"`
+}
+
+// Republished defines model for Republished.
+type Republished struct {
+	From        time.Time `json:"from"`
+	Republished int64     `json:"republished"`
+	To          time.Time `json:"to"`
+}
+
 // TrackerState defines model for TrackerState.
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
@@ -452,6 +550,9 @@ type TrackerState struct {
 
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// EventId defines model for EventId.
+type EventId = openapi_types.UUID
 
 // Limit defines model for Limit.
 type Limit = int
@@ -515,6 +616,18 @@ type ListModelsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListOutboxParams defines parameters for ListOutbox.
+type ListOutboxParams struct {
+	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParamsState defines parameters for ListOutbox.
+type ListOutboxParamsState string
+
 // PredictParams defines parameters for Predict.
 type PredictParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
@@ -529,6 +642,9 @@ type ResetDriftJSONRequestBody = AliasChoice
 
 // InferPipelineJSONRequestBody defines body for InferPipeline for application/json ContentType.
 type InferPipelineJSONRequestBody = PipelineRequest
+
+// RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
+type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // PredictJSONRequestBody defines body for Predict for application/json ContentType.
 type PredictJSONRequestBody = PredictRequest

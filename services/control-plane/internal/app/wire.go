@@ -86,6 +86,9 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		Duties: cfg.SeparationOfDuties == "enforce", Now: time.Now, Count: counted.Approval,
 	}
 	p.approvals = approval.API{Service: approvals}
+	if err := p.wirePushes(db, counted, hc, log); err != nil {
+		return nil, err
+	}
 	p.commands.Settlers = map[string]command.Settler{command.Retrain: retrain.Settler{}, command.Approval: approval.Settler{Service: approvals}}
 
 	p.mover = &alias.Mover{Store: db, Tracker: track, Registry: reg, Locks: locks, Log: log, Now: time.Now}
@@ -108,14 +111,14 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	p.operate(db, pool, log)
 	p.relay = outbox.NewRelay(outbox.RelayConfig{
 		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
-		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes},
+		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
 	}, log, server.Registry)
 	p.health = &health.Service{
 		Facts: health.Facts{
 			OrchestratorURL: withoutPassword(cfg.OrchestratorURL), Coordinator: cfg.Coordinator, Publisher: cfg.EventPublisher,
 			RelayEnabled: cfg.EventRelayEnabled, StateEmbedded: cfg.StateEmbedded, BrokerEmbedded: cfg.BrokerEmbedded, ModelRepoDir: cfg.ModelRepoDir,
 		},
-		Server: server, Store: db, Registry: reg, Auth: who, Target: p.target, Relay: p.relay,
+		Server: server, Store: db, Registry: reg, Auth: who, Secrets: cfg.secretWarnings(), Target: p.target, Relay: p.relay,
 		Migrated:   func(ctx context.Context) error { return postgres.Check(ctx, pool, migrations()...) },
 		Coordinate: coordinator.Ping, Breaker: breaker,
 	}
@@ -167,7 +170,7 @@ func storeErrors(next echo.HTTPErrorHandler) echo.HTTPErrorHandler {
 
 // start does what must be done once before the replica is ready.
 func (p *parts) start(ctx context.Context) error {
-	if err := p.policies.Load(ctx); err != nil {
+	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
 		return err
 	}
 	p.health.Started()
@@ -187,6 +190,7 @@ func (p *parts) lead(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.follower.Run(ctx) })
 	g.Go(func() error { return p.commands.Work(ctx) })
+	g.Go(func() error { return p.pushes.Run(ctx) })
 	g.Go(func() error { return p.mover.Run(ctx) })
 	g.Go(func() error { return p.ladder.Run(ctx) })
 	g.Go(func() error {
