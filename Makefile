@@ -61,6 +61,12 @@ e2e: ## the platform over the wire, with the real neighbours
 	@$(MAKE) --no-print-directory build
 	@scripts/e2e.sh
 
+.PHONY: faults
+faults: ## kill -9 of every process under load, FAULTS_KILLS times each; then a reckoning
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@scripts/faults.sh
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/setup.sh run

@@ -1,0 +1,28 @@
+//go:build faults
+
+package faults
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Every process is killed ten times while 500 retrains and 500 approvals are asked for.
+func TestEveryProcessIsKilled(t *testing.T) {
+	underKills(t, plan{kills: setting(t, "FAULTS_KILLS", 10), each: setting(t, "FAULTS_COMMANDS", 500), brokerAway: time.Minute})
+}
+
+func setting(t *testing.T, name string, fallback int) int {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q; it must be a number of 1 or more", name, v)
+	}
+	return n
+}

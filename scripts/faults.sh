@@ -1,0 +1,7 @@
+#!/bin/bash
+# Kills every process of a real installation under load, and one neighbour after the other at each point
+# of a retrain; then reckons up what was lost or done twice. About eight minutes.
+# usage: [FAULTS_KILLS=10] [FAULTS_COMMANDS=500] [FAULTS_SEED=n] scripts/faults.sh [go test arguments]
+set -eu -o pipefail
+cd "$(dirname -- "$0")/../e2e"
+go test -tags faults -count 1 -timeout 30m -v ./faults "$@"
