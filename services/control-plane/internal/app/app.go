@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
@@ -26,11 +27,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
+	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"
 	"github.com/mlp-platform/platform/services/control-plane/internal/status"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
 )
 
 // name is the service's in logs, metrics and the source of its events.
@@ -54,6 +58,9 @@ type parts struct {
 	registry   *registry.Registry
 	health     *health.Service
 	freshness  freshness.API
+	repoConfig *repoconfig.Service
+	pushes     *push.Service
+	webhooks   *webhook.API
 	retrain    *retrain.API
 	runs       *run.API
 	approvals  approval.API
@@ -61,6 +68,7 @@ type parts struct {
 	policies   *promotion.Policies
 	promotions promotion.API
 	aliases    alias.API
+	audit      audit.API
 	costs      *cost.Service
 	budgets    *budget.Service
 	jobs       *job.Service
@@ -110,9 +118,14 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	}
 	server.Go("startup", p.start)
 	server.Go("dispatch target", p.target.Run)
+	server.Go("model repository settings", p.repoConfig.Run)
 	server.Go("leader", func(ctx context.Context) error {
 		return coord.Lead(ctx, coordinator, "leader", leaderLease, log, p.lead)
 	})
+	server.Go("audit ledger", func(ctx context.Context) error {
+		return coord.Lead(ctx, coordinator, "audit", leaderLease, log, p.audit.Ledger.Lead)
+	})
+	server.Go("audit watch", p.audit.Ledger.Watch)
 	if cfg.EventRelayEnabled {
 		server.Go("event relay", p.relay.Run)
 	}

@@ -44,6 +44,14 @@ type Config struct {
 	TrackingURI string `env:"TRACKING_URI" envDefault:"http://localhost:15000"`
 	// ServingURL is the inference service; empty: there is none.
 	ServingURL string `env:"SERVING_URL" envDefault:"http://localhost:18001"`
+	// ServingToken is the bearer credential for the inference service; empty: none.
+	ServingToken service.Secret `env:"SERVING_TOKEN"`
+	// AutoRetrainGate is approval, to make every gate of auto-retrain approval, or empty.
+	AutoRetrainGate string `env:"AUTO_RETRAIN_GATE"`
+	// AutoRetrainSeconds is how often the leader looks for models that drift.
+	AutoRetrainSeconds int `env:"AUTO_RETRAIN_SECONDS" envDefault:"60"`
+	// AlertSeconds is how often the leader asks the sources of alerts.
+	AlertSeconds int `env:"ALERT_SECONDS" envDefault:"30"`
 	// BusBridgeURL is the bus bridge; empty: its state is not known.
 	BusBridgeURL string `env:"BUS_BRIDGE_URL"`
 
@@ -51,6 +59,23 @@ type Config struct {
 	ModelRepoDir string `env:"MODELREPO_DIR"`
 	// ModelRepoEnv is the registry in force over base: dev, staging, prod or empty.
 	ModelRepoEnv string `env:"MODELREPO_ENV"`
+
+	// WebhookSecret proves the forges' webhooks; empty: they are not served.
+	WebhookSecret service.Secret `env:"MODELREPO_WEBHOOK_SECRET"`
+	// WebhookSigningToken, whsec_<base64>, makes forge A prove itself by signatures.
+	WebhookSigningToken service.Secret `env:"MODELREPO_WEBHOOK_SIGNING_TOKEN"`
+	// AutoRetrain, PollSeconds and WatchBranch are the settings of the first start;
+	// after it PUT /modelrepo/config changes them.
+	AutoRetrain bool   `env:"MODELREPO_AUTO_RETRAIN" envDefault:"false"`
+	PollSeconds int    `env:"MODELREPO_POLL_SECONDS" envDefault:"300"`
+	WatchBranch string `env:"MODELREPO_WATCH_BRANCH" envDefault:"main"`
+	// GitLabURL is the server of CIProject.
+	GitLabURL string `env:"GITLAB_URL"`
+	// CIProject, an id or path on the server GITLAB_URL, has its pipeline triggered by
+	// each new head; empty: none.
+	CIProject string `env:"AI_PROD_GITLAB_PROJECT_ID"`
+	// CITriggerToken lets CIProject's pipeline be triggered.
+	CITriggerToken service.Secret `env:"AI_PROD_PIPELINE_TRIGGER_TOKEN"`
 
 	// ApprovalExpiryHours is how long an approval waits; 0 is for ever.
 	ApprovalExpiryHours int `env:"APPROVAL_EXPIRY_HOURS" envDefault:"72"`
@@ -72,6 +97,10 @@ type Config struct {
 	CarbonPUE float64 `env:"CARBON_PUE" envDefault:"1.5"`
 	// CarbonGridGramsPerKWh is CO2e of the grid's average kWh.
 	CarbonGridGramsPerKWh float64 `env:"CARBON_GRID_G_PER_KWH" envDefault:"300"`
+
+	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; made when
+	// it is not there. Empty: checkpoints are not signed. Replicas share one.
+	AuditKeyFile string `env:"AUDIT_SIGNING_KEY_FILE"`
 
 	// Limits per tenant and minute; 0 is none.
 	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
@@ -134,6 +163,9 @@ func (c *Config) Validate() error {
 			fault("%s must be an http or https URL, or empty", name)
 		}
 	}
+	if c.AutoRetrainGate != "" && c.AutoRetrainGate != "approval" {
+		fault("AUTO_RETRAIN_GATE is %q; it must be approval, or empty", c.AutoRetrainGate)
+	}
 	if flow, deployment, ok := strings.Cut(c.Deployment, "/"); !ok || flow == "" || deployment == "" || strings.Contains(deployment, "/") {
 		fault("PREFECT_DEPLOYMENT_NAME is %q; it must be flow/deployment", c.Deployment)
 	}
@@ -143,6 +175,8 @@ func (c *Config) Validate() error {
 	}{
 		{"PREFECT_CB_FAIL_MAX", c.BreakerFailMax, 1, 1000},
 		{"PREFECT_CB_RESET_TIMEOUT", c.BreakerResetSeconds, 1, 3600},
+		{"AUTO_RETRAIN_SECONDS", c.AutoRetrainSeconds, 1, 3600},
+		{"ALERT_SECONDS", c.AlertSeconds, 1, 3600},
 		{"APPROVAL_EXPIRY_HOURS", c.ApprovalExpiryHours, 0, 24 * 365},
 		{"COMMAND_LEASE_SECONDS", c.CommandLeaseSeconds, 15, 24 * 3600},
 		{"CHANGES_RATE_LIMIT_PER_MIN", c.ChangesPerMinute, 0, 1_000_000},
@@ -171,6 +205,7 @@ func (c *Config) Validate() error {
 			fault("%s is %v; it must be 0 to %.0f", f.name, f.v, f.high)
 		}
 	}
+	c.checkModelrepo(fault)
 	if err := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).CheckPlaceholders(); err != nil {
 		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
 	}

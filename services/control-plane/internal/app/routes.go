@@ -21,6 +21,13 @@ const (
 // otherPerMinute bounds writes that have no limit of their own, per tenant.
 const otherPerMinute = 120
 
+// signed stands for a scope where no credential but a proof over the request is
+// asked for; the handler checks it, and bounds the body itself.
+const signed = "signed"
+
+// anyWrite stands for any of the scopes that let somebody write.
+const anyWrite = "any write scope"
+
 // route is one row of the table: public where scope is empty.
 type route struct {
 	method, path string
@@ -39,6 +46,11 @@ func (p *parts) routes() []route {
 		{http.MethodGet, "/models/:model/meta", "", classNone, p.registry.Meta},
 		{http.MethodGet, "/models/:model/readme", "", classNone, p.registry.ReadmeText},
 		{http.MethodGet, "/modelrepo/status", Read, classNone, p.freshness.Status},
+		{http.MethodGet, "/modelrepo/events", Read, classNone, p.pushes.List},
+		{http.MethodGet, "/modelrepo/config", Read, classNone, p.repoConfig.Get},
+		{http.MethodPut, "/modelrepo/config", Manage, classOther, p.repoConfig.Put},
+		{http.MethodPost, "/webhooks/modelrepo/forge-a", signed, classNone, p.webhooks.ForgeA},
+		{http.MethodPost, "/webhooks/modelrepo/forge-b", signed, classNone, p.webhooks.ForgeB},
 
 		{http.MethodPost, "/retrain", Retrain, classRetrain, p.retrain.Start},
 		{http.MethodGet, "/retrain/:flow_run_id", Read, classNone, p.runs.Get},
@@ -65,6 +77,14 @@ func (p *parts) routes() []route {
 		{http.MethodPost, "/promotions/:id/approve", Approve, classDecision, p.promotions.Approve},
 		{http.MethodPost, "/promotions/:id/reject", Approve, classDecision, p.promotions.Reject},
 		{http.MethodGet, "/alias-history", Read, classNone, p.aliases.List},
+
+		{http.MethodGet, "/audit/events", Read, classNone, p.audit.List},
+		{http.MethodPost, "/audit/events", anyWrite, classOther, p.audit.Post},
+		{http.MethodGet, "/audit/verify", Read, classNone, p.audit.Verify},
+		{http.MethodGet, "/audit/checkpoints", Read, classNone, p.audit.Checkpoints},
+		{http.MethodPost, "/audit/checkpoints", Manage, classOther, p.audit.MakeCheckpoint},
+		{http.MethodGet, "/audit/keys", Read, classNone, p.audit.Keys},
+		{http.MethodGet, "/audit/export", Read, classNone, p.audit.Export},
 
 		{http.MethodGet, "/costs", Read, classNone, p.costs.List},
 		{http.MethodPost, "/costs", Manage, classOther, p.costs.Post},
@@ -96,8 +116,16 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		classOther:    limiter.Per(classOther, otherPerMinute, false),
 	}
 	for _, r := range p.routes() {
+		if r.scope == signed {
+			e.Add(r.method, r.path, r.handler, intake.Text)
+			continue
+		}
 		var chain []echo.MiddlewareFunc
-		if r.scope != "" {
+		switch r.scope {
+		case "":
+		case anyWrite:
+			chain = append(chain, who.Require(Changes, Retrain, Approve, Manage))
+		default:
 			chain = append(chain, who.Require(r.scope))
 		}
 		if r.class != classNone {

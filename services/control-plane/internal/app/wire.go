@@ -123,6 +123,13 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		Coordinate: coordinator.Ping, Breaker: breaker,
 	}
 	p.health.Register()
+	nc, err := broker(cfg, server)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.wireAudit(db, nc, server, log); err != nil {
+		return nil, err
+	}
 	server.Echo.HTTPErrorHandler = storeErrors(server.Echo.HTTPErrorHandler)
 	p.mount(server.Echo, who, intake.NewLimiter(coordinator, log), cfg)
 	return p, nil

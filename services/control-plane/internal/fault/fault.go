@@ -15,6 +15,10 @@ var (
 	NoDataset             = problem.Kind{Code: "no_dataset", Status: http.StatusBadRequest, Title: "Model without dataset"}
 	InvalidIdempotencyKey = problem.Kind{Code: "invalid_idempotency_key", Status: http.StatusBadRequest, Title: "Invalid idempotency key"}
 
+	MalformedPayload = problem.Kind{Code: "malformed_payload", Status: http.StatusBadRequest, Title: "Malformed payload"}
+
+	InvalidWebhookProof = problem.Kind{Code: "invalid_webhook_proof", Status: http.StatusUnauthorized, Title: "Invalid webhook proof"}
+
 	OwnRequest = problem.Kind{Code: "own_request", Status: http.StatusForbidden, Title: "Own request"}
 
 	ModelNotFound     = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "No such model"}
@@ -24,6 +28,8 @@ var (
 	NoPendingApproval = problem.Kind{Code: "no_pending_approval", Status: http.StatusNotFound, Title: "No pending approval"}
 	VersionNotFound   = problem.Kind{Code: "version_not_found", Status: http.StatusNotFound, Title: "No such version"}
 	PolicyNotFound    = problem.Kind{Code: "policy_not_found", Status: http.StatusNotFound, Title: "No promotion policy"}
+	AliasNotFound     = problem.Kind{Code: "alias_not_found", Status: http.StatusNotFound, Title: "No such alias"}
+	NoPreviousVersion = problem.Kind{Code: "no_previous_version", Status: http.StatusNotFound, Title: "No previous version"}
 	PromotionNotFound = problem.Kind{Code: "promotion_not_found", Status: http.StatusNotFound, Title: "No such promotion"}
 
 	BudgetNotFound = problem.Kind{Code: "budget_not_found", Status: http.StatusNotFound, Title: "No such budget"}
@@ -41,6 +47,7 @@ var (
 	RunEnded            = problem.Kind{Code: "run_ended", Status: http.StatusConflict, Title: "Run has ended"}
 	VersionMismatch     = problem.Kind{Code: "version_mismatch", Status: http.StatusConflict, Title: "Version of another run"}
 	PromotionDenied     = problem.Kind{Code: "promotion_denied", Status: http.StatusConflict, Title: "Promotion denied"}
+	RollbackDenied      = problem.Kind{Code: "rollback_denied", Status: http.StatusConflict, Title: "Rollback denied"}
 	AliasMoved          = problem.Kind{Code: "alias_moved", Status: http.StatusConflict, Title: "Alias moved"}
 	AliasBusy           = problem.Kind{Code: "alias_busy", Status: http.StatusConflict, Title: "Alias being moved"}
 	JobAmbiguous        = problem.Kind{Code: "job_ambiguous", Status: http.StatusConflict, Title: "Job of several clusters"}
@@ -63,6 +70,8 @@ var (
 
 	CoordinatorUnavailable = problem.Kind{Code: "coordinator_unavailable", Status: http.StatusServiceUnavailable, Title: "Coordinator unavailable"}
 	DispatchTargetMissing  = problem.Kind{Code: "dispatch_target_missing", Status: http.StatusServiceUnavailable, Title: "Dispatch target missing"}
+	WebhookSecretMissing   = problem.Kind{Code: "webhook_secret_missing", Status: http.StatusServiceUnavailable, Title: "Webhook secret not set"}
+	WebhooksBusy           = problem.Kind{Code: "webhooks_busy", Status: http.StatusServiceUnavailable, Title: "Too many deliveries at once"}
 	StoreUnavailable       = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "State store unavailable"}
 )
 

@@ -42,7 +42,9 @@ type Service struct {
 	Store    *store.Store
 	Registry *registry.Registry
 	Auth     *auth.Authenticator
-	Target   *dispatch.Target
+	// Secrets warn of other secrets than credentials.
+	Secrets []string
+	Target  *dispatch.Target
 	// Migrated says whether the schema is what this program expects.
 	Migrated func(context.Context) error
 	// Coordinate asks the coordinator for a sign of life.
@@ -82,7 +84,7 @@ func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
 func (s *Service) Started() { s.started.Store(true) }
 
 // startupChecks are the names in startup_checks, beside which /readyz has the approval store.
-var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher"}
+var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher", "audit"}
 
 // Register adds the checks to /readyz.
 func (s *Service) Register() {
@@ -144,9 +146,9 @@ func (s *Service) token() service.Check {
 	case !s.Auth.Configured():
 		return warned("no credentials are configured; protected routes are closed")
 	}
-	warnings := s.Auth.Warnings()
+	warnings := slices.Concat(s.Auth.Warnings(), s.Secrets)
 	if err := s.Auth.DelegationState(); err != nil {
-		warnings = append(slices.Clone(warnings), err.Error()+"; delegations are refused")
+		warnings = append(warnings, err.Error()+"; delegations are refused")
 	}
 	return warned(strings.Join(warnings, "; "))
 }

@@ -27,6 +27,7 @@ type Metrics struct {
 	dispatchSeconds prometheus.Histogram
 	runs            *prometheus.CounterVec
 	promotions      *prometheus.CounterVec
+	webhooks        *prometheus.CounterVec
 }
 
 // New registers the counters.
@@ -55,8 +56,11 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 		promotions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "platform_promotions_total", Help: "Promotions that ended, and denials, by outcome.",
 		}, []string{"outcome"}),
+		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "platform_webhook_total", Help: "Deliveries of push webhooks, by outcome: accepted, duplicate, skipped or the error's code.",
+		}, []string{"forge", "outcome"}),
 	}
-	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions)
+	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks)
 	return m
 }
 
@@ -86,6 +90,9 @@ func (m *Metrics) Run(model, state string) { m.runs.WithLabelValues(m.label(mode
 
 // Promotion counts an ended promotion or a denial.
 func (m *Metrics) Promotion(outcome string) { m.promotions.WithLabelValues(outcome).Inc() }
+
+// Webhook counts one delivery.
+func (m *Metrics) Webhook(forge, outcome string) { m.webhooks.WithLabelValues(forge, outcome).Inc() }
 
 // Stored reads gauges from the store at each scrape. When the store cannot be
 // read, the last values are given and an error is counted: a scrape never fails.

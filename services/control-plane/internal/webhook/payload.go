@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/push"
+)
+
+// notPush is why a delivery of another kind is skipped.
+const notPush = "not a push"
+
+// cutAt is the number of commits at which forge B's list may have been cut.
+const cutAt = 20
+
+// commitID is what names a commit: a digest in either length, and room for
+// forges that abbreviate.
+var commitID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// payload is a JSON object by its keys, exactly as they are written.
+type payload map[string]json.RawMessage
+
+// object reads a payload; the error is a 400. A key that is there twice is
+// refused: two readers would see two pushes.
+func object(raw []byte) (payload, error) {
+	var p payload
+	if err := service.ParseJSON(raw, &p, false); err != nil {
+		return nil, malformed(problem.From(err).Detail)
+	}
+	return p, nil
+}
+
+func malformed(detail string) error { return fault.MalformedPayload.New(detail) }
+
+// read decodes the value of a key into dst, which stays as it is if the key is
+// absent or null.
+func (p payload) read(key string, dst any) error {
+	raw, ok := p[key]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return malformed(fmt.Sprintf("%s: is not what a push holds there.", key))
+	}
+	return nil
+}
+
+// commit is one of a push, as both forges tell it.
+type commit struct {
+	ID      string `json:"id"`
+	Message string `json:"message"`
+	Author  struct {
+		Name string `json:"name"`
+	} `json:"author"`
+	Added    []string `json:"added"`
+	Modified []string `json:"modified"`
+	Removed  []string `json:"removed"`
+}
+
+func files(commits []commit) []string {
+	var out []string
+	for _, c := range commits {
+		out = append(append(append(out, c.Added...), c.Modified...), c.Removed...)
+	}
+	return out
+}
+
+// of makes the push; the branch is empty where ref names none.
+func of(ref, sha, by string, commits []commit, cut bool) (push.Push, error) {
+	branch, ok := strings.CutPrefix(ref, "refs/heads/")
+	if !ok {
+		branch = ""
+	}
+	if sha != "" && !commitID.MatchString(sha) {
+		return push.Push{}, malformed("The commit must be 1 to 128 letters, digits, '.', '_' or '-'.")
+	}
+	out := push.Push{CommitSHA: sha, Branch: branch, PushedBy: by, Source: push.Webhook, Files: files(commits)}
+	// A head that moved without any commit was set back to an older one: what
+	// that changed is not told.
+	out.FilesKnown = !cut && len(commits) > 0
+	for _, c := range commits { // the head's message, else the last one's
+		if out.Message = c.Message; c.ID == sha {
+			break
+		}
+	}
+	return out, nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// parseA reads a push of forge A; skip says why it is none.
+func parseA(h http.Header, p payload) (out push.Push, skip string, err error) {
+	var kind string
+	if err := p.read("object_kind", &kind); err != nil {
+		return out, "", err
+	}
+	switch event := h.Get("X-Gitlab-Event"); {
+	case event == "", strings.EqualFold(event, "Push Hook"):
+	case strings.EqualFold(event, "System Hook") && kind == "push": // a hook on the whole server
+	default:
+		return out, notPush, nil
+	}
+	var ref, checkout, after, user string
+	var commits []commit
+	var total float64
+	for _, f := range []struct {
+		key string
+		dst any
+	}{{"ref", &ref}, {"checkout_sha", &checkout}, {"after", &after}, {"user_name", &user}, {"commits", &commits}, {"total_commits_count", &total}} {
+		if err := p.read(f.key, f.dst); err != nil {
+			return out, "", err
+		}
+	}
+	var last commit
+	if len(commits) > 0 {
+		last = commits[len(commits)-1]
+	}
+	out, err = of(ref, first(checkout, after, last.ID), first(user, last.Author.Name), commits, total > float64(len(commits)))
+	out.DeliveryID = first(h.Get(headerID), h.Get("Idempotency-Key"), h.Get("X-Gitlab-Event-UUID"))
+	return out, "", err
+}
+
+// parseB reads a push of forge B; skip says why it is none.
+func parseB(h http.Header, p payload) (out push.Push, skip string, err error) {
+	if event := h.Get("X-GitHub-Event"); event != "" && !strings.EqualFold(event, "push") {
+		return out, notPush, nil
+	}
+	var ref, after string
+	var head *commit
+	var commits []commit
+	var pusher struct {
+		Name string `json:"name"`
+	}
+	var forced, created bool
+	for _, f := range []struct {
+		key string
+		dst any
+	}{{"ref", &ref}, {"after", &after}, {"head_commit", &head}, {"commits", &commits}, {"pusher", &pusher}, {"forced", &forced}, {"created", &created}} {
+		if err := p.read(f.key, f.dst); err != nil {
+			return out, "", err
+		}
+	}
+	if head == nil {
+		head = new(commit)
+	}
+	// A forced push also takes commits away, and a new branch differs from what was
+	// known by more than its own: their files are not told.
+	out, err = of(ref, first(head.ID, after), pusher.Name, commits, forced || created || len(commits) >= cutAt)
+	if head.Message != "" {
+		out.Message = head.Message
+	}
+	out.DeliveryID = h.Get("X-GitHub-Delivery")
+	return out, "", err
+}
