@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +31,12 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// maxFetch bounds one answer of a git server, in bytes.
-const maxFetch = 512 << 20
+// Bounds of a git server's answers, in bytes: the list of its branches, which is
+// held in memory, and a pack, which goes to disk.
+const (
+	maxRefs  = 16 << 20
+	maxFetch = 512 << 20
+)
 
 // bare is the folder of what was fetched.
 const bare = "repo.git"
@@ -315,17 +320,20 @@ func gitFault(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the git server did not answer in time")
 	}
-	var status *githttp.Err
-	if errors.As(err, &status) {
-		return fmt.Errorf("the git server answered %d", status.StatusCode())
-	}
 	var unexpected *plumbing.UnexpectedError
 	if errors.As(err, &unexpected) {
 		err = unexpected.Err
 	}
+	var status *githttp.Err
+	if errors.As(err, &status) {
+		return fmt.Errorf("the git server answered %d", status.StatusCode())
+	}
 	var u *url.Error
 	if errors.As(err, &u) {
 		return fmt.Errorf("the git server does not answer: %w", withoutURL(err))
+	}
+	if strings.Contains(err.Error(), "://") {
+		return errors.New("the git server's answer is not understood")
 	}
 	// What a server sends may be quoted in the error.
 	return fmt.Errorf("the git server's answer is not understood: %.200q", err.Error())
@@ -337,7 +345,11 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(req)
 	if err == nil {
-		resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxFetch}
+		most := int64(maxFetch)
+		if req.Method == http.MethodGet {
+			most = maxRefs
+		}
+		resp.Body = &boundedBody{ReadCloser: resp.Body, left: most}
 	}
 	return resp, err
 }
@@ -356,7 +368,7 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("the git server's answer is larger than %d bytes", maxFetch)
+		return 0, errors.New("it is too large")
 	}
 	return n, err
 }
