@@ -41,10 +41,22 @@ type ConsumerConfig struct {
 	// Handle works on one event, once for each id, in the transaction that also
 	// records the id: what it writes there happens exactly once. An error undoes
 	// it and brings the event again, at most 5 times; then it becomes a dead letter.
+	// One that wraps ErrStop costs the event nothing and ends Consume.
 	Handle func(ctx context.Context, tx pgx.Tx, e Envelope) error
+
+	// HandleBatch stands in for Handle where many events are cheaper at once: it
+	// gets those that are there, in their order, up to Batch (0 means 256). An error
+	// undoes all of them; they then come one by one, so that only the faulty suffer.
+	HandleBatch func(ctx context.Context, tx pgx.Tx, events []Envelope) error
+	Batch       int
 }
 
-// Consume handles events, one at a time, until ctx ends. They come in the order of
+// ErrStop in the error of a handler says that this process must handle no more
+// events, such as one that is no longer the leader.
+var ErrStop = errors.New("the consumer is told to stop")
+
+// Consume handles events, one at a time or in batches, until ctx ends, which is
+// nil, or a handler says ErrStop. They come in the order of
 // the stream, except those that come again: after an error, and those that a
 // consumer which ended had already fetched. Faults of the broker and the database
 // are waited out and cost an event no delivery.
@@ -59,6 +71,9 @@ func Consume(ctx context.Context, cfg ConsumerConfig, log *slog.Logger) error {
 	}
 	for wait := (backoff{}); ctx.Err() == nil; {
 		err := c.session(ctx, js, wait.reset)
+		if errors.Is(err, ErrStop) {
+			return err
+		}
 		if ctx.Err() == nil {
 			c.log.WarnContext(ctx, "event consumer waits", slog.Any("err", err))
 			wait.sleep(ctx, nil)
@@ -85,14 +100,14 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 	// becomes a dead letter.
 	cons, err := js.CreateOrUpdateConsumer(setup, StreamName, jetstream.ConsumerConfig{
 		Durable: c.cfg.Name, FilterSubjects: c.cfg.Subjects, AckPolicy: jetstream.AckExplicitPolicy,
-		DeliverPolicy: jetstream.DeliverAllPolicy, AckWait: ackWait, MaxAckPending: 4 * prefetch,
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckWait: ackWait, MaxAckPending: 4 * c.prefetch(),
 	})
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
 	// The wait for messages is short on heartbeats, to notice a broker that is gone
 	// or came back without the consumer.
-	messages, err := cons.Messages(jetstream.PullMaxMessages(prefetch), jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
+	messages, err := cons.Messages(jetstream.PullMaxMessages(c.prefetch()), jetstream.PullHeartbeat(2*time.Second), jetstream.PullExpiry(10*time.Second),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
@@ -104,7 +119,12 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 		if err != nil {
 			return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 		}
-		if err := c.take(ctx, msg); err != nil {
+		if c.cfg.HandleBatch != nil {
+			err = c.takeBatch(ctx, c.gather(messages, msg))
+		} else {
+			err = c.take(ctx, msg)
+		}
+		if err != nil {
 			return err
 		}
 		c.sweep(ctx)
@@ -143,12 +163,12 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 		return c.bury(ctx, msg, e.ID, times-1, errors.New("every delivery ended without an answer; the handler may end the process"))
 	}
 	fault := c.patiently(ctx, msg, func(ctx context.Context) error { return c.handle(ctx, e, counted) })
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(fault, ErrStop) {
 		c.unfinished = append(c.unfinished, msg)
 		if counted {
 			c.uncount(ctx, e.ID)
 		}
-		return ctx.Err()
+		return cmp.Or(ctx.Err(), fault)
 	}
 	if fault == nil {
 		return c.answer(msg.DoubleAck(ctx))
@@ -255,6 +275,10 @@ func (c *consumer) answer(err error) error {
 // patiently repeats do while the database is away, and tells the broker that the
 // event is still being worked on.
 func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(context.Context) error) error {
+	return c.patientlyAll(ctx, []jetstream.Msg{msg}, do)
+}
+
+func (c *consumer) patientlyAll(ctx context.Context, msgs []jetstream.Msg, do func(context.Context) error) error {
 	for {
 		one, cancel := context.WithTimeout(ctx, handleTime)
 		err := do(one)
@@ -263,7 +287,9 @@ func (c *consumer) patiently(ctx context.Context, msg jetstream.Msg, do func(con
 			return err
 		}
 		c.log.WarnContext(ctx, "event waits for the database", slog.Any("err", err))
-		_ = msg.InProgress() // without a broker the event comes again later
+		for _, msg := range msgs {
+			_ = msg.InProgress() // without a broker the event comes again later
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -291,6 +317,9 @@ func (c *consumer) handle(ctx context.Context, e Envelope, counted bool) (err er
 		}
 		if tag.RowsAffected() == 0 {
 			return nil
+		}
+		if c.cfg.HandleBatch != nil {
+			return c.cfg.HandleBatch(ctx, tx, []Envelope{e})
 		}
 		return c.cfg.Handle(ctx, tx, e)
 	})
