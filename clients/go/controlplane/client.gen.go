@@ -20,19 +20,19 @@ import (
 
 // Defines values for AlertSeverity.
 const (
-	Critical AlertSeverity = "critical"
-	Error    AlertSeverity = "error"
-	Warn     AlertSeverity = "warn"
+	AlertSeverityCritical AlertSeverity = "critical"
+	AlertSeverityError    AlertSeverity = "error"
+	AlertSeverityWarn     AlertSeverity = "warn"
 )
 
 // Valid indicates whether the value is a known member of the AlertSeverity enum.
 func (e AlertSeverity) Valid() bool {
 	switch e {
-	case Critical:
+	case AlertSeverityCritical:
 		return true
-	case Error:
+	case AlertSeverityError:
 		return true
-	case Warn:
+	case AlertSeverityWarn:
 		return true
 	default:
 		return false
@@ -345,6 +345,51 @@ func (e CarbonScope) Valid() bool {
 	}
 }
 
+// Defines values for ControlFunction.
+const (
+	GOVERN  ControlFunction = "GOVERN"
+	MANAGE  ControlFunction = "MANAGE"
+	MAP     ControlFunction = "MAP"
+	MEASURE ControlFunction = "MEASURE"
+)
+
+// Valid indicates whether the value is a known member of the ControlFunction enum.
+func (e ControlFunction) Valid() bool {
+	switch e {
+	case GOVERN:
+		return true
+	case MANAGE:
+		return true
+	case MAP:
+		return true
+	case MEASURE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ControlStatus.
+const (
+	Gap       ControlStatus = "gap"
+	Partial   ControlStatus = "partial"
+	Satisfied ControlStatus = "satisfied"
+)
+
+// Valid indicates whether the value is a known member of the ControlStatus enum.
+func (e ControlStatus) Valid() bool {
+	switch e {
+	case Gap:
+		return true
+	case Partial:
+		return true
+	case Satisfied:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CostDimension.
 const (
 	CostDimensionModel   CostDimension = "model"
@@ -465,6 +510,27 @@ func (e DriftOutcome) Valid() bool {
 	case DriftOutcomeRequested:
 		return true
 	case DriftOutcomeWouldTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EvalStatus.
+const (
+	EvalStatusError  EvalStatus = "error"
+	EvalStatusFailed EvalStatus = "failed"
+	EvalStatusPassed EvalStatus = "passed"
+)
+
+// Valid indicates whether the value is a known member of the EvalStatus enum.
+func (e EvalStatus) Valid() bool {
+	switch e {
+	case EvalStatusError:
+		return true
+	case EvalStatusFailed:
+		return true
+	case EvalStatusPassed:
 		return true
 	default:
 		return false
@@ -834,6 +900,30 @@ const (
 func (e PushOutcomeSkipped) Valid() bool {
 	switch e {
 	case True:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RiskClass.
+const (
+	High       RiskClass = "high"
+	Limited    RiskClass = "limited"
+	Minimal    RiskClass = "minimal"
+	Prohibited RiskClass = "prohibited"
+)
+
+// Valid indicates whether the value is a known member of the RiskClass enum.
+func (e RiskClass) Valid() bool {
+	switch e {
+	case High:
+		return true
+	case Limited:
+		return true
+	case Minimal:
+		return true
+	case Prohibited:
 		return true
 	default:
 		return false
@@ -1402,12 +1492,55 @@ type Check struct {
 	Pass   bool   `json:"pass"`
 }
 
+// Compliance defines model for Compliance.
+type Compliance struct {
+	Model         string    `json:"model"`
+	Provenance    *string   `json:"provenance"`
+	RiskClass     RiskClass `json:"riskClass"`
+	TechnicalFile *string   `json:"technicalFile"`
+	Tenant        string    `json:"tenant"`
+	UpdatedAt     time.Time `json:"updated_at"`
+	UpdatedBy     string    `json:"updated_by"`
+	Version       string    `json:"version"`
+}
+
+// ComplianceInput defines model for ComplianceInput.
+type ComplianceInput struct {
+	// ProvenanceHash 64 hexadecimal digits
+	ProvenanceHash *string   `json:"provenanceHash,omitempty"`
+	RiskClass      RiskClass `json:"riskClass"`
+
+	// TechnicalFilePath Relative, without . and ..
+	TechnicalFilePath *string `json:"technicalFilePath,omitempty"`
+}
+
+// ComplianceList defines model for ComplianceList.
+type ComplianceList struct {
+	Items      []Compliance `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
 // Condition defines model for Condition.
 type Condition struct {
 	Metric string   `json:"metric"`
 	Op     Operator `json:"op"`
 	Value  float64  `json:"value"`
 }
+
+// Control defines model for Control.
+type Control struct {
+	Control  string          `json:"control"`
+	Evidence []string        `json:"evidence"`
+	Function ControlFunction `json:"function"`
+	Status   ControlStatus   `json:"status"`
+	Title    string          `json:"title"`
+}
+
+// ControlFunction defines model for Control.Function.
+type ControlFunction string
+
+// ControlStatus defines model for ControlStatus.
+type ControlStatus string
 
 // Cost defines model for Cost.
 type Cost struct {
@@ -1572,6 +1705,69 @@ type DriftTrigger struct {
 type DriftTriggered struct {
 	Results []DriftResult `json:"results"`
 }
+
+// Eval defines model for Eval.
+type Eval struct {
+	Id      openapi_types.UUID `json:"id"`
+	Metrics []EvalMetric       `json:"metrics"`
+	Model   string             `json:"model"`
+
+	// PassRate Fraction of the metrics that passed; null without metrics
+	PassRate *float64 `json:"passRate"`
+	RunId    *string  `json:"run_id"`
+
+	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	Status    EvalStatus `json:"status"`
+	Suite     string     `json:"suite"`
+	Tenant    string     `json:"tenant"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	UpdatedBy string     `json:"updated_by"`
+	Version   string     `json:"version"`
+}
+
+// EvalInput defines model for EvalInput.
+type EvalInput struct {
+	// Metrics Each metric once
+	Metrics []EvalMetricInput `json:"metrics"`
+
+	// Model Any case; need not be in the model repository
+	Model string `json:"model"`
+
+	// RunId Once in a tenant
+	RunId *string `json:"run_id,omitempty"`
+
+	// Status The suite's own verdict; error - the run broke off and says nothing of the model
+	Status EvalStatus `json:"status"`
+
+	// Suite Without ':'
+	Suite   string `json:"suite"`
+	Version string `json:"version"`
+}
+
+// EvalList defines model for EvalList.
+type EvalList struct {
+	Items      []Eval  `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// EvalMetric defines model for EvalMetric.
+type EvalMetric struct {
+	Baseline *float64 `json:"baseline"`
+	Metric   string   `json:"metric"`
+	Passed   bool     `json:"passed"`
+	Value    float64  `json:"value"`
+}
+
+// EvalMetricInput defines model for EvalMetricInput.
+type EvalMetricInput struct {
+	Baseline *float64 `json:"baseline,omitempty"`
+	Metric   string   `json:"metric"`
+	Passed   bool     `json:"passed"`
+	Value    float64  `json:"value"`
+}
+
+// EvalStatus The suite's own verdict; error - the run broke off and says nothing of the model
+type EvalStatus string
 
 // Facility defines model for Facility.
 type Facility struct {
@@ -1780,6 +1976,41 @@ type JobTimingInput struct {
 	Submit *time.Time `json:"submit,omitempty"`
 }
 
+// LLMEndpoint defines model for LLMEndpoint.
+type LLMEndpoint struct {
+	Dtype          string    `json:"dtype"`
+	Enabled        bool      `json:"enabled"`
+	Engine         string    `json:"engine"`
+	HostedModelId  string    `json:"hostedModelId"`
+	MaxModelLen    int       `json:"maxModelLen"`
+	Model          string    `json:"model"`
+	Tenant         string    `json:"tenant"`
+	TensorParallel int       `json:"tensorParallel"`
+	UpdatedAt      time.Time `json:"updated_at"`
+	UpdatedBy      string    `json:"updated_by"`
+}
+
+// LLMEndpointInput defines model for LLMEndpointInput.
+type LLMEndpointInput struct {
+	Dtype         *string `json:"dtype,omitempty"`
+	Enabled       *bool   `json:"enabled,omitempty"`
+	Engine        string  `json:"engine"`
+	HostedModelId string  `json:"hostedModelId"`
+
+	// MaxModelLen Tokens
+	MaxModelLen int `json:"maxModelLen"`
+
+	// Model Must be the model of the path where given
+	Model          *string `json:"model,omitempty"`
+	TensorParallel *int    `json:"tensorParallel,omitempty"`
+}
+
+// LLMEndpointList defines model for LLMEndpointList.
+type LLMEndpointList struct {
+	Items      []LLMEndpoint `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // LadderResult defines model for LadderResult.
 type LadderResult struct {
 	AliasesSet  []string            `json:"aliases_set"`
@@ -1801,6 +2032,51 @@ type LastPushSource string
 type Model struct {
 	Datasets  []string `json:"datasets"`
 	ModelName string   `json:"model_name"`
+}
+
+// ModelCard defines model for ModelCard.
+type ModelCard struct {
+	Markdown string `json:"markdown"`
+	Model    string `json:"model"`
+
+	// Source repository: the README of the model
+	Source string `json:"source"`
+
+	// Tenant null for a README
+	Tenant *string `json:"tenant"`
+
+	// UpdatedAt null for a README
+	UpdatedAt *time.Time `json:"updated_at"`
+
+	// UpdatedBy null for a README
+	UpdatedBy *string `json:"updated_by"`
+	Version   *string `json:"version"`
+}
+
+// ModelCardInput defines model for ModelCardInput.
+type ModelCardInput struct {
+	// Markdown At most 256 KiB
+	Markdown string `json:"markdown"`
+
+	// Model Must be the model of the path where given
+	Model *string `json:"model,omitempty"`
+
+	// Source Who wrote it; not repository
+	Source  *string `json:"source,omitempty"`
+	Version *string `json:"version,omitempty"`
+}
+
+// ModelCardList defines model for ModelCardList.
+type ModelCardList struct {
+	// Coverage withCard / total; 0 where there is no model
+	Coverage   float64     `json:"coverage"`
+	Items      []ModelCard `json:"items"`
+	NextCursor *string     `json:"next_cursor"`
+
+	// Total Models of the repository and hosted ones
+	Total       int `json:"total"`
+	WithCard    int `json:"withCard"`
+	WithoutCard int `json:"withoutCard"`
 }
 
 // ModelMeta defines model for ModelMeta.
@@ -1975,6 +2251,13 @@ type PollerHealth struct {
 
 	// Stale No success for three intervals
 	Stale bool `json:"stale"`
+}
+
+// Posture defines model for Posture.
+type Posture struct {
+	Controls  []Control `json:"controls"`
+	Satisfied int       `json:"satisfied"`
+	Total     int       `json:"total"`
 }
 
 // Problem defines model for Problem.
@@ -2165,6 +2448,9 @@ type RetrainRequest struct {
 	// Parameters Handed to the training run; cannot set what the platform sets itself
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 }
+
+// RiskClass defines model for RiskClass.
+type RiskClass string
 
 // Rollback defines model for Rollback.
 type Rollback struct {
@@ -2460,6 +2746,16 @@ type CarbonParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListComplianceParams defines parameters for ListCompliance.
+type ListComplianceParams struct {
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCostsParams defines parameters for ListCosts.
 type ListCostsParams struct {
 	// Model Model id, any case
@@ -2490,6 +2786,19 @@ type CostSummaryParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListEvalsParams defines parameters for ListEvals.
+type ListEvalsParams struct {
+	// Model Model id, any case
+	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Latest true: of each model only its latest run
+	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
+	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
@@ -2514,6 +2823,22 @@ type JobSummaryParams struct {
 type GetJobParams struct {
 	Scheduler *Scheduler `form:"scheduler,omitempty" json:"scheduler,omitempty"`
 	Cluster   *Cluster   `form:"cluster,omitempty" json:"cluster,omitempty"`
+}
+
+// ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
+type ListLLMEndpointsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListModelCardsParams defines parameters for ListModelCards.
+type ListModelCardsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
@@ -2630,14 +2955,26 @@ type PutAutoRetrainJSONRequestBody = AutoRetrainInput
 // PutBudgetJSONRequestBody defines body for PutBudget for application/json ContentType.
 type PutBudgetJSONRequestBody = BudgetInput
 
+// PutComplianceJSONRequestBody defines body for PutCompliance for application/json ContentType.
+type PutComplianceJSONRequestBody = ComplianceInput
+
 // RecordCostJSONRequestBody defines body for RecordCost for application/json ContentType.
 type RecordCostJSONRequestBody = CostInput
 
 // TriggerDriftJSONRequestBody defines body for TriggerDrift for application/json ContentType.
 type TriggerDriftJSONRequestBody = DriftTrigger
 
+// RecordEvalJSONRequestBody defines body for RecordEval for application/json ContentType.
+type RecordEvalJSONRequestBody = EvalInput
+
 // PutJobJSONRequestBody defines body for PutJob for application/json ContentType.
 type PutJobJSONRequestBody = JobInput
+
+// PutLLMEndpointJSONRequestBody defines body for PutLLMEndpoint for application/json ContentType.
+type PutLLMEndpointJSONRequestBody = LLMEndpointInput
+
+// PutModelCardJSONRequestBody defines body for PutModelCard for application/json ContentType.
+type PutModelCardJSONRequestBody = ModelCardInput
 
 // PutModelrepoConfigJSONRequestBody defines body for PutModelrepoConfig for application/json ContentType.
 type PutModelrepoConfigJSONRequestBody = ModelrepoConfigPatch
@@ -3113,6 +3450,25 @@ type ClientInterface interface {
 	// Corresponds with GET /carbon (the `Carbon` operationId).
 	Carbon(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListCompliance Risk classes of model versions, by model and version [read]
+	//
+	// Corresponds with GET /compliance (the `ListCompliance` operationId).
+	ListCompliance(ctx context.Context, params *ListComplianceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutComplianceWithBody Classify a version; what the body leaves out is removed [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+	PutComplianceWithBody(ctx context.Context, model ModelId, version string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutCompliance Classify a version; what the body leaves out is removed [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+	PutCompliance(ctx context.Context, model ModelId, version string, body PutComplianceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListCosts What jobs used and cost, newest first; synthetic ones too [read]
 	//
 	// Corresponds with GET /costs (the `ListCosts` operationId).
@@ -3150,6 +3506,36 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
 	TriggerDrift(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvals Evaluation runs, newest first [read]
+	//
+	// Corresponds with GET /evals (the `ListEvals` operationId).
+	ListEvals(ctx context.Context, params *ListEvalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordEvalWithBody Record an evaluation run that has ended [manage]
+	//
+	// A record never changes. The same `run_id` with the same body answers with the record there is;
+	// with another body it is 409 `eval_conflict`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /evals (the `RecordEval` operationId).
+	RecordEvalWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordEval Record an evaluation run that has ended [manage]
+	//
+	// A record never changes. The same `run_id` with the same body answers with the record there is;
+	// with another body it is 409 `eval_conflict`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /evals (the `RecordEval` operationId).
+	RecordEval(ctx context.Context, body RecordEvalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Posture What evidence there is for four controls; no certification [read]
+	//
+	// Corresponds with GET /governance/posture (the `Posture` operationId).
+	Posture(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Health What this replica knows about itself; always 200 (public)
 	//
@@ -3190,10 +3576,60 @@ type ClientInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListLLMEndpoints Where language models are hosted, by model [read]
+	//
+	// Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
+	ListLLMEndpoints(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteLLMEndpoint Remove the tenant's record of an endpoint [manage]
+	//
+	// Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
+	DeleteLLMEndpoint(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutLLMEndpointWithBody Record where a language model is hosted [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+	PutLLMEndpointWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutLLMEndpoint Record where a language model is hosted [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+	PutLLMEndpoint(ctx context.Context, model ModelId, body PutLLMEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Metrics Prometheus metrics (public)
 	//
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListModelCards Model cards by model, and how many models have one [read]
+	//
+	// A page holds at most 4 MiB of text, so it may be shorter than `limit`.
+	//
+	// Corresponds with GET /model-cards (the `ListModelCards` operationId).
+	ListModelCards(ctx context.Context, params *ListModelCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetModelCard A model's card; without one, its README in the model repository [read]
+	//
+	// Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
+	GetModelCard(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutModelCardWithBody Write a model's card [manage]
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+	PutModelCardWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutModelCard Write a model's card [manage]
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+	PutModelCard(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetModelrepoConfig What a push leads to, and how the repository is watched [read]
 	//
@@ -4030,6 +4466,55 @@ func (c *Client) Carbon(ctx context.Context, params *CarbonParams, reqEditors ..
 	return c.Client.Do(req)
 }
 
+// ListCompliance Risk classes of model versions, by model and version [read]
+//
+// Corresponds with GET /compliance (the `ListCompliance` operationId).
+func (c *Client) ListCompliance(ctx context.Context, params *ListComplianceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListComplianceRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutComplianceWithBody Classify a version; what the body leaves out is removed [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+func (c *Client) PutComplianceWithBody(ctx context.Context, model ModelId, version string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutComplianceRequestWithBody(c.Server, model, version, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutCompliance Classify a version; what the body leaves out is removed [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+func (c *Client) PutCompliance(ctx context.Context, model ModelId, version string, body PutComplianceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutComplianceRequest(c.Server, model, version, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListCosts What jobs used and cost, newest first; synthetic ones too [read]
 //
 // Corresponds with GET /costs (the `ListCosts` operationId).
@@ -4118,6 +4603,76 @@ func (c *Client) TriggerDriftWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
 func (c *Client) TriggerDrift(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTriggerDriftRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvals Evaluation runs, newest first [read]
+//
+// Corresponds with GET /evals (the `ListEvals` operationId).
+func (c *Client) ListEvals(ctx context.Context, params *ListEvalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEvalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordEvalWithBody Record an evaluation run that has ended [manage]
+//
+// A record never changes. The same `run_id` with the same body answers with the record there is;
+// with another body it is 409 `eval_conflict`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /evals (the `RecordEval` operationId).
+func (c *Client) RecordEvalWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordEvalRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordEval Record an evaluation run that has ended [manage]
+//
+// A record never changes. The same `run_id` with the same body answers with the record there is;
+// with another body it is 409 `eval_conflict`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /evals (the `RecordEval` operationId).
+func (c *Client) RecordEval(ctx context.Context, body RecordEvalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordEvalRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Posture What evidence there is for four controls; no certification [read]
+//
+// Corresponds with GET /governance/posture (the `Posture` operationId).
+func (c *Client) Posture(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPostureRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -4237,11 +4792,141 @@ func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
+// ListLLMEndpoints Where language models are hosted, by model [read]
+//
+// Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
+func (c *Client) ListLLMEndpoints(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLLMEndpointsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteLLMEndpoint Remove the tenant's record of an endpoint [manage]
+//
+// Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
+func (c *Client) DeleteLLMEndpoint(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteLLMEndpointRequest(c.Server, model)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutLLMEndpointWithBody Record where a language model is hosted [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+func (c *Client) PutLLMEndpointWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutLLMEndpointRequestWithBody(c.Server, model, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutLLMEndpoint Record where a language model is hosted [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+func (c *Client) PutLLMEndpoint(ctx context.Context, model ModelId, body PutLLMEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutLLMEndpointRequest(c.Server, model, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Metrics Prometheus metrics (public)
 //
 // Corresponds with GET /metrics (the `Metrics` operationId).
 func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMetricsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListModelCards Model cards by model, and how many models have one [read]
+//
+// A page holds at most 4 MiB of text, so it may be shorter than `limit`.
+//
+// Corresponds with GET /model-cards (the `ListModelCards` operationId).
+func (c *Client) ListModelCards(ctx context.Context, params *ListModelCardsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListModelCardsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetModelCard A model's card; without one, its README in the model repository [read]
+//
+// Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
+func (c *Client) GetModelCard(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetModelCardRequest(c.Server, model)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutModelCardWithBody Write a model's card [manage]
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+func (c *Client) PutModelCardWithBody(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutModelCardRequestWithBody(c.Server, model, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutModelCard Write a model's card [manage]
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+func (c *Client) PutModelCard(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutModelCardRequest(c.Server, model, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6433,6 +7118,138 @@ func NewCarbonRequest(server string, params *CarbonParams) (*http.Request, error
 	return req, nil
 }
 
+// NewListComplianceRequest constructs an http.Request for the ListCompliance method
+func NewListComplianceRequest(server string, params *ListComplianceParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/compliance")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutComplianceRequest calls the generic PutCompliance builder with application/json body
+func NewPutComplianceRequest(server string, model ModelId, version string, body PutComplianceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutComplianceRequestWithBody(server, model, version, "application/json", bodyReader)
+}
+
+// NewPutComplianceRequestWithBody constructs an http.Request for the PutCompliance method, with any body, and a specified content type
+func NewPutComplianceRequestWithBody(server string, model ModelId, version string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "version", version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/compliance/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListCostsRequest constructs an http.Request for the ListCosts method
 func NewListCostsRequest(server string, params *ListCostsParams) (*http.Request, error) {
 	var err error
@@ -6725,6 +7542,163 @@ func NewTriggerDriftRequestWithBody(server string, contentType string, body io.R
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListEvalsRequest constructs an http.Request for the ListEvals method
+func NewListEvalsRequest(server string, params *ListEvalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/evals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Model != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "model", *params.Model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Latest != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "latest", *params.Latest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRecordEvalRequest calls the generic RecordEval builder with application/json body
+func NewRecordEvalRequest(server string, body RecordEvalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordEvalRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRecordEvalRequestWithBody constructs an http.Request for the RecordEval method, with any body, and a specified content type
+func NewRecordEvalRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/evals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPostureRequest constructs an http.Request for the Posture method
+func NewPostureRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/governance/posture")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -7066,6 +8040,153 @@ func NewLivezRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListLLMEndpointsRequest constructs an http.Request for the ListLLMEndpoints method
+func NewListLLMEndpointsRequest(server string, params *ListLLMEndpointsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/llm/endpoints")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteLLMEndpointRequest constructs an http.Request for the DeleteLLMEndpoint method
+func NewDeleteLLMEndpointRequest(server string, model ModelId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/llm/endpoints/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutLLMEndpointRequest calls the generic PutLLMEndpoint builder with application/json body
+func NewPutLLMEndpointRequest(server string, model ModelId, body PutLLMEndpointJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutLLMEndpointRequestWithBody(server, model, "application/json", bodyReader)
+}
+
+// NewPutLLMEndpointRequestWithBody constructs an http.Request for the PutLLMEndpoint method, with any body, and a specified content type
+func NewPutLLMEndpointRequestWithBody(server string, model ModelId, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/llm/endpoints/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewMetricsRequest constructs an http.Request for the Metrics method
 func NewMetricsRequest(server string) (*http.Request, error) {
 	var err error
@@ -7089,6 +8210,153 @@ func NewMetricsRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListModelCardsRequest constructs an http.Request for the ListModelCards method
+func NewListModelCardsRequest(server string, params *ListModelCardsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/model-cards")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetModelCardRequest constructs an http.Request for the GetModelCard method
+func NewGetModelCardRequest(server string, model ModelId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/model-cards/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutModelCardRequest calls the generic PutModelCard builder with application/json body
+func NewPutModelCardRequest(server string, model ModelId, body PutModelCardJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutModelCardRequestWithBody(server, model, "application/json", bodyReader)
+}
+
+// NewPutModelCardRequestWithBody constructs an http.Request for the PutModelCard method, with any body, and a specified content type
+func NewPutModelCardRequestWithBody(server string, model ModelId, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "model", model, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/model-cards/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -8932,6 +10200,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /carbon (the `Carbon` operationId).
 	CarbonWithResponse(ctx context.Context, params *CarbonParams, reqEditors ...RequestEditorFn) (*CarbonResponse, error)
 
+	// ListComplianceWithResponse Risk classes of model versions, by model and version [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /compliance (the `ListCompliance` operationId).
+	ListComplianceWithResponse(ctx context.Context, params *ListComplianceParams, reqEditors ...RequestEditorFn) (*ListComplianceResponse, error)
+
+	// PutComplianceWithBodyWithResponse Classify a version; what the body leaves out is removed [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+	PutComplianceWithBodyWithResponse(ctx context.Context, model ModelId, version string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutComplianceResponse, error)
+
+	// PutComplianceWithResponse Classify a version; what the body leaves out is removed [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+	PutComplianceWithResponse(ctx context.Context, model ModelId, version string, body PutComplianceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutComplianceResponse, error)
+
 	// ListCostsWithResponse What jobs used and cost, newest first; synthetic ones too [read]
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8973,6 +10262,40 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /drift/trigger (the `TriggerDrift` operationId).
 	TriggerDriftWithResponse(ctx context.Context, body TriggerDriftJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerDriftResponse, error)
+
+	// ListEvalsWithResponse Evaluation runs, newest first [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /evals (the `ListEvals` operationId).
+	ListEvalsWithResponse(ctx context.Context, params *ListEvalsParams, reqEditors ...RequestEditorFn) (*ListEvalsResponse, error)
+
+	// RecordEvalWithBodyWithResponse Record an evaluation run that has ended [manage]
+	//
+	// A record never changes. The same `run_id` with the same body answers with the record there is;
+	// with another body it is 409 `eval_conflict`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /evals (the `RecordEval` operationId).
+	RecordEvalWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordEvalResponse, error)
+
+	// RecordEvalWithResponse Record an evaluation run that has ended [manage]
+	//
+	// A record never changes. The same `run_id` with the same body answers with the record there is;
+	// with another body it is 409 `eval_conflict`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /evals (the `RecordEval` operationId).
+	RecordEvalWithResponse(ctx context.Context, body RecordEvalJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordEvalResponse, error)
+
+	// PostureWithResponse What evidence there is for four controls; no certification [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /governance/posture (the `Posture` operationId).
+	PostureWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PostureResponse, error)
 
 	// HealthWithResponse What this replica knows about itself; always 200 (public)
 	//
@@ -9023,12 +10346,70 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	LivezWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LivezResponse, error)
 
+	// ListLLMEndpointsWithResponse Where language models are hosted, by model [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
+	ListLLMEndpointsWithResponse(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*ListLLMEndpointsResponse, error)
+
+	// DeleteLLMEndpointWithResponse Remove the tenant's record of an endpoint [manage]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
+	DeleteLLMEndpointWithResponse(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*DeleteLLMEndpointResponse, error)
+
+	// PutLLMEndpointWithBodyWithResponse Record where a language model is hosted [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+	PutLLMEndpointWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutLLMEndpointResponse, error)
+
+	// PutLLMEndpointWithResponse Record where a language model is hosted [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+	PutLLMEndpointWithResponse(ctx context.Context, model ModelId, body PutLLMEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PutLLMEndpointResponse, error)
+
 	// MetricsWithResponse Prometheus metrics (public)
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	MetricsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*MetricsResponse, error)
+
+	// ListModelCardsWithResponse Model cards by model, and how many models have one [read]
+	//
+	// A page holds at most 4 MiB of text, so it may be shorter than `limit`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /model-cards (the `ListModelCards` operationId).
+	ListModelCardsWithResponse(ctx context.Context, params *ListModelCardsParams, reqEditors ...RequestEditorFn) (*ListModelCardsResponse, error)
+
+	// GetModelCardWithResponse A model's card; without one, its README in the model repository [read]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
+	GetModelCardWithResponse(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*GetModelCardResponse, error)
+
+	// PutModelCardWithBodyWithResponse Write a model's card [manage]
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+	PutModelCardWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutModelCardResponse, error)
+
+	// PutModelCardWithResponse Write a model's card [manage]
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+	PutModelCardWithResponse(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, reqEditors ...RequestEditorFn) (*PutModelCardResponse, error)
 
 	// GetModelrepoConfigWithResponse What a push leads to, and how the repository is watched [read]
 	//
@@ -10577,6 +11958,102 @@ func (r CarbonResponse) ContentType() string {
 	return ""
 }
 
+type ListComplianceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ComplianceList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListComplianceResponse) GetJSON200() *ComplianceList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListComplianceResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListComplianceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListComplianceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListComplianceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListComplianceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutComplianceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Compliance
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutComplianceResponse) GetJSON200() *Compliance {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutComplianceResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutComplianceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutComplianceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutComplianceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutComplianceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListCostsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10763,6 +12240,150 @@ func (r TriggerDriftResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r TriggerDriftResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListEvalsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EvalList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEvalsResponse) GetJSON200() *EvalList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListEvalsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEvalsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEvalsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEvalsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEvalsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RecordEvalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Eval
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RecordEvalResponse) GetJSON200() *Eval {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RecordEvalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RecordEvalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecordEvalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecordEvalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecordEvalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PostureResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Posture
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PostureResponse) GetJSON200() *Posture {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PostureResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PostureResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PostureResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PostureResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PostureResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11043,6 +12664,143 @@ func (r LivezResponse) ContentType() string {
 	return ""
 }
 
+type ListLLMEndpointsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LLMEndpointList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLLMEndpointsResponse) GetJSON200() *LLMEndpointList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListLLMEndpointsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLLMEndpointsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLLMEndpointsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLLMEndpointsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLLMEndpointsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteLLMEndpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteLLMEndpointResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteLLMEndpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteLLMEndpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteLLMEndpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteLLMEndpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutLLMEndpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LLMEndpoint
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutLLMEndpointResponse) GetJSON200() *LLMEndpoint {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutLLMEndpointResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutLLMEndpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutLLMEndpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutLLMEndpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutLLMEndpointResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type MetricsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11071,6 +12829,150 @@ func (r MetricsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r MetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListModelCardsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelCardList
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListModelCardsResponse) GetJSON200() *ModelCardList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListModelCardsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListModelCardsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListModelCardsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListModelCardsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListModelCardsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetModelCardResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelCard
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetModelCardResponse) GetJSON200() *ModelCard {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetModelCardResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetModelCardResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetModelCardResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetModelCardResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetModelCardResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutModelCardResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelCard
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutModelCardResponse) GetJSON200() *ModelCard {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutModelCardResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutModelCardResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutModelCardResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutModelCardResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutModelCardResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13124,6 +15026,45 @@ func (c *ClientWithResponses) CarbonWithResponse(ctx context.Context, params *Ca
 	return ParseCarbonResponse(rsp)
 }
 
+// ListComplianceWithResponse Risk classes of model versions, by model and version [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /compliance (the `ListCompliance` operationId).
+func (c *ClientWithResponses) ListComplianceWithResponse(ctx context.Context, params *ListComplianceParams, reqEditors ...RequestEditorFn) (*ListComplianceResponse, error) {
+	rsp, err := c.ListCompliance(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListComplianceResponse(rsp)
+}
+
+// PutComplianceWithBodyWithResponse Classify a version; what the body leaves out is removed [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+func (c *ClientWithResponses) PutComplianceWithBodyWithResponse(ctx context.Context, model ModelId, version string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutComplianceResponse, error) {
+	rsp, err := c.PutComplianceWithBody(ctx, model, version, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutComplianceResponse(rsp)
+}
+
+// PutComplianceWithResponse Classify a version; what the body leaves out is removed [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /compliance/{model}/{version} (the `PutCompliance` operationId).
+func (c *ClientWithResponses) PutComplianceWithResponse(ctx context.Context, model ModelId, version string, body PutComplianceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutComplianceResponse, error) {
+	rsp, err := c.PutCompliance(ctx, model, version, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutComplianceResponse(rsp)
+}
+
 // ListCostsWithResponse What jobs used and cost, newest first; synthetic ones too [read]
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13200,6 +15141,64 @@ func (c *ClientWithResponses) TriggerDriftWithResponse(ctx context.Context, body
 		return nil, err
 	}
 	return ParseTriggerDriftResponse(rsp)
+}
+
+// ListEvalsWithResponse Evaluation runs, newest first [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /evals (the `ListEvals` operationId).
+func (c *ClientWithResponses) ListEvalsWithResponse(ctx context.Context, params *ListEvalsParams, reqEditors ...RequestEditorFn) (*ListEvalsResponse, error) {
+	rsp, err := c.ListEvals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEvalsResponse(rsp)
+}
+
+// RecordEvalWithBodyWithResponse Record an evaluation run that has ended [manage]
+//
+// A record never changes. The same `run_id` with the same body answers with the record there is;
+// with another body it is 409 `eval_conflict`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /evals (the `RecordEval` operationId).
+func (c *ClientWithResponses) RecordEvalWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecordEvalResponse, error) {
+	rsp, err := c.RecordEvalWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordEvalResponse(rsp)
+}
+
+// RecordEvalWithResponse Record an evaluation run that has ended [manage]
+//
+// A record never changes. The same `run_id` with the same body answers with the record there is;
+// with another body it is 409 `eval_conflict`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /evals (the `RecordEval` operationId).
+func (c *ClientWithResponses) RecordEvalWithResponse(ctx context.Context, body RecordEvalJSONRequestBody, reqEditors ...RequestEditorFn) (*RecordEvalResponse, error) {
+	rsp, err := c.RecordEval(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecordEvalResponse(rsp)
+}
+
+// PostureWithResponse What evidence there is for four controls; no certification [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /governance/posture (the `Posture` operationId).
+func (c *ClientWithResponses) PostureWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PostureResponse, error) {
+	rsp, err := c.Posture(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePostureResponse(rsp)
 }
 
 // HealthWithResponse What this replica knows about itself; always 200 (public)
@@ -13293,6 +15292,58 @@ func (c *ClientWithResponses) LivezWithResponse(ctx context.Context, reqEditors 
 	return ParseLivezResponse(rsp)
 }
 
+// ListLLMEndpointsWithResponse Where language models are hosted, by model [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /llm/endpoints (the `ListLLMEndpoints` operationId).
+func (c *ClientWithResponses) ListLLMEndpointsWithResponse(ctx context.Context, params *ListLLMEndpointsParams, reqEditors ...RequestEditorFn) (*ListLLMEndpointsResponse, error) {
+	rsp, err := c.ListLLMEndpoints(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLLMEndpointsResponse(rsp)
+}
+
+// DeleteLLMEndpointWithResponse Remove the tenant's record of an endpoint [manage]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /llm/endpoints/{model} (the `DeleteLLMEndpoint` operationId).
+func (c *ClientWithResponses) DeleteLLMEndpointWithResponse(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*DeleteLLMEndpointResponse, error) {
+	rsp, err := c.DeleteLLMEndpoint(ctx, model, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteLLMEndpointResponse(rsp)
+}
+
+// PutLLMEndpointWithBodyWithResponse Record where a language model is hosted [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+func (c *ClientWithResponses) PutLLMEndpointWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutLLMEndpointResponse, error) {
+	rsp, err := c.PutLLMEndpointWithBody(ctx, model, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutLLMEndpointResponse(rsp)
+}
+
+// PutLLMEndpointWithResponse Record where a language model is hosted [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /llm/endpoints/{model} (the `PutLLMEndpoint` operationId).
+func (c *ClientWithResponses) PutLLMEndpointWithResponse(ctx context.Context, model ModelId, body PutLLMEndpointJSONRequestBody, reqEditors ...RequestEditorFn) (*PutLLMEndpointResponse, error) {
+	rsp, err := c.PutLLMEndpoint(ctx, model, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutLLMEndpointResponse(rsp)
+}
+
 // MetricsWithResponse Prometheus metrics (public)
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13304,6 +15355,60 @@ func (c *ClientWithResponses) MetricsWithResponse(ctx context.Context, reqEditor
 		return nil, err
 	}
 	return ParseMetricsResponse(rsp)
+}
+
+// ListModelCardsWithResponse Model cards by model, and how many models have one [read]
+//
+// A page holds at most 4 MiB of text, so it may be shorter than `limit`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /model-cards (the `ListModelCards` operationId).
+func (c *ClientWithResponses) ListModelCardsWithResponse(ctx context.Context, params *ListModelCardsParams, reqEditors ...RequestEditorFn) (*ListModelCardsResponse, error) {
+	rsp, err := c.ListModelCards(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListModelCardsResponse(rsp)
+}
+
+// GetModelCardWithResponse A model's card; without one, its README in the model repository [read]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /model-cards/{model} (the `GetModelCard` operationId).
+func (c *ClientWithResponses) GetModelCardWithResponse(ctx context.Context, model ModelId, reqEditors ...RequestEditorFn) (*GetModelCardResponse, error) {
+	rsp, err := c.GetModelCard(ctx, model, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetModelCardResponse(rsp)
+}
+
+// PutModelCardWithBodyWithResponse Write a model's card [manage]
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+func (c *ClientWithResponses) PutModelCardWithBodyWithResponse(ctx context.Context, model ModelId, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutModelCardResponse, error) {
+	rsp, err := c.PutModelCardWithBody(ctx, model, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutModelCardResponse(rsp)
+}
+
+// PutModelCardWithResponse Write a model's card [manage]
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /model-cards/{model} (the `PutModelCard` operationId).
+func (c *ClientWithResponses) PutModelCardWithResponse(ctx context.Context, model ModelId, body PutModelCardJSONRequestBody, reqEditors ...RequestEditorFn) (*PutModelCardResponse, error) {
+	rsp, err := c.PutModelCard(ctx, model, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutModelCardResponse(rsp)
 }
 
 // GetModelrepoConfigWithResponse What a push leads to, and how the repository is watched [read]
@@ -14756,6 +16861,72 @@ func ParseCarbonResponse(rsp *http.Response) (*CarbonResponse, error) {
 	return response, nil
 }
 
+// ParseListComplianceResponse parses an HTTP response from a ListComplianceWithResponse call
+func ParseListComplianceResponse(rsp *http.Response) (*ListComplianceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListComplianceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ComplianceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutComplianceResponse parses an HTTP response from a PutComplianceWithResponse call
+func ParsePutComplianceResponse(rsp *http.Response) (*PutComplianceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutComplianceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Compliance
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListCostsResponse parses an HTTP response from a ListCostsWithResponse call
 func ParseListCostsResponse(rsp *http.Response) (*ListCostsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -14871,6 +17042,105 @@ func ParseTriggerDriftResponse(rsp *http.Response) (*TriggerDriftResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest DriftTriggered
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListEvalsResponse parses an HTTP response from a ListEvalsWithResponse call
+func ParseListEvalsResponse(rsp *http.Response) (*ListEvalsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEvalsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EvalList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRecordEvalResponse parses an HTTP response from a RecordEvalWithResponse call
+func ParseRecordEvalResponse(rsp *http.Response) (*RecordEvalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecordEvalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Eval
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePostureResponse parses an HTTP response from a PostureWithResponse call
+func ParsePostureResponse(rsp *http.Response) (*PostureResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PostureResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Posture
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -15072,6 +17342,101 @@ func ParseLivezResponse(rsp *http.Response) (*LivezResponse, error) {
 	return response, nil
 }
 
+// ParseListLLMEndpointsResponse parses an HTTP response from a ListLLMEndpointsWithResponse call
+func ParseListLLMEndpointsResponse(rsp *http.Response) (*ListLLMEndpointsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLLMEndpointsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LLMEndpointList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteLLMEndpointResponse parses an HTTP response from a DeleteLLMEndpointWithResponse call
+func ParseDeleteLLMEndpointResponse(rsp *http.Response) (*DeleteLLMEndpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteLLMEndpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutLLMEndpointResponse parses an HTTP response from a PutLLMEndpointWithResponse call
+func ParsePutLLMEndpointResponse(rsp *http.Response) (*PutLLMEndpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutLLMEndpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LLMEndpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseMetricsResponse parses an HTTP response from a MetricsWithResponse call
 func ParseMetricsResponse(rsp *http.Response) (*MetricsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15083,6 +17448,105 @@ func ParseMetricsResponse(rsp *http.Response) (*MetricsResponse, error) {
 	response := &MetricsResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseListModelCardsResponse parses an HTTP response from a ListModelCardsWithResponse call
+func ParseListModelCardsResponse(rsp *http.Response) (*ListModelCardsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListModelCardsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelCardList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetModelCardResponse parses an HTTP response from a GetModelCardWithResponse call
+func ParseGetModelCardResponse(rsp *http.Response) (*GetModelCardResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetModelCardResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelCard
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutModelCardResponse parses an HTTP response from a PutModelCardWithResponse call
+func ParsePutModelCardResponse(rsp *http.Response) (*PutModelCardResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutModelCardResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelCard
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil

@@ -21,11 +21,13 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
+	"github.com/mlp-platform/platform/services/control-plane/internal/diff"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
+	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -59,6 +61,8 @@ type parts struct {
 	health     *health.Service
 	freshness  freshness.API
 	repoConfig *repoconfig.Service
+	poller     *poller.Service
+	diffs      diff.API
 	pushes     *push.Service
 	webhooks   *webhook.API
 	retrain    *retrain.API
@@ -68,12 +72,14 @@ type parts struct {
 	policies   *promotion.Policies
 	promotions promotion.API
 	aliases    alias.API
+	governance governance
 	audit      audit.API
 	costs      *cost.Service
 	budgets    *budget.Service
 	jobs       *job.Service
 	status     *status.Service
 	outbox     admin.Handlers
+	drift      driftParts
 
 	commands *command.Service
 	follower *run.Follower
@@ -119,6 +125,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	server.Go("startup", p.start)
 	server.Go("dispatch target", p.target.Run)
 	server.Go("model repository settings", p.repoConfig.Run)
+	server.Go("model repository poller", p.poller.Run)
 	server.Go("leader", func(ctx context.Context) error {
 		return coord.Lead(ctx, coordinator, "leader", leaderLease, log, p.lead)
 	})

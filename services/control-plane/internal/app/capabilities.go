@@ -13,8 +13,8 @@ import (
 
 // features are what this build serves; a client asks here before it offers more.
 var features = []string{
-	"alias_history", "approvals", "audit", "budgets", "carbon", "change_notices", "costs", "freshness", "idempotency_keys",
-	"jobs", "modelrepo_config", "models", "outbox", "promotion_policies", "promotions", "push_webhooks", "retrain", "runs", "separation_of_duties", "status",
+	"alias_history", "approval_diffs", "approvals", "audit", "budgets", "carbon", "change_notices", "compliance", "costs", "evals", "freshness", "idempotency_keys",
+	"governance_posture", "jobs", "llm_endpoints", "model_cards", "modelrepo_config", "modelrepo_polling", "models", "outbox", "promotion_policies", "promotions", "push_webhooks", "retrain", "runs", "separation_of_duties", "status",
 	"versions",
 }
 

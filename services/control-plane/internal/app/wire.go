@@ -89,6 +89,9 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	if err := p.wirePushes(db, counted, hc, log); err != nil {
 		return nil, err
 	}
+	if err := p.wirePoller(db, server, coordinator, locks, log); err != nil {
+		return nil, err
+	}
 	p.commands.Settlers = map[string]command.Settler{command.Retrain: retrain.Settler{}, command.Approval: approval.Settler{Service: approvals}}
 
 	p.mover = &alias.Mover{Store: db, Tracker: track, Registry: reg, Locks: locks, Log: log, Now: time.Now}
@@ -106,9 +109,10 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
 	}
 	p.aliases = alias.API{Store: db}
+	p.governance = wireGovernance(db, reg, log)
 	p.wireCosts(db)
 
-	p.operate(db, pool, log)
+	p.operate(db, pool, counted, server.Registry, log)
 	p.relay = outbox.NewRelay(outbox.RelayConfig{
 		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
 		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
@@ -116,11 +120,11 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	p.health = &health.Service{
 		Facts: health.Facts{
 			OrchestratorURL: withoutPassword(cfg.OrchestratorURL), Coordinator: cfg.Coordinator, Publisher: cfg.EventPublisher,
-			RelayEnabled: cfg.EventRelayEnabled, StateEmbedded: cfg.StateEmbedded, BrokerEmbedded: cfg.BrokerEmbedded, ModelRepoDir: cfg.ModelRepoDir,
+			RelayEnabled: cfg.EventRelayEnabled, StateEmbedded: cfg.StateEmbedded, BrokerEmbedded: cfg.BrokerEmbedded, ModelRepoDir: cfg.ModelRepoDir, ModelRepoOwn: cfg.checksOut(),
 		},
 		Server: server, Store: db, Registry: reg, Auth: who, Secrets: cfg.secretWarnings(), Target: p.target, Relay: p.relay,
 		Migrated:   func(ctx context.Context) error { return postgres.Check(ctx, pool, migrations()...) },
-		Coordinate: coordinator.Ping, Breaker: breaker,
+		Coordinate: coordinator.Ping, Breaker: breaker, Poller: p.poller,
 	}
 	p.health.Register()
 	nc, err := broker(cfg, server)
@@ -128,6 +132,9 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 		return nil, err
 	}
 	if err := p.wireAudit(db, nc, server, log); err != nil {
+		return nil, err
+	}
+	if err := p.wireDrift(db, pool, nc, counted, hc, gate); err != nil {
 		return nil, err
 	}
 	server.Echo.HTTPErrorHandler = storeErrors(server.Echo.HTTPErrorHandler)
@@ -180,6 +187,7 @@ func (p *parts) start(ctx context.Context) error {
 	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
 		return err
 	}
+	p.poller.Start(ctx)
 	p.health.Started()
 	if !p.cfg.SoleProcess {
 		return nil
@@ -200,6 +208,7 @@ func (p *parts) lead(ctx context.Context) error {
 	g.Go(func() error { return p.pushes.Run(ctx) })
 	g.Go(func() error { return p.mover.Run(ctx) })
 	g.Go(func() error { return p.ladder.Run(ctx) })
+	g.Go(func() error { return p.drift.lead(ctx) })
 	g.Go(func() error {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()

@@ -38,6 +38,10 @@ var (
 	ImageNotFound   = problem.Kind{Code: "image_not_found", Status: http.StatusNotFound, Title: "No such image"}
 	DiffUnavailable = problem.Kind{Code: "diff_unavailable", Status: http.StatusNotFound, Title: "No diff"}
 
+	EndpointNotFound = problem.Kind{Code: "endpoint_not_found", Status: http.StatusNotFound, Title: "No such endpoint"}
+	CardNotFound     = problem.Kind{Code: "card_not_found", Status: http.StatusNotFound, Title: "No model card"}
+
+	EvalConflict        = problem.Kind{Code: "eval_conflict", Status: http.StatusConflict, Title: "Evaluation run recorded before"}
 	IdempotencyConflict = problem.Kind{Code: "idempotency_conflict", Status: http.StatusConflict, Title: "Idempotency key used before"}
 	CommandInProgress   = problem.Kind{Code: "command_in_progress", Status: http.StatusConflict, Title: "Command in progress"}
 	RetrainInFlight     = problem.Kind{Code: "retrain_in_flight", Status: http.StatusConflict, Title: "Retrain in flight"}

@@ -310,8 +310,8 @@ func (s *Service) promote(ctx context.Context, row store.Version) (*uuid.UUID, s
 		return nil, "", err
 	}
 	out, err := s.Promotions.Open(ctx, promotion.Request{
-		Question: promotion.Question{Model: row.ModelID, Version: row.Version, To: alias.Production},
-		Tenant:   row.Tenant, By: row.ReportedBy, For: asker, Origin: promotion.FromLadder,
+		Question: promotion.Question{Tenant: row.Tenant, Model: row.ModelID, Version: row.Version, To: alias.Production},
+		By:       row.ReportedBy, For: asker, Origin: promotion.FromLadder,
 	})
 	switch {
 	case err != nil:

@@ -47,6 +47,8 @@ type Gate struct {
 
 // Question is a promotion to judge. Empty fields take the policy's values.
 type Question struct {
+	// Tenant is whose promotion it is: its evaluations count, and the platform's.
+	Tenant                   string
 	Model, Version, From, To string
 	Conditions               []api.Condition
 }
@@ -57,7 +59,9 @@ type Verdict struct {
 	Policy  *store.Policy // nil where there is none
 	Checks  []api.Check
 	Metrics map[string]float64 // of the version's run; may hold non-finite values
-	Dummy   bool
+	// Evals are the version's latest evaluation of each suite.
+	Evals []store.Eval
+	Dummy bool
 	// FlowRunID is the orchestrator's run that made the version, if it tells.
 	FlowRunID string
 }
@@ -121,8 +125,8 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 	maps.Copy(v.Metrics, run.Metrics)
 	v.FlowRunID = run.Tags[TagFlowRun]
 	v.metricChecks()
-	if v.Policy != nil && v.Policy.RequireEval {
-		v.check("evaluation", false, "the policy requires an evaluation, and none of version %s is recorded", v.Version)
+	if err := g.evaluationCheck(ctx, &v); err != nil {
+		return v, err
 	}
 	if err := g.artifactChecks(ctx, &v, mv); err != nil {
 		return v, err

@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -178,7 +179,8 @@ func (a API) GetGate(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q.Model = m.ID()
+	p, _ := auth.FromContext(ctx)
+	q.Tenant, q.Model = p.Tenant, m.ID()
 	holders, err := s.Mover.Read(ctx, q.Model)
 	if err != nil {
 		return err
@@ -187,17 +189,21 @@ func (a API) GetGate(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	p, _ := auth.FromContext(ctx)
 	state, err := s.ApprovalState(ctx, p.Tenant, v)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, gateView(v, m.TrackerName(), state))
+	out, err := gateView(v, m.TrackerName(), state)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, out)
 }
 
 // gateView sorts the checks into the parts of the gate: metrics and evaluation,
-// and the rest. An evaluation that did not run has not passed.
-func gateView(v Verdict, trackerName string, state api.GateApprovalState) api.Gate {
+// and the rest. An evaluation that did not run has not passed; one that did must
+// have passed, also where the policy does not ask for it.
+func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.Gate, error) {
 	out := api.Gate{
 		Model: v.Model, TrackerName: trackerName, Version: answer.Text(v.Version), Checks: v.Checks,
 		Policy:   api.GatePolicy{Allow: true, Reasons: v.Reasons()},
@@ -222,8 +228,18 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) api.Ga
 			out.Eval.Metrics[name] = value
 		}
 	}
+	for _, run := range byAge(v.Evals) { // of one metric in two suites the newest
+		out.Eval.Pass = out.Eval.Pass && run.Status == string(api.EvalStatusPassed)
+		metrics, err := eval.Metrics(run)
+		if err != nil {
+			return out, err
+		}
+		for _, m := range metrics {
+			out.Eval.Metrics[m.Metric] = m.Value
+		}
+	}
 	out.Allowed = v.Allowed() && state == api.GateApprovalStateApproved
-	return out
+	return out, nil
 }
 
 // List serves GET /promotions.

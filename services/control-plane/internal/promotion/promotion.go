@@ -55,10 +55,10 @@ type Service struct {
 // Request is a promotion somebody asks for.
 type Request struct {
 	Question
-	Tenant, By string
-	For        string // who caused it, where that is another than By
-	Origin     string
-	Reason     string
+	By     string
+	For    string // who caused it, where that is another than By
+	Origin string
+	Reason string
 	// Decide approves it at once on behalf of this caller, if they may.
 	Decide *auth.Principal
 	DryRun bool
@@ -385,6 +385,9 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 
 // Moved settles the promotion whose alias was moved; it is Mover.Moved.
 func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+	if m.Via == alias.ViaRollback {
+		return s.rolledBack(ctx, tx, m)
+	}
 	if m.PromotionID == nil {
 		return nil
 	}

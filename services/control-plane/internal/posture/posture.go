@@ -1,0 +1,210 @@
+// Package posture says what evidence there is for four controls. It looks only at
+// what this control plane holds: it reports coverage and certifies nothing.
+//
+//	GOVERN-1.1   the audit chains that the tenant may read verify
+//	MAP-1.1      the version that serves Production of each model is classified
+//	MEASURE-2.1  each model that serves Production has a card
+//	MANAGE-4.1   the tenant's runs of 90 days were approved, or rest on a standing
+//	             authorisation: a setting that somebody enabled
+//
+// All, some or none of what a control looks at make it satisfied, partial or a
+// gap. Where there is nothing to look at there is no evidence: a gap, which says so.
+package posture
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+const (
+	// runsFor is how far back runs count.
+	runsFor = 90 * 24 * time.Hour
+	// verdictFor is how long a verification counts: the ledger verifies all of it
+	// hourly, so that by then one has been missed.
+	verdictFor = 3 * time.Hour
+	// shown bounds the evidence of one control, in lines.
+	shown = 50
+)
+
+// Readmes says whether a model without a written card has a README that counts.
+type Readmes interface {
+	Readme(ctx context.Context, model string) (string, bool)
+}
+
+// Service judges from the store.
+type Service struct {
+	Store *store.Store
+	Cards Readmes
+	Now   func() time.Time
+}
+
+// Get serves GET /governance/posture.
+func (s *Service) Get(c echo.Context) error {
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	chains, err := s.chains(ctx, p.Tenant)
+	if err != nil {
+		return err
+	}
+	classified, carded, err := s.served(ctx, p.Tenant)
+	if err != nil {
+		return err
+	}
+	runs, err := s.runs(ctx, p.Tenant)
+	if err != nil {
+		return err
+	}
+	out := api.Posture{Controls: []api.Control{
+		chains.control("GOVERN-1.1", api.GOVERN, "The audit ledger verifies"),
+		classified.control("MAP-1.1", api.MAP, "Served models are classified by risk"),
+		carded.control("MEASURE-2.1", api.MEASURE, "Served models have cards"),
+		runs.control("MANAGE-4.1", api.MANAGE, "Training runs are approved or rest on a standing authorisation"),
+	}}
+	for _, control := range out.Controls {
+		if control.Status == api.Satisfied {
+			out.Satisfied++
+		}
+	}
+	out.Total = len(out.Controls)
+	return c.JSON(http.StatusOK, out)
+}
+
+// finding counts what a control looks at.
+type finding struct {
+	total, good int64
+	evidence    []string
+	left        int64 // lines that were not shown
+}
+
+func (f *finding) say(format string, a ...any) {
+	if len(f.evidence) == shown {
+		f.left++
+		return
+	}
+	f.evidence = append(f.evidence, fmt.Sprintf(format, a...))
+}
+
+// see counts one thing.
+func (f *finding) see(good bool, format string, a ...any) {
+	f.total++
+	if good {
+		f.good++
+	}
+	f.say(format, a...)
+}
+
+func (f *finding) control(id string, function api.ControlFunction, title string) api.Control {
+	out := api.Control{Control: id, Function: function, Title: title, Status: api.Partial, Evidence: f.evidence}
+	switch {
+	case f.good == 0: // also where there is nothing
+		out.Status = api.Gap
+	case f.good == f.total:
+		out.Status = api.Satisfied
+	}
+	if f.left > 0 {
+		out.Evidence = append(out.Evidence, fmt.Sprintf("and %d more", f.left))
+	}
+	return out
+}
+
+func (s *Service) chains(ctx context.Context, tenant string) (finding, error) {
+	var f finding
+	rows, err := s.Store.ChainsOf(ctx, tenant)
+	if err != nil {
+		return f, err
+	}
+	for _, r := range rows {
+		switch {
+		case r.Verified == nil || r.VerifiedAt == nil || r.Checked == nil:
+			f.see(false, "chain %s: %d entries, not verified yet", r.Tenant, r.Seq)
+		case !*r.Verified:
+			f.see(false, "chain %s: broken at entry %d (%s), found at %s", r.Tenant, orZero(r.FirstBadSeq), orEmpty(r.Reason), stamp(*r.VerifiedAt))
+		case s.Now().Sub(*r.VerifiedAt) > verdictFor:
+			f.see(false, "chain %s: last verified at %s, which is too long ago", r.Tenant, stamp(*r.VerifiedAt))
+		default:
+			f.see(true, "chain %s: %d entries verified at %s", r.Tenant, *r.Checked, stamp(*r.VerifiedAt))
+		}
+	}
+	if f.total == 0 {
+		f.say("the ledger holds no entry yet: there is nothing to verify")
+	}
+	return f, nil
+}
+
+func (s *Service) served(ctx context.Context, tenant string) (classified, carded finding, err error) {
+	rows, err := s.Store.ServedModels(ctx, tenant)
+	if err != nil {
+		return classified, carded, err
+	}
+	for _, r := range rows {
+		if r.RiskClass != "" {
+			classified.see(true, "%s version %s: %s", r.ModelID, r.Version, r.RiskClass)
+		} else {
+			classified.see(false, "%s version %s: not classified", r.ModelID, r.Version)
+		}
+		kind, ok := "a card", r.Carded
+		if !ok {
+			kind = "a README in the model repository"
+			_, ok = s.Cards.Readme(ctx, r.ModelID)
+		}
+		if ok {
+			carded.see(true, "%s: %s", r.ModelID, kind)
+		} else {
+			carded.see(false, "%s: no card", r.ModelID)
+		}
+	}
+	if len(rows) == 0 {
+		const none = "no model holds Production: there is nothing to judge"
+		classified.say(none)
+		carded.say(none)
+	}
+	return classified, carded, nil
+}
+
+func (s *Service) runs(ctx context.Context, tenant string) (finding, error) {
+	var f finding
+	since := s.Now().Add(-runsFor)
+	n, err := s.Store.CountRunsByAuthority(ctx, store.CountRunsByAuthorityParams{Tenant: tenant, Since: since})
+	if err != nil {
+		return f, err
+	}
+	f.total, f.good = n.Total, n.Approved+n.Standing
+	if n.Total == 0 {
+		f.say("no run since %s: there is nothing to judge", stamp(since))
+		return f, nil
+	}
+	f.say("%d runs since %s: %d approved, %d under a standing authorisation, %d neither", n.Total, stamp(since), n.Approved, n.Standing, n.Total-f.good)
+	rows, err := s.Store.RunsWithoutAuthority(ctx, store.RunsWithoutAuthorityParams{Tenant: tenant, Since: since, MaxRows: shown - 1})
+	if err != nil {
+		return f, err
+	}
+	for _, r := range rows {
+		f.say("run %s of %s, started by %s: neither", r.FlowRunID, r.ModelID, r.RequestedBy)
+	}
+	f.left = max(0, n.Total-f.good-int64(len(rows)))
+	return f, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
