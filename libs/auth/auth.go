@@ -224,9 +224,11 @@ func bearer(header string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// Require lets a request pass whose bearer holds the scope, and puts the
-// principal into its context.
-func (a *Authenticator) Require(scope string) echo.MiddlewareFunc {
+// Require lets a request pass whose bearer holds the scope, or one of the others,
+// and puts the principal into its context.
+func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc {
+	scopes := append([]string{scope}, or...)
+	needed := strings.Join(scopes, " or ")
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			r := c.Request()
@@ -243,9 +245,9 @@ func (a *Authenticator) Require(scope string) echo.MiddlewareFunc {
 				return err
 			}
 			c.SetRequest(r.WithContext(WithPrincipal(r.Context(), p)))
-			if !p.Has(scope) {
-				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", scope, p.Name, list(p.Scopes))).
-					With(map[string]any{"required_scope": scope})
+			if !slices.ContainsFunc(scopes, p.Has) {
+				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", needed, p.Name, list(p.Scopes))).
+					With(map[string]any{"required_scope": needed})
 			}
 			if claims != nil && !safe(r.Method) && !slices.Contains(a.rules.Reads, scope) {
 				if err := a.delegation.spend(r.Context(), claims); err != nil {

@@ -83,6 +83,7 @@ func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
 		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
 		"ALLOW_GENERATED_PRODUCTION":         "true",
 		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
+		"AUDIT_SIGNING_KEY_FILE":             p.path("audit-signing.key"),
 	}, fixed))
 	// Nobody else can hold a lease on a database of our own.
 	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true

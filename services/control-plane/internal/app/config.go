@@ -69,8 +69,19 @@ type Config struct {
 	AutoRetrain bool   `env:"MODELREPO_AUTO_RETRAIN" envDefault:"false"`
 	PollSeconds int    `env:"MODELREPO_POLL_SECONDS" envDefault:"300"`
 	WatchBranch string `env:"MODELREPO_WATCH_BRANCH" envDefault:"main"`
-	// GitLabURL is the server of CIProject.
+	// GitLabURL is the server of GitLabProject and of CIProject.
 	GitLabURL string `env:"GITLAB_URL"`
+	// GitLabProject, an id or path, is polled for new heads; empty: GitURL is.
+	GitLabProject string `env:"GITLAB_PROJECT_ID"`
+	// GitLabToken may read GitLabProject; empty where anybody may.
+	GitLabToken service.Secret `env:"GITLAB_TOKEN"`
+	// GitURL, an http or https URL that may hold credentials, is polled for new
+	// heads and checked out; empty: MODELREPO_DIR is polled if it is the root of a
+	// git repository.
+	GitURL service.Secret `env:"MODELREPO_GIT_URL"`
+	// ModelRepoCacheDir holds what was fetched from GitURL, in a folder for each
+	// process; empty: mlp-platform/modelrepo in the user's cache folder.
+	ModelRepoCacheDir string `env:"MODELREPO_CACHE_DIR"`
 	// CIProject, an id or path on the server GITLAB_URL, has its pipeline triggered by
 	// each new head; empty: none.
 	CIProject string `env:"AI_PROD_GITLAB_PROJECT_ID"`
@@ -206,6 +217,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	c.checkModelrepo(fault)
+	c.checkSource(fault)
 	if err := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).CheckPlaceholders(); err != nil {
 		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
 	}

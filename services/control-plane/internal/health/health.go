@@ -4,6 +4,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
+	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -33,6 +35,9 @@ type Facts struct {
 	RelayEnabled                  bool
 	StateEmbedded, BrokerEmbedded bool
 	ModelRepoDir                  string
+	// ModelRepoOwn says that this replica follows the model repository by itself,
+	// so that the folder does not matter.
+	ModelRepoOwn bool
 }
 
 // Service answers for one replica.
@@ -50,6 +55,7 @@ type Service struct {
 	// Coordinate asks the coordinator for a sign of life.
 	Coordinate func(context.Context) error
 	Breaker    *coord.Breaker // of the orchestrator
+	Poller     *poller.Service
 	// Relay publishes this service's outbox, or would.
 	Relay *outbox.Relay
 
@@ -108,6 +114,24 @@ func (s *Service) Register() {
 		return service.Check{Status: service.OK}
 	})
 	s.Server.Check("event_publisher", s.publisher)
+	s.Server.Check("poller", s.poller)
+}
+
+// poller fails where polling is on and has not worked for three intervals: this
+// platform would not learn of changes.
+func (s *Service) poller(ctx context.Context) service.Check {
+	st, err := s.Poller.State(ctx)
+	switch {
+	case err != nil:
+		return failed(fmt.Errorf("the state of polling cannot be read: %w", err))
+	case st.Stale && st.LastError != "":
+		return failed(errors.New("the model repository was not reached for three intervals: " + st.LastError))
+	case st.Stale:
+		return failed(errors.New("the model repository was not polled for three intervals"))
+	case st.Enabled && st.LastError != "":
+		return warned("the newest poll failed: " + st.LastError)
+	}
+	return service.Check{Status: service.OK}
 }
 
 // publisher warns of events that are not being published.
@@ -172,7 +196,7 @@ func (s *Service) Get(c echo.Context) error {
 	out := api.Health{
 		Status: api.HealthStatusOk, Ready: ready, PrefectApiUrl: s.Facts.OrchestratorURL,
 		AuthConfigured: s.Auth.Configured() && s.Auth.State() == nil, Models: map[string][]string{},
-		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: api.PollerHealth{},
+		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: s.polling(ctx),
 	}
 	for name, check := range checks {
 		if check != service.OK {
@@ -209,6 +233,17 @@ func (s *Service) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
+// polling is the block poller; what cannot be read is not claimed.
+func (s *Service) polling(ctx context.Context) api.PollerHealth {
+	st, _ := s.Poller.State(ctx) // the check of that name tells of an error
+	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: answer.Text(st.LastError)}
+	if st.LastOK != nil {
+		age := st.LastOK.Seconds()
+		out.LastOkSecondsAgo = &age
+	}
+	return out
+}
+
 // runtime says what this process uses, and what of it keeps a second replica
 // from being safe.
 func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
@@ -238,7 +273,7 @@ func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 	block(f.BrokerEmbedded || f.Publisher == "log", "event_publisher_process_local")
 	block(!f.RelayEnabled, "event_relay_disabled")
 	// Each replica reads a folder of its own machine; that they agree cannot be seen from here.
-	block(f.ModelRepoDir != "", "modelrepo_dir_not_shared")
+	block(f.ModelRepoDir != "" && !f.ModelRepoOwn, "modelrepo_dir_not_shared")
 	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
 	if stats, err := s.outbox(ctx); err == nil {
 		r.Outbox = api.OutboxHealth{

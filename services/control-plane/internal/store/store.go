@@ -61,5 +61,8 @@ func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
 }
 
+// In is a transaction that another opened, such as a consumer of events, on this schema.
+func In(tx pgx.Tx) Tx { return Tx{New(tx), tx} }
+
 // None says whether a query for one row found none.
 func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -114,10 +114,10 @@ func Append(e Entry, prev string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	return Link{Entry: e, PrevHash: prev, Hash: hash(prev, form)}, nil
+	return Link{Entry: e, PrevHash: prev, Hash: digest(prev, form)}, nil
 }
 
-func hash(prev string, form []byte) string {
+func digest(prev string, form []byte) string {
 	h := sha256.New()
 	h.Write([]byte(prev))
 	h.Write([]byte{'\n'})
@@ -157,7 +157,7 @@ func (l Link) CheckHash() *Fault {
 	if err != nil {
 		return &Fault{l.Seq, BadHash, err.Error()}
 	}
-	if hash(l.PrevHash, form) != l.Hash {
+	if digest(l.PrevHash, form) != l.Hash {
 		return &Fault{l.Seq, BadHash, "the entry was changed: its hash is not that of its members"}
 	}
 	return nil

@@ -4,7 +4,7 @@ create table audit_events (
     tenant     text        not null,
     seq        bigint      not null,
     event_id   uuid        not null constraint audit_events_event_id unique,
-    ts         timestamptz not null,
+    ts         timestamptz not null check (isfinite(ts)),
     source     text        not null,
     actor      text        not null,
     action     text        not null,
@@ -62,6 +62,12 @@ create table audit_verdicts (
     verified_at   timestamptz not null
 );
 
+-- When all chains were last verified.
+create table audit_rounds (
+    one         boolean primary key default true check (one),
+    verified_at timestamptz not null
+);
+
 create function audit_refuse() returns trigger language plpgsql as $$
 begin
     raise exception '% is append-only: % is refused', tg_table_name, tg_op;
@@ -78,6 +84,7 @@ alter table audit_keys enable always trigger audit_keys_append_only;
 
 ---- create above / drop below ----
 
+drop table audit_rounds;
 drop table audit_verdicts;
 drop table audit_checkpoints;
 drop table audit_keys;

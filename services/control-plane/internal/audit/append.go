@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// record is the data of audit.recorded.
+type record struct {
+	Tenant    string          `json:"tenant"`
+	EventID   uuid.UUID       `json:"event_id"`
+	TS        time.Time       `json:"ts"`
+	Source    string          `json:"source"`
+	Actor     string          `json:"actor"`
+	Action    string          `json:"action"`
+	Target    string          `json:"target"`
+	Outcome   string          `json:"outcome"`
+	RequestID *string         `json:"request_id"`
+	Details   json.RawMessage `json:"details"`
+}
+
+// entryOf is the entry of a fact, without a place; the error says why it cannot be one.
+func entryOf(e outbox.Envelope) (chain.Entry, time.Time, error) {
+	var r record
+	if err := e.Decode(&r); err != nil {
+		return chain.Entry{}, time.Time{}, err
+	}
+	fail := func(why string) (chain.Entry, time.Time, error) {
+		return chain.Entry{}, time.Time{}, fmt.Errorf("event %s cannot be an entry of the audit ledger: %s", e.ID, why)
+	}
+	switch {
+	case r.EventID != e.ID:
+		return fail("event_id is another than the event's")
+	case r.Tenant != e.Tenant || r.Tenant == "":
+		return fail("the fact and the event name different tenants, or none")
+	case r.Source == "" || r.Actor == "" || r.Action == "":
+		return fail("source, actor and action must be given")
+	case r.Outcome != event.OK && r.Outcome != event.Denied && r.Outcome != event.Failed:
+		return fail("outcome must be ok, denied or failed")
+	case r.TS.UTC().Year() < 1 || r.TS.UTC().Year() > 9999:
+		return fail("ts is out of range")
+	}
+	if len(r.Details) == 0 {
+		r.Details = json.RawMessage("{}")
+	}
+	details, err := chain.Object(r.Details)
+	if err != nil {
+		return fail("details: " + err.Error())
+	}
+	ts := r.TS.UTC().Truncate(time.Microsecond) // what the column keeps
+	return chain.Entry{
+		V: chain.Version, Tenant: r.Tenant, EventID: r.EventID, TS: chain.Time(ts), Source: r.Source, Actor: r.Actor, Action: r.Action,
+		Target: r.Target, Outcome: r.Outcome, RequestID: r.RequestID, Details: details,
+	}, ts, nil
+}
+
+// append adds facts to the chains of their tenants, in their order. Those that
+// stand there already are left out.
+func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope) error {
+	q := store.New(tx)
+	// The row is locked from here on: what is read below is the newest there is.
+	n, err := q.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fence(ctx)})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("another replica writes the audit ledger: %w", outbox.ErrStop)
+	}
+	ids := make([]uuid.UUID, len(events))
+	for i, e := range events {
+		ids[i] = e.ID
+	}
+	known, err := q.KnownAuditEvents(ctx, ids)
+	if err != nil {
+		return err
+	}
+	entries := make([]chain.Entry, 0, len(events))
+	times := make([]time.Time, 0, len(events))
+	tenants := map[string]bool{}
+	for _, e := range events {
+		if slices.Contains(known, e.ID) { // republished after the inbox had forgotten it
+			continue
+		}
+		entry, ts, err := entryOf(e)
+		if err != nil {
+			return err
+		}
+		entries, times = append(entries, entry), append(times, ts)
+		tenants[entry.Tenant] = true
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	heads, err := l.heads(ctx, q, slices.Sorted(maps.Keys(tenants)))
+	if err != nil {
+		return err
+	}
+	rows := make([]store.AppendAuditEventsParams, len(entries))
+	for i, e := range entries {
+		head := heads[e.Tenant]
+		e.Seq = head.Next
+		link, err := chain.Append(e, head.Prev)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", e.EventID, err)
+		}
+		head.Next, head.Prev = link.Seq+1, link.Hash
+		rows[i] = store.AppendAuditEventsParams{
+			Tenant: e.Tenant, Seq: e.Seq, EventID: e.EventID, Ts: times[i], Source: e.Source, Actor: e.Actor, Action: e.Action,
+			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash,
+		}
+		if l.key != nil && link.Seq%checkpointEntries == 0 {
+			if _, err := l.sign(ctx, q, e.Tenant, link.Seq, link.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := q.AppendAuditEvents(ctx, rows); err != nil {
+		return err
+	}
+	for tenant, head := range heads {
+		if err := q.PutAuditHead(ctx, store.PutAuditHeadParams{Tenant: tenant, Seq: head.Next - 1, Hash: head.Prev, Now: l.Now()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heads are where the chains go on. A head that somebody moved stops nothing, and
+// stays visible: what is appended then does not follow the entry before it.
+func (l *Ledger) heads(ctx context.Context, q *store.Queries, tenants []string) (map[string]*chain.Walk, error) {
+	out := make(map[string]*chain.Walk, len(tenants))
+	for _, t := range tenants {
+		out[t] = &chain.Walk{Tenant: t, Next: 1, Prev: chain.Genesis}
+	}
+	rows, err := q.LockAuditHeads(ctx, tenants)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		out[r.Tenant].Next, out[r.Tenant].Prev = r.Seq+1, r.Hash
+	}
+	tails, err := q.AuditTails(ctx, tenants)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tails {
+		head := out[t.Tenant]
+		if t.Seq != head.Next-1 {
+			l.Log.ErrorContext(ctx, "the audit ledger was altered: its head is not its last entry", slog.String("tenant", t.Tenant),
+				slog.Int64("head", head.Next-1), slog.Int64("last", t.Seq))
+			head.Next = max(head.Next, t.Seq+1)
+		}
+	}
+	return out, nil
+}

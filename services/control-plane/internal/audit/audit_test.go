@@ -1,0 +1,285 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+// bundle is a control plane with a door to its database.
+type bundle struct {
+	*planetest.Plane
+	pool *pgxpool.Pool
+}
+
+func setup(t testing.TB, env ...string) *bundle {
+	t.Helper()
+	return open(planetest.Start(t, env...))
+}
+
+func open(p *planetest.Plane) *bundle {
+	p.T.Helper()
+	pool, err := postgres.Open(p.T.Context(), p.Database, store.Schema)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	p.T.Cleanup(pool.Close)
+	return &bundle{p, pool}
+}
+
+func fact(tenant string, n int) outbox.Event {
+	return outbox.Audit(outbox.AuditFact{
+		Tenant: tenant, Actor: "alice", Action: "test.done", Target: "model:JPCP", Outcome: "ok", Source: "control-plane",
+		RequestID: fmt.Sprintf("req-%d", n), Details: map[string]any{"n": n, "ratio": 0.1, "name": "Zoë <&>", "big": int64(1)<<60 + 1},
+	})
+}
+
+// emit puts events into the outbox.
+func (b *bundle) emit(events ...outbox.Event) {
+	b.T.Helper()
+	if err := postgres.InTx(b.T.Context(), b.pool, func(tx pgx.Tx) error { return outbox.Insert(b.T.Context(), tx, events...) }); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// chained waits until a tenant's chain has n entries.
+func (b *bundle) chained(tenant string, n int) {
+	b.T.Helper()
+	testenv.Eventually(b.T, 60*time.Second, func() error {
+		var have int
+		if err := b.pool.QueryRow(b.T.Context(), "select count(*) from audit_events where tenant = $1", tenant).Scan(&have); err != nil {
+			return err
+		}
+		if have < n {
+			return fmt.Errorf("%d of %d entries", have, n)
+		}
+		return nil
+	})
+}
+
+// filled has n entries in the chain of the tenant default.
+func filled(t testing.TB, n int, env ...string) *bundle {
+	b := setup(t, env...)
+	events := make([]outbox.Event, n)
+	for i := range events {
+		events[i] = fact("default", i+1)
+	}
+	b.emit(events...)
+	b.chained("default", n)
+	return b
+}
+
+// alter does what the triggers refuse, as the owner of the tables can.
+func (b *bundle) alter(statement string, args ...any) {
+	b.T.Helper()
+	ctx := context.WithoutCancel(b.T.Context())
+	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error {
+		for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+			if _, err := tx.Exec(ctx, "alter table "+table+" disable trigger user"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, statement, args...); err != nil {
+			return err
+		}
+		for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+			if _, err := tx.Exec(ctx, "alter table "+table+" enable always trigger "+table+"_append_only"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		b.T.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (b *bundle) verify(query string) map[string]any {
+	b.T.Helper()
+	return b.Want(200, "GET", "/audit/verify"+query, planetest.Reader, nil).Object(b.T)
+}
+
+// fails verifies and wants the fault at a sequence, with one of the reasons.
+func (b *bundle) fails(what, query string, seq int, reasons ...string) {
+	b.T.Helper()
+	v := b.verify(query)
+	if v["verified"] != false || v["first_bad_seq"] != float64(seq) || !strings.Contains(" "+strings.Join(reasons, " ")+" ", fmt.Sprintf(" %v ", v["reason"])) {
+		b.T.Errorf("%s: %v, want entry %d and %v", what, v, seq, reasons)
+	}
+}
+
+func TestFactsBecomeEntries(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 3)
+	out := b.Want(200, "GET", "/audit/events", planetest.Reader, nil).Object(t)
+	items := out["items"].([]any)
+	if out["count"] != float64(3) || len(items) != 3 || out["next_cursor"] != nil {
+		t.Fatalf("list %v", out)
+	}
+	first, second := items[2].(map[string]any), items[1].(map[string]any)
+	if first["seq"] != float64(1) || first["prev_hash"] != strings.Repeat("0", 64) || second["prev_hash"] != first["hash"] {
+		t.Errorf("links %v, %v", first, second)
+	}
+	if first["actor"] != "alice" || first["request_id"] != "req-1" || first["outcome"] != "ok" || first["target"] != "model:JPCP" || first["v"] != float64(1) {
+		t.Errorf("entry %v", first)
+	}
+	if d := first["details"].(map[string]any); d["n"] != float64(1) || d["big"] != "1152921504606846977" || d["name"] != "Zoë <&>" {
+		t.Errorf("details %v", d)
+	}
+	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(3) || v["head"].(map[string]any)["seq"] != float64(3) || v["first_bad_seq"] != nil {
+		t.Errorf("verdict %v", v)
+	}
+}
+
+// shifted is another text of hex digits, whatever the column holds.
+func shifted(column string) string {
+	return "translate(" + column + ", '0123456789abcdef', '123456789abcdef0')"
+}
+
+// Row 18 of the acceptance table.
+func TestRow18LedgerTampering(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 12)
+	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.chained("default", 13) // the checkpoint's own fact
+	if v := b.verify(""); v["verified"] != true {
+		t.Fatalf("clean ledger: %v", v)
+	}
+
+	// Every column of an entry, whatever columns there are.
+	other := map[string]string{
+		"tenant": "'ghost'", "seq": "1000", "event_id": "'" + uuid.NewString() + "'", "ts": "ts + interval '1 microsecond'",
+		"source": "'agent'", "actor": "'bob'", "action": "'test.undone'", "target": "'model:MACK'", "outcome": "'denied'",
+		"request_id": "null", "details": `'{"n":6}'`, "prev_hash": shifted("prev_hash"), "hash": shifted("hash"),
+	}
+	rows, err := b.pool.Query(t.Context(), "select column_name::text from information_schema.columns where table_schema = 'control_plane' and table_name = 'audit_events'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(columns) != len(other) {
+		t.Fatalf("columns %v, %v", columns, err)
+	}
+	b.alter("create table kept as select * from audit_events where tenant = 'default'")
+	restore := func() {
+		t.Helper()
+		b.alter("with gone as (delete from audit_events) select 1")
+		b.alter("insert into audit_events select * from kept")
+		if v := b.verify(""); v["verified"] != true {
+			t.Fatalf("restored ledger: %v", v)
+		}
+	}
+	for _, seq := range []int{1, 6, 13} {
+		for _, column := range columns {
+			b.alter(fmt.Sprintf("update audit_events set %s = %s where tenant = 'default' and seq = %d", column, other[column], seq))
+			want := []string{"hash"}
+			switch column {
+			case "tenant", "seq":
+				want = []string{"gap"}
+			case "prev_hash":
+				want = []string{"link", "hash"}
+			}
+			b.fails(fmt.Sprintf("%s of entry %d", column, seq), "", seq, want...)
+			restore()
+		}
+		// The same members in another spelling are another text.
+		b.alter("update audit_events set details = replace(details::text, ',', ', ')::json where seq = $1", seq)
+		if seq < 13 {
+			b.fails("details spelt otherwise", "", seq, "hash")
+		}
+		restore()
+		b.alter("delete from audit_events where seq = $1", seq)
+		b.fails(fmt.Sprintf("entry %d deleted", seq), "", seq, "gap")
+		restore()
+	}
+
+	b.alter("delete from audit_events where seq > 12")
+	b.alter("update audit_heads set seq = 12, hash = (select hash from audit_events where seq = 12)")
+	b.alter("delete from audit_verdicts")
+	if v := b.verify(""); v["verified"] != true { // nobody vouched for entry 13
+		t.Errorf("tail after the checkpoint: %v", v)
+	}
+	b.alter("delete from audit_events where seq > 11")
+	b.alter("update audit_heads set seq = 11, hash = (select hash from audit_events where seq = 11)")
+	b.alter("delete from audit_verdicts")
+	b.fails("signed tail deleted with its head", "", 12, "gap")
+	b.alter("update audit_heads set seq = 13, hash = (select hash from kept where seq = 13)")
+	restore()
+
+	b.alter("update audit_events a set details = k.details, event_id = gen_random_uuid() from kept k where k.seq = 9 - a.seq and a.seq in (4, 5)")
+	b.fails("details of two swapped", "", 4, "hash")
+	restore()
+	b.alter(`update audit_events set seq = -seq where seq in (4, 5)`)
+	b.alter(`update audit_events set seq = 9 + seq where seq in (-4, -5)`)
+	b.fails("two entries swapped", "", 4, "link", "hash")
+	restore()
+	b.alter("update audit_heads set hash = " + shifted("hash"))
+	b.fails("head", "", 13, "link")
+	b.alter("update audit_heads set hash = (select hash from kept where seq = 13)")
+	b.alter("insert into audit_events select tenant, 14, gen_random_uuid(), ts, source, actor, action, target, outcome, request_id, details, hash, hash from kept where seq = 13")
+	b.fails("entry beyond the head", "", 14, "hash", "link")
+	restore()
+
+	for column, value := range map[string]string{
+		"hash": shifted("hash"), "ts": "ts + interval '1 second'", "key_id": "'0000000000000000'", "signature": `decode(repeat('00', 64), 'hex')`,
+	} {
+		b.alter("create table marks as select * from audit_checkpoints")
+		b.alter("update audit_checkpoints set " + column + " = " + value)
+		b.fails("checkpoint's "+column, "", 12, "checkpoint")
+		b.alter("delete from audit_checkpoints")
+		b.alter("insert into audit_checkpoints select * from marks")
+		b.alter("drop table marks")
+	}
+
+	// A range sees what lies in it.
+	b.alter("update audit_events set actor = 'bob' where seq = 6")
+	b.fails("range", "?from=3&to=8", 6, "hash")
+	if v := b.verify("?from=7&to=9"); v["verified"] != true || v["checked"] != float64(3) {
+		t.Errorf("range after the fault: %v", v)
+	}
+	restore()
+
+	// Nothing is signed that does not hold.
+	b.alter("update audit_events set actor = 'bob' where seq = 13")
+	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+}
+
+// Whoever is not the owner of the tables cannot alter the ledger at all.
+func TestTheLedgerIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 1)
+	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+		for _, statement := range []string{"update " + table + " set %s = %s", "delete from " + table, "truncate " + table} {
+			if strings.HasPrefix(statement, "update") {
+				column := map[string]string{"audit_events": "actor", "audit_checkpoints": "hash", "audit_keys": "key_id"}[table]
+				statement = fmt.Sprintf(statement, column, column)
+			}
+			for _, role := range []string{"origin", "replica"} {
+				err := postgres.InTx(t.Context(), b.pool, func(tx pgx.Tx) error {
+					if _, err := tx.Exec(t.Context(), "set local session_replication_role = "+role); err != nil {
+						return err
+					}
+					_, err := tx.Exec(t.Context(), statement)
+					return err
+				})
+				if err == nil || !strings.Contains(err.Error(), "append-only") {
+					t.Errorf("%s as %s: %v", statement, role, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package chain
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+)
+
+// BundleFormat names the format of a bundle.
+//
+// A bundle is NDJSON: a header, the entries of a stretch of one chain, its
+// checkpoints and a trailer. Each line is in the form of RFC 8785, so that no byte
+// can change without a trace, and an entry can be hashed as it stands.
+const BundleFormat = "platform-audit-bundle/v1"
+
+// BadFormat is the reason of a fault in a bundle that is none of the chain's own.
+const BadFormat = "format"
+
+// maxLine bounds a line of a bundle, in bytes: the stream holds no larger event.
+const maxLine = 4 << 20
+
+// Header is the first line. FromSeq is 1 and ToSeq is 0 where nothing matched.
+type Header struct {
+	Kind      string      `json:"kind"`
+	Format    string      `json:"format"`
+	Tenant    string      `json:"tenant"`
+	FromSeq   int64       `json:"from_seq"`
+	ToSeq     int64       `json:"to_seq"`
+	PrevHash  string      `json:"prev_hash"` // of the entry before FromSeq
+	Since     *string     `json:"since"`
+	Until     *string     `json:"until"`
+	CreatedAt string      `json:"created_at"`
+	Keys      []BundleKey `json:"keys"`
+}
+
+// BundleKey is a public key that a bundle brings along. It shows who is said to
+// have signed; trust needs the key from elsewhere.
+type BundleKey struct {
+	KeyID     string `json:"key_id"`
+	PublicKey []byte `json:"public_key"` // base64 in JSON
+}
+
+type entryLine struct {
+	Kind     string `json:"kind"`
+	Entry    Entry  `json:"entry"`
+	PrevHash string `json:"prev_hash"`
+	Hash     string `json:"hash"`
+}
+
+type checkpointLine struct {
+	Kind string `json:"kind"`
+	Checkpoint
+}
+
+// Head is the last entry of a stretch.
+type Head struct {
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+type trailer struct {
+	Kind        string `json:"kind"`
+	Count       int64  `json:"count"`
+	Checkpoints int64  `json:"checkpoints"`
+	Head        Head   `json:"head"`
+	SHA256      string `json:"sha256"` // of all lines before
+}
+
+// Writer writes a bundle line by line.
+type Writer struct {
+	w     io.Writer
+	sum   hash.Hash
+	count int64
+	marks int64
+	head  Head
+}
+
+// NewWriter begins a bundle; Kind and Format of the header are filled in.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	b := &Writer{w: w, sum: sha256.New(), head: Head{h.FromSeq - 1, h.PrevHash}}
+	h.Kind, h.Format = "header", BundleFormat
+	if h.Keys == nil {
+		h.Keys = []BundleKey{}
+	}
+	return b, b.line(h)
+}
+
+func (b *Writer) line(v any) error {
+	raw, err := canonicalOf(v)
+	if err != nil {
+		return err
+	}
+	raw = append(raw, '\n')
+	b.sum.Write(raw)
+	_, err = b.w.Write(raw)
+	return err
+}
+
+// Entry adds an entry, whether it holds or not: an altered one must be found by
+// whoever gets the bundle.
+func (b *Writer) Entry(l Link) error {
+	b.count++
+	b.head = Head{l.Seq, l.Hash}
+	return b.line(entryLine{"entry", l.Entry, l.PrevHash, l.Hash})
+}
+
+// Checkpoint adds a checkpoint; all entries come before.
+func (b *Writer) Checkpoint(c Checkpoint) error {
+	b.marks++
+	return b.line(checkpointLine{"checkpoint", c})
+}
+
+// Close adds the trailer, without which a bundle is cut off.
+func (b *Writer) Close() error {
+	return b.line(trailer{"trailer", b.count, b.marks, b.head, hex.EncodeToString(b.sum.Sum(nil))})
+}
+
+// Report is what a bundle proves.
+type Report struct {
+	Tenant      string   `json:"tenant"`
+	Verified    bool     `json:"verified"`
+	Checked     int64    `json:"checked"`
+	FromSeq     int64    `json:"from_seq"`
+	Head        Head     `json:"head"`
+	Checkpoints int64    `json:"checkpoints"`
+	SignedSeq   int64    `json:"signed_seq"` // the last entry under a signature; 0: none
+	KeyIDs      []string `json:"key_ids"`    // that signed
+	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: nobody vouches for them
+	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
+	Reason      string   `json:"reason,omitempty"`
+	Detail      string   `json:"detail,omitempty"`
+}
+
+// reader checks a bundle as it reads it.
+type reader struct {
+	in     *bufio.Reader
+	sum    hash.Hash
+	line   int
+	keys   Keys
+	report Report
+	walk   Walk
+	to     int64
+	hashes map[int64]string // of entries, for their checkpoints
+	marked int64            // the last checkpoint's sequence
+}
+
+// VerifyBundle reads a bundle and checks all of it, with trusted keys alone, or
+// with its own when trusted is nil. The error is that of reading; what is wrong
+// with the bundle stands in the report.
+func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
+	r := &reader{in: bufio.NewReaderSize(in, 1<<16), sum: sha256.New(), keys: trusted, hashes: map[int64]string{}, walk: Walk{Next: 1}}
+	r.report.OwnKeys, r.report.KeyIDs = trusted == nil, []string{}
+	err := r.all()
+	var f *Fault
+	if errors.As(err, &f) {
+		r.report.FirstBadSeq, r.report.Reason, r.report.Detail = &f.Seq, f.Reason, f.Detail
+		return r.report, nil
+	}
+	r.report.Verified = err == nil
+	return r.report, err
+}
+
+// bad is a fault of the current line.
+func (r *reader) bad(format string, a ...any) error {
+	return &Fault{r.walk.Next, BadFormat, fmt.Sprintf("line %d: ", r.line) + fmt.Sprintf(format, a...)}
+}
+
+func (r *reader) all() error {
+	if err := r.header(); err != nil {
+		return err
+	}
+	for {
+		raw, err := r.next()
+		if err != nil {
+			return err
+		}
+		var kind struct {
+			Kind string `json:"kind"`
+		}
+		if err := json.Unmarshal(raw, &kind); err != nil {
+			return r.bad("it is not JSON")
+		}
+		switch kind.Kind {
+		case "entry":
+			err = r.entry(raw)
+		case "checkpoint":
+			err = r.checkpoint(raw)
+		case "trailer":
+			return r.trailer(raw)
+		default:
+			return r.bad("the kind %q is unknown", kind.Kind)
+		}
+		if err != nil {
+			return err
+		}
+		r.add(raw)
+	}
+}
+
+// next is one line without its LF.
+func (r *reader) next() ([]byte, error) {
+	r.line++
+	var line []byte
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, r.bad("it is longer than %d bytes", maxLine)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], nil
+		case errors.Is(err, io.EOF):
+			return nil, r.bad("the bundle is cut off: it has no trailer")
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (r *reader) add(raw []byte) {
+	r.sum.Write(raw)
+	r.sum.Write([]byte{'\n'})
+}
+
+// decode reads a line into v, and refuses any other spelling of it than the one
+// that a Writer gives.
+func (r *reader) decode(raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return r.bad("%v", err)
+	}
+	again, err := canonicalOf(v)
+	if err != nil {
+		return r.bad("%v", err)
+	}
+	if !bytes.Equal(again, raw) {
+		return r.bad("it is not in canonical form, or has a member too many or too few")
+	}
+	return nil
+}
+
+func (r *reader) header() error {
+	raw, err := r.next()
+	if err != nil {
+		return err
+	}
+	var h Header
+	if err := r.decode(raw, &h); err != nil {
+		return err
+	}
+	switch {
+	case h.Kind != "header" || h.Format != BundleFormat:
+		return r.bad("it is no header of the format %s", BundleFormat)
+	case h.FromSeq < 1 || h.ToSeq < h.FromSeq-1:
+		return r.bad("the range %d to %d is none", h.FromSeq, h.ToSeq)
+	case h.FromSeq == 1 && h.PrevHash != Genesis:
+		return r.bad("a chain begins with the previous hash of zeros")
+	}
+	if r.keys == nil {
+		var own []ed25519.PublicKey
+		for _, k := range h.Keys {
+			if len(k.PublicKey) != ed25519.PublicKeySize || KeyID(k.PublicKey) != k.KeyID {
+				return r.bad("the key %s is not what it is called", k.KeyID)
+			}
+			own = append(own, k.PublicKey)
+		}
+		r.keys = KeysOf(own...)
+	}
+	r.report.Tenant, r.report.FromSeq, r.to = h.Tenant, h.FromSeq, h.ToSeq
+	r.walk = Walk{Tenant: h.Tenant, Next: h.FromSeq, Prev: h.PrevHash}
+	r.report.Head = Head{h.FromSeq - 1, h.PrevHash}
+	r.add(raw)
+	return nil
+}
+
+func (r *reader) entry(raw []byte) error {
+	var e entryLine
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return r.bad("%v", err)
+	}
+	if r.report.Checkpoints > 0 {
+		return r.bad("an entry comes after the checkpoints")
+	}
+	l := Link{e.Entry, e.PrevHash, e.Hash}
+	if f := r.walk.Step(l); f != nil {
+		return f
+	}
+	if f := l.CheckHash(); f != nil {
+		return f
+	}
+	if err := r.decode(raw, &e); err != nil {
+		return err
+	}
+	if l.V != Version || l.Seq > r.to {
+		return &Fault{l.Seq, BadFormat, "the entry is of another version, or beyond the range of the header"}
+	}
+	r.report.Checked++
+	r.report.Head = Head{l.Seq, l.Hash}
+	r.hashes[l.Seq] = l.Hash
+	return nil
+}
+
+func (r *reader) checkpoint(raw []byte) error {
+	var c checkpointLine
+	if err := r.decode(raw, &c); err != nil {
+		return err
+	}
+	hash, ok := r.hashes[c.Seq]
+	if !ok || c.Seq <= r.marked {
+		return &Fault{c.Seq, BadCheckpoint, "the checkpoint is of no entry of the bundle, or out of order"}
+	}
+	if f := First(c.Covers(hash), r.keys.Check(r.walk.Tenant, c.Checkpoint)); f != nil {
+		return f
+	}
+	r.marked = c.Seq
+	r.report.Checkpoints++
+	r.report.SignedSeq = c.Seq
+	if !slices.Contains(r.report.KeyIDs, c.KeyID) {
+		r.report.KeyIDs = append(r.report.KeyIDs, c.KeyID)
+	}
+	return nil
+}
+
+func (r *reader) trailer(raw []byte) error {
+	var t trailer
+	if err := r.decode(raw, &t); err != nil {
+		return err
+	}
+	if f := r.walk.Ends(max(r.to, t.Head.Seq), t.Head.Hash); f != nil {
+		return f
+	}
+	switch {
+	case t.Count != r.report.Checked || t.Head != r.report.Head:
+		return r.bad("the trailer tells of other entries than there are")
+	case t.Checkpoints != r.report.Checkpoints:
+		return r.bad("the trailer tells of %d checkpoints, there are %d", t.Checkpoints, r.report.Checkpoints)
+	case t.SHA256 != hex.EncodeToString(r.sum.Sum(nil)):
+		return r.bad("the bundle was changed: its digest is another")
+	}
+	if _, err := r.in.ReadByte(); err == nil {
+		return r.bad("something follows the trailer")
+	} else if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// exportPause is how long a reader of an export may take over one page of it.
+const exportPause = 30 * time.Second
+
+// Export serves GET /audit/export.
+func (a API) Export(c echo.Context) error {
+	ctx := c.Request().Context()
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	since, until, err := span(c)
+	if err != nil {
+		return err
+	}
+	head, err := a.Ledger.stretch(ctx, tenant, since, until)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "application/x-ndjson")
+	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
+	c.Response().WriteHeader(http.StatusOK)
+	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
+	slow := http.NewResponseController(c.Response())
+	return a.Ledger.export(ctx, c.Response(), head, func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) })
+}
+
+// stretch is the header of an export: the range of entries that holds all those
+// between two instants. It has no gaps, or it could not be verified.
+func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
+	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
+	keys, err := l.Store.ListAuditKeys(ctx)
+	if err != nil {
+		return h, err
+	}
+	for _, k := range keys {
+		h.Keys = append(h.Keys, chain.BundleKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
+	}
+	s, err := l.Store.AuditSpan(ctx, store.AuditSpanParams{Tenant: tenant, Since: since, Until: until})
+	if err != nil || s.LastSeq == 0 {
+		return h, err
+	}
+	h.FromSeq, h.ToSeq = s.FirstSeq, s.LastSeq
+	if h.FromSeq > 1 {
+		before, err := l.Store.AuditEntry(ctx, store.AuditEntryParams{Tenant: tenant, Seq: h.FromSeq - 1})
+		if err != nil && !store.None(err) {
+			return h, err
+		}
+		if err == nil {
+			h.PrevHash = before.Hash
+		} else {
+			h.FromSeq = 1 // its gap is found by whoever verifies the bundle
+		}
+	}
+	return h, nil
+}
+
+func timeText(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := chain.Time(*t)
+	return &s
+}
+
+// export streams a bundle page by page; page is called before each.
+func (l *Ledger) export(ctx context.Context, out http.ResponseWriter, head chain.Header, page func() error) error {
+	buf := bufio.NewWriterSize(out, 64<<10)
+	w, err := chain.NewWriter(buf, head)
+	if err != nil {
+		return err
+	}
+	for after := head.FromSeq - 1; after < head.ToSeq; {
+		if err := page(); err != nil {
+			return err
+		}
+		rows, err := l.Store.AuditPage(ctx, store.AuditPageParams{Tenant: head.Tenant, After: after, UntilSeq: head.ToSeq, MaxRows: pageRows})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := w.Entry(linkOf(r)); err != nil {
+				return err
+			}
+		}
+		if len(rows) < pageRows {
+			break
+		}
+		after = rows[len(rows)-1].Seq
+	}
+	for after := head.FromSeq - 1; after < head.ToSeq; {
+		if err := page(); err != nil {
+			return err
+		}
+		rows, err := l.Store.AuditCheckpointsIn(ctx, store.AuditCheckpointsInParams{Tenant: head.Tenant, After: after, UntilSeq: head.ToSeq, MaxRows: pageRows})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := w.Checkpoint(checkpointOf(r)); err != nil {
+				return err
+			}
+		}
+		if len(rows) < pageRows {
+			break
+		}
+		after = rows[len(rows)-1].Seq
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return buf.Flush()
+}

@@ -1,0 +1,288 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Bounds of a fact that another program records, in bytes.
+const (
+	maxAction  = 128
+	maxTarget  = 512
+	maxDetails = 16 << 10
+)
+
+// API serves the routes under /audit.
+type API struct{ Ledger *Ledger }
+
+// tenantOf is whose chain is meant: the caller's own, or the one that belongs to
+// none. Others look like those that do not exist.
+func tenantOf(c echo.Context) (string, error) {
+	p, _ := auth.FromContext(c.Request().Context())
+	switch t := c.QueryParam("tenant"); t {
+	case "", p.Tenant:
+		return p.Tenant, nil
+	case event.PlatformTenant:
+		return t, nil
+	}
+	return "", fault.TenantNotFound.New("tenant must be your own, which is the default, or " + event.PlatformTenant + ".")
+}
+
+type position struct {
+	Before int64 `json:"before"`
+}
+
+// List serves GET /audit/events.
+func (a API) List(c echo.Context) error {
+	ctx := c.Request().Context()
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	since, until, err := span(c)
+	if err != nil {
+		return err
+	}
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	q := store.ListAuditEventsParams{
+		Tenant: tenant, Action: answer.Text(c.QueryParam("action")), Source: answer.Text(c.QueryParam("source")),
+		Actor: answer.Text(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
+	}
+	if m := c.QueryParam("model"); m != "" {
+		q.Model = answer.Text(registry.ID(m))
+	}
+	var at position
+	if ok, err := service.Cursor(c, &at); err != nil {
+		return err
+	} else if ok {
+		q.Before = &at.Before
+	}
+	rows, err := a.Ledger.Store.ListAuditEvents(ctx, q)
+	if err != nil {
+		return err
+	}
+	count, err := a.Ledger.Store.CountAuditEvents(ctx, store.CountAuditEventsParams{
+		Tenant: tenant, Model: q.Model, Action: q.Action, Source: q.Source, Actor: q.Actor, Since: since, Until: until,
+	})
+	if err != nil {
+		return err
+	}
+	out := api.AuditEventList{Items: make([]api.AuditEvent, 0, len(rows)), Count: count}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextCursor = answer.Text(service.EncodeCursor(position{rows[limit-1].Seq}))
+	}
+	for _, r := range rows {
+		l := linkOf(r)
+		out.Items = append(out.Items, api.AuditEvent{
+			V: l.V, Tenant: l.Tenant, Seq: l.Seq, EventId: l.EventID, Ts: l.TS, Source: l.Source, Actor: l.Actor, Action: l.Action,
+			Target: l.Target, Outcome: api.AuditOutcome(l.Outcome), RequestId: l.RequestID, Details: l.Details, PrevHash: l.PrevHash, Hash: l.Hash,
+		})
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// span reads since and until.
+func span(c echo.Context) (since, until *time.Time, err error) {
+	var out [2]*time.Time
+	for i, name := range []string{"since", "until"} {
+		v := c.QueryParam(name)
+		if v == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return nil, nil, fault.Invalid("must be a time of RFC 3339, such as 2026-01-02T03:04:05Z", "query", name)
+		}
+		out[i] = &t
+	}
+	return out[0], out[1], nil
+}
+
+// Post serves POST /audit/events: the fact goes the way of all facts.
+func (a API) Post(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.AuditFactInput
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	f := outbox.AuditFact{Tenant: p.Tenant, Actor: p.Name, Action: body.Action, Target: body.Target, Source: string(body.Source), Outcome: event.OK, Time: a.Ledger.Now()}
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	if !body.Source.Valid() {
+		bad("must be cli, bridge, agent or dashboard", "source")
+	}
+	if !sized(body.Action, maxAction) {
+		bad("must be 1 to "+strconv.Itoa(maxAction)+" bytes", "action")
+	}
+	if !sized(body.Target, maxTarget) {
+		bad("must be 1 to "+strconv.Itoa(maxTarget)+" bytes", "target")
+	}
+	if body.Outcome != nil {
+		if f.Outcome = string(*body.Outcome); !body.Outcome.Valid() {
+			bad("must be ok, denied or failed", "outcome")
+		}
+	}
+	if body.Details != nil {
+		var why string
+		if f.Details, why = detailsOf(*body.Details); why != "" {
+			bad(why, "details")
+		}
+	}
+	if err := fault.InvalidAll(faults); err != nil {
+		return err
+	}
+	e := outbox.Audit(f)
+	if err := a.Ledger.Store.InTx(ctx, func(tx store.Tx) error { return tx.Emit(ctx, e) }); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
+}
+
+func sized(s string, most int) bool { return s != "" && len(s) <= most && utf8.ValidString(s) }
+
+// detailsOf reads an object without loss; why says what is wrong with it. What has
+// no canonical form could never become an entry.
+func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
+	if len(raw) > maxDetails {
+		return nil, "must be at most " + strconv.Itoa(maxDetails) + " bytes"
+	}
+	if _, err := chain.Object(raw); err != nil {
+		return nil, "must be a JSON object that RFC 8785 can express: " + err.Error()
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&details); err != nil {
+		return nil, "must be a JSON object"
+	}
+	return details, ""
+}
+
+// Verify serves GET /audit/verify.
+func (a API) Verify(c echo.Context) error {
+	ctx := c.Request().Context()
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	var seq [2]int64
+	for i, name := range []string{"from", "to"} {
+		v := c.QueryParam(name)
+		if v == "" {
+			continue
+		}
+		if seq[i], err = strconv.ParseInt(v, 10, 64); err != nil || seq[i] < 1 {
+			return fault.Invalid("must be the sequence of an entry: a whole number from 1", "query", name)
+		}
+	}
+	if seq[1] != 0 && seq[1] < seq[0] {
+		return fault.Invalid("must not be below from", "query", "to")
+	}
+	v, err := a.Ledger.Verify(ctx, tenant, seq[0], seq[1])
+	if errors.Is(err, errBeyond) {
+		return fault.Invalid("is beyond the last entry of the chain", "query", "from")
+	}
+	if err != nil {
+		return err
+	}
+	if v.Whole {
+		if err := a.Ledger.remember(ctx, tenant, v); err != nil {
+			return err
+		}
+	}
+	out := api.AuditVerdict{Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC()}
+	if v.Fault != nil {
+		reason := api.AuditVerdictReason(v.Fault.Reason)
+		out.FirstBadSeq, out.Reason = &v.Fault.Seq, &reason
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Checkpoints serves GET /audit/checkpoints.
+func (a API) Checkpoints(c echo.Context) error {
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	limit, err := service.PageLimit(c)
+	if err != nil {
+		return err
+	}
+	q := store.ListAuditCheckpointsParams{Tenant: tenant, MaxRows: int32(limit) + 1}
+	var at position
+	if ok, err := service.Cursor(c, &at); err != nil {
+		return err
+	} else if ok {
+		q.Before = &at.Before
+	}
+	rows, err := a.Ledger.Store.ListAuditCheckpoints(c.Request().Context(), q)
+	if err != nil {
+		return err
+	}
+	out := api.AuditCheckpointList{Items: make([]api.AuditCheckpoint, 0, len(rows))}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		out.NextCursor = answer.Text(service.EncodeCursor(position{rows[limit-1].Seq}))
+	}
+	for _, r := range rows {
+		out.Items = append(out.Items, checkpointView(checkpointOf(r)))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+func checkpointView(c chain.Checkpoint) api.AuditCheckpoint {
+	return api.AuditCheckpoint{Seq: c.Seq, Hash: c.Hash, Ts: c.TS, KeyId: c.KeyID, Signature: c.Signature}
+}
+
+// MakeCheckpoint serves POST /audit/checkpoints.
+func (a API) MakeCheckpoint(c echo.Context) error {
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	mark, made, err := a.Ledger.signHead(ctx, p.Tenant, &p.Name)
+	switch {
+	case err != nil:
+		return err
+	case made:
+		return c.JSON(http.StatusCreated, checkpointView(mark))
+	}
+	return c.JSON(http.StatusOK, checkpointView(mark))
+}
+
+// Keys serves GET /audit/keys.
+func (a API) Keys(c echo.Context) error {
+	rows, err := a.Ledger.Store.ListAuditKeys(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	out := api.AuditKeyList{Items: make([]api.AuditKey, 0, len(rows))}
+	for _, r := range rows {
+		out.Items = append(out.Items, api.AuditKey{
+			KeyId: r.KeyID, Algorithm: "Ed25519", PublicKey: r.PublicKey, Active: r.KeyID == a.Ledger.keyID(), CreatedAt: r.CreatedAt.UTC(),
+		})
+	}
+	return c.JSON(http.StatusOK, out)
+}

@@ -1,0 +1,126 @@
+// Package audit keeps the ledger: who did what, or was refused, in one hash chain
+// per tenant.
+//
+// A fact is an outbox event of the act's own transaction. One replica at a time
+// reads the facts of all services from the stream, in its order, and appends them
+// (Ledger.Lead). All replicas answer questions about the chain and verify it.
+//
+//	fact ──outbox, stream──▶ appended ──every 1,000 entries or 10 min──▶ signed
+//	  └──cannot be an entry──▶ dead letter
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mlp-platform/platform/libs/coord"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// Consumer is the durable consumer of the stream, and its name in inbox and dead letters.
+const Consumer = "control-plane-audit"
+
+// Subject is what the ledger consumes, of every tenant and service.
+const Subject = "platform.*.audit.recorded"
+
+const (
+	checkpointEntries = 1000
+	checkpointAge     = 10 * time.Minute
+	checkpointTick    = 15 * time.Second
+	verifyEvery       = time.Hour
+	verifyTick        = time.Minute
+	// verifications at once in this process: each reads and hashes a whole chain.
+	verifications = 2
+)
+
+// Ledger is the audit ledger of one replica.
+type Ledger struct {
+	Store *store.Store
+	// Conn is the broker's; nil when events are only logged, so that nothing arrives.
+	Conn   *nats.Conn
+	Stream outbox.StreamConfig
+	// Coordinator is the kind that gives this replica its leases and their fences.
+	Coordinator string
+	Now         func() time.Time
+	Log         *slog.Logger
+
+	key  ed25519.PrivateKey // nil: nothing is signed
+	seen gauges
+	busy *semaphore.Weighted
+}
+
+// Open completes a ledger. An empty keyFile means that checkpoints are not signed.
+func (l *Ledger) Open(keyFile string) error {
+	l.busy = semaphore.NewWeighted(verifications)
+	if keyFile == "" {
+		return nil
+	}
+	var err error
+	l.key, err = chain.OpenKey(keyFile)
+	return err
+}
+
+// Lead appends facts, signs checkpoints and verifies all chains until ctx ends. It
+// must run under a lease: the fence keeps a former leader from writing.
+func (l *Ledger) Lead(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if l.Conn != nil {
+		g.Go(func() error {
+			return outbox.Consume(ctx, outbox.ConsumerConfig{
+				Conn: l.Conn, Pool: l.Store.Pool(), Name: Consumer, Subjects: []string{Subject}, Stream: l.Stream,
+				HandleBatch: l.append,
+			}, l.Log)
+		})
+	}
+	g.Go(func() error {
+		every(ctx, checkpointTick, l.signDue)
+		return nil
+	})
+	g.Go(func() error {
+		every(ctx, verifyTick, l.verifyDue)
+		return nil
+	})
+	if err := g.Wait(); err != nil && !errors.Is(err, outbox.ErrStop) {
+		return err
+	}
+	return nil
+}
+
+// every calls fn at once and then every d until ctx ends.
+func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		fn(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+func fence(ctx context.Context) int64 { return coord.Fence(ctx) }
+
+// linkOf is a row of audit_events as it was hashed.
+func linkOf(r store.AuditEvent) chain.Link {
+	return chain.Link{
+		Entry: chain.Entry{
+			V: chain.Version, Tenant: r.Tenant, Seq: r.Seq, EventID: r.EventID, TS: chain.Time(r.Ts), Source: r.Source, Actor: r.Actor,
+			Action: r.Action, Target: r.Target, Outcome: r.Outcome, RequestID: r.RequestID, Details: r.Details,
+		},
+		PrevHash: r.PrevHash, Hash: r.Hash,
+	}
+}
+
+func checkpointOf(r store.AuditCheckpoint) chain.Checkpoint {
+	return chain.Checkpoint{Seq: r.Seq, Hash: r.Hash, TS: chain.Time(r.Ts), KeyID: r.KeyID, Signature: r.Signature}
+}

@@ -1,0 +1,267 @@
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// pageRows are read at a time: a chain is never held in memory.
+const pageRows = 2000
+
+// Verdict is what a verification found.
+type Verdict struct {
+	Checked int64 // entries whose hash was recomputed
+	HeadSeq int64 // 0 for an empty chain
+	Head    string
+	Fault   *chain.Fault // nil: the chain holds
+	At      time.Time
+	Whole   bool // from the first entry to the last
+}
+
+// Verified says whether the chain holds.
+func (v Verdict) Verified() bool { return v.Fault == nil }
+
+// errBeyond says that a range begins after the chain's end.
+var errBeyond = errors.New("the range begins after the last entry")
+
+// Verify recomputes a tenant's chain from one sequence to another; 0 is the first
+// and the last. It sees the chain as it was when it began.
+func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Verdict, error) {
+	if err := l.busy.Acquire(ctx, 1); err != nil {
+		return Verdict{}, err
+	}
+	defer l.busy.Release(1)
+	keys, err := l.keys(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	end, err := l.Store.AuditEnd(ctx, tenant)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{At: l.Now(), HeadSeq: end.HeadSeq, Head: end.HeadHash, Whole: from <= 1 && to == 0}
+	if v.HeadSeq == 0 {
+		v.Head = chain.Genesis
+	}
+	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq)
+	if from > 1 && from > last {
+		return Verdict{}, errBeyond
+	}
+	open := to == 0 || to >= last // to the end of the chain
+	if open {
+		to = last
+	}
+	walk := chain.Walk{Tenant: tenant, Next: max(from, 1), Prev: chain.Genesis}
+	if walk.Next > 1 {
+		before, err := l.Store.AuditEntry(ctx, store.AuditEntryParams{Tenant: tenant, Seq: walk.Next - 1})
+		switch {
+		case store.None(err):
+			v.Fault = &chain.Fault{Seq: walk.Next - 1, Reason: chain.BadGap, Detail: "the entry before the range is missing"}
+			return v, nil
+		case err != nil:
+			return Verdict{}, err
+		}
+		walk.Prev = before.Hash
+	}
+	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, keys); err != nil {
+		return Verdict{}, err
+	}
+	if v.Fault != nil {
+		return v, nil
+	}
+	switch {
+	case !open:
+		v.Fault = walk.Ends(to, walk.Prev)
+	case end.LastSeq > end.HeadSeq:
+		v.Fault = &chain.Fault{Seq: end.HeadSeq + 1, Reason: chain.BadLink, Detail: "the entry lies beyond the head: the ledger has not appended it"}
+	default:
+		v.Fault = chain.First(walk.Ends(end.HeadSeq, end.HeadHash), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq), walk.Prev))
+	}
+	return v, nil
+}
+
+// keys are those that checkpoints may be signed with.
+func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
+	rows, err := l.Store.ListAuditKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	public := make([]ed25519.PublicKey, 0, len(rows)+1)
+	for _, r := range rows {
+		public = append(public, r.PublicKey)
+	}
+	if l.key != nil {
+		public = append(public, l.key.Public().(ed25519.PublicKey))
+	}
+	return chain.KeysOf(public...), nil
+}
+
+// walk follows the chain up to an entry: pages are read one after the other, and
+// hashed by all processors meanwhile.
+func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, keys chain.Keys) (checked int64, first *chain.Fault, err error) {
+	var mu sync.Mutex // guards first
+	found := func(f *chain.Fault) {
+		mu.Lock()
+		defer mu.Unlock()
+		first = chain.First(first, f)
+	}
+	pages := make(chan []chain.Link)
+	g, ctx := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		g.Go(func() error {
+			for page := range pages {
+				for _, link := range page {
+					if f := link.CheckHash(); f != nil {
+						found(f)
+						break // of this page the first
+					}
+				}
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		defer close(pages)
+		after := w.Next - 1
+		marks := checkpoints{ledger: l, tenant: w.Tenant, after: after, to: to}
+		for after < to {
+			rows, err := l.Store.AuditPage(ctx, store.AuditPageParams{Tenant: w.Tenant, After: after, UntilSeq: to, MaxRows: pageRows})
+			if err != nil {
+				return err
+			}
+			page := make([]chain.Link, 0, len(rows))
+			var bad *chain.Fault
+			for _, r := range rows {
+				link := linkOf(r)
+				if bad = w.Step(link); bad != nil {
+					break
+				}
+				page = append(page, link)
+				mark, err := marks.at(ctx, link.Seq)
+				if err != nil {
+					return err
+				}
+				if mark != nil {
+					found(chain.First(mark.Covers(link.Hash), keys.Check(w.Tenant, *mark)))
+				}
+			}
+			select {
+			case pages <- page:
+				checked += int64(len(page))
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if bad != nil {
+				found(bad)
+				return nil
+			}
+			if len(rows) < pageRows {
+				return nil
+			}
+			after = rows[len(rows)-1].Seq
+		}
+		return nil
+	})
+	err = g.Wait()
+	return checked, first, err
+}
+
+// checkpoints reads those of a chain beside its entries.
+type checkpoints struct {
+	ledger    *Ledger
+	tenant    string
+	after, to int64
+	next      []store.AuditCheckpoint
+	done      bool
+}
+
+// at is the checkpoint of an entry, if there is one. Sequences must rise.
+func (c *checkpoints) at(ctx context.Context, seq int64) (*chain.Checkpoint, error) {
+	for {
+		if len(c.next) == 0 {
+			if c.done {
+				return nil, nil
+			}
+			rows, err := c.ledger.Store.AuditCheckpointsIn(ctx, store.AuditCheckpointsInParams{Tenant: c.tenant, After: c.after, UntilSeq: c.to, MaxRows: pageRows})
+			if err != nil {
+				return nil, err
+			}
+			c.next, c.done = rows, len(rows) < pageRows
+			if len(rows) == 0 {
+				return nil, nil
+			}
+			c.after = rows[len(rows)-1].Seq
+		}
+		switch r := c.next[0]; {
+		case r.Seq > seq:
+			return nil, nil
+		case r.Seq == seq:
+			c.next = c.next[1:]
+			mark := checkpointOf(r)
+			return &mark, nil
+		}
+		c.next = c.next[1:]
+	}
+}
+
+// remember keeps the verdict on a whole chain for health and metrics.
+func (l *Ledger) remember(ctx context.Context, tenant string, v Verdict) error {
+	p := store.PutAuditVerdictParams{
+		Tenant: tenant, Verified: v.Verified(), Checked: v.Checked, HeadSeq: v.HeadSeq, HeadHash: v.Head, VerifiedAt: v.At,
+	}
+	if f := v.Fault; f != nil {
+		p.FirstBadSeq, p.Reason = &f.Seq, &f.Reason
+		l.Log.ErrorContext(ctx, "the audit ledger does not verify", slog.String("tenant", tenant), slog.Int64("first_bad_seq", f.Seq),
+			slog.String("reason", f.Reason), slog.String("detail", f.Detail))
+	}
+	return l.Store.PutAuditVerdict(ctx, p)
+}
+
+// verifyDue verifies all chains when the last time is an hour ago.
+func (l *Ledger) verifyDue(ctx context.Context) {
+	last, err := l.Store.AuditVerified(ctx)
+	if err == nil && l.Now().Sub(last.VerifiedAt) < verifyEvery {
+		return
+	}
+	if err != nil && !store.None(err) {
+		l.Log.WarnContext(ctx, "audit ledger not verified", slog.Any("err", err))
+		return
+	}
+	if err := l.VerifyAll(ctx); err != nil && ctx.Err() == nil {
+		l.Log.WarnContext(ctx, "audit ledger not verified", slog.Any("err", err))
+	}
+}
+
+// VerifyAll verifies every chain and keeps what it found.
+func (l *Ledger) VerifyAll(ctx context.Context) error {
+	begin := l.Now()
+	tenants, err := l.Store.AuditTenants(ctx)
+	if err != nil {
+		return err
+	}
+	var checked int64
+	for _, t := range tenants {
+		v, err := l.Verify(ctx, t, 0, 0)
+		if err != nil {
+			return fmt.Errorf("verify the chain of %s: %w", t, err)
+		}
+		if err := l.remember(ctx, t, v); err != nil {
+			return err
+		}
+		checked += v.Checked
+	}
+	l.Log.InfoContext(ctx, "audit ledger verified", slog.Int("chains", len(tenants)), slog.Int64("entries", checked),
+		slog.Duration("took", l.Now().Sub(begin)))
+	return l.Store.PutAuditRound(ctx, begin)
+}

@@ -1,0 +1,118 @@
+-- name: FenceAuditWriter :execrows
+insert into audit_writers as w (coordinator, fence) values (@coordinator, @fence)
+on conflict (coordinator) do update set fence = excluded.fence where w.fence <= excluded.fence;
+
+-- name: KnownAuditEvents :many
+select event_id from audit_events where event_id = any(@ids::uuid[]);
+
+-- name: LockAuditHeads :many
+select * from audit_heads where tenant = any(@tenants::text[]) order by tenant for update;
+
+-- name: AuditTails :many
+-- The last entry there is of each chain, whatever its head says.
+select t.tenant::text as tenant,
+    coalesce((select e.seq from audit_events e where e.tenant = t.tenant order by e.seq desc limit 1), 0)::bigint as seq
+from unnest(@tenants::text[]) as t (tenant);
+
+-- name: AppendAuditEvents :copyfrom
+insert into audit_events (tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash)
+values (@tenant, @seq, @event_id, @ts, @source, @actor, @action, @target, @outcome, @request_id, @details, @prev_hash, @hash);
+
+-- name: PutAuditHead :exec
+insert into audit_heads (tenant, seq, hash, updated_at) values (@tenant, @seq, @hash, @now)
+on conflict (tenant) do update set seq = excluded.seq, hash = excluded.hash, updated_at = excluded.updated_at;
+
+-- name: ListAuditEvents :many
+select * from audit_events
+where tenant = @tenant
+    and (sqlc.narg(before)::bigint is null or seq < sqlc.narg(before))
+    and (sqlc.narg(model)::text is null or target = 'model:' || sqlc.narg(model))
+    and (sqlc.narg(action)::text is null or action = sqlc.narg(action))
+    and (sqlc.narg(source)::text is null or source = sqlc.narg(source))
+    and (sqlc.narg(actor)::text is null or actor = sqlc.narg(actor))
+    and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
+    and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until))
+order by seq desc
+limit @max_rows;
+
+-- name: CountAuditEvents :one
+select count(*) from audit_events
+where tenant = @tenant
+    and (sqlc.narg(model)::text is null or target = 'model:' || sqlc.narg(model))
+    and (sqlc.narg(action)::text is null or action = sqlc.narg(action))
+    and (sqlc.narg(source)::text is null or source = sqlc.narg(source))
+    and (sqlc.narg(actor)::text is null or actor = sqlc.narg(actor))
+    and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
+    and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until));
+
+-- name: AuditPage :many
+select * from audit_events where tenant = @tenant and seq > @after and seq <= @until_seq order by seq limit @max_rows;
+
+-- name: AuditEntry :one
+select * from audit_events where tenant = @tenant and seq = @seq;
+
+-- name: AuditEnd :one
+-- Where the chain ends by its head and by its entries, of one instant.
+select coalesce((select h.seq from audit_heads h where h.tenant = @tenant), 0)::bigint as head_seq,
+    coalesce((select h.hash from audit_heads h where h.tenant = @tenant), '')::text as head_hash,
+    coalesce((select max(e.seq) from audit_events e where e.tenant = @tenant), 0)::bigint as last_seq,
+    coalesce((select max(c.seq) from audit_checkpoints c where c.tenant = @tenant), 0)::bigint as checkpoint_seq,
+    coalesce((select v.head_seq from audit_verdicts v where v.tenant = @tenant), 0)::bigint as verified_seq;
+
+-- name: AuditSpan :one
+-- The entries between the first that is not before since and the last that is before until.
+select coalesce(min(seq), 0)::bigint as first_seq, coalesce(max(seq), 0)::bigint as last_seq from audit_events
+where tenant = @tenant
+    and (sqlc.narg(since)::timestamptz is null or ts >= sqlc.narg(since))
+    and (sqlc.narg(until)::timestamptz is null or ts < sqlc.narg(until));
+
+-- name: AuditTenants :many
+-- Also those of whom only a part is left.
+select tenant from audit_heads union select tenant from audit_checkpoints union select tenant from audit_verdicts
+union select tenant from audit_events order by tenant;
+
+-- name: AuditHeadsToSign :many
+-- Chains that have grown since their last checkpoint, where that is not newer than before.
+select h.tenant from audit_heads h
+left join lateral (select k.seq, k.ts from audit_checkpoints k where k.tenant = h.tenant order by k.seq desc limit 1) c on true
+where c.seq is null or h.seq > c.seq and c.ts <= @before::timestamptz
+order by h.tenant;
+
+-- name: LockAuditHead :one
+select * from audit_heads where tenant = @tenant for update;
+
+-- name: PutAuditCheckpoint :execrows
+insert into audit_checkpoints (tenant, seq, hash, ts, key_id, signature)
+values (@tenant, @seq, @hash, @ts, @key_id, @signature) on conflict do nothing;
+
+-- name: AuditCheckpoint :one
+select * from audit_checkpoints where tenant = @tenant and seq = @seq;
+
+-- name: ListAuditCheckpoints :many
+select * from audit_checkpoints
+where tenant = @tenant and (sqlc.narg(before)::bigint is null or seq < sqlc.narg(before))
+order by seq desc
+limit @max_rows;
+
+-- name: AuditCheckpointsIn :many
+select * from audit_checkpoints where tenant = @tenant and seq > @after and seq <= @until_seq order by seq limit @max_rows;
+
+-- name: PutAuditKey :exec
+insert into audit_keys (key_id, public_key, created_at) values (@key_id, @public_key, @now) on conflict do nothing;
+
+-- name: ListAuditKeys :many
+select * from audit_keys order by created_at desc, key_id;
+
+-- name: PutAuditVerdict :exec
+insert into audit_verdicts (tenant, verified, checked, head_seq, head_hash, first_bad_seq, reason, verified_at)
+values (@tenant, @verified, @checked, @head_seq, @head_hash, @first_bad_seq, @reason, @verified_at)
+on conflict (tenant) do update set verified = excluded.verified, checked = excluded.checked, head_seq = excluded.head_seq,
+    head_hash = excluded.head_hash, first_bad_seq = excluded.first_bad_seq, reason = excluded.reason, verified_at = excluded.verified_at;
+
+-- name: AuditVerified :one
+-- Whether all chains held when last verified; no row before that.
+select r.verified_at, coalesce((select bool_and(v.verified) from audit_verdicts v), true)::boolean as verified from audit_rounds r;
+
+-- name: PutAuditRound :exec
+insert into audit_rounds (verified_at) values (@verified_at)
+on conflict (one) do update set verified_at = excluded.verified_at;
