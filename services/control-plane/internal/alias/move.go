@@ -34,8 +34,16 @@ const (
 // Ways by which an alias moves.
 const (
 	ViaPromotion = "promotion"
+	ViaRollback  = "rollback"
 	ViaLadder    = "ladder"
 	ViaExternal  = "external"
+)
+
+// The states of a planned move.
+const (
+	Moving = "moving"
+	Done   = "moved"
+	Failed = "failed"
 )
 
 // external is the actor of moves that did not come through this control plane.
@@ -64,6 +72,8 @@ type Mover struct {
 	Now      func() time.Time
 	Moved    func(ctx context.Context, tx store.Tx, m store.AliasMove) error
 	Failed   func(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
+	// External, if set, is called after a move by others was recorded.
+	External func()
 }
 
 // Canonical gives the platform's spelling of an alias, any case.
@@ -170,7 +180,8 @@ type Intent struct {
 	PromotionID           *uuid.UUID
 	Tenant, Actor         string
 	// Dummy versions reach Staging at most, whoever asks.
-	Dummy bool
+	Dummy  bool
+	Reason string // of a rollback
 }
 
 // ErrDummy refuses a dummy version above Staging.
@@ -185,7 +196,7 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: answer.Text(i.Previous),
 		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: answer.Text(service.RequestID(ctx)),
-		LeaseSeconds: ownFor.Seconds(),
+		LeaseSeconds: ownFor.Seconds(), Reason: answer.Text(i.Reason),
 	})
 	if postgres.IsUnique(err, "alias_moves_one") {
 		return move, fault.AliasBusy.New(fmt.Sprintf("An earlier move of %s of %s has not reached the tracker yet; it is repeated until it does.", i.Alias, i.Model)).After(5 * time.Second)
@@ -217,7 +228,7 @@ func (m *Mover) Carry(ctx context.Context, move store.AliasMove) (done bool, err
 // finish records a move that the tracker has made.
 func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
-		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: "moved"})
+		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: Done})
 		if err != nil || n == 0 { // recorded by another already
 			return err
 		}
@@ -234,7 +245,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 // fail gives a planned move up.
 func (m *Mover) fail(ctx context.Context, move store.AliasMove, reason string) error {
 	return m.Store.InTx(ctx, func(tx store.Tx) error {
-		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: "failed", Error: &reason})
+		n, err := tx.FinishAliasMove(ctx, store.FinishAliasMoveParams{ID: move.ID, State: Failed, Error: &reason})
 		if err != nil || n == 0 {
 			return err
 		}
@@ -283,7 +294,9 @@ func (m *Mover) record(ctx context.Context, tx store.Tx, c change) error {
 // reconcile records as external what the tracker shows and no history explains.
 // Aliases with a planned move are left to whoever finishes it.
 func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) error {
-	return m.Store.InTx(ctx, func(tx store.Tx) error {
+	found := false
+	err := m.Store.InTx(ctx, func(tx store.Tx) error {
+		found = false
 		planned, err := tx.PlannedAliasMoves(ctx, model)
 		if err != nil {
 			return err
@@ -310,9 +323,14 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 			}); err != nil {
 				return err
 			}
+			found = true
 		}
 		return nil
 	})
+	if err == nil && found && m.External != nil {
+		m.External()
+	}
+	return err
 }
 
 func deref(s *string) string {

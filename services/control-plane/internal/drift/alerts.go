@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -89,7 +91,7 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 		return fmt.Errorf("drift: data of event %s: %w", e.ID, err)
 	}
 	r := Reading{Model: registry.ID(data.Model), Alias: data.Alias, Kind: data.Kind, Status: data.Status, Z: data.Z}
-	if !registry.ValidName(data.Model) || r.Alias == "" || !known(r.Status) || (r.Kind != Prediction && r.Kind != Input) {
+	if !registry.ValidName(data.Model) || !slices.Contains(modelrepo.Aliases, r.Alias) || !known(r.Status) || (r.Kind != Prediction && r.Kind != Input) {
 		return fmt.Errorf("drift: event %s tells of model %q, alias %q, kind %q, status %q", e.ID, data.Model, r.Alias, r.Kind, r.Status)
 	}
 	a, fires := r.alert()

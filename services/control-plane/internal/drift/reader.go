@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 )
 
@@ -56,7 +58,11 @@ type Reader struct {
 }
 
 // NewReader asks the service at url, with the bearer token unless it is empty.
+// Without a url there is no service, and every reading fails.
 func NewReader(url, token string, hc *http.Client) (*Reader, error) {
+	if url == "" {
+		return &Reader{}, nil
+	}
 	c, err := inference.NewClientWithResponses(url, inference.WithHTTPClient(bounded{hc}),
 		inference.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			if token != "" {
@@ -86,6 +92,9 @@ func (b bounded) Do(r *http.Request) (*http.Response, error) {
 func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	if r.client == nil {
+		return nil, errors.New("SERVING_URL is not set")
+	}
 	var editors []inference.RequestEditorFn
 	if kind == Input { // the same document at another path
 		editors = append(editors, func(_ context.Context, r *http.Request) error {
@@ -149,7 +158,7 @@ func reading(kind string, row inference.DriftStatus) (Reading, error) {
 	if row.Reason != nil {
 		out.Reason = *row.Reason
 	}
-	if !registry.ValidName(row.Model) || row.Alias == "" || !known(out.Status) {
+	if !registry.ValidName(row.Model) || !slices.Contains(modelrepo.Aliases, row.Alias) || !known(out.Status) {
 		return out, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
 	}
 	return out, nil

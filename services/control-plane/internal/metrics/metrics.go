@@ -5,11 +5,13 @@ package metrics
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -27,6 +29,7 @@ type Metrics struct {
 	dispatchSeconds prometheus.Histogram
 	runs            *prometheus.CounterVec
 	promotions      *prometheus.CounterVec
+	drift           *prometheus.GaugeVec
 	webhooks        *prometheus.CounterVec
 }
 
@@ -59,8 +62,11 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "platform_webhook_total", Help: "Deliveries of push webhooks, by outcome: accepted, duplicate, skipped or the error's code.",
 		}, []string{"forge", "outcome"}),
+		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, told by the leader; +Inf where critical drift has no number.",
+		}, []string{"model_id", "alias"}),
 	}
-	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks)
+	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks, m.drift)
 	return m
 }
 
@@ -83,6 +89,29 @@ func (m *Metrics) Dispatch(model, dataset, outcome string, took time.Duration) {
 	}
 	m.retrains.WithLabelValues(label, dataset, outcome).Inc()
 	m.dispatchSeconds.Observe(took.Seconds())
+}
+
+// Drift sets how far the predictions of a model under an alias have moved; z is
+// nil where that is no number.
+func (m *Metrics) Drift(model, alias string, z *float64, critical bool) {
+	switch {
+	case z != nil:
+		m.drift.WithLabelValues(m.label(model), alias).Set(*z)
+	case critical:
+		m.drift.WithLabelValues(m.label(model), alias).Set(math.Inf(1))
+	}
+}
+
+// ForgetDrift takes back all that Drift has set: it was read again, or another
+// replica reads it now.
+func (m *Metrics) ForgetDrift() { m.drift.Reset() }
+
+// Expect makes the dispatch counters of a known model, at 0: the rate of a counter
+// that begins at its first error does not show that error.
+func (m *Metrics) Expect(model, dataset string) {
+	for _, outcome := range []string{"ok", fault.OrchestratorUnreachable.Code, fault.OrchestratorRejected.Code, fault.DispatchTargetMissing.Code} {
+		m.retrains.WithLabelValues(m.label(model), dataset, outcome)
+	}
 }
 
 // Run counts an ended run.

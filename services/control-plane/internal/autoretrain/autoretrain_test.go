@@ -1,0 +1,523 @@
+package autoretrain_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+// setup runs a control plane whose leader looks for drift only when it is told to.
+func setup(t *testing.T, env ...string) (*planetest.Plane, *planetest.Serving) {
+	t.Helper()
+	s := planetest.NewServing(t)
+	p := planetest.Start(t, slices.Concat(s.Env(), []string{"AUTO_RETRAIN_SECONDS=3600"}, env)...)
+	p.AwaitTarget()
+	return p, s
+}
+
+func z(v float64) *float64 { return &v }
+
+func enable(p *planetest.Plane, model string, settings map[string]any) map[string]any {
+	p.T.Helper()
+	settings["enabled"] = true
+	return p.Want(200, "PUT", "/auto-retrain/"+model, planetest.Operator, settings).Object(p.T)
+}
+
+// trigger triggers and gives the one result.
+func trigger(p *planetest.Plane, body any) map[string]any {
+	p.T.Helper()
+	results := p.Want(200, "POST", "/drift/trigger", planetest.Operator, body).Object(p.T)["results"].([]any)
+	if len(results) != 1 {
+		p.T.Fatalf("%d results: %v", len(results), results)
+	}
+	return results[0].(map[string]any)
+}
+
+func outcome(p *planetest.Plane, want string, body any) map[string]any {
+	p.T.Helper()
+	r := trigger(p, body)
+	if r["outcome"] != want {
+		p.T.Fatalf("outcome %v, want %s: %v", r["outcome"], want, r)
+	}
+	return r
+}
+
+func settings(p *planetest.Plane, model string) map[string]any {
+	p.T.Helper()
+	for _, item := range p.Want(200, "GET", "/auto-retrain", planetest.Reader, nil).Object(p.T)["items"].([]any) {
+		if row := item.(map[string]any); row["model"] == model {
+			return row
+		}
+	}
+	p.T.Fatalf("no settings of %s", model)
+	return nil
+}
+
+func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
+	t.Parallel()
+	p, _ := setup(t)
+	row := enable(p, "jpcp", map[string]any{})
+	for name, want := range map[string]any{
+		"model": "JPCP", "enabled": true, "dataset_name": nil, "min_z": 3.0, "cooldown_seconds": 3600.0, "gate": "approval", "gate_forced": false,
+		"kind": "prediction", "last_triggered_at": nil, "last_outcome": nil, "updated_by": "operator",
+	} {
+		if row[name] != want {
+			t.Errorf("%s is %v, want %v", name, row[name], want)
+		}
+	}
+	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)[0].(string)
+	enable(p, "JPCP", map[string]any{"min_z": 4.5, "cooldown_seconds": 0, "gate": "direct", "kind": "any", "dataset_name": strings.ToLower(dataset)})
+	p.Want(200, "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": false})
+	row = settings(p, "JPCP")
+	for name, want := range map[string]any{
+		"enabled": false, "dataset_name": dataset, "min_z": 4.5, "cooldown_seconds": 0.0, "gate": "direct", "kind": "any",
+	} {
+		if row[name] != want {
+			t.Errorf("%s is %v, want %v", name, row[name], want)
+		}
+	}
+	if row := p.Want(200, "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": false, "dataset_name": ""}).Object(t); row["dataset_name"] != nil {
+		t.Errorf("dataset_name %v is not taken back", row["dataset_name"])
+	}
+	enabled := p.Audits("auto_retrain.enabled")
+	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "default" {
+		t.Fatalf("audit: %v", enabled)
+	}
+	details := enabled[1]["details"].(map[string]any)
+	if details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
+		t.Errorf("audit details %v", details)
+	}
+	if n := len(p.Audits("auto_retrain.disabled")); n != 2 {
+		t.Errorf("%d audit facts of disabling", n)
+	}
+}
+
+func TestSettingsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	p, _ := setup(t)
+	p.Refused(400, "unknown_model", "PUT", "/auto-retrain/nosuch", planetest.Operator, map[string]any{"enabled": true})
+	p.Refused(400, "unknown_dataset", "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": true, "dataset_name": "nosuch"})
+	for _, body := range []string{
+		`{}`, `{"enabled":true,"min_z":0}`, `{"enabled":true,"min_z":-1}`, `{"enabled":true,"min_z":1e300}`, `{"enabled":true,"cooldown_seconds":-1}`,
+		`{"enabled":true,"cooldown_seconds":31536001}`, `{"enabled":true,"cooldown_seconds":1.5}`, `{"enabled":true,"gate":"none"}`,
+		`{"enabled":true,"kind":"both"}`, `{"enabled":true,"dataset_name":"../x"}`, `{"enabled":true,"surprise":1}`,
+	} {
+		p.Refused(422, "validation_error", "PUT", "/auto-retrain/JPCP", planetest.Operator, body)
+	}
+	p.Refused(403, "insufficient_scope", "PUT", "/auto-retrain/JPCP", planetest.Reader, map[string]any{"enabled": true})
+	p.Refused(403, "insufficient_scope", "POST", "/drift/trigger", planetest.Reader, nil)
+	p.Refused(400, "unknown_model", "POST", "/drift/trigger", planetest.Operator, map[string]any{"model": "nosuch"})
+	p.Refused(422, "validation_error", "POST", "/drift/trigger", planetest.Operator, map[string]any{"model": "../x"})
+	p.Refused(422, "validation_error", "POST", "/drift/trigger", planetest.Operator, `{"dry":true}`)
+	outcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
+	if items := p.Want(200, "GET", "/auto-retrain", planetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
+		t.Errorf("settings %v", items)
+	}
+}
+
+func TestSettingsPage(t *testing.T) {
+	t.Parallel()
+	p, _ := setup(t)
+	models := p.Want(200, "GET", "/models", "", nil).List(t)
+	for _, m := range models {
+		enable(p, m["model_name"].(string), map[string]any{})
+	}
+	var got []string
+	for cursor := ""; ; {
+		page := p.Want(200, "GET", "/auto-retrain?limit=2&cursor="+cursor, planetest.Reader, nil).Object(t)
+		for _, item := range page["items"].([]any) {
+			got = append(got, item.(map[string]any)["model"].(string))
+		}
+		if page["next_cursor"] == nil {
+			break
+		}
+		cursor = page["next_cursor"].(string)
+	}
+	if len(got) != len(models) || !slices.IsSorted(got) {
+		t.Errorf("pages %v of %d models", got, len(models))
+	}
+	p.Refused(422, "validation_error", "GET", "/auto-retrain?limit=0", planetest.Reader, nil)
+}
+
+// Row 22: drift leads to a record with its origin; a second look finds the cooldown.
+func TestDriftAsksForApproval(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)
+	last := dataset[len(dataset)-1].(string)
+	enable(p, "JPCP", map[string]any{"dataset_name": last})
+	s.Drift("prediction", "JPCP", "Canary", "CRITICAL", z(40), "") // not what Production serves
+	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.9), "")
+	if r := outcome(p, "below_threshold", nil); r["z_score"] != 2.9 {
+		t.Errorf("result %v", r)
+	}
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(3), "")
+	if r := outcome(p, "would_trigger", map[string]any{"dry_run": true}); r["z_score"] != 3.0 || r["approval_id"] != nil {
+		t.Errorf("result %v", r)
+	}
+	if n := len(p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)); n != 0 {
+		t.Fatalf("a dry run made %d records", n)
+	}
+	r := outcome(p, "requested", map[string]any{"model": "jpcp"})
+	record := p.Approval(r["approval_id"].(string))
+	if record["origin"] != "drift" || record["status"] != "pending" || record["requested_by"] != "operator" || record["model_id"] != "JPCP" || record["dataset_name"] != last {
+		t.Errorf("record %v", record)
+	}
+	row := settings(p, "JPCP")
+	if row["last_outcome"] != "requested" || row["last_triggered_at"] == nil {
+		t.Errorf("settings %v", row)
+	}
+	outcome(p, "cooling_down", nil)
+	outcome(p, "cooling_down", map[string]any{"dry_run": true})
+	enable(p, "JPCP", map[string]any{"cooldown_seconds": 0})
+	if again := outcome(p, "already_pending", nil); again["approval_id"] != r["approval_id"] {
+		t.Errorf("result %v", again)
+	}
+	if again := outcome(p, "already_pending", map[string]any{"dry_run": true}); again["approval_id"] != r["approval_id"] {
+		t.Errorf("result %v", again)
+	}
+	events := p.Events("drift.retrain_requested")
+	if len(events) != 1 || events[0].Tenant != "platform" || events[0].Actor != "operator" || events[0].Data["outcome"] != "requested" || events[0].Data["z_score"] != 3.0 {
+		t.Errorf("events %v", events)
+	}
+	if n := len(p.Audits("drift.retrain_requested")); n != 1 {
+		t.Errorf("%d audit facts", n)
+	}
+	// The record leads to a run whose origin is drift, on the data set of the settings.
+	p.Want(200, "POST", "/approve/JPCP", planetest.Seeder, nil)
+	run := p.Want(200, "GET", "/runs?model=JPCP", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	if run["origin"] != "drift" || run["dataset_name"] != last {
+		t.Errorf("run %v", run)
+	}
+	if open := outcome(p, "already_pending", nil); !strings.Contains(open["reason"].(string), run["flow_run_id"].(string)) {
+		t.Errorf("result %v", open)
+	}
+}
+
+// A change that waits already is neither doubled nor pushed aside.
+func TestDriftLeavesAWaitingChangeAlone(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	id := p.Notice("JPCP", "c0ffee1")
+	enable(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	if r := outcome(p, "already_pending", nil); r["approval_id"] != id {
+		t.Errorf("result %v", r)
+	}
+	if a := p.Approval(id); a["status"] != "pending" {
+		t.Errorf("record %v", a)
+	}
+	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "already_pending" {
+		t.Errorf("settings %v", row)
+	}
+}
+
+// Row 22: nothing is learnt from corrupt data, and that is told once.
+func TestCorruptDataBlocks(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{"kind": "any"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
+	r := outcome(p, "blocked_corrupt", nil)
+	if !strings.Contains(r["reason"].(string), "non_finite") {
+		t.Errorf("result %v", r)
+	}
+	outcome(p, "blocked_corrupt", nil)
+	outcome(p, "blocked_corrupt", map[string]any{"dry_run": true})
+	events := p.Events("drift.retrain_blocked")
+	if len(events) != 1 || events[0].Tenant != "platform" || events[0].Data["outcome"] != "blocked_corrupt" || events[0].Data["reason"] == "" {
+		t.Errorf("events %v", events)
+	}
+	if a := p.Audits("drift.retrain_blocked"); len(a) != 1 || a[0]["outcome"] != "denied" {
+		t.Errorf("audit %v", a)
+	}
+	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "blocked_corrupt" {
+		t.Errorf("settings %v", row)
+	}
+	s.Drift("input", "JPCP", "Production", "OK", z(0.1), "")
+	if r := outcome(p, "requested", nil); r["z_score"] != 9.0 {
+		t.Errorf("result %v", r)
+	}
+}
+
+func TestKindsAndLevels(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	for _, c := range []struct {
+		name, kind       string
+		prediction, data string // levels; empty: no row
+		pz, dz           *float64
+		want             string
+		z                any
+	}{
+		{"a constant baseline that is left", "prediction", "CRITICAL", "", nil, nil, "would_trigger", nil},
+		{"no z and no critical drift", "prediction", "WARNING", "", nil, nil, "below_threshold", nil},
+		{"no baseline", "prediction", "NO_BASELINE", "", nil, nil, "below_threshold", nil},
+		{"too few predictions", "prediction", "INSUFFICIENT", "", z(9), nil, "below_threshold", nil},
+		{"nothing served", "prediction", "", "", nil, nil, "below_threshold", nil},
+		{"inputs do not count", "prediction", "OK", "CRITICAL", z(0.5), z(9), "below_threshold", 0.5},
+		{"inputs alone", "input", "CRITICAL", "OK", z(9), z(0.5), "below_threshold", 0.5},
+		{"inputs drift", "input", "", "CRITICAL", nil, z(4), "would_trigger", 4.0},
+		{"the worse of both", "any", "OK", "CRITICAL", z(0.5), z(4), "would_trigger", 4.0},
+		{"both", "any", "CRITICAL", "CRITICAL", z(5), z(4), "would_trigger", 5.0},
+		{"neither", "any", "OK", "WARNING", z(1), z(2), "below_threshold", 2.0},
+		{"corrupt predictions", "prediction", "CORRUPT", "", z(9), nil, "blocked_corrupt", nil},
+	} {
+		enable(p, "JPCP", map[string]any{"kind": c.kind})
+		for kind, at := range map[string]struct {
+			level string
+			z     *float64
+		}{"prediction": {c.prediction, c.pz}, "input": {c.data, c.dz}} {
+			if at.level == "" {
+				s.Clear(kind)
+				continue
+			}
+			s.Drift(kind, "JPCP", "Production", at.level, at.z, "")
+		}
+		if r := trigger(p, map[string]any{"dry_run": true}); r["outcome"] != c.want || r["z_score"] != c.z {
+			t.Errorf("%s: %v, want %s with z %v", c.name, r, c.want, c.z)
+		}
+	}
+	s.Mu.Lock()
+	s.NoInput = true
+	s.Mu.Unlock()
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	enable(p, "JPCP", map[string]any{"kind": "any"})
+	outcome(p, "would_trigger", map[string]any{"dry_run": true}) // predictions are what there is
+	enable(p, "JPCP", map[string]any{"kind": "input"})
+	outcome(p, "failed", map[string]any{"dry_run": true})
+}
+
+func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	for _, mode := range []string{planetest.Down, planetest.Hang, planetest.Broken, planetest.Garbage} {
+		s.Set(mode)
+		if r := outcome(p, "failed", nil); r["reason"] == nil {
+			t.Errorf("%s: %v", mode, r)
+		}
+	}
+	s.Set(planetest.Well)
+	row := `{"model":"JPCP","alias":"Production","version":"1","status":"CRITICAL","overall":"CRITICAL","live_mean":null,"live_std":null,"n_snapshots":1,"n_baseline":1,"measures":{},"recent":[],"z_score":%s}`
+	for name, answer := range map[string]string{
+		"null": "null", "an object": "{}", "NaN": "[" + fmt.Sprintf(row, "NaN") + "]", "infinity": "[" + fmt.Sprintf(row, "1e999") + "]",
+		"text": "[" + fmt.Sprintf(row, `"nan"`) + "]", "an unknown level": "[" + strings.Replace(fmt.Sprintf(row, "9"), `"status":"CRITICAL"`, `"status":"ODD"`, 1) + "]",
+		"too much": "[" + strings.Repeat(" ", 9<<20) + "]", "half": "[" + fmt.Sprintf(row, "9"),
+	} {
+		s.Mu.Lock()
+		s.Answer = answer
+		s.Mu.Unlock()
+		if r := trigger(p, nil); r["outcome"] != "failed" {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+	s.Mu.Lock()
+	s.Answer = ""
+	s.Mu.Unlock()
+	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
+		t.Errorf("settings %v", row)
+	}
+	if e := p.Events("drift.retrain_blocked"); len(e) != 1 || e[0].Data["outcome"] != "failed" {
+		t.Errorf("it is told %d times: %v", len(e), e)
+	}
+	outcome(p, "requested", nil)
+}
+
+// Row 23: a dispatch that fails uses no cooldown; the next one does.
+func TestDirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p.Orchestrator.Set(planetest.Down)
+	if r := outcome(p, "failed", nil); !strings.Contains(r["reason"].(string), "orchestrator_unreachable") {
+		t.Errorf("result %v", r)
+	}
+	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
+		t.Errorf("settings %v", row)
+	}
+	p.Orchestrator.Set(planetest.Well)
+	r := outcome(p, "dispatched", nil)
+	run := p.Want(200, "GET", "/runs?model=JPCP", planetest.Reader, nil).Object(t)["items"].([]any)
+	if len(run) != 1 || run[0].(map[string]any)["flow_run_id"] != r["flow_run_id"] || run[0].(map[string]any)["origin"] != "drift" {
+		t.Errorf("runs %v, result %v", run, r)
+	}
+	if row := settings(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
+		t.Errorf("settings %v", row)
+	}
+	outcome(p, "cooling_down", nil)
+	events := p.Events("drift.retrain_requested")
+	if len(events) != 1 || events[0].Data["outcome"] != "dispatched" || events[0].Data["z_score"] != 5.0 {
+		t.Errorf("events %v", events)
+	}
+	if n := len(p.Orchestrator.All()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// The orchestrator takes a run and its answer is lost: the next trigger finds the
+// run instead of starting another.
+func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p.Orchestrator.Set(planetest.Swallow)
+	outcome(p, "failed", nil)
+	p.Orchestrator.Set(planetest.Well)
+	r := outcome(p, "dispatched", nil)
+	if all := p.Orchestrator.All(); len(all) != 1 || all[0].ID != r["flow_run_id"] {
+		t.Errorf("runs %v, result %v", all, r)
+	}
+}
+
+func TestGateIsForced(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t, "AUTO_RETRAIN_GATE=approval")
+	if row := enable(p, "JPCP", map[string]any{"gate": "direct"}); row["gate"] != "direct" || row["gate_forced"] != true {
+		t.Errorf("settings %v", row)
+	}
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	outcome(p, "requested", nil)
+	if n := len(p.Orchestrator.All()); n != 0 {
+		t.Errorf("%d runs", n)
+	}
+	q := planetest.Neighbours(t, "AUTO_RETRAIN_GATE=open")
+	if _, err := controlplane.LoadConfig(q.Env); err == nil || !strings.Contains(err.Error(), "AUTO_RETRAIN_GATE") {
+		t.Errorf("config: %v", err)
+	}
+}
+
+// Two replicas, each asked many times at once, start one training.
+func TestReplicasTriggerOnce(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []string{"approval", "direct"} {
+		t.Run(gate, func(t *testing.T) {
+			t.Parallel()
+			p, s := setup(t)
+			q := *p
+			q.Serve()
+			q.AwaitTarget()
+			enable(p, "JPCP", map[string]any{"gate": gate})
+			s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+			count := map[string]int{}
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for i := range 12 {
+				plane := p
+				if i%2 == 1 {
+					plane = &q
+				}
+				wg.Go(func() {
+					r, err := plane.Try("POST", "/drift/trigger", planetest.Operator, nil)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil || r.Status != 200 {
+						t.Errorf("%v %s", err, r.Body)
+						return
+					}
+					count[r.Object(t)["results"].([]any)[0].(map[string]any)["outcome"].(string)]++
+				})
+			}
+			wg.Wait()
+			want := map[string]string{"approval": "requested", "direct": "dispatched"}[gate]
+			if count[want] != 1 || count[want]+count["cooling_down"]+count["already_pending"] != 12 {
+				t.Errorf("outcomes %v", count)
+			}
+			if n := len(p.Events("drift.retrain_requested")); n != 1 {
+				t.Errorf("%d events", n)
+			}
+			if n := len(p.Orchestrator.All()); gate == "direct" && n != 1 {
+				t.Errorf("%d runs", n)
+			}
+		})
+	}
+}
+
+// The leader looks by itself, as nobody in particular.
+func TestLeaderTriggers(t *testing.T) {
+	t.Parallel()
+	s := planetest.NewServing(t)
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p := planetest.Start(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=1")...)
+	p.AwaitTarget()
+	enable(p, "JPCP", map[string]any{})
+	testenv.Eventually(t, 15*time.Second, func() error {
+		if e := p.Events("drift.retrain_requested"); len(e) != 1 || e[0].Actor != "system:drift" {
+			return fmt.Errorf("events %v", e)
+		}
+		return nil
+	})
+	list := p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)
+	if len(list) != 1 || list[0]["requested_by"] != "system:drift" || list[0]["tenant"] != "default" || list[0]["origin"] != "drift" {
+		t.Errorf("records %v", list)
+	}
+}
+
+// A process dies between the orchestrator's acceptance and the stamp: another
+// finds the run, and the cooldown begins.
+func TestCrashBetweenDispatchAndStamp(t *testing.T) {
+	t.Parallel()
+	s := planetest.NewServing(t)
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p := planetest.Neighbours(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=3600")...)
+	kill := p.Spawn("replica")
+	p.AwaitTarget()
+	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	p.Orchestrator.Set(planetest.Swallow)
+	go func() { _, _ = p.Try("POST", "/drift/trigger", planetest.Operator, nil) }()
+	select {
+	case <-p.Orchestrator.Created:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no dispatch")
+	}
+	kill()
+	p.Orchestrator.Set(planetest.Well)
+	p.SQL(`update control_plane.commands set lease_until = now()`)
+	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
+	p.Serve()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if row := settings(p, "JPCP"); row["last_triggered_at"] == nil || row["last_outcome"] != "dispatched" {
+			return fmt.Errorf("settings %v", row)
+		}
+		return nil
+	})
+	outcome(p, "cooling_down", nil)
+	if n := len(p.Orchestrator.All()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+	if n := len(p.Events("drift.retrain_requested")); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// A process dies after it claimed and before its command: whoever comes next
+// continues as the one who began.
+func TestClaimOfADeadProcessIsContinued(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)[0].(string)
+	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	p.SQL(`update control_plane.auto_retrain set claim = gen_random_uuid(), claim_until = now() + interval '1 hour', claim_tenant = 'default',
+		claim_by = 'system:drift', claim_dataset = $1, claim_z = 4`, dataset)
+	outcome(p, "already_pending", nil)
+	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
+	outcome(p, "dispatched", nil)
+	if e := p.Events("drift.retrain_requested"); len(e) != 1 || e[0].Actor != "system:drift" {
+		t.Errorf("events %v", e)
+	}
+	outcome(p, "cooling_down", nil)
+}

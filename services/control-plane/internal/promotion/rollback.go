@@ -1,0 +1,170 @@
+package promotion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// RolledBack is what a rollback counts as.
+const RolledBack = "rolled_back"
+
+// Rollback serves POST /aliases/{model}/{alias}/rollback.
+func (a API) Rollback(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.RollbackRequest
+	if err := intake.Decode(c, &body); err != nil {
+		return err
+	}
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	version := ""
+	if body.Version != nil {
+		if version = *body.Version; !ValidVersion(version) {
+			bad(VersionRule, "version")
+		}
+	}
+	switch reason := body.Reason; {
+	case strings.TrimSpace(reason) == "":
+		bad("is required", "reason")
+	case len(reason) > approval.MaxReason:
+		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+	}
+	if err := fault.InvalidAll(faults); err != nil {
+		return err
+	}
+	m, err := a.Service.Gate.Registry.FromPath(c)
+	if err != nil {
+		return err
+	}
+	name, ok := alias.Canonical(c.Param("alias"))
+	if !ok {
+		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
+	}
+	p, _ := auth.FromContext(ctx)
+	move, err := a.Service.Rollback(ctx, p, m.ID(), name, version, body.Reason)
+	if err != nil {
+		return err
+	}
+	out := api.Rollback{
+		Id: move.ID, Model: move.ModelID, Alias: move.Alias, Version: move.Version, PreviousVersion: move.PreviousVersion,
+		State: api.RollbackState(move.State), Actor: move.Actor, Reason: body.Reason,
+	}
+	if move.State == alias.Moving {
+		return c.JSON(http.StatusAccepted, out)
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Rollback gives an alias back to a version that held it before; an empty one is
+// the last before the present. A tracker that does not answer leaves the move in
+// state alias.Moving, and the leader repeats it.
+func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name, version, reason string) (store.AliasMove, error) {
+	var move store.AliasMove
+	err := s.Mover.Hold(ctx, model, func(ctx context.Context, holders alias.Holders) error {
+		now := holders[name]
+		if version != "" && version == now {
+			return fault.AliasMoved.New(fmt.Sprintf("%s of %s holds version %s already.", name, model, now)).
+				With(map[string]any{"alias": name, "version": now})
+		}
+		held, err := s.Store.FormerHolder(ctx, store.FormerHolderParams{ModelID: model, Alias: name, Present: now, Version: answer.Text(version)})
+		switch {
+		case store.None(err) && version == "":
+			return fault.NoPreviousVersion.New(fmt.Sprintf("No other version has held %s of %s; GET /alias-history?model=%s lists who did.", name, model, model))
+		case store.None(err):
+			return fault.NoPreviousVersion.New(fmt.Sprintf("Version %s has never held %s of %s; GET /alias-history?model=%s lists who did.", version, name, model, model))
+		case err != nil:
+			return err
+		}
+		dummy, reasons, err := s.servable(ctx, model, name, *held.Version)
+		if err != nil {
+			return err
+		}
+		if len(reasons) > 0 {
+			return s.refuseRollback(ctx, who, model, name, *held.Version, reasons)
+		}
+		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+			if move, err = s.Mover.Plan(ctx, tx, alias.Intent{
+				Model: model, Alias: name, Version: *held.Version, Previous: now, Via: alias.ViaRollback, Tenant: who.Tenant, Actor: who.Name,
+				Dummy: dummy, Reason: reason,
+			}); err != nil {
+				return err
+			}
+			return tx.Emit(ctx, event.Audit(who.Tenant, who.Name, "rollback.decided", event.Model(model), event.OK, map[string]any{
+				"alias": name, "version": move.Version, "previous_version": move.PreviousVersion, "reason": reason,
+			}))
+		}); err != nil {
+			return err
+		}
+		if _, err := s.Mover.Carry(ctx, move); err != nil {
+			return err
+		}
+		move, err = s.Store.GetAliasMove(context.WithoutCancel(ctx), move.ID)
+		return err
+	})
+	if err == nil && move.State == alias.Failed {
+		return move, fault.TrackerRejected.New("The alias was not moved: " + deref(move.Error) + ".").With(map[string]any{"id": move.ID})
+	}
+	return move, err
+}
+
+// servable says why a version must not get the alias, whoever held it before:
+// the rules that no policy lifts.
+func (s *Service) servable(ctx context.Context, model, name, version string) (dummy bool, reasons []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	mv, err := Version(ctx, s.Gate.Tracker, s.Gate.Registry.TrackerName(model), version)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return false, []string{fmt.Sprintf("the tracker has no version %s of %s any more", version, model)}, nil
+	case err != nil:
+		return false, nil, alias.Problem(err)
+	}
+	run, err := s.Gate.run(ctx, mv)
+	if err != nil {
+		return false, nil, err
+	}
+	if mv.Status != "" && mv.Status != "READY" {
+		reasons = append(reasons, fmt.Sprintf("version %s is not ready (%s)", version, strings.ToLower(mv.Status)))
+	}
+	if dummy = Dummy(mv, run); dummy && name != alias.Staging {
+		reasons = append(reasons, "version "+version+" is a dummy; it goes no further than Staging")
+	}
+	if Generated(mv, run) && !s.Gate.GeneratedAllowed(name) {
+		reasons = append(reasons, fmt.Sprintf("version %s was trained on generated data, which does not reach %s here", version, name))
+	}
+	return dummy, reasons, nil
+}
+
+func (s *Service) refuseRollback(ctx context.Context, who auth.Principal, model, name, version string, reasons []string) error {
+	why := fault.RollbackDenied.New(strings.Join(reasons, "; ") + ".").With(map[string]any{"alias": name, "version": version, "reasons": reasons})
+	return errors.Join(why, s.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx, event.Audit(who.Tenant, who.Name, "rollback.denied", event.Model(model), event.Denied, map[string]any{
+			"alias": name, "version": version, "reasons": reasons,
+		}))
+	}))
+}
+
+// rolledBack tells that an alias was rolled back, in the transaction that records it.
+func (s *Service) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+	s.Count(RolledBack)
+	return tx.Emit(ctx, event.Of(event.PlatformTenant, m.Actor, "deploy", "rolled_back", m.ID.String(), event.Promotion{
+		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{deref(m.Reason)},
+	}))
+}
