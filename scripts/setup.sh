@@ -4,7 +4,7 @@
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
-#   e2e    also a Python virtual environment with the real neighbours
+#   e2e    also promtool, and a Python virtual environment with the real neighbours
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
 # Killed at any point, it can simply be run again.
@@ -59,6 +59,7 @@ if [ "$goal" != run ]; then
 fi
 if [ "$goal" = e2e ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
+	have promtool || need "promtool, which tests the alert rules" prometheus
 fi
 
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }

@@ -1,0 +1,117 @@
+//go:build e2e
+
+// Package rules holds the alert rules against Prometheus's own tool: they parse, and each fires where it
+// should and stays silent where it nearly would. That their metrics exist is tested by the services.
+package rules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+const folder = "../../deploy/prometheus"
+
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, found, err)
+	}
+	return found
+}
+
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is not installed; `scripts/setup.sh e2e` installs it")
+	}
+	if out, err := exec.Command(path, args...).CombinedOutput(); err != nil {
+		t.Fatalf("promtool %v: %v\n%s", args, err, out)
+	}
+}
+
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func TestConfigAndRulesParse(t *testing.T) {
+	promtool(t, "check", "config", filepath.Join(folder, "prometheus.yml")) // and the rules it names
+	promtool(t, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, files(t, "rules/*.yaml")...)...)
+}
+
+func TestRulesFire(t *testing.T) {
+	promtool(t, append([]string{"test", "rules"}, files(t, "tests/*.yaml")...)...)
+}
+
+// Every alert says what it is, how it is and what to do, and is tried both ways.
+func TestEveryAlertIsToldAndTried(t *testing.T) {
+	type tried struct{ fires, silent bool }
+	seen := map[string]*tried{}
+	for _, path := range files(t, "tests/*.yaml") {
+		var doc struct {
+			Tests []struct {
+				Alerts []struct {
+					Name     string `yaml:"alertname"`
+					Expected []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			}
+		}
+		read(t, path, &doc)
+		for _, test := range doc.Tests {
+			for _, a := range test.Alerts {
+				if seen[a.Name] == nil {
+					seen[a.Name] = &tried{}
+				}
+				seen[a.Name].fires = seen[a.Name].fires || len(a.Expected) > 0
+				seen[a.Name].silent = seen[a.Name].silent || len(a.Expected) == 0
+			}
+		}
+	}
+	alerts := 0
+	for _, path := range files(t, "rules/*.yaml") {
+		var doc struct {
+			Groups []struct {
+				Rules []struct {
+					Alert               string
+					Labels, Annotations map[string]string
+				}
+			}
+		}
+		read(t, path, &doc)
+		for _, g := range doc.Groups {
+			for _, r := range g.Rules {
+				if r.Alert == "" {
+					continue
+				}
+				alerts++
+				if !slices.Contains([]string{"critical", "error", "warn"}, r.Labels["severity"]) {
+					t.Errorf("%s: severity %q", r.Alert, r.Labels["severity"])
+				}
+				for _, name := range []string{"summary", "description", "runbook"} {
+					if r.Annotations[name] == "" {
+						t.Errorf("%s has no %s", r.Alert, name)
+					}
+				}
+				if got := seen[r.Alert]; got == nil || !got.fires || !got.silent {
+					t.Errorf("%s is not tried both ways: %+v", r.Alert, got)
+				}
+			}
+		}
+	}
+	if alerts < 18 {
+		t.Errorf("only %d alerts", alerts)
+	}
+}
