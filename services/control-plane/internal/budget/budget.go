@@ -188,8 +188,8 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func target(project string) string { return "project:" + project }
 
-func limits(cost, gpuHours *float64) map[string]any {
-	return map[string]any{"cost_budget": cost, "gpu_hours_budget": gpuHours}
+func limits(usd, gpuHours *float64) map[string]any {
+	return map[string]any{"cost_budget": usd, "gpu_hours_budget": gpuHours}
 }
 
 func check(project string, b api.BudgetInput) error {
@@ -228,6 +228,6 @@ func ratio(spent float64, budget *float64) *float64 {
 	if budget == nil || *budget == 0 {
 		return nil
 	}
-	r := spent / *budget
+	r := cost.Round(spent / *budget)
 	return &r
 }

@@ -46,7 +46,7 @@ func (r Rates) USD(scheduler string, gpuHours, cpuHours float64) float64 {
 	if scheduler == flux {
 		usd += cpuHours * r.CPUHourUSD
 	}
-	return round(usd)
+	return Round(usd)
 }
 
 // Energy is an estimate.
@@ -58,7 +58,7 @@ type Energy struct {
 // Energy of GPU hours and core hours.
 func (r Rates) Energy(gpuHours, coreHours float64) Energy {
 	kwh := (gpuHours*r.GPUWatts + coreHours*r.CoreWatts) / 1000 * r.PUE
-	return Energy{KWh: round(kwh), CO2eG: round(kwh * r.GridGramsPerKWh)}
+	return Energy{KWh: Round(kwh), CO2eG: Round(kwh * r.GridGramsPerKWh)}
 }
 
 // Methodology says how Energy was worked out, with the values in force.
@@ -73,4 +73,5 @@ func (r Rates) Methodology() string {
 // places is 10^6: what is kept of hours, money, kWh and grams.
 const places = 1e6
 
-func round(v float64) float64 { return math.Round(v*places) / places }
+// Round is v to six places, half away from zero.
+func Round(v float64) float64 { return math.Round(v*places) / places }

@@ -137,7 +137,7 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 			bad(fmt.Sprintf("must be a number of hours from 0 to %.0f", MaxHours), name)
 			return 0
 		}
-		return round(*v)
+		return Round(*v)
 	}
 	in := store.InsertCostParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: registry.ID(b.Model), Version: b.Version, Scheduler: string(b.Scheduler), JobID: b.JobId,

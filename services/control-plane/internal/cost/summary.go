@@ -76,7 +76,7 @@ func (s *Service) Summary(c echo.Context) error {
 	if len(rows) > 0 {
 		t := rows[0]
 		out.Cost.TotalGpuHours, out.Cost.TotalCostUsd = t.TotalGpuHours, t.TotalCostUsd
-		perRun := round(t.TotalCostUsd / float64(t.TotalRuns))
+		perRun := Round(t.TotalCostUsd / float64(t.TotalRuns))
 		out.UnitEconomics.CostPerTrainingRun = &perRun
 	}
 	if len(rows) > limit {
@@ -119,7 +119,7 @@ func (s *Service) Carbon(c echo.Context) error {
 	if len(rows) > 0 {
 		total := s.Rates.Energy(rows[0].TotalGpuHours, rows[0].TotalCpuHours)
 		out.Totals = api.CarbonTotals{Kwh: total.KWh, Co2eG: total.CO2eG}
-		out.Co2eKg = round(total.CO2eG / 1000)
+		out.Co2eKg = Round(total.CO2eG / 1000)
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]

@@ -1,0 +1,239 @@
+package job_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+func put(p *planetest.Plane, path, body string) map[string]any {
+	p.T.Helper()
+	return p.Want(200, "PUT", "/jobs/"+path, planetest.Trainer, body).Object(p.T)
+}
+
+func get(p *planetest.Plane, path string) map[string]any {
+	p.T.Helper()
+	return p.Want(200, "GET", path, planetest.Reader, nil).Object(p.T)
+}
+
+// A job from its submission to its end: every change is told once, and its end stays.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	first := put(p, "slurm/4711", `{"model":"jpcp","dataset":"JobEmbeddings","cluster":"alpha","partition":"gpu","state":"PENDING",
+		"resources":{"nodes":2,"gpus":8,"cpus":64},"timing":{"submit":"2026-01-02T03:04:05.5+01:00"},"flowRunId":"f1"}`)
+	timing := first["timing"].(map[string]any)
+	if first["id"] != "4711" || first["scheduler"] != "slurm" || first["cluster"] != "alpha" || first["model"] != "JPCP" || first["dataset"] != "JobEmbeddings" ||
+		first["state"] != "PENDING" || first["partition"] != "gpu" || first["exitCode"] != nil || first["flowRunId"] != "f1" || first["trackerRunId"] != nil ||
+		fmt.Sprint(first["resources"]) != "map[cpus:64 gpus:8 nodes:2]" || first["updated_by"] != "trainer" {
+		t.Errorf("%v", first)
+	}
+	if timing["submit"] != "2026-01-02T02:04:05.5Z" || timing["start"] != nil || timing["end"] != nil || timing["runSeconds"] != nil {
+		t.Errorf("timing %v", timing)
+	}
+	// It is waiting still: its queue time is that until now.
+	waited := time.Since(time.Date(2026, 1, 2, 2, 4, 5, 5e8, time.UTC)).Seconds()
+	if q := timing["queueSeconds"].(float64); q < waited-60 || q > waited {
+		t.Errorf("queueSeconds %v, waited %v", q, waited)
+	}
+	again := put(p, "slurm/4711", `{"state":"PENDING"}`) // says nothing new
+	if again["updated_at"] != first["updated_at"] {
+		t.Errorf("updated by nothing: %v", again)
+	}
+	running := put(p, "slurm/4711", `{"state":"RUNNING","timing":{"start":"2026-01-02T02:10:05.5Z"},"resources":{"gpus":4}}`)
+	if tm := running["timing"].(map[string]any); tm["queueSeconds"] != 360.0 || tm["start"] != "2026-01-02T02:10:05.5Z" || fmt.Sprint(running["resources"]) != "map[cpus:64 gpus:4 nodes:2]" {
+		t.Errorf("running %v", running)
+	}
+	done := put(p, "slurm/4711", `{"state":"COMPLETED","timing":{"end":"2026-01-02T03:10:05.5Z"}}`)
+	if tm := done["timing"].(map[string]any); done["state"] != "COMPLETED" || tm["runSeconds"] != 3600.0 {
+		t.Errorf("done %v", done)
+	}
+	// Ended jobs take no other state; what is learned late about the same end is kept.
+	for _, state := range []string{"RUNNING", "FAILED", "UNKNOWN"} {
+		if late := put(p, "slurm/4711", `{"state":"`+state+`","model":"MACK","exitCode":1}`); late["state"] != "COMPLETED" || late["model"] != "JPCP" || late["exitCode"] != nil {
+			t.Errorf("%s: %v", state, late)
+		}
+	}
+	late := put(p, "slurm/4711", `{"state":"COMPLETED","exitCode":0,"trackerRunId":"r1"}`)
+	if late["exitCode"] != 0.0 || late["trackerRunId"] != "r1" {
+		t.Errorf("late %v", late)
+	}
+	for _, bearer := range []string{planetest.Reader, planetest.Foreign} { // every tenant
+		if got := p.Want(200, "GET", "/jobs/4711", bearer, nil).Object(t); fmt.Sprint(got) != fmt.Sprint(late) {
+			t.Errorf("got %v", got)
+		}
+	}
+
+	var told []string
+	for _, e := range p.Events("job.state_changed") {
+		if e.Tenant != "platform" || e.Actor != "trainer" || len(e.Data) != 5 || e.Data["job_id"] != "4711" || e.Data["scheduler"] != "slurm" || e.Data["model"] != "JPCP" {
+			t.Errorf("event %v", e)
+		}
+		told = append(told, fmt.Sprint(e.Data["previous"], ">", e.Data["state"]))
+	}
+	if got := strings.Join(told, " "); got != "UNKNOWN>PENDING PENDING>RUNNING RUNNING>COMPLETED" {
+		t.Errorf("events %s", got)
+	}
+	recorded, updated := p.Audits("job.recorded"), p.Audits("job.updated")
+	if len(recorded) != 1 || len(updated) != 3 || recorded[0]["target"] != "job:slurm/alpha/4711" || recorded[0]["tenant"] != "default" || updated[2]["actor"] != "trainer" {
+		t.Fatalf("audit %v %v", recorded, updated)
+	}
+	details := updated[1]["details"].(map[string]any)
+	if details["old"].(map[string]any)["state"] != "RUNNING" || details["new"].(map[string]any)["state"] != "COMPLETED" {
+		t.Errorf("audit %v", details)
+	}
+}
+
+// An id may come back on another cluster or scheduler.
+func TestEqualIDs(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	body := func(cluster, model, submit string) string {
+		return fmt.Sprintf(`{"model":%q,"cluster":%q,"state":"PENDING","timing":{"submit":%q}}`, model, cluster, submit)
+	}
+	put(p, "slurm/1", body("alpha", "JPCP", "2026-01-02T00:00:00Z"))
+	put(p, "slurm/1", `{"state":"RUNNING"}`) // the one there is
+	put(p, "slurm/1", body("beta", "MACK", "2026-01-03T00:00:00Z"))
+	put(p, "flux/1", `{"model":"MCBound","state":"PENDING","timing":{"submit":"2026-01-01T00:00:00Z"}}`)
+	p.Refused(409, "job_ambiguous", "PUT", "/jobs/slurm/1", planetest.Trainer, `{"state":"RUNNING"}`)
+	put(p, "slurm/1", `{"state":"CANCELLED","cluster":"beta"}`)
+	for path, want := range map[string]string{
+		"/jobs/1": "MACK CANCELLED beta", "/jobs/1?cluster=alpha": "JPCP RUNNING alpha", "/jobs/1?scheduler=flux": "MCBOUND PENDING flux",
+		"/jobs/1?scheduler=slurm&cluster=alpha": "JPCP RUNNING alpha",
+	} {
+		if j := get(p, path); fmt.Sprint(j["model"], " ", j["state"], " ", j["cluster"]) != want {
+			t.Errorf("%s: %v", path, j)
+		}
+	}
+	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=mock", planetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=flux&cluster=alpha", planetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/2", planetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/%00", planetest.Reader, nil)
+	p.Refused(422, "validation_error", "GET", "/jobs/1?scheduler=pbs", planetest.Reader, nil)
+}
+
+// First reports of one job at once make one record; each state is told once.
+func TestReportsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	var wg sync.WaitGroup
+	out := make([]planetest.Response, 16)
+	for i := range out {
+		wg.Go(func() {
+			state := "PENDING"
+			if i%2 == 1 {
+				state = "FAILED"
+			}
+			out[i], _ = p.Try("PUT", "/jobs/mock/mock-0a1b2c3d", planetest.Trainer, `{"model":"JPCP","state":"`+state+`"}`)
+		})
+	}
+	wg.Wait()
+	for _, r := range out {
+		if r.Status != 200 {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+	}
+	if rows := get(p, "/jobs")["items"].([]any); len(rows) != 1 || rows[0].(map[string]any)["state"] != "FAILED" {
+		t.Fatalf("%v", rows)
+	}
+	previous, n := "UNKNOWN", 0
+	for _, e := range p.Events("job.state_changed") {
+		if e.Data["previous"] != previous {
+			t.Errorf("%v after %s", e.Data, previous)
+		}
+		previous, n = e.Data["state"].(string), n+1
+	}
+	if previous != "FAILED" || n > 2 || len(p.Audits("job.recorded")) != 1 {
+		t.Errorf("%d events, last %s, %v", n, previous, p.Audits("job.recorded"))
+	}
+}
+
+func TestListAndSummary(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	for _, path := range []string{"/jobs/summary", "/jobs/summary?cluster=nowhere"} {
+		if f := get(p, path)["facility"]; fmt.Sprint(f) != "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]" {
+			t.Errorf("empty: %v", f)
+		}
+	}
+	for i, j := range []struct {
+		cluster, model, state, partition string
+		nodes, gpus                      int
+	}{
+		{"alpha", "JPCP", "RUNNING", "gpu", 2, 8}, {"alpha", "JPCP", "RUNNING", "gpu", 1, 4}, {"alpha", "MACK", "PENDING", "gpu", 50, 100},
+		{"alpha", "MACK", "SUBMITTED", "cpu", 7, 0}, {"alpha", "JPCP", "COMPLETED", "gpu", 9, 9}, {"beta", "JPCP", "RUNNING", "", 3, 1}, {"beta", "JPCP", "UNKNOWN", "cpu", 5, 5},
+	} {
+		body := map[string]any{"model": j.model, "cluster": j.cluster, "state": j.state, "resources": map[string]any{"nodes": j.nodes, "gpus": j.gpus, "cpus": 1}}
+		if j.partition != "" {
+			body["partition"] = j.partition
+		}
+		put(p, fmt.Sprint("slurm/", i), planetest.MustJSON(body))
+	}
+	for path, want := range map[string]string{
+		"/jobs/summary": "map[clusters:[alpha beta] gpusAllocated:13 jobsRunning:3 nodesAllocated:6 partitions:[" +
+			"map[gpusAllocated:0 name:cpu queued:1 running:0] map[gpusAllocated:1 name:default queued:0 running:1] map[gpusAllocated:12 name:gpu queued:1 running:2]] queueDepth:2]",
+		"/jobs/summary?cluster=beta": "map[clusters:[alpha beta] gpusAllocated:1 jobsRunning:1 nodesAllocated:3 partitions:[" +
+			"map[gpusAllocated:1 name:default queued:0 running:1]] queueDepth:0]",
+		"/jobs/summary?cluster=gamma": "map[clusters:[alpha beta] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]",
+	} {
+		if got := fmt.Sprint(get(p, path)["facility"]); got != want {
+			t.Errorf("%s: %s\nwant %s", path, got, want)
+		}
+	}
+	ids := func(path string) (out string, next any) {
+		page := get(p, path)
+		for _, j := range page["items"].([]any) {
+			out += j.(map[string]any)["id"].(string)
+		}
+		return out, page["next_cursor"]
+	}
+	for query, want := range map[string]string{
+		"": "6543210", "?cluster=beta": "65", "?state=running": "510", "?state=SUBMITTED,PENDING": "32", "?model=mack": "32", "?model=JPCP&state=RUNNING&cluster=alpha": "10", "?model=NOPE": "",
+	} {
+		if got, next := ids("/jobs" + query); got != want || next != nil {
+			t.Errorf("%s: %s", query, got)
+		}
+	}
+	a, next := ids("/jobs?limit=4")
+	b, end := ids(fmt.Sprint("/jobs?limit=4&cursor=", next))
+	if a != "6543" || b != "210" || end != nil {
+		t.Errorf("pages %s %s %v", a, b, end)
+	}
+	for _, query := range []string{"state=DONE", "state=RUNNING,", "limit=501", "cursor=x", "cluster=%00"} {
+		p.Refused(422, "validation_error", "GET", "/jobs?"+query, planetest.Reader, nil)
+	}
+}
+
+func TestBadReports(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	for _, c := range []struct{ path, body, field string }{
+		{"pbs/1", `{"model":"JPCP","state":"PENDING"}`, "scheduler"}, {"slurm/%00", `{"model":"JPCP","state":"PENDING"}`, "id"},
+		{"slurm/" + strings.Repeat("x", 129), `{"model":"JPCP","state":"PENDING"}`, "id"}, {"slurm/1", `{"state":"PENDING"}`, "model"},
+		{"slurm/1", `{"model":"JPCP"}`, "state"}, {"slurm/1", `{"model":"JPCP","state":"pending"}`, "state"}, {"slurm/1", `{"model":"a b","state":"PENDING"}`, "model"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","id":"2"}`, "id"}, {"slurm/1", `{"model":"JPCP","state":"PENDING","scheduler":"flux"}`, "scheduler"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","cluster":""}`, "cluster"}, {"slurm/1", `{"model":"JPCP","state":"PENDING","partition":"a\u0007"}`, "partition"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","resources":{"nodes":-1}}`, "nodes"}, {"slurm/1", `{"model":"JPCP","state":"PENDING","resources":{"gpus":10000001}}`, "gpus"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","resources":{"cpus":1.5}}`, "cpus"}, {"slurm/1", `{"model":"JPCP","state":"PENDING","resources":{"tpus":1}}`, "tpus"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","timing":{"submit":"yesterday"}}`, ""}, {"slurm/1", `{"model":"JPCP","state":"PENDING","timing":{"submit":"1969-12-31T23:59:59Z"}}`, "submit"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","timing":{"queueSeconds":1}}`, "queueSeconds"},
+		{"slurm/1", `{"model":"JPCP","state":"PENDING","timing":{"start":"2026-01-01T00:00:00Z"}}`, "start"},
+		{"slurm/1", `{"model":"JPCP","state":"RUNNING","timing":{"end":"2026-01-01T00:00:00Z"}}`, "end"},
+		{"slurm/1", `{"model":"JPCP","state":"RUNNING","timing":{"submit":"2026-01-02T00:00:00Z","start":"2026-01-01T00:00:00Z"}}`, "start"},
+		{"slurm/1", `{"model":"JPCP","state":"FAILED","timing":{"start":"2026-01-02T00:00:00Z","end":"2026-01-01T00:00:00Z"}}`, "end"},
+		{"slurm/1", `{"model":"JPCP","state":"FAILED","exitCode":2147483648}`, "exitCode"}, {"slurm/1", `{"model":"JPCP","state":"FAILED","trackerRunId":""}`, "trackerRunId"},
+	} {
+		if r := p.Refused(422, "validation_error", "PUT", "/jobs/"+c.path, planetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
+			t.Errorf("%s does not name %s", r.Body, c.field)
+		}
+	}
+	if rows := get(p, "/jobs")["items"].([]any); len(rows) != 0 || len(p.Events("job.state_changed")) != 0 {
+		t.Errorf("recorded %v", rows)
+	}
+}
