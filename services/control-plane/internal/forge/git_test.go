@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
 )
 
 func remote(t *testing.T, url, cache string) *forge.Remote {
@@ -38,17 +39,17 @@ func head(t *testing.T, s forge.Source, branch string) forge.Commit {
 // A remote and a folder tell the same of one history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
-	first := p.commit("first", map[string]string{"models/a/b/model.yaml": "x: 1\ny: 2\n", "gone": "g\n", "data/raw": "a\x00b"})
-	second := p.commit("second\n\nwith a body", map[string]string{
+	p := forgetest.New(t)
+	first := p.Commit("first", map[string]string{"models/a/b/model.yaml": "x: 1\ny: 2\n", "gone": "g\n", "data/raw": "a\x00b"})
+	second := p.Commit("second\n\nwith a body", map[string]string{
 		"models/a/b/model.yaml": "x: 1\ny: 3\nz: 4\n", "gone": "", "new é.txt": "no end of line", "data/raw": "a\x00c",
 	})
-	srv := p.serve()
-	local, ok := forge.OpenLocal(p.dir)
+	srv := p.Serve()
+	local, ok := forge.OpenLocal(p.Dir)
 	if !ok {
 		t.Fatal("no local repository")
 	}
-	rem := remote(t, srv.url(), t.TempDir())
+	rem := remote(t, srv.Address(), t.TempDir())
 	head(t, rem, "main")
 	for _, s := range []forge.Source{local, rem} {
 		t.Run(s.Kind(), func(t *testing.T) {
@@ -99,11 +100,11 @@ func TestHistory(t *testing.T) {
 // be left out; a rename is one.
 func TestDiffBounds(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
-	first := p.commit("first", map[string]string{"a": "same\ncontent\n"})
-	p.git("mv", "a", "b")
-	p.commit("renamed", map[string]string{"big": strings.Repeat("line\n", 100_000)})
-	local, _ := forge.OpenLocal(p.dir)
+	p := forgetest.New(t)
+	first := p.Commit("first", map[string]string{"a": "same\ncontent\n"})
+	p.Git("mv", "a", "b")
+	p.Commit("renamed", map[string]string{"big": strings.Repeat("line\n", 100_000)})
+	local, _ := forge.OpenLocal(p.Dir)
 	d, err := local.Diff(t.Context(), first, head(t, local, "main").SHA)
 	want := []forge.File{{Path: "b", Status: forge.Renamed}, {Path: "big", Status: forge.Added}}
 	if slices.SortFunc(d.Files, func(a, b forge.File) int { return strings.Compare(a.Path, b.Path) }); err != nil || !d.Truncated || !slices.Equal(d.Files, want) {
@@ -114,7 +115,7 @@ func TestDiffBounds(t *testing.T) {
 		many[filepath.Join("m", strings.Repeat("x", i%7+1), string(rune('a'+i%26))+strings.Repeat("y", i/26))] = "x\n"
 	}
 	before := head(t, local, "main").SHA
-	if d, err = local.Diff(t.Context(), before, p.commit("many", many)); err != nil || !d.Truncated || len(d.Files) != 1000 {
+	if d, err = local.Diff(t.Context(), before, p.Commit("many", many)); err != nil || !d.Truncated || len(d.Files) != 1000 {
 		t.Errorf("%d files, truncated %v, %v", len(d.Files), d.Truncated, err)
 	}
 }
@@ -123,25 +124,25 @@ func TestDiffBounds(t *testing.T) {
 // without a commit is no error.
 func TestLocal(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
-	local, ok := forge.OpenLocal(p.dir)
+	p := forgetest.New(t)
+	local, ok := forge.OpenLocal(p.Dir)
 	if !ok || head(t, local, "main").SHA != "" {
 		t.Fatal("an empty repository")
 	}
-	sha := p.commit("first", map[string]string{"sub/f": "x\n"})
+	sha := p.Commit("first", map[string]string{"sub/f": "x\n"})
 	if _, err := local.Head(t.Context(), "other"); !errors.Is(err, forge.ErrNoBranch) {
 		t.Error(err)
 	}
-	p.git("checkout", "-q", "--detach")
+	p.Git("checkout", "-q", "--detach")
 	if got := head(t, local, "other").SHA; got != sha {
 		t.Errorf("detached: %q", got)
 	}
-	for _, dir := range []string{"", filepath.Join(p.dir, "sub"), t.TempDir()} {
+	for _, dir := range []string{"", filepath.Join(p.Dir, "sub"), t.TempDir()} {
 		if _, ok := forge.OpenLocal(dir); ok {
 			t.Errorf("%q is taken for a repository", dir)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(p.dir, ".git")); err != nil {
+	if err := os.RemoveAll(filepath.Join(p.Dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := local.Head(t.Context(), "main"); err == nil {
@@ -153,14 +154,14 @@ func TestLocal(t *testing.T) {
 // deleted branch, nothing at all.
 func TestRemoteFollows(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
-	srv := p.serve()
+	p := forgetest.New(t)
+	srv := p.Serve()
 	cache := t.TempDir()
-	r := remote(t, srv.url(), cache)
+	r := remote(t, srv.Address(), cache)
 	if c := head(t, r, "main"); c.SHA != "" {
 		t.Fatalf("empty repository: %+v", c)
 	}
-	first := p.commit("first", map[string]string{"models/x/m/model.yaml": "a\n"})
+	first := p.Commit("first", map[string]string{"models/x/m/model.yaml": "a\n"})
 	if c := head(t, r, "main"); c.SHA != first {
 		t.Fatalf("%+v, want %s", c, first)
 	}
@@ -171,21 +172,21 @@ func TestRemoteFollows(t *testing.T) {
 	}
 	var last string
 	for i := range 5 {
-		last = p.commit("more", map[string]string{"models/x/m/model.yaml": strings.Repeat("b\n", i+1)})
+		last = p.Commit("more", map[string]string{"models/x/m/model.yaml": strings.Repeat("b\n", i+1)})
 		if c := head(t, r, "main"); c.SHA != last {
 			t.Fatalf("%+v, want %s", c, last)
 		}
 	}
-	p.git("reset", "-q", "--hard", first)
-	rewritten := p.commit("rewritten", map[string]string{"models/x/m/model.yaml": "c\n"})
+	p.Git("reset", "-q", "--hard", first)
+	rewritten := p.Commit("rewritten", map[string]string{"models/x/m/model.yaml": "c\n"})
 	if c := head(t, r, "main"); c.SHA != rewritten {
 		t.Fatalf("%+v, want %s", c, rewritten)
 	}
 	if files, err := r.Files(t.Context(), last, rewritten); err != nil || !slices.Equal(files, []string{"models/x/m/model.yaml"}) {
 		t.Errorf("over the rewrite: %q %v", files, err)
 	}
-	p.git("push", "-q", "origin", "HEAD:other")
-	p.run(p.bare, "git", "update-ref", "-d", "refs/heads/main")
+	p.Git("push", "-q", "origin", "HEAD:other")
+	p.Run(p.Bare, "git", "update-ref", "-d", "refs/heads/main")
 	if _, err := r.Head(t.Context(), "main"); !errors.Is(err, forge.ErrNoBranch) {
 		t.Errorf("deleted branch: %v", err)
 	}
@@ -209,12 +210,12 @@ func TestRemoteFollows(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := remote(t, srv.url(), cache)
+	again := remote(t, srv.Address(), cache)
 	before = srv.Requests.Load()
 	if c := head(t, again, "other"); c.SHA != rewritten || srv.Requests.Load()-before != 1 {
 		t.Errorf("after a restart: %+v, %d requests", c, srv.Requests.Load()-before)
 	}
-	second := remote(t, srv.url(), cache) // a process beside it
+	second := remote(t, srv.Address(), cache) // a process beside it
 	if c := head(t, second, "other"); c.SHA != rewritten {
 		t.Errorf("second process: %+v", c)
 	}
@@ -227,19 +228,19 @@ func TestRemoteFollows(t *testing.T) {
 // A checkout holds what the registry reads and nothing outside of its folder.
 func TestExport(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
-	if err := os.MkdirAll(filepath.Join(p.dir, "models/x/m"), 0o755); err != nil {
+	p := forgetest.New(t)
+	if err := os.MkdirAll(filepath.Join(p.Dir, "models/x/m"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(p.dir, "models/x/m/README.md")); err != nil {
+	if err := os.Symlink("/etc/passwd", filepath.Join(p.Dir, "models/x/m/README.md")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/tmp", filepath.Join(p.dir, "datasets")); err != nil {
+	if err := os.Symlink("/tmp", filepath.Join(p.Dir, "datasets")); err != nil {
 		t.Fatal(err)
 	}
-	p.git("add", ".")
-	first := p.commit("first", map[string]string{"models/x/m/model.yaml": "a\n", "data/large": "d\n", "registries/base.yaml": "r\n", "models/x/m/huge": strings.Repeat("x", 9<<20)})
-	r := remote(t, p.serve().url(), t.TempDir())
+	p.Git("add", ".")
+	first := p.Commit("first", map[string]string{"models/x/m/model.yaml": "a\n", "data/large": "d\n", "registries/base.yaml": "r\n", "models/x/m/huge": strings.Repeat("x", 9<<20)})
+	r := remote(t, p.Serve().Address(), t.TempDir())
 	head(t, r, "main")
 	dir, err := r.Export(t.Context(), first)
 	if err != nil {
@@ -263,7 +264,7 @@ func TestExport(t *testing.T) {
 	if _, err := r.Export(t.Context(), strings.Repeat("1", 40)); !errors.Is(err, forge.ErrUnknown) {
 		t.Error(err)
 	}
-	second := p.commit("second", map[string]string{"models/x/m/model.yaml": "b\n"})
+	second := p.Commit("second", map[string]string{"models/x/m/model.yaml": "b\n"})
 	head(t, r, "main")
 	next, err := r.Export(t.Context(), second)
 	if err != nil {
@@ -283,34 +284,46 @@ func TestExport(t *testing.T) {
 // Trees that no git command makes, and that a checkout must not obey.
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(p *project, blob string) string{
-		"parent":    func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", "..", b)) },
-		"dot":       func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", ".", b)) },
-		"slash":     func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", "../../../x", b)) },
-		"absolute":  func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", "/tmp/x", b)) },
-		"backslash": func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", `..\x`, b)) },
-		"top":       func(p *project, b string) string { return p.tree("40000", "..", p.tree("100644", "x", b)) },
-		"git":       func(p *project, b string) string { return p.tree("40000", "models", p.tree("100644", ".GIT", b)) },
-		"long": func(p *project, b string) string {
-			return p.tree("40000", "models", p.tree("100644", strings.Repeat("n", 300), b))
+	for name, make := range map[string]func(p *forgetest.Project, blob string) string{
+		"parent": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", "..", b))
 		},
-		"twice": func(p *project, b string) string {
-			return p.tree("40000", "models", p.tree("100644", "a", b, "100644", "a", b))
+		"dot": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", ".", b))
 		},
-		"deep": func(p *project, b string) string {
-			t := p.tree("100644", "f", b)
+		"slash": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", "../../../x", b))
+		},
+		"absolute": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", "/tmp/x", b))
+		},
+		"backslash": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", `..\x`, b))
+		},
+		"top": func(p *forgetest.Project, b string) string { return p.Tree("40000", "..", p.Tree("100644", "x", b)) },
+		"git": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", ".GIT", b))
+		},
+		"long": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", strings.Repeat("n", 300), b))
+		},
+		"twice": func(p *forgetest.Project, b string) string {
+			return p.Tree("40000", "models", p.Tree("100644", "a", b, "100644", "a", b))
+		},
+		"deep": func(p *forgetest.Project, b string) string {
+			t := p.Tree("100644", "f", b)
 			for range 20 {
-				t = p.tree("40000", "d", t)
+				t = p.Tree("40000", "d", t)
 			}
-			return p.tree("40000", "models", t)
+			return p.Tree("40000", "models", t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t)
-			sha := p.point(make(p, p.object("blob", "evil\n")))
+			p := forgetest.New(t)
+			sha := p.Point(make(p, p.Object("blob", "evil\n")))
 			cache := t.TempDir()
-			r := remote(t, p.serve().url(), cache)
+			r := remote(t, p.Serve().Address(), cache)
 			if got := head(t, r, "main").SHA; got != sha {
 				t.Fatalf("head %s, want %s", got, sha)
 			}
@@ -356,11 +369,11 @@ func TestRemoteMisbehaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t)
-			p.commit("first", map[string]string{"models/x": "x\n"})
-			srv := p.serve()
+			p := forgetest.New(t)
+			p.Commit("first", map[string]string{"models/x": "x\n"})
+			srv := p.Serve()
 			srv.Handle.Store(&h)
-			url := strings.Replace(srv.url(), "http://", "http://someone:s3cr3t-pass@", 1)
+			url := strings.Replace(srv.Address(), "http://", "http://someone:s3cr3t-pass@", 1)
 			r := remote(t, url, t.TempDir())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

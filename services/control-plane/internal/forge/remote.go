@@ -52,6 +52,7 @@ const haves = 100
 // Remote is a repository behind a git server's http or https URL. What was
 // fetched is kept bare in a folder that belongs to this process alone.
 type Remote struct {
+	id       string
 	endpoint *transport.Endpoint
 	client   transport.Transport
 	cache    string        // of this repository, for all processes
@@ -77,13 +78,18 @@ func OpenRemote(rawURL service.Secret, cacheDir string, timeout time.Duration) (
 	hc.Transport = bounded{hc.Transport}
 	u.User = nil
 	sum := sha256.Sum256([]byte(u.String()))
+	id := hex.EncodeToString(sum[:8])
 	r := &Remote{
+		id:       id,
 		endpoint: ep, client: githttp.NewClientWithOptions(hc, nil), fetching: make(chan struct{}, 1),
-		cache: filepath.Join(cacheDir, hex.EncodeToString(sum[:8])),
+		cache: filepath.Join(cacheDir, id),
 	}
 	r.fetching <- struct{}{}
 	return r, nil
 }
+
+// ID tells repositories apart, whatever the credentials.
+func (r *Remote) ID() string { return r.id }
 
 // Kind is part of Source.
 func (r *Remote) Kind() string { return "git" }

@@ -25,7 +25,6 @@ const (
 
 // Sync serves POST /modelrepo/sync: one poll, also where polling is off.
 func (s *Service) Sync(c echo.Context) error {
-	s.init()
 	ctx := c.Request().Context()
 	if s.Source == nil {
 		return s.synced(c, found{}, errors.New(noSource))
@@ -74,7 +73,6 @@ func (s *Service) audit(ctx context.Context, action, outcome string, details map
 // Reload serves POST /admin/reload: this replica reads the repository again at
 // once, the others within a second.
 func (s *Service) Reload(c echo.Context) error {
-	s.init()
 	ctx := c.Request().Context()
 	select {
 	case <-ctx.Done():

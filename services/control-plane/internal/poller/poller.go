@@ -17,7 +17,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,8 +57,8 @@ const (
 	actor = "system:modelrepo"
 )
 
-// Service polls and follows. Set its fields before use.
-type Service struct {
+// Parts are what a Service works with.
+type Parts struct {
 	// Source is the repository; nil: there is none to poll.
 	Source forge.Source
 	// SourceID tells repositories apart, without credentials.
@@ -71,22 +70,28 @@ type Service struct {
 	Coord    coord.Coordinator
 	Locks    *lock.Locker
 	Log      *slog.Logger
+}
+
+// Service polls and follows.
+type Service struct {
+	Parts
 
 	leading atomic.Bool
 	begun   atomic.Pointer[time.Time] // since when the interval in force is; the clock of staleness starts here
 
-	once  sync.Once
-	poke  chan struct{} // wakes the leader of this process
-	turn  chan struct{} // holds a token while nobody in this process changes the registry
-	heads chan struct{} // a head was recorded by this process
+	poke    chan struct{} // wakes the leader of this process
+	heads   chan struct{} // a head was recorded by this process
+	turn    chan struct{} // holds a token while nobody in this process changes the registry
+	started chan struct{} // closed by Start
 }
 
-func (s *Service) init() {
-	s.once.Do(func() {
-		s.poke, s.heads, s.turn = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
-		s.turn <- struct{}{}
-		s.begin()
-	})
+// New makes a service that does nothing before Start and Run.
+func New(p Parts) *Service {
+	s := &Service{Parts: p}
+	s.poke, s.heads, s.turn, s.started = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	s.turn <- struct{}{}
+	s.begin()
+	return s
 }
 
 func (s *Service) begin() {
@@ -104,7 +109,6 @@ func signal(ch chan struct{}) {
 // OnHead lets the leader poll soon, whichever replica that is: a webhook has
 // told of a head that the registry lacks. It does not block.
 func (s *Service) OnHead() {
-	s.init()
 	signal(s.heads)
 }
 
@@ -120,9 +124,9 @@ func (s *Service) interval() time.Duration {
 
 // Start brings the registry of a replica that checks commits out by itself to
 // what is in force, so that it does not answer before it knows the models. What
-// fails is tried again by Run.
+// fails is tried again by Run. It is called once, when the settings are known.
 func (s *Service) Start(ctx context.Context) {
-	s.init()
+	defer close(s.started)
 	if _, ok := s.exporter(); !ok {
 		return
 	}
@@ -133,9 +137,13 @@ func (s *Service) Start(ctx context.Context) {
 	}
 }
 
-// Run polls while this replica leads, and follows, until ctx ends.
+// Run polls while this replica leads, and follows, from Start until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	s.init()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.started:
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.nudge(ctx); return nil })
@@ -243,7 +251,6 @@ type State struct {
 
 // State reads what the replicas share.
 func (s *Service) State(ctx context.Context) (State, error) {
-	s.init()
 	every := s.interval()
 	out := State{Enabled: s.Source != nil && every > 0, Leader: s.leading.Load()}
 	row, err := s.Store.GetPoller(ctx)

@@ -1,0 +1,135 @@
+package poller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+// samples are the sample models as the first commit of a served repository.
+func samples(t *testing.T) (*forgetest.Project, string) {
+	t.Helper()
+	p := forgetest.New(t)
+	for _, dir := range []string{"models", "datasets", "registries"} {
+		if err := os.CopyFS(filepath.Join(p.Dir, dir), os.DirFS(filepath.Join(planetest.Samples(), dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Git("add", ".")
+	return p, p.Commit("samples", map[string]string{"README.md": "models\n"})
+}
+
+// never keeps the poller from polling by itself after its first look.
+const never = "MODELREPO_POLL_SECONDS=86400"
+
+// followed starts a control plane that polls the served repository and has no folder.
+func followed(t *testing.T, srv *forgetest.Server, env ...string) *planetest.Plane {
+	t.Helper()
+	return planetest.Start(t, append([]string{"MODELREPO_DIR=", "MODELREPO_GIT_URL=" + srv.Address(), "MODELREPO_CACHE_DIR=" + t.TempDir(), never}, env...)...)
+}
+
+// beside starts another replica on the database of p.
+func beside(t *testing.T, p *planetest.Plane) (*planetest.Plane, func()) {
+	t.Helper()
+	q := *p
+	q.Env = slices.Clone(p.Env)
+	q.Setenv("MODELREPO_CACHE_DIR=" + t.TempDir())
+	return &q, q.Serve()
+}
+
+type pollerBlock struct {
+	Enabled, Stale, Leader bool
+	LastOk                 *float64 `json:"last_ok_seconds_ago"`
+	LastError              string   `json:"last_error"`
+}
+
+type health struct {
+	Poller        pollerBlock
+	StartupChecks map[string]string `json:"startup_checks"`
+	Models        map[string][]string
+	Runtime       struct {
+		Blockers []string `json:"horizontal_scaling_blockers"`
+	}
+}
+
+func healthOf(t *testing.T, p *planetest.Plane) (h health) {
+	t.Helper()
+	if err := json.Unmarshal(p.Want(200, "GET", "/health", "", nil).Body, &h); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+type syncResult struct {
+	New    bool     `json:"new_commit"`
+	Commit string   `json:"commit_sha"`
+	Stale  []string `json:"models_marked_stale"`
+	Error  string
+}
+
+// sync polls; a poll of the leader that is under way is waited for.
+func sync(t *testing.T, p *planetest.Plane) (out syncResult) {
+	t.Helper()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		r := p.Call("POST", "/modelrepo/sync", planetest.Operator, nil)
+		if r.Code() == "sync_in_progress" {
+			return fmt.Errorf("%s", r.Body)
+		}
+		if r.Status != http.StatusOK {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		out = syncResult{}
+		return json.Unmarshal(r.Body, &out)
+	})
+	return out
+}
+
+// polled waits for the first success, whoever had it.
+func polled(t *testing.T, p *planetest.Plane) {
+	t.Helper()
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if h := healthOf(t, p); h.Poller.LastOk == nil {
+			return fmt.Errorf("%+v", h.Poller)
+		}
+		return nil
+	})
+}
+
+func readme(p *planetest.Plane, model string) string {
+	r := p.Call("GET", "/models/"+model+"/readme", "", nil)
+	var out struct{ Text string }
+	_ = json.Unmarshal(r.Body, &out)
+	return out.Text
+}
+
+// reads waits until the replica shows the README.
+func reads(t *testing.T, p *planetest.Plane, within time.Duration, want string) {
+	t.Helper()
+	testenv.Eventually(t, within, func() error {
+		if got := readme(p, "JPCP"); got != want {
+			return fmt.Errorf("README is %.40q, want %.40q; registry: %s", got, want, healthOf(t, p).StartupChecks["registry"])
+		}
+		return nil
+	})
+}
+
+const (
+	jpcp      = "models/power_consumption_prediction/JPCP/"
+	jpcpText  = jpcp + "README.md"
+	jpcpModel = jpcp + "model.yaml"
+)
+
+var all = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }

@@ -1,0 +1,335 @@
+package poller_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// The first head is no news; each later one is a push, once, and in force.
+func TestPollOfAGitServer(t *testing.T) {
+	t.Parallel()
+	repo, first := samples(t)
+	srv := repo.Serve()
+	p := followed(t, srv)
+	if h := healthOf(t, p); len(h.Models) != 5 || slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
+		t.Fatalf("ready without the models: %+v", h)
+	}
+	polled(t, p)
+	h := healthOf(t, p)
+	if !h.Poller.Enabled || !h.Poller.Leader || h.Poller.Stale || h.StartupChecks["registry"] != "ok" {
+		t.Errorf("%+v", h)
+	}
+	if s := sync(t, p); s.New || s.Commit != first || s.Stale != nil || s.Error != "" {
+		t.Errorf("up to date: %+v", s)
+	}
+	if n := len(p.Events("event.push")); n != 0 {
+		t.Errorf("%d pushes for the first head", n)
+	}
+
+	second := repo.Commit("better", map[string]string{jpcpText: "better\n"})
+	if s := sync(t, p); !s.New || s.Commit != second || !slices.Equal(sorted(s.Stale), all) {
+		t.Errorf("a new head: %+v", s)
+	}
+	if got := readme(p, "JPCP"); got != "better\n" {
+		t.Errorf("README %q", got)
+	}
+	if s := sync(t, p); s.New || s.Commit != second {
+		t.Errorf("once more: %+v", s)
+	}
+	events := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+	if len(events) != 1 || events[0]["source"] != "poll" || events[0]["commit_sha"] != second || events[0]["pushed_by"] != "Ada" || events[0]["branch"] != "main" {
+		t.Errorf("%v", events)
+	}
+	for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+		if m := m.(map[string]any); m["status"] != "stale" || m["latest_modelrepo_commit"] != second || m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
+			t.Errorf("%v", m)
+		}
+	}
+	swaps := p.Audits("registry.swapped")
+	if len(swaps) != 1 || swaps[0]["actor"] != "system:modelrepo" || swaps[0]["tenant"] != "platform" || swaps[0]["details"].(map[string]any)["new"] != second {
+		t.Errorf("%v", swaps)
+	}
+	if syncs := p.Audits("modelrepo.synced"); len(syncs) < 3 || syncs[0]["actor"] != "operator" || syncs[0]["outcome"] != "ok" {
+		t.Errorf("%v", syncs)
+	}
+
+	// A rewritten history is a new head like any other.
+	repo.Git("reset", "-q", "--hard", first)
+	third := repo.Commit("rewritten", map[string]string{jpcpText: "rewritten\n"})
+	if s := sync(t, p); !s.New || s.Commit != third || readme(p, "JPCP") != "rewritten\n" {
+		t.Errorf("rewritten: %+v, %q", s, readme(p, "JPCP"))
+	}
+
+	// A branch that goes leaves everything as it is, and says so.
+	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
+	repo.Git("push", "-q", "origin", "HEAD:other")
+	if s := sync(t, p); s.New || !strings.Contains(s.Error, `no such branch: "main"`) {
+		t.Errorf("no branch: %+v", s)
+	}
+	if h := healthOf(t, p); h.Poller.Stale || !strings.Contains(h.Poller.LastError, "no such branch") || len(h.Models) != 5 {
+		t.Errorf("%+v", h)
+	}
+	p.Want(200, "GET", "/readyz", "", nil)
+}
+
+// An empty repository is polled well; its first commit is in force when it comes.
+func TestEmptyRepository(t *testing.T) {
+	t.Parallel()
+	repo, _ := samples(t)
+	repo.Run(repo.Bare, "git", "update-ref", "-d", "refs/heads/main")
+	srv := repo.Serve()
+	p := followed(t, srv)
+	if s := sync(t, p); s.New || s.Commit != "" || s.Error != "" {
+		t.Errorf("%+v", s)
+	}
+	if h := healthOf(t, p); h.Poller.LastOk == nil || len(h.Models) != 0 || !strings.HasPrefix(h.StartupChecks["registry"], "warn: ") {
+		t.Errorf("%+v", h)
+	}
+	repo.Git("push", "-q", "origin", "HEAD:main")
+	sync(t, p)
+	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
+		t.Errorf("%+v", h)
+	}
+	if policies := p.Want(200, "GET", "/promotion-policies", planetest.Reader, nil).Object(t)["items"].([]any); len(policies) != 5 {
+		t.Errorf("%d policies", len(policies))
+	}
+}
+
+// A head that cannot be read is recorded and warned of; the one before stays in
+// force, also on a replica that starts later.
+func TestFaultyHead(t *testing.T) {
+	t.Parallel()
+	repo, _ := samples(t)
+	srv := repo.Serve()
+	p := followed(t, srv)
+	polled(t, p)
+	good := readme(p, "JPCP")
+	bad := repo.Commit("broken", map[string]string{jpcpModel: "name: JPCP\nnonsense: 1\n", jpcpText: "broken\n"})
+	if s := sync(t, p); !s.New || s.Commit != bad || s.Error != "" {
+		t.Errorf("%+v", s)
+	}
+	warns := func(p *planetest.Plane, parts ...string) {
+		t.Helper()
+		testenv.Eventually(t, 10*time.Second, func() error {
+			h := healthOf(t, p)
+			for _, part := range append(parts, "warn: ") {
+				if !strings.Contains(h.StartupChecks["registry"], part) {
+					return fmt.Errorf("registry: %q, want %q", h.StartupChecks["registry"], part)
+				}
+			}
+			if len(h.Models) != 5 || readme(p, "JPCP") != good {
+				return fmt.Errorf("%d models, README %.20q", len(h.Models), readme(p, "JPCP"))
+			}
+			return nil
+		})
+		p.Want(200, "GET", "/readyz", "", nil)
+	}
+	warns(p, bad, "model.yaml", "the reading before stays")
+	later, _ := beside(t, p)
+	warns(later, bad)
+
+	evil := repo.Point(repo.Tree("40000", "models", repo.Tree("100644", "../../evil", repo.Object("blob", "x"))))
+	if s := sync(t, p); !s.New || s.Commit != evil {
+		t.Errorf("%+v", s)
+	}
+	warns(p, evil, "leads out of its folder")
+	warns(later, evil)
+	if swaps := p.Audits("registry.swapped"); len(swaps) != 2 || swaps[1]["outcome"] != "failed" {
+		t.Errorf("%v", swaps)
+	}
+
+	repo.Git("checkout", "-q", "HEAD~1", "--", jpcpModel)
+	repo.Commit("mended", map[string]string{jpcpText: "mended\n"})
+	if s := sync(t, p); !s.New {
+		t.Errorf("%+v", s)
+	}
+	for _, q := range []*planetest.Plane{p, later} {
+		reads(t, q, 10*time.Second, "mended\n")
+		testenv.Eventually(t, 5*time.Second, func() error {
+			if got := healthOf(t, q).StartupChecks["registry"]; got != "ok" {
+				return fmt.Errorf("registry: %q", got)
+			}
+			return nil
+		})
+	}
+}
+
+// One replica polls, all follow; when it goes, another takes over.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	repo, _ := samples(t)
+	srv := repo.Serve()
+	a := planetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=10")
+	stopA := a.Serve()
+	polled(t, a)
+	b, _ := beside(t, a)
+	if ha, hb := healthOf(t, a), healthOf(t, b); !ha.Poller.Leader || hb.Poller.Leader || hb.Poller.LastOk == nil || !hb.Poller.Enabled {
+		t.Fatalf("leader %+v, follower %+v", ha.Poller, hb.Poller)
+	}
+	repo.Commit("two", map[string]string{jpcpText: "two\n"})
+	reads(t, a, 20*time.Second, "two\n") // by its own interval
+	reads(t, b, 5*time.Second, "two\n")
+
+	// A sync of the follower is seen by the leader.
+	repo.Commit("three", map[string]string{jpcpText: "three\n"})
+	if s := sync(t, b); s.Error != "" {
+		t.Errorf("%+v", s)
+	}
+	reads(t, b, 5*time.Second, "three\n")
+	reads(t, a, 5*time.Second, "three\n")
+
+	// One poll at a time, wherever it runs.
+	asked := make(chan struct{}, 100)
+	hang := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	})
+	srv.Handle.Store(&hang)
+	ended := make(chan planetest.Response, 1)
+	go func() {
+		r, err := a.Try("POST", "/modelrepo/sync", planetest.Operator, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r
+	}()
+	<-asked
+	r := b.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", planetest.Operator, nil)
+	if r.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	begin := time.Now()
+	if r := <-ended; r.Code() != "sync_in_progress" && !strings.Contains(string(r.Body), "in time") {
+		t.Errorf("a hanging server: %d %s", r.Status, r.Body)
+	}
+	if took := time.Since(begin); took > 12*time.Second {
+		t.Errorf("given up after %s", took)
+	}
+	srv.Handle.Store(nil)
+
+	stopA()
+	testenv.Eventually(t, 40*time.Second, func() error {
+		if h := healthOf(t, b); !h.Poller.Leader {
+			return fmt.Errorf("%+v", h.Poller)
+		}
+		return nil
+	})
+	repo.Commit("four", map[string]string{jpcpText: "four\n"})
+	reads(t, b, 20*time.Second, "four\n")
+}
+
+// A repository that stays away for three intervals makes every replica unready,
+// and its return ready. One failure does nothing but show.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	repo, _ := samples(t)
+	srv := repo.Serve()
+	a := followed(t, srv, "MODELREPO_POLL_SECONDS=10")
+	polled(t, a)
+	b, _ := beside(t, a)
+	broken := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	srv.Handle.Store(&broken)
+	if s := sync(t, a); s.New || s.Error != "the git server answered 500" {
+		t.Errorf("%+v", s)
+	}
+	for _, p := range []*planetest.Plane{a, b} {
+		p.Want(200, "GET", "/readyz", "", nil)
+		if h := healthOf(t, p); h.Poller.Stale || h.Poller.LastError == "" || len(h.Models) != 5 {
+			t.Errorf("%+v", h)
+		}
+	}
+	for _, p := range []*planetest.Plane{a, b} {
+		testenv.Eventually(t, 60*time.Second, func() error {
+			if r := p.Call("GET", "/readyz", "", nil); r.Status != 503 || !strings.Contains(string(r.Body), "three intervals") {
+				return fmt.Errorf("%d %s", r.Status, r.Body)
+			}
+			return nil
+		})
+		if h := healthOf(t, p); !h.Poller.Stale || *h.Poller.LastOk < 30 {
+			t.Errorf("%+v", h.Poller)
+		}
+	}
+	srv.Handle.Store(nil)
+	if s := sync(t, b); s.Error != "" {
+		t.Errorf("%+v", s)
+	}
+	a.Ready()
+	b.Ready()
+}
+
+// Another branch and another interval are in force within a second, on a leader
+// that would have slept for a day.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	repo, first := samples(t)
+	repo.Git("checkout", "-q", "-b", "next")
+	repo.Commit("next", map[string]string{jpcpText: "next\n"})
+	next := repo.Git("rev-parse", "HEAD")
+	repo.Git("push", "-q", "origin", "next")
+	repo.Run(repo.Bare, "git", "update-ref", "refs/heads/main", first)
+	p := followed(t, repo.Serve())
+	polled(t, p)
+	if readme(p, "JPCP") == "next\n" {
+		t.Fatal("main has the text of next")
+	}
+	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"watch_branch": "next"})
+	reads(t, p, 5*time.Second, "next\n")
+	testenv.Eventually(t, 5*time.Second, func() error {
+		events := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+		if len(events) != 1 || events[0]["branch"] != "next" || events[0]["commit_sha"] != next {
+			return fmt.Errorf("%v", events)
+		}
+		return nil
+	})
+	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"poll_interval_seconds": 0})
+	testenv.Eventually(t, 3*time.Second, func() error {
+		if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale {
+			return fmt.Errorf("%+v", h.Poller)
+		}
+		return nil
+	})
+	repo.Git("checkout", "-q", "next")
+	repo.Commit("by hand", map[string]string{jpcpText: "by hand\n"})
+	repo.Git("push", "-q", "origin", "HEAD:next")
+	if s := sync(t, p); !s.New || readme(p, "JPCP") != "by hand\n" { // off, and yet at one's word
+		t.Errorf("%+v", s)
+	}
+	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"poll_interval_seconds": 10})
+	testenv.Eventually(t, 5*time.Second, func() error {
+		if h := healthOf(t, p); !h.Poller.Enabled || !h.Poller.Leader {
+			return fmt.Errorf("%+v", h.Poller)
+		}
+		return nil
+	})
+}
+
+// A webhook makes the registries fetch at once, whichever replica heard it.
+func TestWebhookNudges(t *testing.T) {
+	t.Parallel()
+	repo, _ := samples(t)
+	const secret = "webhook-0123456789abcdef"
+	a := followed(t, repo.Serve(), "MODELREPO_WEBHOOK_SECRET="+secret)
+	polled(t, a)
+	b, _ := beside(t, a)
+	sha := repo.Commit("pushed", map[string]string{jpcpText: "pushed\n"})
+	out := b.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
+		"object_kind": "push", "ref": "refs/heads/main", "checkout_sha": sha, "after": sha, "user_name": "ada", "total_commits_count": 1,
+		"commits": []any{map[string]any{"id": sha, "message": "pushed", "added": []string{}, "modified": []string{jpcpText}, "removed": []string{}}},
+	}, "X-Gitlab-Token", secret, "X-Gitlab-Event", "Push Hook").Object(t)
+	if out["duplicate"] != false || out["event_id"] == nil {
+		t.Fatalf("%v", out)
+	}
+	reads(t, a, 10*time.Second, "pushed\n")
+	reads(t, b, 10*time.Second, "pushed\n")
+	events := a.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+	if len(events) != 1 || events[0]["source"] != "webhook" {
+		t.Errorf("the poll told of it again: %v", events)
+	}
+}
