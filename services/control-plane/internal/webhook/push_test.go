@@ -1,0 +1,330 @@
+package webhook_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// A push of forge B, as it comes, names the head, the pusher and the files.
+func TestForgeB(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	configure(p, object{"stale_scope": "touched"})
+	body, delivery := sampleB(t, nil), uuid.NewString()
+	out := deliverB(p, body, "X-GitHub-Delivery", delivery)
+	if !slices.Equal(texts(out["models_marked_stale"]), []string{"JPCP"}) {
+		t.Fatalf("push: %v", out)
+	}
+	if e := events(p)[0]; e["commit_sha"] != headB || e["pushed_by"] != "ada" || e["delivery_id"] != delivery {
+		t.Errorf("event %v", e)
+	}
+	if again := deliverB(p, body, "X-GitHub-Delivery", delivery); again["reason"] != "duplicate delivery" || again["event_id"] != out["event_id"] {
+		t.Errorf("repeated: %v", again)
+	}
+}
+
+// What is no push of the watched branch is skipped and changes nothing.
+func TestSkips(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	gone := object{"checkout_sha": nil, "after": zeros, "commits": []any{}, "total_commits_count": 0}
+	goneB := object{"head_commit": nil, "after": zeros, "commits": []any{}, "deleted": true}
+	for _, c := range []struct {
+		name, reason string
+		out          object
+	}{
+		{"tag, A", "not a push", deliverA(p, sampleA(t, object{"object_kind": "tag_push", "ref": "refs/tags/v1"}), "X-Gitlab-Event", "Tag Push Hook")},
+		{"merge request, A", "not a push", deliverA(p, `{"object_kind":"merge_request","commits":7,"ref":[]}`, "X-Gitlab-Event", "Merge Request Hook")},
+		{"system event, A", "not a push", deliverA(p, `{"event_name":"project_create"}`, "X-Gitlab-Event", "System Hook")},
+		{"tag without its kind, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/tags/main"}), "X-Gitlab-Event", "")},
+		{"feature/main, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/feature/main"}))},
+		{"main2, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/main2"}))},
+		{"Main, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/Main"}))},
+		{"main alone, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "main"}))},
+		{"remote, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/remotes/origin/main"}))},
+		{"key in capitals, A", "branch not watched", deliverA(p, strings.Replace(sampleA(t, nil), `"ref"`, `"REF"`, 1))},
+		{"unicode branch, A", "branch not watched", deliverA(p, sampleA(t, object{"ref": "refs/heads/maın"}))},
+		{"lone surrogate, A", "branch not watched", deliverA(p, strings.Replace(sampleA(t, nil), "refs/heads/main", `refs/heads/\ud800main`, 1))},
+		{"empty object, A", "branch not watched", deliverA(p, `{}`)},
+		{"deleted, A", "no commit sha", deliverA(p, sampleA(t, gone))},
+		{"nothing named, A", "no commit sha", deliverA(p, `{"ref":"refs/heads/main"}`)},
+		{"nulls, A", "no commit sha", deliverA(p, `{"ref":"refs/heads/main","checkout_sha":null,"after":null,"commits":null,"user_name":null}`)},
+		{"zeros of a longer digest, A", "no commit sha", deliverA(p, sampleA(t, object{"checkout_sha": strings.Repeat("0", 64)}))},
+
+		{"ping, B", "not a push", deliverB(p, `{"zen":"Design for failure.","hook":{"ref":5}}`, "X-GitHub-Event", "ping")},
+		{"create, B", "not a push", deliverB(p, sampleB(t, nil), "X-GitHub-Event", "create")},
+		{"tag, B", "branch not watched", deliverB(p, sampleB(t, object{"ref": "refs/tags/main", "base_ref": "refs/heads/main"}))},
+		{"feature/main, B", "branch not watched", deliverB(p, sampleB(t, object{"ref": "refs/heads/feature/main"}))},
+		{"deleted, B", "no commit sha", deliverB(p, sampleB(t, goneB))},
+	} {
+		if c.out["skipped"] != true || c.out["reason"] != c.reason || len(c.out) != 2 {
+			t.Errorf("%s: %v, want %s", c.name, c.out, c.reason)
+		}
+	}
+	if list := events(p); len(list) != 0 || snapshot(p)["last_event"] != nil || len(p.Events("event.push")) != 0 {
+		t.Errorf("events %v", list)
+	}
+	for _, id := range everyModel {
+		if m := status(p, id); m["status"] != "unknown" {
+			t.Errorf("%v", m)
+		}
+	}
+}
+
+// Which member names the commit and the pusher, and which header the delivery.
+func TestFieldsOfAPush(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	sha := func(n int) string { return fmt.Sprintf("%040x", n) }
+	commits := func(ids ...string) []any {
+		out := []any{}
+		for _, id := range ids {
+			out = append(out, object{"id": id, "message": "m", "author": object{"name": "grace of " + id[36:]}})
+		}
+		return out
+	}
+	for i, c := range []struct {
+		name             string
+		path, body       string
+		header           []string
+		commit, by, unit string
+	}{
+		{"checkout_sha first", pathA, sampleA(t, object{"checkout_sha": sha(1), "after": sha(2)}), nil, sha(1), "Ada Lovelace", ""},
+		{"then after", pathA, sampleA(t, object{"checkout_sha": nil, "after": sha(3)}), nil, sha(3), "Ada Lovelace", ""},
+		{"then the last commit, and its author", pathA, sampleA(t, object{"checkout_sha": nil, "after": nil, "user_name": nil, "commits": commits(sha(4), sha(5))}), nil, sha(5), "grace of 0005", ""},
+		{"without a kind", pathA, sampleA(t, object{"checkout_sha": sha(6)}), []string{"X-Gitlab-Event", ""}, sha(6), "Ada Lovelace", ""},
+		{"of a hook on the whole server", pathA, sampleA(t, object{"checkout_sha": sha(7)}), []string{"X-Gitlab-Event", "System Hook"}, sha(7), "Ada Lovelace", ""},
+		{"webhook-id first", pathA, sampleA(t, object{"checkout_sha": sha(8)}), []string{"webhook-id", "d-1", "Idempotency-Key", "d-2"}, sha(8), "Ada Lovelace", "d-1"},
+		{"then the idempotency key", pathA, sampleA(t, object{"checkout_sha": sha(9)}), []string{"Idempotency-Key", "d-3"}, sha(9), "Ada Lovelace", "d-3"},
+		{"a digest of 64 digits", pathA, sampleA(t, object{"checkout_sha": sha(10) + sha(10)[:24]}), nil, sha(10) + sha(10)[:24], "Ada Lovelace", ""},
+		{"head_commit first", pathB, sampleB(t, object{"after": sha(11)}), nil, headB, "ada", ""},
+		{"then after", pathB, sampleB(t, object{"head_commit": nil, "after": sha(12)}), nil, sha(12), "ada", ""},
+		{"without a pusher", pathB, sampleB(t, object{"head_commit": object{"id": sha(13)}, "pusher": nil}), nil, sha(13), "", ""},
+		{"unicode, and what cannot be stored", pathA, strings.Replace(sampleA(t, object{"checkout_sha": sha(14), "user_name": "NAME"}), "NAME", `Zoë \ud800 \u0000 🚀`, 1), nil, sha(14), "Zoë \ufffd \ufffd 🚀", ""},
+		{"a very long name", pathA, sampleA(t, object{"checkout_sha": sha(15), "user_name": strings.Repeat("é", 500)}), nil, sha(15), strings.Repeat("é", 127), ""},
+	} {
+		var out object
+		if c.path == pathA {
+			out = deliverA(p, c.body, c.header...)
+		} else {
+			out = deliverB(p, c.body, c.header...)
+		}
+		e := events(p)[0]
+		if out["skipped"] != nil || e["id"] != out["event_id"] || e["commit_sha"] != c.commit || e["pushed_by"] != c.by || len(events(p)) != i+1 {
+			t.Errorf("%s: %v %v", c.name, out, e)
+		}
+		if c.unit != "" && e["delivery_id"] != c.unit {
+			t.Errorf("%s: delivery %v", c.name, e["delivery_id"])
+		}
+	}
+	for _, body := range []string{
+		sampleA(t, object{"checkout_sha": "../../etc"}), sampleA(t, object{"checkout_sha": strings.Repeat("a", 129)}), sampleA(t, object{"checkout_sha": "a b"}),
+		sampleA(t, object{"checkout_sha": 7}), sampleA(t, object{"commits": "none"}), sampleA(t, object{"ref": []any{"refs/heads/main"}}),
+		sampleA(t, object{"commits": []any{object{"id": headA, "added": "x"}}}), sampleA(t, object{"total_commits_count": "3"}),
+	} {
+		p.Refused(400, "malformed_payload", "POST", pathA, "", body, headersA()...)
+	}
+}
+
+// Under stale_scope touched, files that are not known touch every model.
+func TestFilesOfAPush(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	configure(p, object{"stale_scope": "touched"})
+	many := func(n int) []any {
+		out := []any{}
+		for i := range n {
+			out = append(out, object{"id": fmt.Sprintf("%040x", i+1), "modified": []string{"README.md"}})
+		}
+		return out
+	}
+	n := 0
+	head := func() string { n++; return fmt.Sprintf("%040x", 0xabc000+n) }
+	with := func(over object, more object) object {
+		for k, v := range more {
+			over[k] = v
+		}
+		return over
+	}
+	classes := "models/performance_prediction/RuntimeClass/model.yaml"
+	for _, c := range []struct {
+		name string
+		out  object
+		want []string
+	}{
+		{"one model's folder", deliverA(p, sampleA(t, pushA(head(), classes))), []string{"RUNTIMECLASS"}},
+		{"nothing of a model", deliverA(p, sampleA(t, pushA(head(), "README.md", "models/README.md"))), []string{}},
+		{"a data set", deliverA(p, sampleA(t, pushA(head(), "datasets/IpscJobs.yaml"))), []string{"RUNTIMECLASS", "RUNTIMEREGRESSOR"}},
+		{"local data", deliverA(p, sampleA(t, pushA(head(), "data/nasa-ipsc-1993.swf.gz"))), []string{"RUNTIMECLASS", "RUNTIMEREGRESSOR"}},
+		{"a registry", deliverA(p, sampleA(t, pushA(head(), "registries/prod.yaml"))), everyModel},
+		{"a list that is cut, A", deliverA(p, sampleA(t, with(pushA(head(), classes), object{"total_commits_count": 21}))), everyModel},
+		{"no commits, A", deliverA(p, sampleA(t, object{"checkout_sha": head(), "commits": []any{}, "total_commits_count": 0})), everyModel},
+		{"19 commits, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "commits": many(19)})), []string{}},
+		{"20 commits, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "commits": many(20)})), everyModel},
+		{"forced, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "forced": true})), everyModel},
+		{"a new branch, B", deliverB(p, sampleB(t, object{"head_commit": object{"id": head()}, "created": true})), everyModel},
+	} {
+		if !slices.Equal(texts(c.out["models_marked_stale"]), c.want) {
+			t.Errorf("%s: %v, want %v", c.name, c.out, c.want)
+		}
+	}
+	last := status(p, "JPCP")
+	if last["touched_by_last_push"] != true {
+		t.Errorf("after a push of unknown files: %v", last)
+	}
+	// The scope all: whatever the files.
+	configure(p, object{"stale_scope": "all"})
+	if out := deliverA(p, sampleA(t, pushA(head(), "README.md"))); !slices.Equal(texts(out["models_marked_stale"]), everyModel) {
+		t.Errorf("all: %v", out)
+	}
+	if status(p, "JPCP")["touched_by_last_push"] != false {
+		t.Errorf("touched: %v", status(p, "JPCP"))
+	}
+}
+
+// A payload near the bound, of very many commits and files, is read in full.
+func TestHugePush(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	configure(p, object{"stale_scope": "touched", "auto_retrain": true})
+	commits := []any{}
+	for i := range 400 {
+		files := []string{}
+		for j := range 100 {
+			files = append(files, fmt.Sprintf("notes/%d/%d/%s.txt", i, j, strings.Repeat("n", 60)))
+		}
+		commits = append(commits, object{"id": fmt.Sprintf("%040x", i+1), "message": "m", "added": files})
+	}
+	commits[399].(object)["removed"] = []string{"models/power_consumption_prediction/JPCP/README.md"}
+	body := sampleA(t, object{"commits": commits, "total_commits_count": 400})
+	if len(body) < 3<<20 {
+		t.Fatalf("%d bytes", len(body))
+	}
+	out := deliverA(p, body)
+	if !slices.Equal(texts(out["models_marked_stale"]), []string{"JPCP"}) {
+		t.Fatalf("%v", out["models_marked_stale"])
+	}
+	id := texts(out["approvals_created"])[0]
+	if n := len(p.Approval(id)["changed_files"].([]any)); n != 10_000 {
+		t.Errorf("%d files shown", n)
+	}
+}
+
+// A new delivery of the head that is known is a duplicate: only models that were
+// not trained from it are stale, and nothing is asked for again.
+func TestDuplicateHead(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	configure(p, object{"auto_retrain": true})
+	first := deliverA(p, sampleA(t, nil))
+	if n := len(texts(first["approvals_created"])); n != 1 {
+		t.Fatalf("%v", first)
+	}
+	trained(p, "JPCP", headA)
+	second := deliverA(p, sampleA(t, nil))
+	want := slices.DeleteFunc(slices.Clone(everyModel), func(m string) bool { return m == "JPCP" })
+	if second["duplicate"] != true || !slices.Equal(texts(second["models_marked_stale"]), want) || len(texts(second["approvals_created"])) != 0 {
+		t.Errorf("duplicate: %v", second)
+	}
+	if m := status(p, "JPCP"); m["status"] != "current" || m["touched_by_last_push"] != false {
+		t.Errorf("trained: %v", m)
+	}
+	if m := status(p, "RUNTIMECLASS"); m["status"] != "stale" || m["touched_by_last_push"] != true {
+		t.Errorf("not trained: %v", m)
+	}
+	if len(events(p)) != 2 {
+		t.Errorf("events %v", events(p))
+	}
+	// A newer head, and then the older one again by force.
+	newer := strings.Repeat("ab", 20)
+	deliverA(p, sampleA(t, pushA(newer, "README.md")))
+	if m := status(p, "JPCP"); m["status"] != "stale" || m["latest_modelrepo_commit"] != newer || m["last_retrain_commit"] != headA {
+		t.Errorf("newer head: %v", m)
+	}
+	back := deliverA(p, sampleA(t, nil))
+	if back["duplicate"] != false || slices.Contains(texts(back["models_marked_stale"]), "JPCP") {
+		t.Errorf("set back: %v", back)
+	}
+	if m := status(p, "JPCP"); m["status"] != "current" || m["stale_since"] != nil {
+		t.Errorf("set back to what it was trained from: %v", m)
+	}
+}
+
+// stale_since is kept while pushes follow each other; a run of an older commit
+// leaves the model stale in scope all, and in scope touched only if a later push
+// touched it.
+func TestTrainedFromAnOlderCommit(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	one, two, three := strings.Repeat("1a", 20), strings.Repeat("2b", 20), strings.Repeat("3c", 20)
+	power, classes := "models/power_consumption_prediction/JPCP/model.yaml", "models/performance_prediction/RuntimeClass/model.yaml"
+	deliverA(p, sampleA(t, pushA(one, power, classes)))
+	since := status(p, "JPCP")["stale_since"]
+	deliverA(p, sampleA(t, pushA(two, classes)))
+	if m := status(p, "JPCP"); m["stale_since"] != since || m["latest_modelrepo_commit"] != two {
+		t.Errorf("second push: %v", m)
+	}
+	trained(p, "JPCP", one)
+	if m := status(p, "JPCP"); m["status"] != "stale" || m["last_retrain_commit"] != one || m["stale_since"] != since {
+		t.Errorf("all: %v", m)
+	}
+	configure(p, object{"stale_scope": "touched"})
+	trained(p, "RUNTIMECLASS", one)
+	if m := status(p, "RUNTIMECLASS"); m["status"] != "stale" {
+		t.Errorf("touched since: %v", m)
+	}
+	trained(p, "MACK", one) // which the first push did not touch, nor any later
+	if m := status(p, "MACK"); m["status"] != "current" || m["latest_modelrepo_commit"] != one {
+		t.Errorf("untouched since: %v", m)
+	}
+	trained(p, "RUNTIMECLASS", two)
+	if m := status(p, "RUNTIMECLASS"); m["status"] != "current" {
+		t.Errorf("trained from the last that touched it: %v", m)
+	}
+	deliverA(p, sampleA(t, pushA(three, power)))
+	if m := status(p, "RUNTIMECLASS"); m["status"] != "current" || m["latest_modelrepo_commit"] != two || m["touched_by_last_push"] != false {
+		t.Errorf("push of another model: %v", m)
+	}
+	trained(p, "JPCP", three)
+	trained(p, "JPCP", one) // a slow older run does not make it stale again
+	if m := status(p, "JPCP"); m["status"] != "current" || m["last_retrain_commit"] != three {
+		t.Errorf("older run after a newer: %v", m)
+	}
+}
+
+// Secrets that are placeholders, malformed or half set stop the start; short ones warn.
+func TestSecretsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ env, want string }{
+		{"MODELREPO_WEBHOOK_SECRET=changeme", "MODELREPO_WEBHOOK_SECRET is a placeholder"},
+		{"MODELREPO_WEBHOOK_SECRET=TODO", "MODELREPO_WEBHOOK_SECRET is a placeholder"},
+		{"MODELREPO_WEBHOOK_SIGNING_TOKEN=0123456789abcdef", "MODELREPO_WEBHOOK_SIGNING_TOKEN must be whsec_"},
+		{"MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_", "MODELREPO_WEBHOOK_SIGNING_TOKEN must be whsec_"},
+		{"MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_%%%", "MODELREPO_WEBHOOK_SIGNING_TOKEN must be whsec_"},
+		{"MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_replace-me", "MODELREPO_WEBHOOK_SIGNING_TOKEN is a placeholder"},
+		{"AI_PROD_GITLAB_PROJECT_ID=7", "go together"},
+		{"AI_PROD_PIPELINE_TRIGGER_TOKEN=glptt-0123456789", "go together"},
+		{"MODELREPO_POLL_SECONDS=5", "MODELREPO_POLL_SECONDS must be 0"},
+		{"MODELREPO_WATCH_BRANCH=a..b", "MODELREPO_WATCH_BRANCH must be"},
+	} {
+		_, err := controlplane.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://platform@localhost/platform", c.env})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.env, err)
+		} else if v := strings.SplitN(c.env, "=", 2)[1]; len(v) > 8 && strings.Contains(err.Error(), v) {
+			t.Errorf("%s: the error holds the value: %v", c.env, err)
+		}
+	}
+	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
+	if token := p.Health()["startup_checks"].(object)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
+		t.Errorf("token: %s", token)
+	}
+}
