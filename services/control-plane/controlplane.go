@@ -6,7 +6,9 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/internal/app"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 )
 
 // Config is everything the control plane can be told.
@@ -20,3 +22,9 @@ func Migrate(ctx context.Context, cfg Config) error { return app.Migrate(ctx, cf
 
 // Run serves until ctx ends. It returns nil after an orderly stop.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error { return app.Run(ctx, cfg, log) }
+
+// Events are all that this service publishes.
+func Events() outbox.Catalogue { return event.Declared }
+
+// Subscriptions are the events that this service consumes.
+func Subscriptions() []outbox.Subscription { return app.Subscriptions }

@@ -16,8 +16,6 @@ var Declared = outbox.NewCatalogue(
 	ofTenant("job", "lost", Job{}, "the orchestrator has not known a run for ten minutes"),
 	ofPlatform("job", "state_changed", JobState{}, "a batch job of the facility changed its state; before the first report it was UNKNOWN"),
 
-	ofPlatform("job", "state_changed", JobState{}, "a batch job of the facility is in another state"),
-
 	ofTenant("approval", "created", Approval{}, "a record waits for a decision"),
 	ofTenant("approval", "approved", Approval{}, "a record was approved, and its run accepted or its promotion decided"),
 	ofTenant("approval", "rejected", Approval{}, "a record was rejected"),
@@ -35,6 +33,7 @@ var Declared = outbox.NewCatalogue(
 	ofTenant("alert", "firing", Alert{}, "an alert fires, or fires with another severity"),
 	ofTenant("alert", "resolved", Alert{}, "an alert fires no more"),
 
+	ofPlatform("event", "push", Push{}, "the watched branch of the model repository has a new head"),
 	ofPlatform("event", "freshness_changed", FreshnessChanged{}, "a model became current or stale"),
 	ofPlatform("event", "config_changed", ConfigChanged{}, "settings have other values; keys names them"),
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 )
 
 //go:generate sh ../../../../scripts/sqlc.sh
@@ -50,8 +51,12 @@ type Tx struct {
 	tx pgx.Tx
 }
 
-// Emit adds events to the outbox; they exist if and only if the transaction commits.
+// Emit adds events to the outbox; they exist if and only if the transaction
+// commits. One that the service has not declared is refused.
 func (t Tx) Emit(ctx context.Context, events ...outbox.Event) error {
+	if err := event.Declared.Check(events...); err != nil {
+		return err
+	}
 	return outbox.Insert(ctx, t.tx, events...)
 }
 

@@ -1,0 +1,113 @@
+package standalone
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	"github.com/mlp-platform/platform/services/inference"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated part of docs/events.md")
+
+const (
+	eventsPage = "../../docs/events.md"
+	// below begins the part of the page that is made from the declarations.
+	below = "<!-- Below: go test ./services/standalone -run TestEventsPage -update -->\n"
+)
+
+// publisher is a service and what it declares.
+type publisher struct {
+	name          string
+	events        outbox.Catalogue
+	subscriptions []outbox.Subscription
+}
+
+func publishers() []publisher {
+	return []publisher{
+		{"control-plane", controlplane.Events(), controlplane.Subscriptions()},
+		{"inference", inference.Events(), nil},
+	}
+}
+
+// TestEventsPage holds docs/events.md against what the services declare, and so against what they emit:
+// each refuses to write an event that it did not declare.
+func TestEventsPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(eventsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, ok := strings.Cut(string(page), below)
+	if !ok {
+		t.Fatalf("%s lacks the line %q", eventsPage, below)
+	}
+	want := head + below + generated()
+	if *update {
+		if err := os.WriteFile(eventsPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(page) != want {
+		t.Fatalf("%s is not what the services declare; run the command that it names", eventsPage)
+	}
+}
+
+// generated is the catalogue as Markdown: a table of all events, then the data of each.
+func generated() string {
+	type entry struct {
+		outbox.Declaration
+		by, to []string
+	}
+	all := map[string]*entry{}
+	for _, p := range publishers() {
+		for name, d := range p.events {
+			if all[name] == nil {
+				all[name] = &entry{Declaration: d}
+			}
+			all[name].by = append(all[name].by, p.name)
+		}
+	}
+	for _, p := range publishers() {
+		for _, s := range p.subscriptions {
+			for _, e := range all {
+				if s.Wants(e.Declaration) {
+					e.to = append(e.to, fmt.Sprintf("%s (`%s`)", p.name, s.Consumer))
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("\n| Event | When | Tenant | Publisher | Consumer |\n|---|---|---|---|---|\n")
+	names := slices.Sorted(maps.Keys(all))
+	for _, name := range names {
+		e := all[name]
+		tenant := "the actor's"
+		if e.Platform {
+			tenant = "`platform`"
+		}
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", name, strings.ReplaceAll(name, ".", ""), e.When, tenant, strings.Join(e.by, ", "), strings.Join(e.to, ", "))
+	}
+	for _, name := range names {
+		fmt.Fprintf(&b, "\n### %s\n\n`urn:platform:event:%s:1`, subject `platform.<tenant>.%s`.\n\n| Member | Type | |\n|---|---|---|\n", name, name, name)
+		for _, f := range all[name].Fields() {
+			note := ""
+			switch {
+			case f.Optional:
+				note = "may be absent"
+			case f.Null:
+				note = "may be null"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Type, note)
+		}
+	}
+	return b.String()
+}
