@@ -14,10 +14,12 @@ import (
 )
 
 const chainsOf = `-- name: ChainsOf :many
-select h.tenant, h.seq, v.verified, v.checked, v.first_bad_seq, v.reason, v.verified_at
-from audit_heads h left join audit_verdicts v on v.tenant = h.tenant
-where h.tenant in ($1, 'platform')
-order by h.tenant
+select t.tenant::text as tenant, coalesce(h.seq, 0)::bigint as seq, v.verified, v.checked, v.first_bad_seq, v.reason, v.verified_at
+from (select tenant from audit_heads union select tenant from audit_checkpoints union select tenant from audit_verdicts) t
+left join audit_heads h on h.tenant = t.tenant
+left join audit_verdicts v on v.tenant = t.tenant
+where t.tenant in ($1::text, 'platform')
+order by 1
 `
 
 type ChainsOfRow struct {
@@ -30,7 +32,8 @@ type ChainsOfRow struct {
 	VerifiedAt  *time.Time
 }
 
-// The chains whose facts a tenant may read, with the last verification of each.
+// The chains whose facts a tenant may read, with the last verification of each. One that lost its head is
+// still there.
 func (q *Queries) ChainsOf(ctx context.Context, tenant string) ([]ChainsOfRow, error) {
 	rows, err := q.db.Query(ctx, chainsOf, tenant)
 	if err != nil {

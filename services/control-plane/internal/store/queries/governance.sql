@@ -134,8 +134,11 @@ order by r.dispatched_at desc
 limit @max_rows;
 
 -- name: ChainsOf :many
--- The chains whose facts a tenant may read, with the last verification of each.
-select h.tenant, h.seq, v.verified, v.checked, v.first_bad_seq, v.reason, v.verified_at
-from audit_heads h left join audit_verdicts v on v.tenant = h.tenant
-where h.tenant in (@tenant, 'platform')
-order by h.tenant;
+-- The chains whose facts a tenant may read, with the last verification of each. One that lost its head is
+-- still there.
+select t.tenant::text as tenant, coalesce(h.seq, 0)::bigint as seq, v.verified, v.checked, v.first_bad_seq, v.reason, v.verified_at
+from (select tenant from audit_heads union select tenant from audit_checkpoints union select tenant from audit_verdicts) t
+left join audit_heads h on h.tenant = t.tenant
+left join audit_verdicts v on v.tenant = t.tenant
+where t.tenant in (@tenant::text, 'platform')
+order by 1;

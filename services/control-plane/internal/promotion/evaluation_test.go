@@ -1,0 +1,129 @@
+package promotion_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+const requiring = `{"metric":"rmse","operator":"lte","threshold":50,"require_eval":true}`
+
+func evaluate(p *planetest.Plane, bearer, version, suite, status string, metrics ...map[string]any) {
+	p.T.Helper()
+	if metrics == nil {
+		metrics = []map[string]any{}
+	}
+	p.Want(200, "POST", "/evals", bearer, map[string]any{"model": "JPCP", "version": version, "suite": suite, "status": status, "metrics": metrics})
+}
+
+// evaluation gives the gate's eval, and the details of its evaluation checks
+// with whether each passed.
+func evaluation(t *testing.T, p *planetest.Plane, bearer, version string) (map[string]any, string) {
+	t.Helper()
+	gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+version, bearer, nil).Object(t)
+	var checks []string
+	for _, v := range gate["checks"].([]any) {
+		if c := v.(map[string]any); c["name"] == "evaluation" {
+			checks = append(checks, fmt.Sprint(c["pass"], " ", c["detail"]))
+		}
+	}
+	return gate["eval"].(map[string]any), strings.Join(checks, "; ")
+}
+
+// Where the policy requires it, the latest evaluation of each suite of that
+// version must have passed.
+func TestRequireEval(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p.Tracker.Move("jpcp", "Staging", v)
+	p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, requiring)
+	denied := func(reason string) {
+		t.Helper()
+		r := p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, `{"model":"JPCP"}`).Object(t)
+		if reasons := fmt.Sprint(r["reasons"]); !strings.Contains(reasons, reason) {
+			t.Errorf("reasons %s, want %s", reasons, reason)
+		}
+		if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
+			t.Errorf("gate %v, %s", doc, checks)
+		}
+	}
+	denied("the policy requires an evaluation, and none of version 1 is recorded")
+	evaluate(p, planetest.Trainer, "2", "s", "passed") // another version's
+	evaluate(p, planetest.Foreign, v, "s", "passed")   // another tenant's
+	denied("none of version 1 is recorded")
+	evaluate(p, planetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	denied("by suite s, of ")
+	denied(" failed: bias")
+	evaluate(p, planetest.Trainer, v, "s", "error")
+	denied("broke off and says nothing of the model")
+	// One suite does not cover for another.
+	evaluate(p, planetest.Trainer, v, "easy", "passed")
+	denied("by suite s, of ")
+	evaluate(p, planetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
+	if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
+		t.Fatalf("gate %v, %s", doc, checks)
+	}
+	if _, checks := evaluation(t, p, planetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
+		t.Errorf("foreign gate: %s", checks)
+	}
+	// It is judged again at the decision.
+	id := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
+	evaluate(p, planetest.Trainer, v, "s", "failed")
+	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
+	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
+		t.Fatalf("Production is %q", h)
+	}
+	evaluate(p, planetest.Trainer, v, "s", "passed")
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", planetest.Operator, nil).Object(t); pr["state"] != "promoted" {
+		t.Fatalf("promotion %v", pr)
+	}
+}
+
+// An evaluation of the platform's counts for every tenant.
+func TestPlatformEval(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	p.Tracker.Move("jpcp", "Staging", p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0)))
+	p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, requiring)
+	evaluate(p, planetest.Trainer, "1", "s", "passed")
+	p.SQL("update control_plane.evals set tenant = 'platform'")
+	for _, bearer := range []string{planetest.Reader, planetest.Foreign} {
+		if doc, checks := evaluation(t, p, bearer, "1"); doc["pass"] != true || !strings.HasPrefix(checks, "true ") {
+			t.Errorf("gate %v, %s", doc, checks)
+		}
+	}
+	// The ladder asks for them in the name of who reported the version.
+	if out := p.Report("JPCP", p.Tracker.Add("jpcp", planetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
+		t.Fatalf("report %v", out)
+	}
+	next := p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
+	evaluate(p, planetest.Trainer, next, "s", "passed")
+	if out := p.Report("JPCP", next); out["promotion_id"] == nil {
+		t.Fatalf("report %v", out)
+	}
+}
+
+// The gate shows what the latest evaluation measured, also where the policy does
+// not ask for one; a failed one is then shown and does not hold back.
+func TestGateShowsEval(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p.Tracker.Move("jpcp", "Staging", v)
+	if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
+		t.Fatalf("gate %v, %s", doc, checks)
+	}
+	evaluate(p, planetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
+	evaluate(p, planetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	if doc, _ := evaluation(t, p, planetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
+		t.Fatalf("gate %v", doc)
+	}
+	if out := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
+		t.Fatalf("dry run %v", out)
+	}
+}
