@@ -1,0 +1,62 @@
+package inference
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+)
+
+// Every metric of this service that an alert rule names is there once a model is loaded.
+func TestAlertRulesNameRealMetrics(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../deploy/prometheus/rules/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	names := map[string]bool{}
+	// Not the recorded ones, which have colons, and not the control plane's.
+	name := regexp.MustCompile(`(^|[^a-z:_])((predict|models|reload|snapshot|batch|drift)_[a-z_]+|platform_outbox_[a-z_]+)`)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			Groups []struct{ Rules []struct{ Expr string } }
+		}
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		for _, g := range doc.Groups {
+			for _, r := range g.Rules {
+				for _, m := range name.FindAllStringSubmatch(r.Expr, -1) {
+					names[m[2]] = true
+				}
+			}
+		}
+	}
+	if len(names) != 5 {
+		t.Fatalf("the rules name %v", names)
+	}
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, func(c *Config) { c.EventRelayEnabled = false }) // whoever relays, each replica tells
+	i.ok("/predict/tagged", `{"features": {"x": 1}}`, nil)
+	s, text := i.get("/metrics")
+	for name := range names {
+		if s != 200 || !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
+			t.Errorf("no metric %s", name)
+		}
+	}
+	for _, status := range []string{"success", "error", "timeout", "shed", "mismatch", "invalid", "not_found"} {
+		if !strings.Contains(text, `status="`+status+`"`) {
+			t.Errorf("no predictions counted as %s", status)
+		}
+	}
+}
