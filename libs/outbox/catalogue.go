@@ -38,9 +38,14 @@ type Subscription struct {
 	Subjects []string // as in ConsumerConfig
 }
 
-// Wants says whether the subscription's subjects match the event of any tenant.
+// Wants says whether the subscription's subjects match the event, of whatever
+// tenant that can be its.
 func (s Subscription) Wants(d Declaration) bool {
-	return slices.ContainsFunc(s.Subjects, func(subject string) bool { return matches(subject, Subject("t", d.Namespace, d.Name)) })
+	tenant := "t"
+	if d.Platform {
+		tenant = PlatformTenant
+	}
+	return slices.ContainsFunc(s.Subjects, func(subject string) bool { return matches(subject, Subject(tenant, d.Namespace, d.Name)) })
 }
 
 // matches follows NATS: * is one token, > is all that follow.

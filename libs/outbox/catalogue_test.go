@@ -65,10 +65,11 @@ func TestCatalogueCheck(t *testing.T) {
 
 func TestSubscriptionWants(t *testing.T) {
 	t.Parallel()
-	d := Declaration{Namespace: "deploy", Name: "alias_changed"}
+	d := Declaration{Namespace: "deploy", Name: "alias_changed", Platform: true}
 	for subject, want := range map[string]bool{
 		"platform.>": true, "platform.*.deploy.alias_changed": true, "platform.*.deploy.>": true, "platform.*.deploy.*": true,
 		"platform.*.drift.>": false, "platform.*.deploy": false, "platform.*.deploy.alias_changed.>": false,
+		"platform.platform.deploy.alias_changed": true, "platform.other.deploy.alias_changed": false,
 	} {
 		if got := (Subscription{Subjects: []string{subject}}).Wants(d); got != want {
 			t.Errorf("%s: %v", subject, got)
