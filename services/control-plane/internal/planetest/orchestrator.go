@@ -34,6 +34,7 @@ type Orchestrator struct {
 	mode       string
 	Deployment *uuid.UUID // nil: not registered
 	Lacks      string     // a parameter the deployment does not declare
+	Refuses    string     // a model whose runs are refused
 	runs       map[string]*FlowRun
 	byKey      map[string]string
 	Creates    int // calls of create_flow_run
@@ -189,7 +190,7 @@ func (f *Orchestrator) create(w http.ResponseWriter, r *http.Request, path, mode
 	}
 	f.Mu.Lock()
 	f.Creates++
-	if mode == Refusing {
+	if mode == Refusing || (f.Refuses != "" && in.Parameters["model_name"] == f.Refuses) {
 		f.Mu.Unlock()
 		f.answer(w, 409, map[string]any{"detail": "Error creating flow run: paused"})
 		return

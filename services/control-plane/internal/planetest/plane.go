@@ -341,6 +341,20 @@ func (p *Plane) SQL(statement string, args ...any) {
 	}
 }
 
+// Count gives the one number that a query asks for.
+func (p *Plane) Count(query string) (n int) {
+	p.T.Helper()
+	conn, err := pgx.Connect(p.T.Context(), p.Database)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(p.T.Context()))
+	if err := conn.QueryRow(p.T.Context(), query).Scan(&n); err != nil {
+		p.T.Fatal(err)
+	}
+	return n
+}
+
 // AwaitTarget waits until the deployment is known, so that a fault set after it
 // hits the dispatch itself.
 func (p *Plane) AwaitTarget() {

@@ -129,3 +129,10 @@ func (f *Serving) Clear(kind string) {
 	defer f.Mu.Unlock()
 	delete(f.rows, kind)
 }
+
+// Count is how often it was asked.
+func (f *Serving) Count() int {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return len(f.Asked)
+}

@@ -1,0 +1,274 @@
+package webhook_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+const (
+	powerFile = "models/power_consumption_prediction/JPCP/model.yaml"
+	classFile = "models/performance_prediction/RuntimeClass/model.yaml"
+)
+
+// With auto_retrain and the gate approval a push asks for the training of the
+// models it touched, whatever becomes stale; a newer push takes its place.
+func TestAutoRetrainByApproval(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	if out := deliverA(p, sampleA(t, pushA(strings.Repeat("0a", 20), classFile))); len(texts(out["approvals_created"])) != 0 {
+		t.Errorf("off: %v", out)
+	}
+	configure(p, object{"auto_retrain": true})
+	out := deliverA(p, sampleA(t, nil))
+	ids := texts(out["approvals_created"])
+	if len(ids) != 1 || len(texts(out["models_marked_stale"])) != len(everyModel) || len(texts(out["retrain_triggered"])) != 0 {
+		t.Fatalf("on: %v", out)
+	}
+	a := p.Approval(ids[0])
+	if a["model_id"] != "RUNTIMECLASS" || a["status"] != "pending" || a["origin"] != "modelrepo" || a["commit_sha"] != headA ||
+		a["requested_by"] != "system:modelrepo" || a["tenant"] != "default" || !strings.HasPrefix(a["commit_msg"].(string), "Fix a typing error") ||
+		!slices.Contains(texts(a["changed_files"]), classFile) {
+		t.Errorf("approval %v", a)
+	}
+	newer := deliverA(p, sampleA(t, pushA(strings.Repeat("0b", 20), classFile, powerFile)))
+	if len(texts(newer["approvals_created"])) != 2 {
+		t.Errorf("newer: %v", newer)
+	}
+	if a := p.Approval(ids[0]); a["status"] != "expired" || !strings.HasPrefix(a["reject_reason"].(string), "superseded by") {
+		t.Errorf("superseded: %v", a)
+	}
+	// Files that are not known ask for every model.
+	unknown := deliverA(p, sampleA(t, object{"checkout_sha": strings.Repeat("0c", 20), "total_commits_count": 90}))
+	if len(texts(unknown["approvals_created"])) != len(everyModel) {
+		t.Errorf("unknown files: %v", unknown)
+	}
+	// Approving one trains from the commit that was pushed.
+	run := p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil).Object(t)["flow_run_id"]
+	if r := p.Want(200, "GET", "/retrain/"+run.(string), planetest.Operator, nil).Object(t); r["commit_sha"] != strings.Repeat("0c", 20) {
+		t.Errorf("run %v", r)
+	}
+	if n := len(p.Orchestrator.All()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// With the gate direct a push trains what it touched at once, under a key that
+// names commit, model and data set.
+func TestAutoRetrainDirect(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
+	if !slices.Equal(texts(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) || len(texts(out["approvals_created"])) != 0 {
+		t.Fatalf("push: %v", out)
+	}
+	runs := p.Want(200, "GET", "/runs", planetest.Reader, nil).Object(t)["items"].([]any)
+	if len(runs) != 2 {
+		t.Fatalf("runs %v", runs)
+	}
+	for _, r := range runs {
+		if r := r.(object); r["origin"] != "modelrepo" || r["commit_sha"] != headA {
+			t.Errorf("run %v", r)
+		}
+	}
+	if m := status(p, "JPCP"); m["status"] != "stale" || m["retrain_triggered_at"] == nil || m["active_run"] == nil {
+		t.Errorf("dispatched: %v", m)
+	}
+	for _, a := range p.Audits("retrain.dispatched") {
+		if a["actor"] != "system:modelrepo" || a["tenant"] != "default" || a["outcome"] != "ok" {
+			t.Errorf("audit %v", a)
+		}
+	}
+	if again := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile))); again["duplicate"] != true || len(texts(again["retrain_triggered"])) != 0 || len(p.Orchestrator.All()) != 2 {
+		t.Errorf("again: %v", again)
+	}
+}
+
+// The dispatch of one model that fails does not keep the others from theirs, and
+// none makes the webhook fail.
+func TestFailuresAreIndependent(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	p.Orchestrator.Mu.Lock()
+	p.Orchestrator.Refuses = "JPCP"
+	p.Orchestrator.Mu.Unlock()
+	out := deliverA(p, sampleA(t, pushA(headA, classFile, powerFile)))
+	if !slices.Equal(texts(out["retrain_triggered"]), []string{"RUNTIMECLASS"}) {
+		t.Fatalf("push: %v", out)
+	}
+	failed := p.Audits("modelrepo.retrain")
+	if len(failed) != 1 || failed[0]["outcome"] != "failed" || failed[0]["target"] != "model:JPCP" ||
+		failed[0]["details"].(object)["code"] != "orchestrator_rejected" || failed[0]["details"].(object)["commit_sha"] != headA {
+		t.Errorf("audit %v", failed)
+	}
+	p.Orchestrator.Set(planetest.Down)
+	next := deliverA(p, sampleA(t, pushA(strings.Repeat("0d", 20), classFile)))
+	if len(texts(next["retrain_triggered"])) != 0 || next["event_id"] == nil || status(p, "RUNTIMECLASS")["status"] != "stale" {
+		t.Errorf("orchestrator down: %v", next)
+	}
+	if failed := p.Audits("modelrepo.retrain"); len(failed) != 2 || failed[1]["details"].(object)["code"] != "orchestrator_unreachable" {
+		t.Errorf("audit %v", failed)
+	}
+}
+
+// What a process that died left of a push, the leader does; what a later push
+// touched is left to that one.
+func TestWorkIsResumed(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.AwaitTarget()
+	// As the process leaves it that dies between the transaction and its dispatches.
+	p.SQL(`insert into control_plane.pushes (commit_sha, branch, pushed_by, source, touched, touched_all, dispatch, trigger_ci, work_until, received_at)
+		values ($1, 'main', 'ada', 'webhook', '{JPCP,MACK}', false, true, true, now() - interval '1 second', now()),
+		       ($2, 'main', 'ada', 'webhook', '{MACK}', false, false, false, null, now())`, headA, headB)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if runs := p.Orchestrator.All(); len(runs) != 1 || runs[0].Parameters["model_name"] != "JPCP" || runs[0].Parameters["commit_sha"] != headA {
+			return fmt.Errorf("runs %v", runs)
+		}
+		return nil
+	})
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if n := p.Count(`select count(*) from control_plane.pushes where work_until is not null or dispatch`); n != 0 {
+			return fmt.Errorf("%d pushes with work left", n)
+		}
+		return nil
+	})
+	if n := len(p.Orchestrator.All()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// A dispatch that finds the platform busy is done later, once.
+func TestBusyDispatchIsDoneLater(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
+	deployment := p.Orchestrator.Deployment
+	p.Orchestrator.Deployment = nil
+	p.Serve()
+	configure(p, object{"auto_retrain": true, "gate": "direct"})
+	out := deliverA(p, sampleA(t, pushA(headA, powerFile)))
+	if len(texts(out["retrain_triggered"])) != 0 {
+		t.Fatalf("without a deployment: %v", out)
+	}
+	if failed := p.Audits("modelrepo.retrain"); len(failed) != 0 {
+		t.Errorf("given up: %v", failed)
+	}
+	p.Orchestrator.Mu.Lock()
+	p.Orchestrator.Deployment = deployment
+	p.Orchestrator.Mu.Unlock()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if n := len(p.Orchestrator.All()); n != 1 {
+			return fmt.Errorf("%d runs", n)
+		}
+		return nil
+	})
+}
+
+// A delivery is known as a repeat for 30 days.
+func TestDeliveriesAreForgotten(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
+	stop := p.Serve()
+	first := deliverA(p, sampleA(t, nil), "webhook-id", "old")
+	deliverA(p, sampleA(t, nil), "webhook-id", "young")
+	stop()
+	p.SQL(`update control_plane.push_deliveries set received_at = now() - case delivery_id when 'old' then interval '30 days 1 minute' else interval '29 days 23 hours' end`)
+	p.Serve()
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if n := p.Count(`select count(*) from control_plane.push_deliveries`); n != 1 {
+			return fmt.Errorf("%d deliveries", n)
+		}
+		return nil
+	})
+	if again := deliverA(p, sampleA(t, nil), "webhook-id", "young"); again["reason"] != "duplicate delivery" {
+		t.Errorf("29 days later: %v", again)
+	}
+	if again := deliverA(p, sampleA(t, nil), "webhook-id", "old"); again["duplicate"] != true || again["event_id"] == first["event_id"] {
+		t.Errorf("30 days later: %v", again)
+	}
+}
+
+// ci is a forge that is asked to run a pipeline.
+type ci struct {
+	*httptest.Server
+	asked  chan url.Values
+	answer atomic.Pointer[http.HandlerFunc]
+}
+
+func (f *ci) answers(with http.HandlerFunc) { f.answer.Store(&with) }
+
+func newCI(t *testing.T) *ci {
+	f := &ci{asked: make(chan url.Values, 100)}
+	f.answers(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"id":257,"sha":"` + headA + `","ref":"main","status":"created","web_url":"https://forge.example/p/257"}`))
+	})
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.EscapedPath() != "/api/v4/projects/site%2Fmodels/trigger/pipeline" || r.ParseForm() != nil {
+			http.NotFound(w, r)
+			return
+		}
+		f.asked <- r.PostForm
+		(*f.answer.Load())(w, r)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+const triggerToken = "glptt-0123456789abcdef"
+
+// A new head triggers the pipeline; what comes of that never fails the webhook.
+func TestPipelineIsTriggered(t *testing.T) {
+	t.Parallel()
+	f := newCI(t)
+	p := start(t, "GITLAB_URL="+f.URL+"/", "AI_PROD_GITLAB_PROJECT_ID=site/models", "AI_PROD_PIPELINE_TRIGGER_TOKEN="+triggerToken)
+	if out := deliverA(p, sampleA(t, nil)); out["ci_pipeline_triggered"] != true {
+		t.Fatalf("push: %v", out)
+	}
+	form := <-f.asked
+	if form.Get("token") != triggerToken || form.Get("ref") != "main" || form.Get("variables[MODELREPO_COMMIT]") != headA {
+		t.Errorf("asked %v", form)
+	}
+	told := p.Audits("modelrepo.ci_triggered")
+	if len(told) != 1 || told[0]["outcome"] != "ok" || told[0]["details"].(object)["pipeline_id"] != 257.0 || told[0]["tenant"] != "default" {
+		t.Errorf("audit %v", told)
+	}
+	if out := deliverA(p, sampleA(t, nil)); out["duplicate"] != true || out["ci_pipeline_triggered"] != false {
+		t.Errorf("known head: %v", out)
+	}
+	for i, answer := range []http.HandlerFunc{
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"404"}`, http.StatusNotFound) },
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/elsewhere", http.StatusTemporaryRedirect)
+		},
+	} {
+		f.answers(answer)
+		out := deliverA(p, sampleA(t, object{"checkout_sha": fmt.Sprintf("%040x", i+1)}))
+		if out["ci_pipeline_triggered"] != false || out["event_id"] == nil {
+			t.Errorf("answer %d: %v", i, out)
+		}
+	}
+	told = p.Audits("modelrepo.ci_triggered")
+	if len(told) != 5 || told[4]["outcome"] != "failed" {
+		t.Errorf("audit %v", told)
+	}
+	if strings.Contains(planetest.MustJSON(told), triggerToken) {
+		t.Error("the ledger holds the token")
+	}
+}
