@@ -82,7 +82,7 @@ func (o operation) at() string {
 // refuses the same bad bodies in the same way.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	scoped := map[string][]string{
 		"read": {planetest.Reader, planetest.CI, planetest.Operator}, "changes": {planetest.CI, planetest.Operator}, "retrain": {planetest.Operator, planetest.Legacy}, "approve": {planetest.Approver, planetest.Operator}, "manage": {planetest.Trainer, planetest.Operator},
 		"any write scope": {planetest.CI, planetest.Trainer, planetest.Approver, planetest.Operator},

@@ -25,7 +25,7 @@ func (p *parts) capabilities(c echo.Context) error {
 		Limits: map[string]int64{
 			"body_bytes": intake.MaxBody, "page": service.MaxPageLimit, "model_ids": approval.MaxModels, "changed_files": approval.MaxFiles,
 			"changes_per_minute": int64(p.cfg.ChangesPerMinute), "retrains_per_minute": int64(p.cfg.RetrainsPerMinute),
-			"decisions_per_minute": int64(p.cfg.DecisionsPerMin), "approval_expiry_hours": int64(p.cfg.ApprovalExpiryHours),
+			"decisions_per_minute": int64(p.cfg.DecisionsPerMin), "writes_per_minute": int64(p.cfg.WritesPerMinute), "approval_expiry_hours": int64(p.cfg.ApprovalExpiryHours),
 		},
 		Backends: []string{string(api.PublicArchive), string(api.ObjectStore), string(api.Dataplane), string(api.Local)},
 	})

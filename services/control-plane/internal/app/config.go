@@ -117,6 +117,8 @@ type Config struct {
 	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
 	RetrainsPerMinute int `env:"RETRAIN_RATE_LIMIT_PER_MIN" envDefault:"20"`
 	DecisionsPerMin   int `env:"DECISION_RATE_LIMIT_PER_MIN" envDefault:"120"`
+	// WritesPerMinute bounds the writes that have no limit of their own.
+	WritesPerMinute int `env:"WRITE_RATE_LIMIT_PER_MIN" envDefault:"120"`
 	// Dispatches of this process that may wait on the orchestrator at once.
 	AdmissionMax       int `env:"ADMISSION_MAX_RUNNING" envDefault:"4"`
 	AdmissionPerTenant int `env:"ADMISSION_PER_TENANT" envDefault:"2"`
@@ -193,6 +195,7 @@ func (c *Config) Validate() error {
 		{"CHANGES_RATE_LIMIT_PER_MIN", c.ChangesPerMinute, 0, 1_000_000},
 		{"RETRAIN_RATE_LIMIT_PER_MIN", c.RetrainsPerMinute, 0, 1_000_000},
 		{"DECISION_RATE_LIMIT_PER_MIN", c.DecisionsPerMin, 0, 1_000_000},
+		{"WRITE_RATE_LIMIT_PER_MIN", c.WritesPerMinute, 0, 1_000_000},
 		{"ADMISSION_MAX_RUNNING", c.AdmissionMax, 1, 10_000},
 		{"ADMISSION_PER_TENANT", c.AdmissionPerTenant, 1, 10_000},
 	} {

@@ -18,9 +18,6 @@ const (
 	classOther    = "other"
 )
 
-// otherPerMinute bounds writes that have no limit of their own, per tenant.
-const otherPerMinute = 120
-
 // signed stands for a scope where no credential but a proof over the request is
 // asked for; the handler checks it, and bounds the body itself.
 const signed = "signed"
@@ -135,7 +132,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
 		classRetrain:  limiter.Per(classRetrain, cfg.RetrainsPerMinute, true),
 		classDecision: limiter.Per(classDecision, cfg.DecisionsPerMin, false),
-		classOther:    limiter.Per(classOther, otherPerMinute, false),
+		classOther:    limiter.Per(classOther, cfg.WritesPerMinute, false),
 	}
 	for _, r := range p.routes() {
 		if r.scope == signed {
