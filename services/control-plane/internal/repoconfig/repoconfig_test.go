@@ -1,0 +1,244 @@
+package repoconfig_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+type object = map[string]any
+
+const path = "/modelrepo/config"
+
+var standard = object{"auto_retrain": false, "poll_interval_seconds": 300.0, "watch_branch": "main", "stale_scope": "all", "gate": "approval"}
+
+func get(p *planetest.Plane) object {
+	p.T.Helper()
+	return p.Want(200, "GET", path, planetest.Reader, nil).Object(p.T)
+}
+
+// A change sets what it names, is told and is written to the ledger with what was before.
+func TestChange(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	if now := get(p); !maps.Equal(now, standard) {
+		t.Fatalf("first: %v", now)
+	}
+	want := maps.Clone(standard)
+	want["auto_retrain"], want["watch_branch"] = true, "release/2026"
+	// Unknown keys are ignored, also odd ones, and one that looks like a setting.
+	body := `{"auto_retrain": true, "watch_branch": "release/2026", "gate": "approval", "surprise": {"a": [1, null]}, "Gate": "direct", "": 7}`
+	if now := p.Want(200, "PUT", path, planetest.Operator, body).Object(t); !maps.Equal(now, want) {
+		t.Fatalf("changed: %v", now)
+	}
+	if now := get(p); !maps.Equal(now, want) {
+		t.Errorf("read: %v", now)
+	}
+	told := p.Events("event.config_changed")
+	if len(told) != 1 || told[0].Actor != "operator" || told[0].Tenant != "platform" || told[0].Data["scope"] != "modelrepo" ||
+		fmt.Sprint(told[0].Data["keys"]) != "[auto_retrain watch_branch]" {
+		t.Errorf("told %v", told)
+	}
+	audit := p.Audits("modelrepo.config_set")
+	if len(audit) != 2 { // the first is that of the first start
+		t.Fatalf("audit %v", audit)
+	}
+	d := audit[1]["details"].(object)
+	if audit[1]["actor"] != "operator" || audit[1]["tenant"] != "default" || !maps.Equal(d["old"].(object), object{"auto_retrain": false, "watch_branch": "main"}) ||
+		!maps.Equal(d["new"].(object), object{"auto_retrain": true, "watch_branch": "release/2026"}) {
+		t.Errorf("audit %v", audit[1])
+	}
+	for _, same := range []string{`{}`, `{"auto_retrain": true}`, `{"nothing": 1}`} {
+		p.Want(200, "PUT", path, planetest.Operator, same)
+	}
+	if n := len(p.Events("event.config_changed")); n != 1 {
+		t.Errorf("%d changes told", n)
+	}
+}
+
+// One bad value changes nothing, and each is named.
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	for body, want := range map[string][]string{
+		`{"auto_retrain": true, "gate": "never"}`:                       {"gate"},
+		`{"auto_retrain": "yes"}`:                                       {"auto_retrain"},
+		`{"auto_retrain": null}`:                                        {"auto_retrain"},
+		`{"auto_retrain": 1, "stale_scope": "some", "gate": null}`:      {"auto_retrain", "gate", "stale_scope"},
+		`{"auto_retrain": true, "poll_interval_seconds": 9}`:            {"poll_interval_seconds"},
+		`{"poll_interval_seconds": -1}`:                                 {"poll_interval_seconds"},
+		`{"poll_interval_seconds": 86401}`:                              {"poll_interval_seconds"},
+		`{"poll_interval_seconds": 10.5}`:                               {"poll_interval_seconds"},
+		`{"poll_interval_seconds": 99999999999999999999}`:               {"poll_interval_seconds"},
+		`{"poll_interval_seconds": "300"}`:                              {"poll_interval_seconds"},
+		`{"watch_branch": ""}`:                                          {"watch_branch"},
+		`{"watch_branch": ["main"]}`:                                    {"watch_branch"},
+		`{"watch_branch": "main", "auto_retrain": true, "gate": ""}`:    {"gate"},
+		`{"watch_branch": "a\u0000b"}`:                                  {},
+		`{"gate": "direct", "gate": "approval"}`:                        {"gate"},
+		`[]`:                                                            {},
+		`{"watch_branch": "` + strings.Repeat("b", 245) + `"}`:          {"watch_branch"},
+		`{"watch_branch": "refs heads main", "stale_scope": "touched"}`: {"watch_branch"},
+	} {
+		r := p.Refused(422, "validation_error", "PUT", path, planetest.Operator, body).Object(t)
+		named := []string{}
+		for _, e := range r["errors"].([]any) {
+			loc := e.(object)["loc"].([]any)
+			if len(loc) == 2 {
+				named = append(named, loc[1].(string))
+			}
+		}
+		slices.Sort(named)
+		if !slices.Equal(named, want) {
+			t.Errorf("%s: %v, want %v: %v", body, named, want, r)
+		}
+	}
+	if now := get(p); !maps.Equal(now, standard) {
+		t.Errorf("applied: %v", now)
+	}
+	for _, seconds := range []float64{0, 10, 86400} {
+		if now := p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": seconds}).Object(t); now["poll_interval_seconds"] != seconds {
+			t.Errorf("%v: %v", seconds, now)
+		}
+	}
+}
+
+// Names of branches are held to git's rules.
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	for name, ok := range map[string]bool{
+		"main": true, "feature/main": true, "release-1.2": true, "zweig/über": true, "a@b": true, strings.Repeat("b", 244): true, "x.lock.y": true,
+		"": false, "/main": false, "main/": false, "a//b": false, ".main": false, "a/.b": false, "a..b": false, "main.": false, "main.lock": false,
+		"a.lock/b": false, "a b": false, "a~b": false, "a^b": false, "a:b": false, "a?b": false, "a*b": false, "a[b": false, `a\b`: false, "a\x7fb": false,
+		"a\nb": false, "@": false, "a@{b": false, "-main": false, "HEAD": false, "a\xffb": false, strings.Repeat("b", 245): false,
+	} {
+		if _, err := repoconfig.CheckFirst(false, 300, name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// The environment holds for the first start only; the settings survive restarts.
+func TestFirstStart(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t, "MODELREPO_AUTO_RETRAIN=true", "MODELREPO_POLL_SECONDS=60", "MODELREPO_WATCH_BRANCH=trunk")
+	stop := p.Serve()
+	want := maps.Clone(standard)
+	want["auto_retrain"], want["poll_interval_seconds"], want["watch_branch"] = true, 60.0, "trunk"
+	if now := get(p); !maps.Equal(now, want) {
+		t.Fatalf("first start: %v", now)
+	}
+	p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": 0})
+	want["poll_interval_seconds"] = 0.0
+	stop()
+	p.Setenv("MODELREPO_POLL_SECONDS=90")
+	p.Setenv("MODELREPO_WATCH_BRANCH=main")
+	p.Serve()
+	if now := get(p); !maps.Equal(now, want) {
+		t.Errorf("second start: %v", now)
+	}
+}
+
+// Changes at once on two replicas are all kept, and in force on both within a second.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef")
+	p.Serve()
+	one := *p
+	p.Serve()
+	two := *p
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 20 {
+			if r, err := one.Try("PUT", path, planetest.Operator, object{"poll_interval_seconds": 10 + i}); err != nil || r.Status != 200 {
+				t.Errorf("%v %s", err, r.Body)
+			}
+		}
+	}()
+	for i := range 20 {
+		p.Want(200, "PUT", path, planetest.Operator, object{"auto_retrain": i%2 == 0, "watch_branch": fmt.Sprintf("b%d", i)})
+	}
+	<-done
+	for _, replica := range []*planetest.Plane{&one, &two} {
+		if now := get(replica); now["poll_interval_seconds"] != 29.0 || now["watch_branch"] != "b19" || now["auto_retrain"] != false {
+			t.Errorf("%v", now)
+		}
+		// At work, not only shown.
+		push := func(branch string) object {
+			return replica.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", object{"ref": "refs/heads/" + branch, "after": "abc"},
+				"X-Forge-A-Token", "webhook-0123456789abcdef").Object(t)
+		}
+		if out := push("main"); out["reason"] != "branch not watched" {
+			t.Errorf("main: %v", out)
+		}
+		if out := push("b19"); out["skipped"] != nil {
+			t.Errorf("b19: %v", out)
+		}
+	}
+}
+
+// another is the settings as a further replica has them.
+func another(t *testing.T, p *planetest.Plane) *repoconfig.Service {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), p.Database, store.Schema, postgres.MaxConns(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := repoconfig.CheckFirst(false, 300, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := repoconfig.New(store.Open(pool), first, time.Now, slog.New(slog.DiscardHandler))
+	if err := s.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		pool.Close()
+	})
+	return s
+}
+
+// Whoever waits on Changed is woken by the change of another replica.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	here := another(t, p)
+	changed := here.Changed()
+	p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": 42})
+	begin := time.Now()
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("not told")
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("told after %s", took)
+	}
+	testenv.Eventually(t, time.Second, func() error {
+		if s := here.Current(); s.PollIntervalSeconds != 42 {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+}
