@@ -186,7 +186,7 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 // refused says whether the fault is the commit's own, so that trying again is of no use.
 func refused(err error) bool {
 	var r *registry.Refused
-	return errors.As(err, &r) || errors.Is(err, forge.ErrMalformed)
+	return errors.As(err, &r)
 }
 
 // apply lets the registry read the commit: from a checkout of it, or from the
@@ -200,8 +200,7 @@ func (s *Service) apply(ctx context.Context, sha string) error {
 	dir, err := source.Export(ctx, sha)
 	switch {
 	case errors.Is(err, forge.ErrMalformed):
-		s.Registry.Refuse("commit " + sha + " is not in force: " + err.Error())
-		return err
+		return s.Registry.Unreadable(sha, err.Error())
 	case err != nil:
 		return &awayError{err}
 	}

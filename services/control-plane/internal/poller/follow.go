@@ -101,12 +101,12 @@ func value(s *string) string {
 func (s *Service) checkout(ctx context.Context, source forge.Exporter, want string, reread bool, f *followed) error {
 	have := s.Registry.Head()
 	switch {
-	case want == "" && have != "", want == have && !reread:
+	case want == "" && have != "", want != "" && want == have && !reread:
 		return nil
+	case want != "" && want == have:
+		return ignoreRefused(s.Registry.Reload(ctx))
 	case time.Now().Before(f.retry):
 		return nil
-	case want == have:
-		return ignoreRefused(s.Registry.Reload(ctx))
 	}
 	f.retry = time.Now().Add(followRetry)
 	asked, cancel := context.WithTimeout(ctx, s.patience())

@@ -126,13 +126,7 @@ func (r *Registry) swap(ctx context.Context, dir, head string) error {
 		err = errors.New(next.warn)
 	}
 	if err != nil {
-		refused := &Refused{Commit: next.head, Reason: err.Error(), Faults: next.repo.Faults}
-		if len(old.repo.Models) > 0 {
-			refused.Reason += "; the reading before stays"
-		}
-		why := refused.Error()
-		r.refused.Store(&why)
-		return refused
+		return r.refuse(&Refused{Commit: next.head, Reason: err.Error(), Faults: next.repo.Faults})
 	}
 	r.now.Store(&next)
 	r.refused.Store(nil)
@@ -141,6 +135,19 @@ func (r *Registry) swap(ctx context.Context, dir, head string) error {
 		return r.OnSwap(ctx)
 	}
 	return nil
+}
+
+func (r *Registry) refuse(e *Refused) error {
+	if len(r.Repo().Models) > 0 {
+		e.Reason += "; the reading before stays"
+	}
+	r.Refuse(e.Error())
+	return e
+}
+
+// Unreadable notes that a commit cannot be read at all. The error is a *Refused.
+func (r *Registry) Unreadable(commit, reason string) error {
+	return r.refuse(&Refused{Commit: commit, Reason: reason})
 }
 
 // Refuse notes why the newest commit is not in force; what is stays. Empty: it is.

@@ -1,0 +1,120 @@
+package diff_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+const model = "models/power_consumption_prediction/JPCP/"
+
+// A diff begins where the model was last trained and ends at what was noticed.
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	repo := forgetest.New(t)
+	repo.Run(repo.Dir, "cp", "-r", filepath.Join(planetest.Samples(), "models"), filepath.Join(planetest.Samples(), "datasets"), filepath.Join(planetest.Samples(), "registries"), ".")
+	repo.Git("add", ".")
+	first := repo.Commit("first", map[string]string{"notes": "1\n"})
+	second := repo.Commit("second", map[string]string{"notes": "1\n2\n", "data/raw": "\x00\x01"})
+	p := planetest.Start(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=86400")
+	id := p.Notice("JPCP", second)
+	show := func(id string) map[string]any {
+		t.Helper()
+		return p.Want(200, "GET", "/approvals/"+id+"/diff", planetest.Reader, nil).Object(t)
+	}
+	// Never trained: what the commit itself changed.
+	d := show(id)
+	files := d["files"].([]any)
+	if d["from_commit"] != first || d["to_commit"] != second || d["truncated"] != false || len(files) != 2 {
+		t.Fatalf("%v", d)
+	}
+	raw, notes := files[0].(map[string]any), files[1].(map[string]any)
+	if _, patched := raw["patch"]; patched || raw["path"] != "data/raw" || raw["status"] != "added" {
+		t.Errorf("a binary file: %v", raw)
+	}
+	if notes["path"] != "notes" || notes["status"] != "modified" || notes["additions"] != 1.0 || notes["deletions"] != 0.0 || notes["patch"] != "@@ -1 +1,2 @@\n 1\n+2\n" {
+		t.Errorf("a text file: %v", notes)
+	}
+
+	// Trained from the first commit, as the trainer reports it.
+	older := p.Notice("JPCP", first)
+	run := p.Want(200, "POST", "/approvals/"+older+"/approve", planetest.Operator, nil).Object(t)["flow_run_id"].(string)
+	version := p.Tracker.Add("jpcp", planetest.Version{
+		Metrics: map[string]any{"rmse": 10.0}, RunTags: map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": first},
+	})
+	p.Report("jpcp", version)
+	p.Orchestrator.State(run, "COMPLETED", "")
+	testenv.Eventually(t, 15*time.Second, func() error {
+		for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+			if m := m.(map[string]any); m["model_id"] == "JPCP" && m["trained_from_commit"] != first {
+				return fmt.Errorf("%v", m)
+			}
+		}
+		return nil
+	})
+	third := repo.Commit("third", map[string]string{"notes": "1\n2\n3\n", model + "README.md": "text\n"})
+	d = show(p.Notice("JPCP", third[:10]))
+	if d["from_commit"] != first || d["to_commit"] != third || len(d["files"].([]any)) != 3 {
+		t.Errorf("%v", d)
+	}
+	if d = show(p.Notice("MACK", third)); d["from_commit"] != second {
+		t.Errorf("another model: %v", d)
+	}
+
+	p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", planetest.Foreign, nil)
+	p.Refused(404, "approval_not_found", "GET", "/approvals/x/diff", planetest.Reader, nil)
+	for _, commit := range []string{"main", "HEAD", strings.Repeat("9", 40), "refs/heads/main", "c0ffee1"} {
+		id := p.Notice("RUNTIMECLASS", commit)
+		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", planetest.Reader, nil)
+	}
+}
+
+// The answer stays within 1 MiB and says that it is cut.
+func TestDiffIsBounded(t *testing.T) {
+	t.Parallel()
+	repo := forgetest.New(t)
+	repo.Commit("first", map[string]string{"models/.keep": "\n"})
+	many := map[string]string{}
+	for i := range 30 {
+		many[fmt.Sprintf("f%02d", i)] = strings.Repeat("<&>\t\u2028line\n", 8000) // grows when encoded
+	}
+	sha := repo.Commit("many", many)
+	p := planetest.Start(t, "MODELREPO_DIR="+repo.Dir)
+	r := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", planetest.Reader, nil)
+	d := r.Object(t)
+	if len(r.Body) > 1<<20 || d["truncated"] != true || len(d["files"].([]any)) != 30 {
+		t.Errorf("%d bytes, %d files, truncated %v", len(r.Body), len(d["files"].([]any)), d["truncated"])
+	}
+	patched := 0
+	for _, f := range d["files"].([]any) {
+		if f := f.(map[string]any); f["patch"] != nil {
+			patched++
+		} else if f["additions"] != 8000.0 {
+			t.Errorf("%v", f)
+		}
+	}
+	if patched == 0 {
+		t.Error("no patch at all")
+	}
+}
+
+// A commit newer than the last poll is fetched for its diff.
+func TestDiffFetches(t *testing.T) {
+	t.Parallel()
+	repo := forgetest.New(t)
+	repo.Commit("first", map[string]string{"models/.keep": "\n"})
+	p := planetest.Start(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+repo.Serve().Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=0")
+	sha := repo.Commit("second", map[string]string{"models/new": "x\n"})
+	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", planetest.Reader, nil).Object(t)
+	if d["to_commit"] != sha || len(d["files"].([]any)) != 1 {
+		t.Errorf("%v", d)
+	}
+}
