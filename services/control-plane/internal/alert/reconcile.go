@@ -187,6 +187,9 @@ func put(ctx context.Context, tx store.Tx, old *store.Alert, a Alert, firing boo
 	if old != nil && old.ObservedAt.After(at) {
 		return nil
 	}
+	if !firing && old != nil {
+		a = of(*old) // what ends is what fired
+	}
 	labels, err := json.Marshal(a.Payload().Labels)
 	if err != nil {
 		return fmt.Errorf("alert: encode labels: %w", err)

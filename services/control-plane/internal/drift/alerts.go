@@ -72,7 +72,7 @@ func (r Reading) alert() (a alert.Alert, fires bool) {
 }
 
 // Subjects are the events that Handle takes.
-var Subjects = []string{outbox.Subject("*", "drift", "status_changed")}
+var Subjects = []string{"platform.*.drift.status_changed"}
 
 // Handle makes a changed level an alert at once, in the transaction that records
 // that the event was seen.

@@ -1,0 +1,270 @@
+package alert_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+func start(t *testing.T, seconds int, env ...string) (*planetest.Plane, *planetest.Serving) {
+	t.Helper()
+	s := planetest.NewServing(t)
+	return planetest.Start(t, slices.Concat(s.Env(), []string{fmt.Sprintf("ALERT_SECONDS=%d", seconds)}, env)...), s
+}
+
+func firing(p *planetest.Plane, bearer string) map[string]map[string]any {
+	p.T.Helper()
+	out := map[string]map[string]any{}
+	for _, item := range p.Want(200, "GET", "/alerts", bearer, nil).Object(p.T)["items"].([]any) {
+		a := item.(map[string]any)
+		out[a["id"].(string)] = a
+	}
+	return out
+}
+
+// await waits until the alert fires with the severity; an empty one: until it does not.
+func await(p *planetest.Plane, id, severity string) map[string]any {
+	p.T.Helper()
+	var a map[string]any
+	testenv.Eventually(p.T, 20*time.Second, func() error {
+		a = firing(p, planetest.Reader)[id]
+		if (a == nil) != (severity == "") || a != nil && a["severity"] != severity {
+			return fmt.Errorf("%s: %v, want %q", id, a, severity)
+		}
+		return nil
+	})
+	return a
+}
+
+// told are the names and severities of the events of one alert.
+func told(p *planetest.Plane, id string) []string {
+	p.T.Helper()
+	out := []string{}
+	for _, e := range p.Events("") {
+		if strings.HasPrefix(e.Name, "alert.") && e.Data["id"] == id {
+			out = append(out, strings.TrimPrefix(e.Name, "alert.")+" "+e.Data["severity"].(string))
+		}
+	}
+	return out
+}
+
+func wantTold(p *planetest.Plane, id string, want ...string) {
+	p.T.Helper()
+	if got := told(p, id); !slices.Equal(got, want) {
+		p.T.Errorf("%s: events %q, want %q", id, got, want)
+	}
+}
+
+func z(v float64) *float64 { return &v }
+
+func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
+	t.Parallel()
+	p, s := start(t, 1)
+	const id = "drift:JPCP:Production"
+	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.5), "")
+	s.Drift("prediction", "JPCP", "Staging", "NO_BASELINE", nil, "")
+	s.Drift("prediction", "JPCP", "Canary", "INSUFFICIENT", nil, "")
+	first := await(p, id, "warn")
+	labels := first["labels"].(map[string]any)
+	if first["source"] != "drift" || first["state"] != "firing" || labels["model"] != "JPCP" || labels["alias"] != "Production" || labels["kind"] != "prediction" {
+		t.Errorf("alert %v", first)
+	}
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	worse := await(p, id, "critical")
+	if worse["since"] != first["since"] {
+		t.Errorf("it fires since %v, then since %v", first["since"], worse["since"])
+	}
+	s.Set(planetest.Broken) // what cannot be read stays
+	asked := s.Count()
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if n := s.Count(); n < asked+3 {
+			return fmt.Errorf("asked %d times", n-asked)
+		}
+		return nil
+	})
+	if firing(p, planetest.Reader)[id] == nil {
+		t.Error("it ended although its source cannot be read")
+	}
+	s.Set(planetest.Well)
+	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
+	await(p, id+":input", "critical")
+	s.Drift("prediction", "JPCP", "Production", "OK", z(0.5), "")
+	await(p, id, "")
+	if len(firing(p, planetest.Foreign)) != 1 {
+		t.Errorf("another tenant sees %v; drift belongs to no tenant", firing(p, planetest.Foreign))
+	}
+	wantTold(p, id, "firing warn", "firing critical", "resolved critical")
+	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.5), "") // again
+	await(p, id, "warn")
+	wantTold(p, id, "firing warn", "firing critical", "resolved critical", "firing warn")
+	for _, e := range p.Events("alert.firing") {
+		if e.Tenant != "platform" || e.Data["title"] == "" {
+			t.Errorf("event %v", e)
+		}
+	}
+	metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
+	if !strings.Contains(metrics, `platform_drift_z{alias="Production",model_id="JPCP"} 2.5`) {
+		t.Error("platform_drift_z is missing")
+	}
+}
+
+// The tells of the inference service show at once, each once, however often they come.
+func TestDriftEventsFireAtOnce(t *testing.T) {
+	t.Parallel()
+	p, s := start(t, 3600)
+	testenv.Eventually(t, 20*time.Second, func() error { // the one reading of this test
+		if s.Count() < 2 {
+			return errors.New("not read yet")
+		}
+		return nil
+	})
+	nc, err := nats.Connect(p.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := outbox.EnsureStream(t.Context(), js, outbox.StreamConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	send := func(id uuid.UUID, at time.Time, data string) {
+		t.Helper()
+		body, err := json.Marshal(outbox.Envelope{
+			SpecVersion: "1.0", ID: id, Source: "/services/inference", Type: "platform.drift.status_changed", Time: at, Tenant: "platform",
+			Data: json.RawMessage(data),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.Publish(t.Context(), "platform.platform.drift.status_changed", body, jetstream.WithMsgID(uuid.NewString())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	event := func(alias, status string) string {
+		return fmt.Sprintf(`{"model":"JPCP","alias":%q,"kind":"prediction","status":%q,"previous":"OK","n":100}`, alias, status)
+	}
+	first := uuid.New()
+	now := time.Now()
+	send(uuid.New(), now.Add(-time.Hour), event("Canary", "CRITICAL")) // older than the reading
+	send(uuid.New(), now, `{"model":"../x","alias":"Production","kind":"prediction","status":"CRITICAL"}`)
+	send(uuid.New(), now, `[]`)
+	send(first, now, event("Production", "CRITICAL"))
+	await(p, "drift:JPCP:Production", "critical")
+	send(uuid.New(), now.Add(time.Second), event("Production", "OK"))
+	await(p, "drift:JPCP:Production", "")
+	send(first, now, event("Production", "CRITICAL"))                           // known
+	send(uuid.New(), now.Add(time.Millisecond), event("Production", "WARNING")) // late
+	send(uuid.New(), now.Add(2*time.Second), event("Staging", "WARNING"))
+	await(p, "drift:JPCP:Staging", "warn")
+	wantTold(p, "drift:JPCP:Production", "firing critical", "resolved critical")
+	wantTold(p, "drift:JPCP:Canary")
+}
+
+// An alias that others move where this control plane would not raises an alert,
+// until a sound version holds it again.
+func TestOutsideMovesFire(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, 1)
+	good := p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
+	dummy := p.Tracker.Add("jpcp", planetest.Version{Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}})
+	loose := p.Tracker.Add("jpcp", planetest.Version{Tags: map[string]string{"framework": "onnx"}})
+	move := func(alias, version string) { // and have it noticed without waiting for the watcher
+		p.Tracker.Move("jpcp", alias, version)
+		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", planetest.Operator, map[string]any{"reason": "look"})
+	}
+	const id = "deploy:JPCP:Production"
+	move("Production", good)
+	move("Staging", dummy) // allowed there
+	move("Production", dummy)
+	if a := await(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
+		t.Errorf("alert %v", a)
+	}
+	p.Tracker.Set(planetest.Down)
+	if a := firing(p, planetest.Reader); len(a) != 1 {
+		t.Errorf("alerts %v", a)
+	}
+	p.Tracker.Set(planetest.Well)
+	move("Production", loose)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if a := firing(p, planetest.Reader)[id]; a == nil || a["labels"].(map[string]any)["fault"] != "digest_missing" {
+			return fmt.Errorf("alert %v", a)
+		}
+		return nil
+	})
+	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", planetest.Operator, map[string]any{"version": good, "reason": "no digest"})
+	await(p, id, "")
+	wantTold(p, id, "firing critical", "resolved critical")
+	if got := told(p, "deploy:JPCP:Staging"); len(got) != 0 {
+		t.Errorf("a dummy under Staging: %v", got)
+	}
+}
+
+// Alerts of a tenant are its own; the most severe come first, on every page.
+func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
+	t.Parallel()
+	p, s := start(t, 1)
+	p.Want(200, "PUT", "/budgets/spent", planetest.Operator, map[string]any{"cost_budget": 0})
+	p.Want(200, "POST", "/costs", planetest.Operator, map[string]any{
+		"model": "JPCP", "version": "1", "scheduler": "slurm", "job_id": "1", "gpu_hours": 1, "cpu_hours": 0, "project": "spent",
+	})
+	p.Want(http.StatusOK, "POST", "/evals", planetest.Operator, map[string]any{
+		"model": "JPCP", "version": "1", "suite": "nightly", "status": "failed",
+		"metrics": []any{map[string]any{"metric": "rmse", "value": 9, "passed": false}, map[string]any{"metric": "mae", "value": 1, "passed": true}},
+	})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
+	s.Drift("prediction", "JPCP", "Canary", "WARNING", z(2), "")
+	for id, severity := range map[string]string{
+		"budget:spent": "error", "eval:JPCP:nightly:rmse": "warn", "drift:JPCP:Production": "critical", "drift:JPCP:Canary": "warn",
+	} {
+		await(p, id, severity)
+	}
+	want := []string{"critical", "error", "warn", "warn"}
+	var got, ids []string
+	for cursor := ""; ; {
+		page := p.Want(200, "GET", "/alerts?limit=1&cursor="+cursor, planetest.Reader, nil).Object(t)
+		for _, item := range page["items"].([]any) {
+			got = append(got, item.(map[string]any)["severity"].(string))
+			ids = append(ids, item.(map[string]any)["id"].(string))
+		}
+		if page["next_cursor"] == nil {
+			break
+		}
+		cursor = page["next_cursor"].(string)
+	}
+	slices.Sort(ids)
+	if !slices.Equal(got, want) || len(slices.Compact(ids)) != 4 {
+		t.Errorf("pages %v of %v", got, ids)
+	}
+	foreign := firing(p, planetest.Foreign)
+	if len(foreign) != 2 || foreign["budget:spent"] != nil || foreign["eval:JPCP:nightly:rmse"] != nil {
+		t.Errorf("another tenant sees %v", foreign)
+	}
+	for _, e := range p.Events("alert.firing") {
+		if mine := e.Data["source"] == "budget" || e.Data["source"] == "eval"; mine != (e.Tenant == "default") {
+			t.Errorf("event %v", e)
+		}
+	}
+	p.Refused(422, "validation_error", "GET", "/alerts?limit=501", planetest.Reader, nil)
+	p.Refused(403, "insufficient_scope", "GET", "/alerts", planetest.Approver, nil)
+	p.Want(204, "DELETE", "/budgets/spent", planetest.Operator, nil)
+	await(p, "budget:spent", "")
+	wantTold(p, "budget:spent", "firing error", "resolved error")
+}
