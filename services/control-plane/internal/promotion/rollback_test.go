@@ -1,0 +1,178 @@
+package promotion_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+const path = "/aliases/JPCP/Production/rollback"
+
+// held makes versions that held Production one after the other.
+func held(p *planetest.Plane, versions ...planetest.Version) []string {
+	p.T.Helper()
+	var out []string
+	for _, v := range versions {
+		version := p.Tracker.Add("jpcp", v)
+		p.Tracker.Move("jpcp", "Production", version)
+		// Any request that moves aliases of the model records what others did first.
+		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", planetest.Operator, map[string]any{"reason": "look"})
+		out = append(out, version)
+	}
+	return out
+}
+
+func good() planetest.Version { return planetest.Good("rmse", 10.0) }
+
+func because(reason string) map[string]any { return map[string]any{"reason": reason} }
+
+func TestRollbackGoesToTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	v := held(p, good(), good(), good())
+	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", planetest.Operator, because("worse on site B")).Object(t)
+	for name, want := range map[string]any{
+		"model": "JPCP", "alias": "Production", "version": v[1], "previous_version": v[2], "state": "moved", "actor": "operator", "reason": "worse on site B",
+	} {
+		if r[name] != want {
+			t.Errorf("%s is %v, want %v", name, r[name], want)
+		}
+	}
+	if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
+		t.Errorf("the tracker has version %s", now)
+	}
+	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	if top["version"] != v[1] || top["previous_version"] != v[2] || top["via"] != "rollback" || top["actor"] != "operator" {
+		t.Errorf("history %v", top)
+	}
+	rolled := p.Events("deploy.rolled_back")
+	if len(rolled) != 1 || rolled[0].Tenant != "platform" || rolled[0].Actor != "operator" || rolled[0].Data["version"] != v[1] ||
+		rolled[0].Data["to"] != "Production" || fmt.Sprint(rolled[0].Data["reasons"]) != "[worse on site B]" {
+		t.Errorf("events %v", rolled)
+	}
+	changed := p.Events("deploy.alias_changed")
+	if last := changed[len(changed)-1]; last.Data["via"] != "rollback" || last.Data["version"] != v[1] {
+		t.Errorf("alias_changed %v", last)
+	}
+	if a := p.Audits("rollback.decided"); len(a) != 1 || a[0]["details"].(map[string]any)["reason"] != "worse on site B" || a[0]["tenant"] != "default" {
+		t.Errorf("audit %v", a)
+	}
+	// By name to one further back; then the default is the last before the present again.
+	if r := p.Want(200, "POST", path, planetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
+		t.Errorf("%v", r)
+	}
+	if r := p.Want(200, "POST", path, planetest.Operator, because("mistaken")).Object(t); r["version"] != v[1] {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestRollbackThatCannotBe(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, because("x"))
+	v := held(p, good())
+	never := p.Tracker.Add("jpcp", good())
+	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, because("x"))
+	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, map[string]any{"version": never, "reason": "x"})
+	p.Refused(409, "alias_moved", "POST", path, planetest.Operator, map[string]any{"version": v[0], "reason": "x"})
+	p.Refused(404, "model_not_found", "POST", "/aliases/nosuch/Production/rollback", planetest.Operator, because("x"))
+	p.Refused(404, "alias_not_found", "POST", "/aliases/JPCP/Champion/rollback", planetest.Operator, because("x"))
+	p.Refused(403, "insufficient_scope", "POST", path, planetest.Trainer, because("x"))
+	for _, body := range []string{`{}`, `{"reason":""}`, `{"reason":" \n"}`, `{"reason":"x","version":""}`, `{"reason":"x","version":"-1"}`, `{"reason":"x","versions":"1"}`,
+		`{"reason":"` + strings.Repeat("x", 4097) + `"}`} {
+		p.Refused(422, "validation_error", "POST", path, planetest.Operator, body)
+	}
+	p.Tracker.Set(planetest.Down)
+	p.Refused(502, "tracker_unreachable", "POST", path, planetest.Operator, because("x"))
+	p.Tracker.Set(planetest.Well)
+	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
+		t.Errorf("version %s", now)
+	}
+}
+
+// That a version held the alias once, by whomever, does not lift the rules that
+// hold for every move.
+func TestRollbackKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
+	tags := func(name, value string) planetest.Version {
+		return planetest.Version{Tags: map[string]string{"artifact_digest": planetest.Digest, name: value}}
+	}
+	v := held(p, tags("dummy", "true"), tags("data_origin", "generated"), good())
+	for version, why := range map[string]string{v[0]: "dummy", v[1]: "generated"} {
+		r := p.Refused(409, "rollback_denied", "POST", path, planetest.Operator, map[string]any{"version": version, "reason": "x"})
+		if reasons := r.Object(t)["reasons"].([]any); len(reasons) != 1 || !strings.Contains(reasons[0].(string), why) {
+			t.Errorf("reasons %v", reasons)
+		}
+	}
+	if a := p.Audits("rollback.denied"); len(a) != 2 || a[0]["outcome"] != "denied" {
+		t.Errorf("audit %v", a)
+	}
+	if now := p.Tracker.Holder("jpcp", "Production"); now != v[2] {
+		t.Errorf("version %s", now)
+	}
+}
+
+// A tracker that fails the move itself is told again; one that refuses it ends it.
+func TestRollbackOutlivesTheTracker(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	v := held(p, good(), good())
+	p.Tracker.Set(planetest.Refusing)
+	p.Refused(502, "tracker_rejected", "POST", path, planetest.Operator, because("x"))
+	p.Tracker.Set(planetest.FailMoves)
+	if r := p.Want(202, "POST", path, planetest.Operator, because("x")).Object(t); r["state"] != "moving" {
+		t.Errorf("%v", r)
+	}
+	p.Refused(409, "alias_busy", "POST", path, planetest.Operator, because("x"))
+	p.Tracker.Set(planetest.Well)
+	p.SQL(`update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'`)
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if e := p.Events("deploy.rolled_back"); len(e) != 1 {
+			return fmt.Errorf("%d events", len(e))
+		}
+		return nil
+	})
+	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
+		t.Errorf("version %s", now)
+	}
+}
+
+// kill -9 after the tracker was told and before that was recorded: another
+// process records it, once.
+func TestRollbackOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t)
+	kill := p.Spawn("replica")
+	v := held(p, good(), good())
+	p.Tracker.Set(planetest.Swallow)
+	go func() { _, _ = p.Try("POST", path, planetest.Operator, because("x")) }()
+	select {
+	case <-p.Tracker.Seen:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the tracker was not told")
+	}
+	kill()
+	p.Tracker.Set(planetest.Well)
+	p.SQL(`update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'`)
+	p.Serve()
+	testenv.Eventually(t, 30*time.Second, func() error {
+		if e := p.Events("deploy.rolled_back"); len(e) != 1 || e[0].Actor != "operator" || fmt.Sprint(e[0].Data["reasons"]) != "[x]" {
+			return fmt.Errorf("events %v", e)
+		}
+		return nil
+	})
+	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	if top["version"] != v[0] || top["via"] != "rollback" {
+		t.Errorf("history %v", top)
+	}
+	p.Tracker.Mu.Lock()
+	defer p.Tracker.Mu.Unlock()
+	if p.Tracker.Sets != 1 {
+		t.Errorf("the tracker was told %d times", p.Tracker.Sets)
+	}
+}
