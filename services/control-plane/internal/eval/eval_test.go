@@ -2,8 +2,12 @@ package eval_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -267,5 +271,28 @@ func TestFiring(t *testing.T) {
 	p.Want(200, "POST", "/evals", planetest.Trainer, run("3", "t", "error"))
 	if got := firing(t.Context()); got != "other JPCP:s:d" {
 		t.Fatalf("firing %s", got)
+	}
+}
+
+// The documentation's exchange.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../docs/governance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```http\nPOST /evals\n(.*?)\n\n200\n(.*?)```").FindSubmatch(text)
+	if found == nil {
+		t.Fatal("no exchange")
+	}
+	var want map[string]any
+	if err := json.Unmarshal(found[2], &want); err != nil {
+		t.Fatal(err)
+	}
+	got := planetest.Start(t).Want(200, "POST", "/evals", planetest.Operator, string(found[1])).Object(t)
+	for key, v := range want {
+		if !reflect.DeepEqual(got[key], v) {
+			t.Errorf("%s is %v, want %v", key, got[key], v)
+		}
 	}
 }

@@ -126,4 +126,10 @@ func TestGateShowsEval(t *testing.T) {
 	if out := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
 		t.Fatalf("dry run %v", out)
 	}
+	// Without a policy there is no other measure.
+	evaluate(p, planetest.Trainer, v, "s", "passed")
+	p.Want(204, "DELETE", "/promotion-policies/JPCP", planetest.Operator, nil)
+	if doc, _ := evaluation(t, p, planetest.Reader, v); doc["pass"] != true {
+		t.Fatalf("gate %v", doc)
+	}
 }

@@ -210,7 +210,7 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 		Eval:     api.GateEval{Metrics: map[string]float64{}},
 		Approval: api.GateApproval{Required: true, State: state},
 	}
-	evaluated, failed := false, false
+	evaluated, failed := len(v.Evals) > 0, false
 	for _, check := range v.Checks {
 		switch check.Name {
 		case "policy_metric", "condition", "evaluation":
