@@ -5,6 +5,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -125,7 +126,8 @@ func (l *load) retrain(ctx context.Context, c *command) (flowRun string, err err
 	return out.FlowRunID, err
 }
 
-func (l *load) approve(ctx context.Context, c *command) error {
+// notice makes the record that is to be approved; a repeated notice finds it.
+func (l *load) notice(ctx context.Context, c *command) error {
 	var noted struct{ Created, Existing []string }
 	err := l.ask(ctx, c, "/api/changes", map[string]any{
 		"model_ids": []string{c.model}, "commit_sha": fmt.Sprintf("%040x", c.n+1), "commit_msg": c.name(), "changed_files": []string{"models/x"},
@@ -138,20 +140,29 @@ func (l *load) approve(ctx context.Context, c *command) error {
 		return fmt.Errorf("records %v", ids)
 	}
 	c.approval = ids[0]
+	return nil
+}
+
+func (l *load) approve(ctx context.Context, c *command) error {
+	if c.approval == "" {
+		if err := l.notice(ctx, c); err != nil {
+			return err
+		}
+	}
 	var out struct {
 		FlowRunID string `json:"flow_run_id"`
 	}
-	err = l.ask(ctx, c, "/approvals/"+c.approval+"/approve", map[string]any{}, &out)
+	err := l.ask(ctx, c, "/approvals/"+c.approval+"/approve", map[string]any{}, &out)
 	if err == errDecided { // the answer was lost; the record has it
 		var record struct {
-			Status      string
-			FlowRunID   string `json:"prefect_run_id"`
-			ApprovedFor string `json:"resolved_by"`
+			Status     string
+			FlowRunID  string `json:"prefect_run_id"`
+			ResolvedBy string `json:"resolved_by"`
 		}
 		if err := l.look(ctx, c, "/approvals/"+c.approval, &record); err != nil {
 			return err
 		}
-		if record.Status != "approved" || record.ApprovedFor != "user-of-"+c.tenant {
+		if record.Status != "approved" || record.ResolvedBy != "user-of-"+c.tenant {
 			return fmt.Errorf("record %+v", record)
 		}
 		out.FlowRunID = record.FlowRunID
@@ -162,7 +173,8 @@ func (l *load) approve(ctx context.Context, c *command) error {
 	return nil
 }
 
-var errDecided = fmt.Errorf("decided already")
+// errDecided means that an earlier try of the same client went through.
+var errDecided = errors.New("decided already")
 
 // ask repeats a POST, on one replica and then the other, until it has an answer that is final.
 func (l *load) ask(ctx context.Context, c *command, path string, body, out any, headers ...string) error {

@@ -281,7 +281,7 @@ func (w *world) addControlPlanes(database, redis, broker, orchestrator string) {
 		"EVENT_PUBLISHER=nats", "NATS_URL=" + broker, "PREFECT_API_URL=" + orchestrator, "PREFECT_DEPLOYMENT_NAME=faults/recorder", "TRACKING_URI=" + w.tracker,
 		"PREFECT_CB_RESET_TIMEOUT=1", "COMMAND_LEASE_SECONDS=15", "ADMISSION_MAX_RUNNING=500", "ADMISSION_PER_TENANT=500",
 		"CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0",
-		"CONTROL_PLANE_CREDENTIALS_JSON=" + string(secrets), "MODELREPO_DIR=" + filepath.Join(harness.Root(w.t), "deploy", "modelrepo"),
+		"CONTROL_PLANE_CREDENTIALS_JSON=" + string(secrets), "MODELREPO_DIR=" + filepath.Join(harness.Root(w.t), "deploy", "modelrepo"), "AUDIT_SIGNING_KEY_FILE=" + filepath.Join(w.dir, "audit.key"),
 	}
 	migrate := exec.Command(bin, "migrate")
 	migrate.Env = append(os.Environ(), env...)
