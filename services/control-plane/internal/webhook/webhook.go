@@ -29,9 +29,10 @@ import (
 const (
 	// MaxBody bounds a payload, in bytes.
 	MaxBody = 5 << 20
-	// readers is how many bodies are read and checked at once, so that strangers
-	// can take readers × MaxBody of memory at most.
-	readers = 16
+	// readers is how many bodies of each forge are read and checked at once, so that
+	// strangers can take 2 × readers × MaxBody of memory at most, and that those
+	// who pose as one forge do not keep the other waiting.
+	readers = 8
 	// readTimeout bounds the arrival of a body: a forge gives up after 10 s.
 	readTimeout = 10 * time.Second
 	// waitTimeout is how long a delivery waits for its turn.
@@ -51,13 +52,17 @@ type API struct {
 	key    []byte // of signed deliveries of forge A; nil: they prove themselves by the token
 	count  func(forge, outcome string)
 	now    func() time.Time
-	turns  chan struct{}
+
+	turnsA, turnsB chan struct{}
 }
 
 // New serves nobody while secret is empty. count is told of each delivery: its
 // outcome is accepted, duplicate, skipped or the code of the error.
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
-	return &API{pushes: pushes, secret: secret, key: key, count: count, now: now, turns: make(chan struct{}, readers)}
+	return &API{
+		pushes: pushes, secret: secret, key: key, count: count, now: now,
+		turnsA: make(chan struct{}, readers), turnsB: make(chan struct{}, readers),
+	}
 }
 
 // forge is what differs between the two.
@@ -69,11 +74,12 @@ type forge struct {
 	proves func(h http.Header, body []byte) bool
 	parse  func(h http.Header, p payload) (out push.Push, skip string, err error)
 	want   string // of a proof, for the one who lacks it
+	turns  chan struct{}
 }
 
 // ForgeA serves POST /webhooks/modelrepo/forge-a.
 func (a *API) ForgeA(c echo.Context) error {
-	f := forge{name: forgeA, parse: parseA}
+	f := forge{name: forgeA, parse: parseA, turns: a.turnsA}
 	if a.key != nil {
 		f.offers = func(h http.Header) bool { return signedProof(h, a.key, nil, a.now()) }
 		f.proves = func(h http.Header, body []byte) bool { return signedProof(h, a.key, body, a.now()) }
@@ -89,7 +95,7 @@ func (a *API) ForgeA(c echo.Context) error {
 // ForgeB serves POST /webhooks/modelrepo/forge-b.
 func (a *API) ForgeB(c echo.Context) error {
 	return a.serve(c, forge{
-		name: forgeB, parse: parseB,
+		name: forgeB, parse: parseB, turns: a.turnsB,
 		offers: func(h http.Header) bool { return len(signatures(h)) > 0 },
 		proves: func(h http.Header, body []byte) bool { return hmacProof(h, a.secret.Reveal(), body) },
 		want:   "X-Forge-B-Signature-256 or X-Hub-Signature-256 must hold sha256= and the hexadecimal HMAC-SHA256 of the body under the webhook secret.",
@@ -155,8 +161,8 @@ func (a *API) take(c echo.Context, f forge, refused error) ([]byte, error) {
 	wait := time.NewTimer(waitTimeout)
 	defer wait.Stop()
 	select {
-	case a.turns <- struct{}{}:
-		defer func() { <-a.turns }()
+	case f.turns <- struct{}{}:
+		defer func() { <-f.turns }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-wait.C:
