@@ -176,6 +176,9 @@ func (c *Config) Validate() error {
 			fault("%s must be an http or https URL, or empty", name)
 		}
 	}
+	if err := service.CheckSecret("SERVING_TOKEN", c.ServingToken); err != nil {
+		fault("%w", err)
+	}
 	if c.AutoRetrainGate != "" && c.AutoRetrainGate != "approval" {
 		fault("AUTO_RETRAIN_GATE is %q; it must be approval, or empty", c.AutoRetrainGate)
 	}

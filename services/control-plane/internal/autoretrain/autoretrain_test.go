@@ -394,10 +394,6 @@ func TestGateIsForced(t *testing.T) {
 	if n := len(p.Orchestrator.All()); n != 0 {
 		t.Errorf("%d runs", n)
 	}
-	q := planetest.Neighbours(t, "AUTO_RETRAIN_GATE=open")
-	if _, err := controlplane.LoadConfig(q.Env); err == nil || !strings.Contains(err.Error(), "AUTO_RETRAIN_GATE") {
-		t.Errorf("config: %v", err)
-	}
 }
 
 // Two replicas, each asked many times at once, start one training.
@@ -520,4 +516,16 @@ func TestClaimOfADeadProcessIsContinued(t *testing.T) {
 		t.Errorf("events %v", e)
 	}
 	outcome(p, "cooling_down", nil)
+}
+
+func TestFaultySettingsOfTheProcessStopTheStart(t *testing.T) {
+	t.Parallel()
+	for env, name := range map[string]string{
+		"SERVING_TOKEN=changeme": "SERVING_TOKEN", "SERVING_URL=inference:18001": "SERVING_URL", "AUTO_RETRAIN_SECONDS=0": "AUTO_RETRAIN_SECONDS", "ALERT_SECONDS=3601": "ALERT_SECONDS",
+		"AUTO_RETRAIN_GATE=open": "AUTO_RETRAIN_GATE",
+	} {
+		if _, err := controlplane.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@h/p", env}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
 }
