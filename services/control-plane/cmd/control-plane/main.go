@@ -1,4 +1,5 @@
-// Command control-plane serves the control plane, or migrates its schema.
+// Command control-plane serves the control plane, migrates its schema, or verifies
+// an exported audit bundle.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/offline"
 )
 
 func main() {
@@ -17,12 +19,15 @@ func main() {
 }
 
 func run(args []string) int {
+	if len(args) > 0 && args[0] == "audit" {
+		return offline.Run(args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
 	verb := "serve"
 	if len(args) > 0 {
 		verb = args[0]
 	}
 	if len(args) > 1 || (verb != "serve" && verb != "migrate") {
-		fmt.Fprintln(os.Stderr, "usage: control-plane [serve|migrate]")
+		fmt.Fprintf(os.Stderr, "usage: control-plane [serve|migrate]\n%s\n", offline.Usage)
 		return 2
 	}
 	cfg, err := controlplane.LoadConfig(os.Environ())

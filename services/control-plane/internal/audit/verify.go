@@ -86,7 +86,7 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	case end.LastSeq > end.HeadSeq:
 		v.Fault = &chain.Fault{Seq: end.HeadSeq + 1, Reason: chain.BadLink, Detail: "the entry lies beyond the head: the ledger has not appended it"}
 	default:
-		v.Fault = chain.First(walk.Ends(end.HeadSeq, end.HeadHash), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq), walk.Prev))
+		v.Fault = chain.First(walk.Ends(end.HeadSeq, v.Head), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq), walk.Prev))
 	}
 	return v, nil
 }

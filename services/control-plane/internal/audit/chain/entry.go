@@ -31,18 +31,6 @@ const timeForm = "2006-01-02T15:04:05.000000Z"
 // Time is t as it stands in entries, checkpoints and bundles.
 func Time(t time.Time) string { return t.UTC().Format(timeForm) }
 
-// ParseTime reads what Time gives, and nothing else.
-func ParseTime(s string) (time.Time, error) {
-	t, err := time.Parse(timeForm, s)
-	if err == nil && Time(t) != s { // a shorter or longer fraction
-		err = errors.New("it must have six decimals and end in Z")
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("time %q: %w", s, err)
-	}
-	return t, nil
-}
-
 // Entry is one fact at its place in the chain of its tenant. Its members are
 // what is hashed, no more and no less.
 type Entry struct {

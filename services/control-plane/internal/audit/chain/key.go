@@ -18,10 +18,8 @@ import (
 // maxKeyFile bounds what is read of a key file, in bytes.
 const maxKeyFile = 16 << 10
 
-const (
-	privateBlock = "PRIVATE KEY" // PKCS #8
-	publicBlock  = "PUBLIC KEY"  // PKIX
-)
+// privateBlock is the PEM type of PKCS #8.
+const privateBlock = "PRIVATE KEY"
 
 // OpenKey reads the signing key at path, PKCS #8 in PEM. The first caller makes
 // it, for its user alone; of several at once one makes it and all get the same.
@@ -103,15 +101,6 @@ func makeKey(path string) (err error) {
 	}
 	defer dir.Close()
 	return dir.Sync()
-}
-
-// PublicPEM is a public key as a file that other tools read.
-func PublicPEM(public ed25519.PublicKey) (string, error) {
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return "", err
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: der})), nil
 }
 
 // ParsePublic reads a public key: PEM, or its 32 bytes in hex or base64.

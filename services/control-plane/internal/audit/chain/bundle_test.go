@@ -1,0 +1,196 @@
+package chain_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+)
+
+var day = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+
+// links is a chain of n entries.
+func links(t testing.TB, n int) []chain.Link {
+	t.Helper()
+	out := make([]chain.Link, n)
+	prev := chain.Genesis
+	for i := range out {
+		e := chain.Entry{
+			V: 1, Tenant: "default", Seq: int64(i + 1), EventID: uuid.NewSHA1(uuid.Nil, []byte{byte(i)}), TS: chain.Time(day.Add(time.Duration(i) * time.Second)),
+			Source: "cli", Actor: "zoë", Action: "model.tagged", Target: "model:JPCP", Outcome: "ok",
+			Details: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"a <b> \u2028 \"c\""}`, i)),
+		}
+		var err error
+		if e.Details, err = chain.Object(e.Details); err != nil {
+			t.Fatal(err)
+		}
+		if out[i], err = chain.Append(e, prev); err != nil {
+			t.Fatal(err)
+		}
+		prev = out[i].Hash
+	}
+	return out
+}
+
+// bundled writes entries with a checkpoint of each tenth and of the last but one.
+func bundled(t testing.TB, all []chain.Link, from int) []byte {
+	t.Helper()
+	key := seedKey()
+	public := key.Public().(ed25519.PublicKey)
+	h := chain.Header{
+		Tenant: "default", FromSeq: int64(from), ToSeq: all[len(all)-1].Seq, PrevHash: chain.Genesis, CreatedAt: chain.Time(day),
+		Keys: []chain.BundleKey{{KeyID: chain.KeyID(public), PublicKey: public}},
+	}
+	if from > 1 {
+		h.PrevHash = all[from-2].Hash
+	}
+	var buf bytes.Buffer
+	w, err := chain.NewWriter(&buf, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marks []chain.Checkpoint
+	for i, l := range all[from-1:] {
+		if err := w.Entry(l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Seq%10 == 0 || i == len(all)-from-1 {
+			marks = append(marks, chain.Sign(key, "default", l.Seq, l.Hash, day))
+		}
+	}
+	for _, c := range marks {
+		if err := w.Checkpoint(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func trusted() chain.Keys { return chain.KeysOf(seedKey().Public().(ed25519.PublicKey)) }
+
+func TestABundleProvesItself(t *testing.T) {
+	t.Parallel()
+	for _, from := range []int{1, 7} {
+		for _, keys := range []chain.Keys{nil, trusted()} {
+			r, err := chain.VerifyBundle(bytes.NewReader(bundled(t, links(t, 25), from)), keys)
+			if err != nil || !r.Verified || r.Checked != int64(26-from) || r.SignedSeq != 24 || r.Checkpoints != 3 || r.Head.Seq != 25 || r.OwnKeys != (keys == nil) {
+				t.Errorf("from %d: %+v, %v", from, r, err)
+			}
+		}
+	}
+	stranger := chain.KeysOf(ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey))
+	r, err := chain.VerifyBundle(bytes.NewReader(bundled(t, links(t, 25), 1)), stranger)
+	if err != nil || r.Verified || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 10 {
+		t.Errorf("another key: %+v, %v", r, err)
+	}
+}
+
+// No byte of a bundle can change, go or come without being found.
+func TestEveryByteOfABundleCounts(t *testing.T) {
+	t.Parallel()
+	good := bundled(t, links(t, 3), 1)
+	lines := bytes.Count(good, []byte("\n"))
+	try := func(what string, b []byte) {
+		if r, err := chain.VerifyBundle(bytes.NewReader(b), trusted()); err == nil && r.Verified || err == nil && r.FirstBadSeq == nil {
+			t.Fatalf("%s: %+v", what, r)
+		}
+	}
+	for i := range good {
+		for _, flip := range []byte{0x01, 0x20, 0x80} {
+			bad := bytes.Clone(good)
+			bad[i] ^= flip
+			try(fmt.Sprintf("byte %d of %q", i, lineAt(good, i)), bad)
+		}
+		try(fmt.Sprintf("cut at %d", i), good[:i])
+		try(fmt.Sprintf("a blank at %d", i), append(append(bytes.Clone(good[:i]), ' '), good[i:]...))
+	}
+	split := bytes.SplitAfter(good, []byte("\n"))[:lines]
+	for i := range split {
+		for j := range split {
+			if i < j {
+				swapped := append([][]byte{}, split...)
+				swapped[i], swapped[j] = swapped[j], swapped[i]
+				try(fmt.Sprintf("lines %d and %d swapped", i, j), bytes.Join(swapped, nil))
+			}
+		}
+		try(fmt.Sprintf("line %d gone", i), bytes.Join(append(append([][]byte{}, split[:i]...), split[i+1:]...), nil))
+		try(fmt.Sprintf("line %d twice", i), bytes.Join(append(append(append([][]byte{}, split[:i+1]...), split[i]), split[i+1:]...), nil))
+	}
+	try("something behind", append(bytes.Clone(good), "\n"...))
+}
+
+func lineAt(b []byte, i int) []byte {
+	from := bytes.LastIndexByte(b[:i], '\n') + 1
+	return b[from:min(from+40, len(b))]
+}
+
+// A fault is told by the entry it is at.
+func TestFaultsOfABundleNameTheEntry(t *testing.T) {
+	t.Parallel()
+	all := links(t, 12)
+	for what, c := range map[string]struct {
+		change func([]chain.Link) []chain.Link
+		seq    int64
+		reason string
+	}{
+		"actor":   {func(l []chain.Link) []chain.Link { l[4].Actor = "bob"; return l }, 5, chain.BadHash},
+		"deleted": {func(l []chain.Link) []chain.Link { return append(l[:4], l[5:]...) }, 5, chain.BadGap},
+		"first":   {func(l []chain.Link) []chain.Link { return l[1:] }, 1, chain.BadGap},
+		"swapped": {func(l []chain.Link) []chain.Link { l[4], l[5] = l[5], l[4]; return l }, 5, chain.BadGap},
+		"link":    {func(l []chain.Link) []chain.Link { l[4].PrevHash = l[2].Hash; return l }, 5, chain.BadLink},
+		"tenant":  {func(l []chain.Link) []chain.Link { l[4].Tenant = "other"; return l }, 5, chain.BadLink},
+		"forged": {func(l []chain.Link) []chain.Link { // anew from the fifth entry on, links and all
+			prev := l[3].Hash
+			for i := 4; i < len(l); i++ {
+				l[i].Actor = "bob"
+				l[i], _ = chain.Append(l[i].Entry, prev)
+				prev = l[i].Hash
+			}
+			return l
+		}, 10, chain.BadCheckpoint},
+	} {
+		forged := c.change(append([]chain.Link{}, all...))
+		var buf bytes.Buffer
+		w, err := chain.NewWriter(&buf, chain.Header{Tenant: "default", FromSeq: 1, ToSeq: 12, PrevHash: chain.Genesis, CreatedAt: chain.Time(day)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range forged {
+			if err := w.Entry(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Checkpoint(chain.Sign(seedKey(), "default", 10, all[9].Hash, day)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := chain.VerifyBundle(&buf, trusted())
+		if err != nil || r.Verified || r.FirstBadSeq == nil || *r.FirstBadSeq != c.seq || r.Reason != c.reason {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
+	}
+}
+
+func FuzzVerifyBundle(f *testing.F) {
+	good := bundled(f, links(f, 3), 1)
+	f.Add(good)
+	f.Add([]byte(strings.Repeat("[", 100_000)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := chain.VerifyBundle(bytes.NewReader(b), trusted())
+		if err == nil && r.Verified && r.Checkpoints > 0 && !bytes.Equal(b, good) {
+			t.Fatalf("somebody signed %q", b)
+		}
+	})
+}

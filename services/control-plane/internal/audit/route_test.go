@@ -1,0 +1,345 @@
+package audit_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+func items(t testing.TB, r planetest.Response) (out []map[string]any) {
+	t.Helper()
+	for _, v := range r.Object(t)["items"].([]any) {
+		out = append(out, v.(map[string]any))
+	}
+	return out
+}
+
+func TestRecordedByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i, bearer := range []string{planetest.CI, planetest.Trainer, planetest.Approver, planetest.Operator} {
+		r := b.Want(202, "POST", "/audit/events", bearer, map[string]any{
+			"source": []string{"cli", "bridge", "agent", "dashboard"}[i], "action": "model.pulled", "target": "model:JPCP", "outcome": "denied",
+			"details": map[string]any{"big": uint64(1) << 63, "small": 1.5},
+		}, "X-Request-ID", fmt.Sprintf("req-%d", i)).Object(t)
+		if _, err := uuid.Parse(r["event_id"].(string)); err != nil || len(r) != 1 {
+			t.Errorf("answer %v", r)
+		}
+	}
+	b.chained("default", 4)
+	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli", planetest.Reader, nil))[0]
+	if entry["actor"] != "ci" || entry["tenant"] != "default" || entry["outcome"] != "denied" || entry["request_id"] != "req-0" {
+		t.Errorf("entry %v", entry)
+	}
+	if d := entry["details"].(map[string]any); d["big"] != "9223372036854775808" || d["small"] != 1.5 {
+		t.Errorf("details %v", d)
+	}
+	b.Refused(403, "insufficient_scope", "POST", "/audit/events", planetest.Reader, map[string]any{})
+	for _, c := range []struct{ field, body string }{
+		{"source", `{"action":"a","target":"t"}`},
+		{"source", `{"source":"control-plane","action":"a","target":"t"}`},
+		{"action", `{"source":"cli","target":"t"}`},
+		{"action", `{"source":"cli","action":"` + strings.Repeat("a", 129) + `","target":"t"}`},
+		{"target", `{"source":"cli","action":"a","target":""}`},
+		{"outcome", `{"source":"cli","action":"a","target":"t","outcome":"maybe"}`},
+		{"details", `{"source":"cli","action":"a","target":"t","details":[1]}`},
+		{"details", `{"source":"cli","action":"a","target":"t","details":{"a":1e999}}`},
+		{"details", `{"source":"cli","action":"a","target":"t","details":{"a":"` + strings.Repeat("a", 16<<10) + `"}}`},
+		{"tenant", `{"source":"cli","action":"a","target":"t","tenant":"other"}`},
+		{"actor", `{"source":"cli","action":"a","target":"t","actor":"bob"}`},
+	} {
+		r := b.Refused(422, "validation_error", "POST", "/audit/events", planetest.CI, c.body)
+		if !bytes.Contains(r.Body, []byte(`"`+c.field+`"`)) {
+			t.Errorf("%s: %s", c.body, r.Body)
+		}
+	}
+}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var events []outbox.Event
+	for i := range 9 {
+		events = append(events, outbox.Audit(outbox.AuditFact{
+			Tenant: "default", Actor: []string{"alice", "bob"}[i%2], Action: []string{"a.made", "a.gone", "b.made"}[i%3], Target: []string{"model:JPCP", "model:MACK"}[i%2],
+			Outcome: "ok", Source: []string{"control-plane", "inference"}[i%2], Time: at.Add(time.Duration(i) * time.Hour),
+		}))
+	}
+	b.emit(append(events, fact("other", 1), fact("platform", 1), fact("third", 1))...)
+	b.chained("default", 9)
+	b.chained("third", 1)
+	for query, want := range map[string]string{
+		"":                         "9 8 7 6 5 4 3 2 1",
+		"?model=jpcp":              "9 7 5 3 1",
+		"?action=a.made":           "7 4 1",
+		"?source=inference":        "8 6 4 2",
+		"?actor=bob&action=a.gone": "8 2",
+		"?since=2026-01-02T05:04:05Z&until=2026-01-02T07:04:05Z":            "4 3",
+		"?since=2026-01-02T06:04:05%2B01:00&until=2026-01-02T06:04:05.001Z": "4 3",
+		"?actor=nobody":                       "",
+		"?tenant=default&actor=alice&limit=2": "9 7",
+	} {
+		r := b.Want(200, "GET", "/audit/events"+query, planetest.Reader, nil)
+		var got []string
+		for _, e := range items(t, r) {
+			got = append(got, fmt.Sprint(e["seq"]))
+		}
+		count := len(got)
+		if strings.Contains(query, "limit") {
+			count = 5
+		}
+		if strings.Join(got, " ") != want || r.Object(t)["count"] != float64(count) {
+			t.Errorf("%s: %v of %v, want %s", query, got, r.Object(t)["count"], want)
+		}
+	}
+	// Page by page.
+	var seqs []string
+	for cursor := ""; ; {
+		r := b.Want(200, "GET", "/audit/events?limit=4"+cursor, planetest.Reader, nil)
+		for _, e := range items(t, r) {
+			seqs = append(seqs, fmt.Sprint(e["seq"]))
+		}
+		next, more := r.Object(t)["next_cursor"].(string)
+		if r.Object(t)["count"] != float64(9) {
+			t.Errorf("count %s", r.Body)
+		}
+		if !more {
+			break
+		}
+		cursor = "&cursor=" + next
+	}
+	if strings.Join(seqs, " ") != "9 8 7 6 5 4 3 2 1" {
+		t.Errorf("pages %v", seqs)
+	}
+
+	// One's own chain and that of nobody, no other.
+	for _, path := range []string{"/audit/events", "/audit/verify", "/audit/checkpoints", "/audit/export"} {
+		b.Want(200, "GET", path+"?tenant=platform", planetest.Reader, nil)
+		b.Want(200, "GET", path+"?tenant=other", planetest.Foreign, nil)
+		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=other", planetest.Reader, nil)
+		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=none", planetest.Reader, nil)
+	}
+	if e := items(t, b.Want(200, "GET", "/audit/events", planetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
+		t.Errorf("another tenant sees %v", e)
+	}
+	for _, path := range []string{"/audit/events?since=yesterday", "/audit/events?limit=0", "/audit/events?cursor=x", "/audit/verify?from=0", "/audit/verify?from=5&to=4",
+		"/audit/verify?from=10", "/audit/verify?to=x", "/audit/checkpoints?limit=501", "/audit/export?until=1"} {
+		b.Refused(422, "validation_error", "GET", path, planetest.Reader, nil)
+	}
+	if v := b.Want(200, "GET", "/audit/verify", planetest.Seeder, nil).Object(t); v["verified"] != true {
+		t.Errorf("verdict %v", v)
+	}
+}
+
+func TestAnEmptyChainHolds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.verify("")
+	head := v["head"].(map[string]any)
+	if v["verified"] != true || v["checked"] != float64(0) || head["seq"] != float64(0) || head["hash"] != strings.Repeat("0", 64) {
+		t.Errorf("verdict %v", v)
+	}
+	if out := b.Want(200, "GET", "/audit/events", planetest.Reader, nil).Object(t); out["count"] != float64(0) || len(out["items"].([]any)) != 0 {
+		t.Errorf("list %v", out)
+	}
+	b.Refused(409, "audit_empty", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", planetest.Reader, nil).Body), nil)
+	if err != nil || !r.Verified || r.Checked != 0 {
+		t.Errorf("bundle %+v, %v", r, err)
+	}
+}
+
+func TestCheckpointsAndKeys(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := planetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+filepath.Join(dir, "first"))
+	stop := p.Serve()
+	b := open(p)
+	b.emit(fact("default", 1), fact("default", 2))
+	b.chained("default", 2)
+	first := b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil).Object(t)
+	b.chained("default", 3)
+	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.chained("default", 4)
+	if info, err := os.Stat(filepath.Join(dir, "first")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("key file %v, %v", info, err)
+	}
+	for _, scope := range []string{planetest.Reader, planetest.Approver} {
+		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
+	}
+
+	// A new key: the old one stays listed and its checkpoints hold.
+	stop()
+	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + filepath.Join(dir, "second"))
+	p.Serve()
+	last := b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil).Object(t)
+	if last["key_id"] == first["key_id"] {
+		t.Fatal("the same key")
+	}
+	b.chained("default", 5)
+	if v := b.verify(""); v["verified"] != true {
+		t.Errorf("verdict %v", v)
+	}
+	list := items(t, b.Want(200, "GET", "/audit/checkpoints", planetest.Reader, nil))
+	var seqs []any
+	for _, c := range list {
+		seqs = append(seqs, c["seq"])
+	}
+	if fmt.Sprint(seqs) != "[4 3 2]" {
+		t.Errorf("checkpoints %v", list)
+	}
+	page := b.Want(200, "GET", "/audit/checkpoints?limit=2", planetest.Reader, nil).Object(t)
+	if rest := items(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), planetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
+		t.Errorf("second page %v", rest)
+	}
+	keys := items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil))
+	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false {
+		t.Fatalf("keys %v", keys)
+	}
+	var public []ed25519.PublicKey
+	for _, k := range keys {
+		raw, err := base64.StdEncoding.DecodeString(k["public_key"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chain.KeyID(raw) != k["key_id"] {
+			t.Errorf("key %v", k)
+		}
+		public = append(public, raw)
+	}
+
+	// The bundle needs both keys, and nothing else.
+	resp := b.Want(200, "GET", "/audit/export", planetest.Reader, nil)
+	if ct := resp.Header.Get("Content-Type"); ct != "application/x-ndjson" {
+		t.Errorf("Content-Type %s", ct)
+	}
+	r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public...))
+	if err != nil || !r.Verified || r.Checked != 5 || r.Checkpoints != 3 || r.SignedSeq != 4 {
+		t.Errorf("bundle %+v, %v", r, err)
+	}
+	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[0])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 2 {
+		t.Errorf("one key: %+v, %v", r, err)
+	}
+	facts := items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", planetest.Reader, nil))
+	if len(facts) != 3 || facts[0]["actor"] != "operator" {
+		t.Errorf("facts %v", facts)
+	}
+}
+
+func TestExportOfAStretch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var events []outbox.Event
+	for i := range 9 {
+		events = append(events, outbox.Audit(outbox.AuditFact{Tenant: "default", Actor: "a", Action: "a", Source: "cli", Outcome: "ok", Time: at.Add(time.Duration(i) * time.Hour)}))
+	}
+	b.emit(events...)
+	b.chained("default", 9)
+	get := func(query string) chain.Report {
+		t.Helper()
+		r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export"+query, planetest.Reader, nil).Body), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := get("?since=2026-01-02T05:04:05Z&until=2026-01-02T08:04:05Z"); !r.Verified || r.FromSeq != 3 || r.Head.Seq != 5 || r.Checked != 3 {
+		t.Errorf("bundle %+v", r)
+	}
+	if r := get("?since=2027-01-01T00:00:00Z"); !r.Verified || r.Checked != 0 {
+		t.Errorf("bundle %+v", r)
+	}
+	b.alter("update audit_events set actor = 'b' where seq = 4")
+	if r := get(""); r.Verified || *r.FirstBadSeq != 4 || r.Reason != chain.BadHash {
+		t.Errorf("bundle %+v", r)
+	}
+}
+
+func TestWithoutAKey(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 1, "AUDIT_SIGNING_KEY_FILE=")
+	b.Refused(503, "audit_key_missing", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	if check := b.Health()["startup_checks"].(map[string]any)["audit"].(string); !strings.HasPrefix(check, "warn: AUDIT_SIGNING_KEY_FILE") {
+		t.Errorf("health %s", check)
+	}
+	b.Want(200, "GET", "/readyz", "", nil)
+	if v := b.verify(""); v["verified"] != true {
+		t.Errorf("verdict %v", v)
+	}
+}
+
+func TestMetricsAndHealthTellOfTampering(t *testing.T) {
+	t.Parallel()
+	p := planetest.Neighbours(t)
+	stop := p.Serve()
+	b := open(p)
+	b.emit(fact("default", 1), fact("default", 2), fact("default", 3))
+	b.chained("default", 3)
+	metric := func(want string) {
+		t.Helper()
+		testenv.Eventually(t, 30*time.Second, func() error {
+			body := string(b.Want(http.StatusOK, "GET", "/metrics", "", nil).Body)
+			if !strings.Contains(body, "\n"+want+"\n") {
+				return fmt.Errorf("no %s", want)
+			}
+			return nil
+		})
+	}
+	check := func() string { return b.Health()["startup_checks"].(map[string]any)["audit"].(string) }
+	metric("platform_audit_verified 1")
+	metric("platform_audit_lag_events 0")
+	if check() != "ok" {
+		t.Errorf("health %s", check())
+	}
+	// The leader finds it, an hour after the last time.
+	b.alter("update audit_events set actor = 'b' where tenant = 'default' and seq = 2")
+	b.SQL("update control_plane.audit_rounds set verified_at = verified_at - interval '61 minutes'")
+	stop()
+	p.Serve()
+	metric("platform_audit_verified 0")
+	if !strings.HasPrefix(check(), "warn: the audit ledger does not verify") {
+		t.Errorf("health %s", check())
+	}
+	b.Want(200, "GET", "/readyz", "", nil)
+	// So does whoever asks.
+	b.alter("update audit_events set actor = 'alice' where tenant = 'default' and seq = 2")
+	b.verify("")
+	metric("platform_audit_verified 1")
+}
+
+// What lies in the stream while the broker or the ledger is away is the lag; here
+// nobody leads, because another replica does and stands still.
+func TestLagCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 1)
+	b.SQL("insert into control_plane.audit_writers (coordinator, fence) values ('postgres', 1000) on conflict (coordinator) do update set fence = 1000")
+	b.emit(fact("default", 2), fact("default", 3))
+	testenv.Eventually(t, 30*time.Second, func() error {
+		body := string(b.Want(http.StatusOK, "GET", "/metrics", "", nil).Body)
+		if !strings.Contains(body, "\nplatform_audit_lag_events 2\n") {
+			return fmt.Errorf("no lag of 2")
+		}
+		return nil
+	})
+	b.SQL("update control_plane.audit_writers set fence = 0")
+	b.chained("default", 3) // and none was lost to the dead letters
+	if v := b.verify(""); v["verified"] != true || v["checked"] != float64(3) {
+		t.Errorf("verdict %v", v)
+	}
+}
