@@ -20,7 +20,7 @@ const benchEvents = 20_000
 // in both settings of the broker: buffered, and synced as it is shipped.
 //
 //	events/s   insert → relay → JetStream → a subscriber of JetStream
-//	handled/s  the same to a consumer's handler, each id written to its inbox
+//	handled/s  the same to a consumer's handler of batches, each id written to its inbox
 //	bare/s     the floor: the same messages published and received with the
 //	           client library alone, as many unacknowledged, in the same run
 //	ratio      events/s to bare/s
@@ -121,6 +121,11 @@ func (env *bundle) handler(b testing.TB) <-chan int {
 	go func() {
 		done <- outbox.Consume(ctx, outbox.ConsumerConfig{
 			Conn: env.nc, Pool: env.pool, Name: "bench", Subjects: []string{"platform.>"},
+			HandleBatch: func(_ context.Context, _ pgx.Tx, events []outbox.Envelope) error {
+				n += len(events)
+				arrived <- n
+				return nil
+			},
 			Handle: func(context.Context, pgx.Tx, outbox.Envelope) error { n++; arrived <- n; return nil },
 		}, nil)
 	}()

@@ -41,7 +41,7 @@ func TestProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := natsd.Start(natsd.Config{Dir: os.Getenv("OUTBOX_TEST_DIR"), Port: port, Throwaway: true}); err != nil {
+		if _, err := natsd.Start(natsd.Config{Dir: os.Getenv("OUTBOX_TEST_DIR"), Port: port, Throwaway: os.Getenv("OUTBOX_TEST_SYNCED") == ""}); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("ready")
@@ -97,24 +97,33 @@ func TestKilledRelayLosesNothing(t *testing.T) {
 
 func TestKilledBrokerLosesNothing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.broker.Stop() // its address goes to the process
-	u, err := url.Parse(b.broker.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker := []string{"OUTBOX_TEST_ROLE=broker", "OUTBOX_TEST_DIR=" + t.TempDir(), "OUTBOX_TEST_PORT=" + u.Port()}
-	events := numbered(6000)
-	b.insert(t, events[:3000]...)
-	kill := process(t, broker...)
-	b.relay(t, nil)
-	b.inStream(t, 500)
-	kill()
-	b.insert(t, events[3000:]...)
-	process(t, broker...)
-	b.await(t, events, false)
-	if n := b.refusals(t); n != 0 {
-		t.Errorf("the kill cost %d attempts", n)
+	for name, synced := range map[string]string{"buffered": "", "synced": "yes"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.broker.Stop() // its address goes to the process
+			u, err := url.Parse(b.broker.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			broker := []string{
+				"OUTBOX_TEST_ROLE=broker", "OUTBOX_TEST_DIR=" + t.TempDir(), "OUTBOX_TEST_PORT=" + u.Port(), "OUTBOX_TEST_SYNCED=" + synced,
+			}
+			events := numbered(9000)
+			b.insert(t, events[:3000]...)
+			kill := process(t, broker...)
+			b.relay(t, nil)
+			for part := 1; part < 3; part++ { // each kill falls into some batch
+				b.inStream(t, 3000*(part-1)+500)
+				kill()
+				b.insert(t, events[3000*part:3000*(part+1)]...)
+				kill = process(t, broker...)
+			}
+			b.await(t, events, false)
+			if n := b.refusals(t); n != 0 {
+				t.Errorf("the kills cost %d attempts", n)
+			}
+		})
 	}
 }
 
