@@ -13,7 +13,7 @@ import (
 
 // features are what this build serves; a client asks here before it offers more.
 var features = []string{
-	"alerts", "alias_history", "alias_rollback", "approval_diffs", "approvals", "audit", "auto_retrain", "budgets", "carbon", "change_notices", "compliance", "costs", "evals", "freshness", "idempotency_keys",
+	"alerts", "alias_history", "alias_rollback", "approval_diffs", "approvals", "audit", "auto_retrain", "budgets", "carbon", "change_notices", "compliance", "costs", "delegation", "evals", "freshness", "idempotency_keys",
 	"governance_posture", "jobs", "llm_endpoints", "model_cards", "modelrepo_config", "modelrepo_polling", "models", "outbox", "promotion_policies", "promotions", "push_webhooks", "retrain", "runs", "separation_of_duties", "status",
 	"versions",
 }

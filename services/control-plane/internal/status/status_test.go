@@ -36,10 +36,11 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	answering := func(status int) *httptest.Server {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/health" || r.Header.Get("Authorization") != "" {
-				status = http.StatusTeapot
-			}
 			w.Header().Set("Location", "http://127.0.0.1:1/")
+			if r.URL.Path != "/health" || r.Header.Get("Authorization") != "" {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
 			w.WriteHeader(status)
 		}))
 		t.Cleanup(s.Close)
