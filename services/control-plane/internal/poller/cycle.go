@@ -122,11 +122,15 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 	if known != head.SHA && !first {
 		recording, cancel := context.WithTimeout(ctx, recordTimeout)
 		defer cancel()
+		s.own.Store(true)
 		done, err := s.Push.Record(recording, p)
+		out.New, out.Marked = err == nil && !done.Duplicate && done.Skipped == "", done.MarkedStale
+		if heard := !s.own.Swap(false); heard && !out.New {
+			signal(s.heads) // it was a webhook's
+		}
 		if err != nil {
 			return out, fmt.Errorf("record the new head: %w", err)
 		}
-		out.New, out.Marked = !done.Duplicate && done.Skipped == "", done.MarkedStale
 	}
 	return out, s.Store.PollSucceeded(ctx, after)
 }

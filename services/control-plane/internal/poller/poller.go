@@ -77,6 +77,7 @@ type Service struct {
 	Parts
 
 	leading atomic.Bool
+	own     atomic.Bool               // the next head is one that this poller tells of, and has read
 	begun   atomic.Pointer[time.Time] // since when the interval in force is; the clock of staleness starts here
 
 	poke    chan struct{} // wakes the leader of this process
@@ -109,7 +110,9 @@ func signal(ch chan struct{}) {
 // OnHead lets the leader poll soon, whichever replica that is: a webhook has
 // told of a head that the registry lacks. It does not block.
 func (s *Service) OnHead() {
-	signal(s.heads)
+	if !s.own.CompareAndSwap(true, false) {
+		signal(s.heads)
+	}
 }
 
 // exporter is the source if replicas check its commits out by themselves.
