@@ -21,7 +21,7 @@ const (
 
 const (
 	batchBytes = 4 << 20 // the broker holds a batch in memory while it commits
-	batchMin   = 4       // below that, the files of a batch cost the broker more than its syncs save
+	batchMin   = 12      // below that, the files of a batch cost the broker more than its syncs save
 )
 
 // errNotAtOnce means that the broker has nothing of a batch and that its messages
