@@ -326,6 +326,7 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	s.Mu.Lock()
 	s.Answer = ""
 	s.Mu.Unlock()
+	s.Drift("prediction", "A MODEL OF OTHERS", "Production", "CRITICAL", z(9), "") // is none of ours
 	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
 		t.Errorf("settings %v", row)
 	}

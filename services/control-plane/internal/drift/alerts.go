@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -80,6 +78,16 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 	if e.Namespace() != "drift" || e.Name() != "status_changed" {
 		return nil
 	}
+	r, err := announced(e.Data)
+	if err != nil {
+		return fmt.Errorf("drift: event %s: %w", e.ID, err)
+	}
+	a, fires := r.alert()
+	return alert.Observe(ctx, tx, a, fires, e.Time, now)
+}
+
+// announced reads the data of drift.status_changed.
+func announced(body []byte) (Reading, error) {
 	var data struct {
 		Model  string   `json:"model"`
 		Alias  string   `json:"alias"`
@@ -87,13 +95,12 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 		Status string   `json:"status"`
 		Z      *float64 `json:"z_score"`
 	}
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return fmt.Errorf("drift: data of event %s: %w", e.ID, err)
+	if err := json.Unmarshal(body, &data); err != nil {
+		return Reading{}, err
 	}
 	r := Reading{Model: registry.ID(data.Model), Alias: data.Alias, Kind: data.Kind, Status: data.Status, Z: data.Z}
-	if !registry.ValidName(data.Model) || !slices.Contains(modelrepo.Aliases, r.Alias) || !known(r.Status) || (r.Kind != Prediction && r.Kind != Input) {
-		return fmt.Errorf("drift: event %s tells of model %q, alias %q, kind %q, status %q", e.ID, data.Model, r.Alias, r.Kind, r.Status)
+	if !r.sound() || (r.Kind != Prediction && r.Kind != Input) {
+		return r, fmt.Errorf("model %q, alias %q, kind %q, status %q", data.Model, r.Alias, r.Kind, r.Status)
 	}
-	a, fires := r.alert()
-	return alert.Observe(ctx, tx, a, fires, e.Time, now)
+	return r, nil
 }

@@ -122,12 +122,12 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 			return nil, errors.New("the inference service answered drift with something else")
 		}
 		for _, row := range *resp.JSON200 {
-			reading, err := reading(kind, row)
-			if err != nil {
-				return nil, err
-			}
-			if model == "" || reading.Model == model {
-				out = append(out, reading)
+			r := reading(kind, row)
+			switch {
+			case r.Model == "" || r.Alias == "" || !level(r.Status):
+				return nil, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
+			case r.sound() && (model == "" || r.Model == model): // it may also serve what the platform cannot name
+				out = append(out, r)
 			}
 		}
 		next := resp.HTTPResponse.Header.Get("X-Next-Cursor")
@@ -153,18 +153,20 @@ func broken(ctx context.Context, err error) error {
 	return fmt.Errorf("the inference service cannot be read: %w", err)
 }
 
-func reading(kind string, row inference.DriftStatus) (Reading, error) {
+func reading(kind string, row inference.DriftStatus) Reading {
 	out := Reading{Model: registry.ID(row.Model), Alias: row.Alias, Kind: kind, Status: string(row.Status), Z: row.ZScore}
 	if row.Reason != nil {
 		out.Reason = *row.Reason
 	}
-	if !registry.ValidName(row.Model) || !slices.Contains(modelrepo.Aliases, row.Alias) || !known(out.Status) {
-		return out, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
-	}
-	return out, nil
+	return out
 }
 
-func known(status string) bool {
+// sound says whether a reading tells of a model, alias and level that there can be.
+func (r Reading) sound() bool {
+	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && level(r.Status)
+}
+
+func level(status string) bool {
 	switch status {
 	case OK, Warning, Critical, NoBaseline, Insufficient, Corrupt:
 		return true
