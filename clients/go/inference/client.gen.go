@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for AliveStatus.
@@ -152,6 +153,27 @@ func (e LoadedModelStatus) Valid() bool {
 	}
 }
 
+// Defines values for OutboxEventState.
+const (
+	OutboxEventStatePending   OutboxEventState = "pending"
+	OutboxEventStatePoison    OutboxEventState = "poison"
+	OutboxEventStatePublished OutboxEventState = "published"
+)
+
+// Valid indicates whether the value is a known member of the OutboxEventState enum.
+func (e OutboxEventState) Valid() bool {
+	switch e {
+	case OutboxEventStatePending:
+		return true
+	case OutboxEventStatePoison:
+		return true
+	case OutboxEventStatePublished:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OutputKind.
 const (
 	OutputKindLabel  OutputKind = "label"
@@ -182,6 +204,27 @@ func (e DriftStatusParamsZMode) Valid() bool {
 	case Spread:
 		return true
 	case StandardError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListOutboxParamsState.
+const (
+	ListOutboxParamsStatePending   ListOutboxParamsState = "pending"
+	ListOutboxParamsStatePoison    ListOutboxParamsState = "poison"
+	ListOutboxParamsStatePublished ListOutboxParamsState = "published"
+)
+
+// Valid indicates whether the value is a known member of the ListOutboxParamsState enum.
+func (e ListOutboxParamsState) Valid() bool {
+	switch e {
+	case ListOutboxParamsStatePending:
+		return true
+	case ListOutboxParamsStatePoison:
+		return true
+	case ListOutboxParamsStatePublished:
 		return true
 	default:
 		return false
@@ -347,6 +390,44 @@ type LoadedModelFlavor string
 // LoadedModelStatus defines model for LoadedModel.Status.
 type LoadedModelStatus string
 
+// OutboxEvent defines model for OutboxEvent.
+type OutboxEvent struct {
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Digest Hexadecimal SHA-256 of the payload as stored
+	Digest        string             `json:"digest"`
+	Id            openapi_types.UUID `json:"id"`
+	LastError     *string            `json:"last_error"`
+	Name          string             `json:"name"`
+	Namespace     string             `json:"namespace"`
+	NextAttemptAt time.Time          `json:"next_attempt_at"`
+
+	// Payload null when it has more than 16384 bytes
+	Payload      *map[string]interface{} `json:"payload"`
+	PayloadBytes int64                   `json:"payload_bytes"`
+	PoisonAt     *time.Time              `json:"poison_at"`
+	PublishedAt  *time.Time              `json:"published_at"`
+
+	// Refusals Tries that failed by the fault of the event itself
+	Refusals  int              `json:"refusals"`
+	RequestId *string          `json:"request_id"`
+	Seq       int64            `json:"seq"`
+	State     OutboxEventState `json:"state"`
+	StreamSeq *int64           `json:"stream_seq"`
+	SubjectId *string          `json:"subject_id"`
+	Tenant    string           `json:"tenant"`
+}
+
+// OutboxEventState defines model for OutboxEvent.State.
+type OutboxEventState string
+
+// OutboxPage defines model for OutboxPage.
+type OutboxPage struct {
+	Items      []OutboxEvent `json:"items"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Output defines model for Output.
 type Output struct {
 	Kind   OutputKind     `json:"kind"`
@@ -451,6 +532,22 @@ type Reloaded struct {
 	Unchanged []string `json:"unchanged"`
 }
 
+// RepublishRequest defines model for RepublishRequest.
+type RepublishRequest struct {
+	// From Inclusive
+	From time.Time `json:"from"`
+
+	// To Exclusive
+	To time.Time `json:"to"`
+}
+
+// Republished defines model for Republished.
+type Republished struct {
+	From        time.Time `json:"from"`
+	Republished int64     `json:"republished"`
+	To          time.Time `json:"to"`
+}
+
 // TrackerState defines model for TrackerState.
 type TrackerState struct {
 	LastError  *string    `json:"last_error,omitempty"`
@@ -460,6 +557,9 @@ type TrackerState struct {
 
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// EventId defines model for EventId.
+type EventId = openapi_types.UUID
 
 // Limit defines model for Limit.
 type Limit = int
@@ -523,6 +623,18 @@ type ListModelsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListOutboxParams defines parameters for ListOutbox.
+type ListOutboxParams struct {
+	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
+	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque; of the previous page
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOutboxParamsState defines parameters for ListOutbox.
+type ListOutboxParamsState string
+
 // PredictParams defines parameters for Predict.
 type PredictParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
@@ -537,6 +649,9 @@ type ResetDriftJSONRequestBody = AliasChoice
 
 // InferPipelineJSONRequestBody defines body for InferPipeline for application/json ContentType.
 type InferPipelineJSONRequestBody = PipelineRequest
+
+// RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
+type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // PredictJSONRequestBody defines body for Predict for application/json ContentType.
 type PredictJSONRequestBody = PredictRequest
@@ -866,6 +981,43 @@ type ClientInterface interface {
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListOutbox Events of the outbox in the order of their making [admin]
+	//
+	// Those of the caller's tenant and of `platform`.
+	//
+	// Corresponds with GET /outbox (the `ListOutbox` operationId).
+	ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RepublishOutboxWithBody Publish once more what was created in a window [admin]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RepublishOutbox Publish once more what was created in a window [admin]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DropEvent Give up a poison event [admin]
+	//
+	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	//
+	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+	DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayEvent Publish an event once more, with all its attempts [admin]
+	//
+	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+	ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PredictWithBody Predict one row [predict]
 	//
 	// The keys of `features` must be exactly the columns the model was trained on, in any order.
@@ -1075,6 +1227,93 @@ func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListModelsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOutbox Events of the outbox in the order of their making [admin]
+//
+// Those of the caller's tenant and of `platform`.
+//
+// Corresponds with GET /outbox (the `ListOutbox` operationId).
+func (c *Client) ListOutbox(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOutboxRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RepublishOutboxWithBody Publish once more what was created in a window [admin]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRepublishOutboxRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RepublishOutbox Publish once more what was created in a window [admin]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRepublishOutboxRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DropEvent Give up a poison event [admin]
+//
+// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+//
+// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+func (c *Client) DropEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDropEventRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayEvent Publish an event once more, with all its attempts [admin]
+//
+// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+func (c *Client) ReplayEvent(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayEventRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -1592,6 +1831,192 @@ func NewListModelsRequest(server string, params *ListModelsParams) (*http.Reques
 	return req, nil
 }
 
+// NewListOutboxRequest constructs an http.Request for the ListOutbox method
+func NewListOutboxRequest(server string, params *ListOutboxParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRepublishOutboxRequest calls the generic RepublishOutbox builder with application/json body
+func NewRepublishOutboxRequest(server string, body RepublishOutboxJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRepublishOutboxRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRepublishOutboxRequestWithBody constructs an http.Request for the RepublishOutbox method, with any body, and a specified content type
+func NewRepublishOutboxRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/republish")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDropEventRequest constructs an http.Request for the DropEvent method
+func NewDropEventRequest(server string, id EventId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReplayEventRequest constructs an http.Request for the ReplayEvent method
+func NewReplayEventRequest(server string, id EventId) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/outbox/%s/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewPredictRequest calls the generic Predict builder with application/json body
 func NewPredictRequest(server string, modelName ModelName, params *PredictParams, body PredictJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -1868,6 +2293,49 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModelsWithResponse(ctx context.Context, params *ListModelsParams, reqEditors ...RequestEditorFn) (*ListModelsResponse, error)
+
+	// ListOutboxWithResponse Events of the outbox in the order of their making [admin]
+	//
+	// Those of the caller's tenant and of `platform`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /outbox (the `ListOutbox` operationId).
+	ListOutboxWithResponse(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*ListOutboxResponse, error)
+
+	// RepublishOutboxWithBodyWithResponse Publish once more what was created in a window [admin]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error)
+
+	// RepublishOutboxWithResponse Publish once more what was created in a window [admin]
+	//
+	// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+	RepublishOutboxWithResponse(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error)
+
+	// DropEventWithResponse Give up a poison event [admin]
+	//
+	// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+	DropEventWithResponse(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*DropEventResponse, error)
+
+	// ReplayEventWithResponse Publish an event once more, with all its attempts [admin]
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+	ReplayEventWithResponse(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*ReplayEventResponse, error)
 
 	// PredictWithBodyWithResponse Predict one row [predict]
 	//
@@ -2344,6 +2812,191 @@ func (r ListModelsResponse) ContentType() string {
 	return ""
 }
 
+type ListOutboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OutboxPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOutboxResponse) GetJSON200() *OutboxPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOutboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOutboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOutboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOutboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOutboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RepublishOutboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Republished
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RepublishOutboxResponse) GetJSON200() *Republished {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RepublishOutboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RepublishOutboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RepublishOutboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RepublishOutboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RepublishOutboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DropEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DropEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DropEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DropEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DropEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DropEventResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OutboxEvent
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplayEventResponse) GetJSON200() *OutboxEvent {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReplayEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayEventResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // PredictResponse503Headers the declared response headers of an HTTP 503 response for Predict
 type PredictResponse503Headers struct {
 	RetryAfter *int
@@ -2732,6 +3385,79 @@ func (c *ClientWithResponses) ListModelsWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseListModelsResponse(rsp)
+}
+
+// ListOutboxWithResponse Events of the outbox in the order of their making [admin]
+//
+// Those of the caller's tenant and of `platform`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /outbox (the `ListOutbox` operationId).
+func (c *ClientWithResponses) ListOutboxWithResponse(ctx context.Context, params *ListOutboxParams, reqEditors ...RequestEditorFn) (*ListOutboxResponse, error) {
+	rsp, err := c.ListOutbox(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOutboxResponse(rsp)
+}
+
+// RepublishOutboxWithBodyWithResponse Publish once more what was created in a window [admin]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *ClientWithResponses) RepublishOutboxWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error) {
+	rsp, err := c.RepublishOutboxWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRepublishOutboxResponse(rsp)
+}
+
+// RepublishOutboxWithResponse Publish once more what was created in a window [admin]
+//
+// At most 100,000 events. The broker drops repeats within ten minutes, consumers drop the others.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/republish (the `RepublishOutbox` operationId).
+func (c *ClientWithResponses) RepublishOutboxWithResponse(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error) {
+	rsp, err := c.RepublishOutbox(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRepublishOutboxResponse(rsp)
+}
+
+// DropEventWithResponse Give up a poison event [admin]
+//
+// The audit ledger keeps its name, tenant, error and SHA-256. Others than poison are 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /outbox/{id} (the `DropEvent` operationId).
+func (c *ClientWithResponses) DropEventWithResponse(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*DropEventResponse, error) {
+	rsp, err := c.DropEvent(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDropEventResponse(rsp)
+}
+
+// ReplayEventWithResponse Publish an event once more, with all its attempts [admin]
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /outbox/{id}/replay (the `ReplayEvent` operationId).
+func (c *ClientWithResponses) ReplayEventWithResponse(ctx context.Context, id EventId, reqEditors ...RequestEditorFn) (*ReplayEventResponse, error) {
+	rsp, err := c.ReplayEvent(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayEventResponse(rsp)
 }
 
 // PredictWithBodyWithResponse Predict one row [predict]
@@ -3128,6 +3854,134 @@ func ParseListModelsResponse(rsp *http.Response) (*ListModelsResponse, error) {
 			headers.XNextCursor = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListOutboxResponse parses an HTTP response from a ListOutboxWithResponse call
+func ParseListOutboxResponse(rsp *http.Response) (*ListOutboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOutboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OutboxPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRepublishOutboxResponse parses an HTTP response from a RepublishOutboxWithResponse call
+func ParseRepublishOutboxResponse(rsp *http.Response) (*RepublishOutboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RepublishOutboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Republished
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDropEventResponse parses an HTTP response from a DropEventWithResponse call
+func ParseDropEventResponse(rsp *http.Response) (*DropEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DropEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayEventResponse parses an HTTP response from a ReplayEventWithResponse call
+func ParseReplayEventResponse(rsp *http.Response) (*ReplayEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OutboxEvent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil
