@@ -162,6 +162,30 @@ func TestPrincipalInContext(t *testing.T) {
 	}
 }
 
+func TestRequireOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	a := auth.Load("", twoPeople, rules)
+	for secret, want := range map[string]int{ciSecret: http.StatusOK, opSecret: http.StatusOK, "nobody": http.StatusUnauthorized} {
+		e := echo.New()
+		e.HTTPErrorHandler = problem.Handler(slog.New(slog.DiscardHandler))
+		e.GET("/", func(c echo.Context) error { return c.NoContent(http.StatusOK) }, a.Require("manage", "changes"))
+		e.GET("/other", func(c echo.Context) error { return c.NoContent(http.StatusOK) }, a.Require("manage", "retrain"))
+		get := func(path string) int {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Authorization", "Bearer "+secret)
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, r)
+			return w.Code
+		}
+		if got := get("/"); got != want {
+			t.Errorf("%s: %d, want %d", secret, got, want)
+		}
+		if got := get("/other"); secret == ciSecret && got != http.StatusForbidden {
+			t.Errorf("neither scope: %d", got)
+		}
+	}
+}
+
 func TestImplicationIsTransitive(t *testing.T) {
 	t.Parallel()
 	a := auth.Load("", `{"s": {"principal": "p", "tenant": "t", "scopes": ["a"]}}`,

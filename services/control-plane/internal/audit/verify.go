@@ -17,7 +17,7 @@ import (
 )
 
 // pageRows are read at a time: a chain is never held in memory.
-const pageRows = 2000
+const pageRows = 1000
 
 // Verdict is what a verification found.
 type Verdict struct {
