@@ -20,6 +20,9 @@ type followed struct {
 	folder   string    // the commit of the folder that was read or refused
 	fault    string    // why the newest head is not in force anywhere
 	retry    time.Time // not before
+	nudged   time.Time // since when a nudge waits for its poll; zero: none does
+	overdue  bool      // nobody polls although somebody should
+	tried    time.Time // when this replica last stood in
 }
 
 // watch follows until ctx ends.
@@ -34,12 +37,37 @@ func (s *Service) watch(ctx context.Context) {
 			s.Log.WarnContext(ctx, "registry not followed", slog.Any("err", err))
 		}
 		failing = err != nil
+		if f.overdue && time.Since(f.tried) > standInAfter {
+			f.tried = time.Now()
+			if _, err := s.poll(ctx); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+				s.Log.WarnContext(ctx, "poll of the model repository failed, in place of the leader", slog.Any("err", err))
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// standIn notes whether the leader is missed. Its lease outlives a killed leader
+// by three intervals, and as long as that no other can be elected; the platform
+// would go unready for want of a poll that any replica could make. The lock of
+// the cycle still keeps polls apart.
+func (s *Service) standIn(f *followed, checkedAge float64) {
+	age := time.Since(*s.begun.Load())
+	if checkedAge >= 0 {
+		age = min(age, time.Duration(checkedAge*float64(time.Second)))
+	}
+	waits := time.Duration(0)
+	if !f.nudged.IsZero() {
+		if waits = time.Since(f.nudged); age < waits {
+			f.nudged, waits = time.Time{}, 0
+		}
+	}
+	every := s.interval()
+	f.overdue = s.Source != nil && every > 0 && !s.leading.Load() && (age > missedAfter*every || waits > standInAfter)
 }
 
 // follow does what the shared row asks of this replica.
@@ -59,8 +87,10 @@ func (s *Service) follow(ctx context.Context, f *followed) error {
 	reread := f.read && row.Readings != f.readings
 	if f.read && row.Nudges != f.nudges {
 		signal(s.poke)
+		f.nudged = time.Now()
 	}
 	f.read, f.readings, f.nudges = true, row.Readings, row.Nudges
+	s.standIn(f, row.CheckedAgeSeconds)
 
 	if source, ok := s.exporter(); ok {
 		want, fault := "", ""

@@ -40,11 +40,16 @@ const (
 	lease = "modelrepo-poller"
 	cycle = "modelrepo-cycle"
 	// cycleTTL frees the cycle of a dead process.
-	cycleTTL = 30 * time.Second
+	cycleTTL = 15 * time.Second
 	// minLease is the shortest lease of the leader.
 	minLease = 30 * time.Second
 	// staleAfter intervals without a success polling counts as broken.
 	staleAfter = 3
+	// missedAfter intervals without any poll the leader is dead, and others stand in.
+	missedAfter = 2
+	// standInAfter is how long a nudge waits for the leader, and the least pause
+	// between two polls of a replica that stands in.
+	standInAfter = 15 * time.Second
 	// followEvery is how soon a replica sees what another one did.
 	followEvery = 500 * time.Millisecond
 	// followRetry is the pause after a commit that could not be checked out.

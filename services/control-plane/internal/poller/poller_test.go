@@ -167,7 +167,7 @@ func TestReplicas(t *testing.T) {
 	repo, _ := samples(t)
 	srv := repo.Serve()
 	a := planetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=10")
-	stopA := a.Serve()
+	kill := a.Spawn("child")
 	polled(t, a)
 	b, _ := beside(t, a)
 	if ha, hb := healthOf(t, a), healthOf(t, b); !ha.Poller.Leader || hb.Poller.Leader || hb.Poller.LastOk == nil || !hb.Poller.Enabled {
@@ -213,16 +213,27 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("given up after %s", took)
 	}
 	srv.Handle.Store(nil)
+	sync(t, b)
 
-	stopA()
-	testenv.Eventually(t, 40*time.Second, func() error {
-		if h := healthOf(t, b); !h.Poller.Leader {
+	// A killed leader keeps its lease for three intervals; meanwhile the other stands in.
+	kill()
+	repo.Commit("four", map[string]string{jpcpText: "four\n"})
+	testenv.Eventually(t, 60*time.Second, func() error {
+		h := healthOf(t, b)
+		if h.Poller.Stale {
+			t.Fatalf("stale for want of a leader: %+v", h.Poller)
+		}
+		if got := readme(b, "JPCP"); got != "four\n" {
+			return fmt.Errorf("README %.20q, %+v", got, h.Poller)
+		}
+		return nil
+	})
+	testenv.Eventually(t, 60*time.Second, func() error {
+		if h := healthOf(t, b); !h.Poller.Leader || h.Poller.Stale {
 			return fmt.Errorf("%+v", h.Poller)
 		}
 		return nil
 	})
-	repo.Commit("four", map[string]string{jpcpText: "four\n"})
-	reads(t, b, 20*time.Second, "four\n")
 }
 
 // A repository that stays away for three intervals makes every replica unready,

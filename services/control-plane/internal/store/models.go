@@ -332,6 +332,7 @@ type Poller struct {
 	ForceCommit *string
 	Fault       *string
 	LastOkAt    *time.Time
+	CheckedAt   *time.Time
 	LastError   *string
 	Readings    int64
 	Nudges      int64

@@ -11,25 +11,29 @@ import (
 )
 
 const getPoller = `-- name: GetPoller :one
-select id, source, branch, head_commit, force_commit, fault, last_ok_at, last_error, readings, nudges, updated_at, coalesce(extract(epoch from clock_timestamp() - last_ok_at), -1)::float8 as ok_age_seconds from poller where id = 1
+select id, source, branch, head_commit, force_commit, fault, last_ok_at, checked_at, last_error, readings, nudges, updated_at, coalesce(extract(epoch from clock_timestamp() - last_ok_at), -1)::float8 as ok_age_seconds,
+    coalesce(extract(epoch from clock_timestamp() - checked_at), -1)::float8 as checked_age_seconds
+from poller where id = 1
 `
 
 type GetPollerRow struct {
-	ID           int16
-	Source       string
-	Branch       string
-	HeadCommit   *string
-	ForceCommit  *string
-	Fault        *string
-	LastOkAt     *time.Time
-	LastError    *string
-	Readings     int64
-	Nudges       int64
-	UpdatedAt    time.Time
-	OkAgeSeconds float64
+	ID                int16
+	Source            string
+	Branch            string
+	HeadCommit        *string
+	ForceCommit       *string
+	Fault             *string
+	LastOkAt          *time.Time
+	CheckedAt         *time.Time
+	LastError         *string
+	Readings          int64
+	Nudges            int64
+	UpdatedAt         time.Time
+	OkAgeSeconds      float64
+	CheckedAgeSeconds float64
 }
 
-// The age is by the database's clock, which all replicas share; -1 before the first success.
+// The ages are by the database's clock, which all replicas share; -1 before the first.
 func (q *Queries) GetPoller(ctx context.Context) (GetPollerRow, error) {
 	row := q.db.QueryRow(ctx, getPoller)
 	var i GetPollerRow
@@ -41,11 +45,13 @@ func (q *Queries) GetPoller(ctx context.Context) (GetPollerRow, error) {
 		&i.ForceCommit,
 		&i.Fault,
 		&i.LastOkAt,
+		&i.CheckedAt,
 		&i.LastError,
 		&i.Readings,
 		&i.Nudges,
 		&i.UpdatedAt,
 		&i.OkAgeSeconds,
+		&i.CheckedAgeSeconds,
 	)
 	return i, err
 }
@@ -82,7 +88,7 @@ func (q *Queries) NudgePoller(ctx context.Context) error {
 }
 
 const pollFailed = `-- name: PollFailed :exec
-update poller set last_error = $1, updated_at = clock_timestamp() where id = 1
+update poller set last_error = $1, checked_at = clock_timestamp(), updated_at = clock_timestamp() where id = 1
 `
 
 func (q *Queries) PollFailed(ctx context.Context, lastError *string) error {
@@ -92,7 +98,7 @@ func (q *Queries) PollFailed(ctx context.Context, lastError *string) error {
 
 const pollSucceeded = `-- name: PollSucceeded :exec
 update poller set source = $1, branch = $2, head_commit = $3, force_commit = $4, fault = $5,
-    last_ok_at = clock_timestamp(), last_error = null, readings = readings + $6::bigint, updated_at = clock_timestamp()
+    last_ok_at = clock_timestamp(), checked_at = clock_timestamp(), last_error = null, readings = readings + $6::bigint, updated_at = clock_timestamp()
 where id = 1
 `
 

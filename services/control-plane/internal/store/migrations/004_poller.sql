@@ -8,6 +8,7 @@ create table poller (
     force_commit text,        -- the newest head that could be read; replicas with a checkout follow it
     fault        text,        -- why the head is not in force
     last_ok_at   timestamptz,
+    checked_at   timestamptz, -- of the newest poll, however it ended
     last_error   text,        -- of the newest poll; null if it succeeded
     readings     bigint not null default 0, -- raised so that every replica reads the repository again
     nudges       bigint not null default 0, -- raised so that the leader polls now
