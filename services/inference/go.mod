@@ -152,4 +152,7 @@ require github.com/mlp-platform/platform/libs/testenv v0.0.0
 
 require github.com/mlp-platform/platform/libs/coord v0.0.0
 
-require github.com/nats-io/nats.go v1.55.0
+require (
+	github.com/nats-io/nats.go v1.55.0
+	github.com/oapi-codegen/runtime v1.8.0
+)

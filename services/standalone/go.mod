@@ -32,7 +32,9 @@ require (
 
 require (
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
+	github.com/gowebpki/jcs v1.0.2 // indirect
 )
 
 require (
@@ -97,7 +99,7 @@ require (
 	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/coord v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/outbox v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
 	github.com/moby/moby/api v1.55.0 // indirect
