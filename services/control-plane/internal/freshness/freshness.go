@@ -88,7 +88,7 @@ func changed(ctx context.Context, tx store.Tx, actor, model, status, previous st
 
 // Trained notes that a run completed with a version made from commit. The model
 // is current only when that is the newest commit known: the last push's, or
-// without one head, the commit the registry was read from. Where pushes make
+// without one head, the commit the registry was read from, or the model's own. Where pushes make
 // only touched models stale, an older commit will do if no later push touched
 // the model. Dummy runs do not count; the caller leaves them out.
 func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now time.Time) error {
@@ -108,14 +108,16 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 		newest, pushed = last.CommitSha, true
 	case !store.None(err):
 		return err
-	case newest == "" && row.LatestModelrepoCommit != nil:
-		newest = *row.LatestModelrepoCommit
 	}
 	isNewest := commit == newest
-	if !isNewest && pushed {
+	switch {
+	case isNewest:
+	case pushed:
 		if isNewest, err = untouched(ctx, tx, model, commit); err != nil {
 			return err
 		}
+	default: // nobody told of a newer one than the model's own
+		isNewest = row.LatestModelrepoCommit != nil && commit == *row.LatestModelrepoCommit
 	}
 	if !isNewest && row.Status == Current {
 		return nil // an older run that took longer than a newer one
