@@ -49,6 +49,11 @@ type ConsumerConfig struct {
 	// undoes all of them; they then come one by one, so that only the faulty suffer.
 	HandleBatch func(ctx context.Context, tx pgx.Tx, events []Envelope) error
 	Batch       int
+
+	// InOrder says that no other process consumes under this name at the same time,
+	// such as under a lease. What one that was killed had fetched then comes first,
+	// instead of after what is newer.
+	InOrder bool
 }
 
 // ErrStop in the error of a handler says that this process must handle no more
@@ -88,6 +93,7 @@ type consumer struct {
 	swept time.Time
 
 	unfinished []jetstream.Msg // that the end of the context interrupted
+	rewound    uint64          // the stream's sequence up to which events may have come before
 }
 
 func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works func()) error {
@@ -98,10 +104,16 @@ func (c *consumer) session(ctx context.Context, js jetstream.JetStream, works fu
 	defer cancel()
 	// MaxDeliver is left open: the broker would drop the event silently, here it
 	// becomes a dead letter.
-	cons, err := js.CreateOrUpdateConsumer(setup, StreamName, jetstream.ConsumerConfig{
+	durable := jetstream.ConsumerConfig{
 		Durable: c.cfg.Name, FilterSubjects: c.cfg.Subjects, AckPolicy: jetstream.AckExplicitPolicy,
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckWait: ackWait, MaxAckPending: 4 * c.prefetch(),
-	})
+	}
+	if c.cfg.InOrder {
+		if err := c.rewind(setup, js, &durable); err != nil {
+			return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
+		}
+	}
+	cons, err := js.CreateOrUpdateConsumer(setup, StreamName, durable)
 	if err != nil {
 		return fmt.Errorf("outbox: consumer %s: %w", c.cfg.Name, err)
 	}
@@ -146,7 +158,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 		return c.bury(ctx, msg, id, 1, err)
 	}
 	times, counted := 1, false
-	if meta.NumDelivered > 1 {
+	if c.seenBefore(meta) {
 		// Counted beforehand: the handler may end the process. First deliveries cost
 		// no such write; one that ends the process is not counted.
 		err := c.patiently(ctx, msg, func(ctx context.Context) (err error) {
@@ -173,7 +185,7 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 	if fault == nil {
 		return c.answer(msg.DoubleAck(ctx))
 	}
-	if meta.NumDelivered == 1 {
+	if !counted {
 		if err := c.patiently(ctx, msg, func(ctx context.Context) error {
 			_, err := c.count(ctx, e.ID)
 			return err

@@ -51,7 +51,7 @@ func (c *consumer) takeBatch(ctx context.Context, msgs []jetstream.Msg) error {
 		events := make([]Envelope, 0, len(msgs))
 		for _, msg := range msgs {
 			meta, err := msg.Metadata()
-			if err != nil || meta.NumDelivered > 1 { // deliveries are counted one by one
+			if err != nil || c.seenBefore(meta) { // deliveries are counted one by one
 				break
 			}
 			e, err := ParseEnvelope(msg.Data())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
@@ -132,5 +133,52 @@ func TestAConsumerThatIsToldToStopCostsNoDelivery(t *testing.T) {
 				t.Errorf("%d of %d events", len(seen), len(events))
 			}
 		})
+	}
+}
+
+// What a killed process had fetched is not left to come after what is newer.
+func TestOrderOutlivesAKilledConsumer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := numbered(60)
+	b.relay(t, nil)
+	b.insert(t, events[:40]...)
+	b.inStream(t, 40)
+	dead, err := b.js.CreateOrUpdateConsumer(t.Context(), outbox.StreamName, jetstream.ConsumerConfig{
+		Durable: "test-jobs", FilterSubjects: []string{"platform.*.job.>"}, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetched, err := dead.Fetch(30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for msg := range fetched.Messages() {
+		if n++; n == 1 || n == 20 { // it had answered some, not all in their order
+			if err := msg.DoubleAck(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n != 30 {
+		t.Fatalf("fetched %d, %v", n, fetched.Error())
+	}
+	b.insert(t, events[40:]...)
+	got := make(chan outbox.Envelope, 100)
+	b.consume(t, func(c *outbox.ConsumerConfig) {
+		c.Handle, c.InOrder = nil, true
+		c.HandleBatch = func(_ context.Context, _ pgx.Tx, es []outbox.Envelope) error {
+			for _, e := range es {
+				got <- e
+			}
+			return nil
+		}
+	})
+	for i, want := range events[1:] { // the first was answered; the twentieth comes again, as its inbox row is not there
+		if e := next(t, got); e.ID != want.ID {
+			t.Fatalf("event %d is %s", i+2, e.ID)
+		}
 	}
 }

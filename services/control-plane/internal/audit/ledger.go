@@ -77,7 +77,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		g.Go(func() error {
 			return outbox.Consume(ctx, outbox.ConsumerConfig{
 				Conn: l.Conn, Pool: l.Store.Pool(), Name: Consumer, Subjects: []string{Subject}, Stream: l.Stream,
-				HandleBatch: l.append,
+				HandleBatch: l.append, InOrder: true,
 			}, l.Log)
 		})
 	}
