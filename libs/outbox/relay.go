@@ -25,7 +25,8 @@ const (
 	ackTimeout   = 10 * time.Second // well below the lease
 	pollInterval = time.Second      // the net under LISTEN/NOTIFY, and the pace of a standby
 	minBackoff   = 200 * time.Millisecond
-	maxBackoff   = 30 * time.Second
+	maxBackoff   = 30 * time.Second // for the broker, whose return ends the wait
+	maxAway      = 3 * time.Second  // for the database, whose return nothing tells
 	sweepEvery   = 10 * time.Minute
 	settleTime   = 10 * time.Second // to write outcomes down, also while stopping
 )
@@ -94,13 +95,17 @@ func (r *Relay) Run(ctx context.Context) error {
 		defer js.CleanupPublisher()
 		move = func(ctx context.Context) error { return r.publish(ctx, nc, js, &wait) }
 	}
-	for ctx.Err() == nil {
+	for away := (backoff{most: maxAway}); ctx.Err() == nil; {
+		begin := time.Now()
 		err := r.lead(ctx, move)
 		if ctx.Err() != nil {
 			break
 		}
 		r.fault(ctx, err)
-		wait.sleep(ctx, nil)
+		if time.Since(begin) > 2*maxAway { // it worked, or waited for another that does
+			away.reset()
+		}
+		away.sleep(ctx, nil)
 	}
 	return nil
 }
@@ -274,15 +279,18 @@ func isOutage(err error) bool {
 	return errors.As(err, &o)
 }
 
-// backoff is the wait before the next try: 0.2 s doubling to 30 s, ± 50 %, so
+// backoff is the wait before the next try: 0.2 s doubling to the most, ± 50 %, so
 // that relays of a fleet do not return at once.
-type backoff struct{ next time.Duration }
+type backoff struct {
+	next time.Duration
+	most time.Duration // 0 means 30 s
+}
 
 func (b *backoff) reset() { b.next = 0 }
 
 // sleep waits; a value on early ends the wait.
 func (b *backoff) sleep(ctx context.Context, early <-chan nats.Status) {
-	b.next = min(max(2*b.next, minBackoff), maxBackoff)
+	b.next = min(max(2*b.next, minBackoff), orDefault(b.most, maxBackoff))
 	t := time.NewTimer(b.next/2 + rand.N(b.next))
 	defer t.Stop()
 	select {
