@@ -56,6 +56,9 @@ ort_ok "$ort" || have npm || need "npm" npm
 if [ "$goal" != run ]; then
 	have postgres || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || need "a Postgres server for the tests" postgresql
 	have redis-server || need "a Redis server for the tests" redis-server
+	# What signs webhooks in the tests: not our own code.
+	have openssl || need "openssl" openssl
+	have python3 || need "Python" python3
 fi
 if [ "$goal" = e2e ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv

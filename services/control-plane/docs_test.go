@@ -1,0 +1,259 @@
+package controlplane_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mlp-platform/platform/services/control-plane/api"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated part of docs/control-plane.md")
+
+const (
+	manual = "../../docs/control-plane.md"
+	// below begins the part of the page that is made from the code.
+	below = "<!-- Below: go test ./services/control-plane -run TestManual -update -->\n"
+)
+
+// TestManual holds docs/control-plane.md against the code: every route, every
+// setting and every code of an error.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, ok := strings.Cut(string(page), below)
+	if !ok {
+		t.Fatalf("%s lacks the line %q", manual, below)
+	}
+	want := head + below + "\n" + manualRoutes(t) + "\n" + manualSettings(t) + "\n" + manualErrors(t)
+	if *update {
+		if err := os.WriteFile(manual, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(page) != want {
+		t.Fatalf("%s is not what the code has; run the command that it names", manual)
+	}
+}
+
+func manualRoutes(t *testing.T) string {
+	t.Helper()
+	var doc struct {
+		Tags []struct {
+			Name, Description string
+		}
+		Paths yaml.MapSlice
+	}
+	if err := yaml.UnmarshalWithOptions(api.Document, &doc, yaml.UseOrderedMap()); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for _, path := range doc.Paths {
+		for _, method := range path.Value.(yaml.MapSlice) {
+			op, ok := method.Value.(yaml.MapSlice)
+			if !ok { // the parameters of the path
+				continue
+			}
+			o := op.ToMap()
+			tag := o["tags"].([]any)[0].(string)
+			var query []string
+			for _, p := range asList(o["parameters"]) {
+				if m := p.(yaml.MapSlice).ToMap(); m["in"] == "query" {
+					query = append(query, m["name"].(string))
+				} else if ref, _ := m["$ref"].(string); strings.HasSuffix(ref, "/Limit") || strings.HasSuffix(ref, "/Cursor") {
+					query = append(query, strings.ToLower(filepath.Base(ref)))
+				}
+			}
+			summary := o["summary"].(string)
+			i := strings.LastIndexAny(summary, "[(")
+			rows[tag] = append(rows[tag], fmt.Sprintf("| %s `%s` | %s | %s | %s |\n", strings.ToUpper(method.Key.(string)), path.Key,
+				strings.Trim(summary[i:], "[]()"), strings.Join(query, ", "), strings.TrimSpace(summary[:i])))
+		}
+	}
+	var b strings.Builder
+	b.WriteString("## Every route\n\nIn brackets in the address: what to fill in. Scope `public` needs no bearer, `signed` the forge's proof.\n")
+	for _, tag := range doc.Tags {
+		fmt.Fprintf(&b, "\n**%s**\n\n| Route | Scope | Query | Does |\n|---|---|---|---|\n%s", tag.Description, strings.Join(rows[tag.Name], ""))
+		delete(rows, tag.Name)
+	}
+	for tag := range rows {
+		t.Errorf("the document describes no tag %q", tag)
+	}
+	return b.String()
+}
+
+func asList(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+// setting is one environment variable, told by the comment of its field.
+type setting struct{ env, standard, text string }
+
+func manualSettings(t *testing.T) string {
+	t.Helper()
+	settings := append(fields(t, "internal/app/config.go", "Config"), fields(t, "../../libs/service/config.go", "Base")...)
+	if len(settings) < 50 {
+		t.Fatalf("only %d settings", len(settings))
+	}
+	var b strings.Builder
+	b.WriteString("## Every setting\n\nSecrets may come from the file that `<NAME>_FILE` names. All faults are told at once.\n\n| Variable | Default | |\n|---|---|---|\n")
+	for _, s := range settings {
+		if s.standard != "" {
+			s.standard = "`" + s.standard + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.env, s.standard, s.text)
+	}
+	return b.String()
+}
+
+// fields are the settings of a struct. A comment stands for the fields below it
+// that have none, and speaks of fields by their names in Go.
+func fields(t *testing.T, path, name string) []setting {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []setting
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != name {
+			return true
+		}
+		text := ""
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			if f.Doc != nil {
+				text = strings.Join(strings.Fields(f.Doc.Text()), " ")
+			}
+			if f.Tag == nil || len(f.Names) != 1 {
+				continue
+			}
+			raw, _ := strconv.Unquote(f.Tag.Value)
+			tag := reflect.StructTag(raw)
+			out = append(out, setting{tag.Get("env"), tag.Get("envDefault"), text})
+			names = append(names, f.Names[0].Name)
+		}
+		return false
+	})
+	for i := range out {
+		for j, field := range names {
+			out[i].text = regexp.MustCompile(`\b`+field+`\b`).ReplaceAllString(out[i].text, "`"+out[j].env+"`")
+		}
+		out[i].text = strings.TrimPrefix(out[i].text, "`"+out[i].env+"` is ")
+	}
+	return out
+}
+
+// kindsOf are the files that hold tables of errors which this service can answer.
+var kindsOf = []string{"internal/fault", "../../libs/auth", "../../libs/problem", "../../libs/service", "../../libs/outbox/admin"}
+
+func manualErrors(t *testing.T) string {
+	t.Helper()
+	type kind struct {
+		status      int
+		code, title string
+	}
+	var kinds []kind
+	for _, dir := range kindsOf {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok || !strings.HasSuffix(expression(lit.Type), "Kind") || len(lit.Elts) != 3 {
+					return true
+				}
+				var k kind
+				for i, e := range lit.Elts {
+					member, value := [...]string{"Code", "Status", "Title"}[i], e
+					if kv, ok := e.(*ast.KeyValueExpr); ok {
+						member, value = expression(kv.Key), kv.Value
+					}
+					switch member {
+					case "Code":
+						k.code = expression(value)
+					case "Title":
+						k.title = expression(value)
+					case "Status":
+						k.status = statusOf(expression(value))
+					}
+				}
+				if k.status != 0 {
+					kinds = append(kinds, k)
+				}
+				return true
+			})
+		}
+	}
+	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Or(a.status-b.status, cmp.Compare(a.code, b.code)) })
+	kinds = slices.Compact(kinds)
+	if len(kinds) < 50 {
+		t.Fatalf("only %d errors", len(kinds))
+	}
+	var b strings.Builder
+	b.WriteString("## Every error\n\nA problem document (RFC 9457); `code` is stable, `detail` says what is wrong and what to do.\n\n| Status | Code | |\n|---|---|---|\n")
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", k.status, k.code, k.title)
+	}
+	return b.String()
+}
+
+// expression is a literal's value, or the last name of a selector.
+func expression(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.BasicLit:
+		if s, err := strconv.Unquote(e.Value); err == nil {
+			return s
+		}
+		return e.Value
+	}
+	return ""
+}
+
+// statusOf reads a status from its number or from its constant in net/http; 0
+// for what is neither, such as a parameter.
+func statusOf(s string) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	for code := 400; code < 600; code++ {
+		text := regexp.MustCompile(`[^A-Za-z]`).ReplaceAllString(http.StatusText(code), "")
+		if text != "" && "Status"+text == s || s == "StatusRequestURITooLong" && code == 414 {
+			return code
+		}
+	}
+	return 0
+}
