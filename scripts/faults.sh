@@ -1,6 +1,6 @@
 #!/bin/bash
 # Kills every process of a real installation under load, and one neighbour after the other at each point
-# of a retrain; then reckons up what was lost or done twice. About eight minutes.
+# of a retrain; then reckons up what was lost or done twice. About nine minutes.
 # usage: [FAULTS_KILLS=10] [FAULTS_COMMANDS=500] [FAULTS_SEED=n] scripts/faults.sh [go test arguments]
 set -eu -o pipefail
 cd "$(dirname -- "$0")/../e2e"

@@ -13,9 +13,9 @@ staticcheck=$(scripts/tool.sh staticcheck)
 patterns=("${modules[@]/%//...}")
 patterns=("${patterns[@]/#/./}")
 go vet "${patterns[@]}" || fail "go vet found faults"
-go vet -tags e2e ./e2e/... || fail "go vet found faults in e2e"
+go vet -tags e2e,faults ./e2e/... || fail "go vet found faults in e2e"
 "$staticcheck" "${patterns[@]}" || fail "staticcheck found faults"
-"$staticcheck" -tags e2e ./e2e/... || fail "staticcheck found faults in e2e"
+"$staticcheck" -tags e2e,faults ./e2e/... || fail "staticcheck found faults in e2e"
 
 for m in "${modules[@]}"; do
 	(cd "$m" && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff >/dev/null) || fail "$m does not stand alone (GOWORK=off build, go mod tidy)"

@@ -9,9 +9,6 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
-// childEnv makes this test binary run a control plane instead of tests.
-const childEnv = "CONTROL_PLANE_TEST_CHILD"
-
 // Acceptance row 12: a control plane killed in the middle of an approval leaves
 // exactly one flow run, whichever side of the dispatch the kill falls on.
 func TestRow12KilledMidApprove(t *testing.T) {

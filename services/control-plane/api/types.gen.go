@@ -1242,7 +1242,7 @@ type AuditEvent struct {
 
 // AuditEventList defines model for AuditEventList.
 type AuditEventList struct {
-	// Count Entries that match
+	// Count Entries that match, on all pages
 	Count      int64        `json:"count"`
 	Items      []AuditEvent `json:"items"`
 	NextCursor *string      `json:"next_cursor"`
