@@ -33,7 +33,7 @@ var required = []string{"model_name", "dataset_cls_name", "is_dummy", "backend_n
 // Reserved says whether a caller's own parameter would override one of the platform's.
 func Reserved(name string) bool {
 	switch name {
-	case "model_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id",
+	case "model_name", "dataset_name", "dataset_cls_name", "is_dummy", "backend_name", "commit_sha", "tenant", "request_id",
 		"requested_by", "approval_id", "parameters":
 		return true
 	}

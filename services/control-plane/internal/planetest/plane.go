@@ -208,6 +208,8 @@ func (p *Plane) Call(method, path, bearer string, body any, header ...string) Re
 	return r
 }
 
+// Try is Call that gives the error where no answer came. Each answer is held
+// against the API's document.
 func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Response, error) {
 	var in io.Reader
 	switch b := body.(type) {
@@ -242,7 +244,13 @@ func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Re
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return Response{resp.StatusCode, resp.Header, b}, err
+	out := Response{resp.StatusCode, resp.Header, b}
+	if err == nil {
+		if fault := conforms(req, out); fault != nil {
+			p.T.Error(fault)
+		}
+	}
+	return out, err
 }
 
 // Want is call, with the status that must come.

@@ -1,0 +1,203 @@
+package controlplane_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// The files contract_*_test.go walk the tables of the contract: a subtest is one
+// row of a table and bears its name. What an answer must look like beyond the
+// members named here is in the API's document, which planetest holds every
+// answer against.
+
+// grantable are the scopes that can be granted alone.
+var grantable = []string{"read", "changes", "retrain", "approve", "manage"}
+
+// only is the bearer secret with one scope, without the one with all others; both
+// are of the tenant default.
+func only(scope string) string    { return "only-" + scope + "-0123456789abcdef" }
+func without(scope string) string { return "without-" + scope + "-0123456789abcdef" }
+
+// all is the bearer secret with every scope, each granted alone.
+const all = "all-0123456789abcdef0123"
+
+// anyWrite stands for the routes that ask for any scope that writes.
+const anyWrite = "any write scope"
+
+const hookSecret = "webhook-0123456789abcdef"
+
+// walked starts a control plane with the credentials of the walk beside those of
+// planetest, and without rate limits.
+func walked(t *testing.T, env ...string) *planetest.Plane {
+	t.Helper()
+	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+hookSecret,
+		"CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
+	creds := credentialsOf(t, p)
+	grant := func(secret, principal string, scopes []string) {
+		creds[secret] = map[string]any{"principal": principal, "tenant": "default", "scopes": scopes}
+	}
+	grant(all, "walker", grantable)
+	for _, scope := range grantable {
+		grant(only(scope), "only-"+scope, []string{scope})
+		grant(without(scope), "without-"+scope, slices.DeleteFunc(slices.Clone(grantable), func(s string) bool { return s == scope }))
+	}
+	p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + planetest.MustJSON(creds))
+	for _, kv := range env {
+		p.Setenv(kv)
+	}
+	p.Serve()
+	return p
+}
+
+func credentialsOf(t *testing.T, p *planetest.Plane) map[string]any {
+	t.Helper()
+	creds := map[string]any{}
+	for _, kv := range p.Env {
+		if raw, ok := strings.CutPrefix(kv, "CONTROL_PLANE_CREDENTIALS_JSON="); ok {
+			if err := json.Unmarshal([]byte(raw), &creds); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return creds
+}
+
+// on is the plane for a subtest, whose failures are then its own.
+func on(t *testing.T, p *planetest.Plane) *planetest.Plane {
+	q := *p
+	q.T = t
+	return &q
+}
+
+// refusedWithout asserts who may not: nobody without a credential, and no
+// credential that has every scope but this one.
+func refusedWithout(p *planetest.Plane, scope, method, path string, body any) {
+	p.T.Helper()
+	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {
+		p.T.Errorf("WWW-Authenticate %q", r.Header.Get("WWW-Authenticate"))
+	}
+	lacking := without(scope)
+	if scope == anyWrite {
+		lacking = only("read")
+	}
+	p.Refused(403, "insufficient_scope", method, path, lacking, body)
+}
+
+// asked sends the request with a credential that has this one scope, after it was
+// refused to all others.
+func asked(p *planetest.Plane, status int, scope, method, path string, body any, header ...string) planetest.Response {
+	p.T.Helper()
+	refusedWithout(p, scope, method, path, body)
+	bearer := only(scope)
+	if scope == anyWrite {
+		for _, s := range grantable[1:] {
+			p.Want(status, method, path, only(s), body, header...)
+		}
+		bearer = planetest.Operator
+	}
+	return p.Want(status, method, path, bearer, body, header...)
+}
+
+// members asserts the members that the contract names; others are additions. One
+// with ? may be absent.
+func members(t *testing.T, doc map[string]any, names string) map[string]any {
+	t.Helper()
+	for name := range strings.FieldsSeq(names) {
+		if bare, optional := strings.CutSuffix(name, "?"); optional {
+			name = bare
+		} else if _, ok := doc[name]; !ok {
+			t.Errorf("no member %s in %v", name, slices.Sorted(maps.Keys(doc)))
+		}
+	}
+	return doc
+}
+
+// object is the answer's document with these members.
+func object(t *testing.T, r planetest.Response, names string) map[string]any {
+	t.Helper()
+	return members(t, r.Object(t), names)
+}
+
+// array is a bare array of objects with these members; it must not be empty.
+func array(t *testing.T, r planetest.Response, names string) []map[string]any {
+	t.Helper()
+	list := r.List(t)
+	if len(list) == 0 {
+		t.Fatal("the array is empty")
+	}
+	for _, item := range list {
+		members(t, item, names)
+	}
+	return list
+}
+
+// items is a list {items, next_cursor} of objects with these members; it must not
+// be empty.
+func items(t *testing.T, r planetest.Response, names string) []map[string]any {
+	t.Helper()
+	doc := members(t, r.Object(t), "items next_cursor")
+	raw, _ := doc["items"].([]any)
+	if len(raw) == 0 {
+		t.Fatalf("no items: %s", r.Body)
+	}
+	out := make([]map[string]any, len(raw))
+	for i, item := range raw {
+		out[i] = members(t, item.(map[string]any), names)
+	}
+	return out
+}
+
+// paged asserts the bounds of limit, and that pages of one item follow each other.
+// bare lists page by X-Next-Cursor.
+func paged(p *planetest.Plane, path string, bare bool) {
+	p.T.Helper()
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	for _, limit := range []string{"0", "501", "-1", "1.5", "x"} {
+		p.Refused(422, "validation_error", "GET", path+sep+"limit="+limit, all, nil)
+	}
+	p.Want(200, "GET", path+sep+"limit=500", all, nil)
+	r := p.Want(200, "GET", path+sep+"limit=1", all, nil)
+	page := func(r planetest.Response) (n int, first, next string) {
+		if bare {
+			list := r.List(p.T)
+			if len(list) > 0 {
+				first = planetest.MustJSON(list[0])
+			}
+			return len(list), first, r.Header.Get("X-Next-Cursor")
+		}
+		doc := r.Object(p.T)
+		list := doc["items"].([]any)
+		if len(list) > 0 {
+			first = planetest.MustJSON(list[0])
+		}
+		next, _ = doc["next_cursor"].(string)
+		return len(list), first, next
+	}
+	n, first, next := page(r)
+	if n != 1 || next == "" {
+		p.T.Errorf("a page of one has %d items, next %q: the list needs two", n, next)
+		return
+	}
+	if n, second, _ := page(p.Want(200, "GET", path+sep+"limit=1&cursor="+next, all, nil)); n != 1 || second == first {
+		p.T.Errorf("the second page has %d items: %s after %s", n, second, first)
+	}
+}
+
+// closed asserts that the body refuses keys it does not know.
+func closed(p *planetest.Plane, method, path string, body map[string]any) {
+	p.T.Helper()
+	more := maps.Clone(body)
+	more["surprise"] = 1
+	r := p.Refused(422, "validation_error", method, path, all, more)
+	if !strings.Contains(string(r.Body), "surprise") {
+		p.T.Errorf("the refusal does not name the key: %s", r.Body)
+	}
+}
