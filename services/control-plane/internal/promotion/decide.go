@@ -74,7 +74,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 			return err
 		}
 		if !v.Allowed() {
-			return errors.Join(v.Denial().With(map[string]any{"id": p.ID}), s.deny(ctx, who.Tenant, who.Name, v, &p.ID))
+			return errors.Join(v.Denial().With(map[string]any{"id": p.ID, "state": p.State}), s.deny(ctx, who.Tenant, who.Name, v, &p.ID))
 		}
 		var move store.AliasMove
 		var refused *problem.Error

@@ -68,6 +68,9 @@ func (a API) Open(c echo.Context) error {
 		Model: v.Model, Version: answer.Text(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
 		Allowed: v.Allowed(), Reasons: v.Reasons(), Checks: v.Checks,
 	}
+	if !res.Allowed { // what it would be refused as
+		res.State = api.PromotionStateRejected
+	}
 	if out.Promotion != nil {
 		res.Id, res.State = &out.Promotion.ID, api.PromotionState(out.Promotion.State)
 	}

@@ -80,7 +80,7 @@ func (v Verdict) Denial() *problem.Error {
 	}
 	return fault.PromotionDenied.New(detail).With(map[string]any{
 		"id": nil, "model": v.Model, "version": answer.Text(v.Version), "from": v.From, "to": v.To,
-		"allowed": false, "reasons": v.Reasons(), "checks": v.Checks,
+		"state": api.PromotionStateRejected, "allowed": false, "reasons": v.Reasons(), "checks": v.Checks,
 	})
 }
 
