@@ -308,6 +308,15 @@ func TestRow13Idempotency(t *testing.T) {
 	p.Refused(409, "idempotency_conflict", "POST", "/retrain", planetest.Operator, body, "Idempotency-Key", "k1")
 	// Another principal's key is another key.
 	p.Want(200, "POST", "/retrain", planetest.Legacy, body, "Idempotency-Key", "k1")
+	// What says the same in other words is the same request.
+	for _, same := range []string{
+		`{"model_name":"JPCP","dataset_name":"jobembeddings","is_dummy":true,"parameters":{"seed":7}}`,
+		`{"parameters":{"seed":7},"is_dummy":true,"dataset_name":"JobEmbeddings","model_name":"jpcp"}`,
+	} {
+		if r := p.Want(200, "POST", "/retrain", planetest.Legacy, same, "Idempotency-Key", "k1"); r.Header.Get("Idempotency-Replayed") != "true" {
+			t.Fatalf("%s: %s", same, r.Body)
+		}
+	}
 	if n := len(p.Orchestrator.All()); n != 2 {
 		t.Fatalf("%d flow runs", n)
 	}

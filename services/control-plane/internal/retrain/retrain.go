@@ -130,8 +130,7 @@ func (a *API) start(ctx context.Context, p auth.Principal, key string, b api.Ret
 	if b.Parameters != nil {
 		r.Parameters = *b.Parameters
 	}
-	b.ModelName = r.Model
-	return a.dispatch(ctx, p, key, b, r)
+	return a.dispatch(ctx, p, key, r)
 }
 
 // Dispatch starts a training run for p as POST /retrain does, but for its rate
@@ -145,13 +144,12 @@ func (a *API) Dispatch(ctx context.Context, p auth.Principal, key string, r disp
 		Model: registry.ID(r.Model), Dataset: r.Dataset, Dummy: r.Dummy, Backend: r.Backend, Parameters: r.Parameters,
 		CommitSHA: r.CommitSHA, Origin: r.Origin,
 	}
-	answer, _, err := a.dispatch(ctx, p, key, r, r)
+	answer, _, err := a.dispatch(ctx, p, key, r)
 	return answer.FlowRunId, err
 }
 
-// dispatch finds the stored answer, or writes a command and sends it. body is
-// what must be equal for a key to be repeated; r says the same as the caller put it.
-func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, body any, r dispatch.Request) (api.Dispatch, bool, error) {
+// dispatch finds the stored answer, or writes a command and sends it.
+func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, r dispatch.Request) (api.Dispatch, bool, error) {
 	spec := command.Spec{Kind: command.Retrain, Principal: p.Name}
 	if key != "" {
 		// With tenant and principal in the hash, one caller's keys can neither
@@ -159,7 +157,11 @@ func (a *API) dispatch(ctx context.Context, p auth.Principal, key string, body a
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Tenant, p.Name, key))
 		spec.KeyHash = sum[:]
 		spec.OrchestratorKey = fmt.Sprintf("retrain:%x", sum)
-		raw, err := json.Marshal(body)
+		// A key may be repeated with a body that asks for the same: case of names and
+		// members that only say the default make no other request.
+		same := r
+		same.Dataset = strings.ToLower(r.Dataset)
+		raw, err := json.Marshal(same)
 		if err != nil {
 			return api.Dispatch{}, false, err
 		}
