@@ -10,7 +10,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
 // Commit is one commit of the model repository.
@@ -107,18 +108,7 @@ func noBranch(branch string) error {
 // maxText bounds what is kept of an author or message, in bytes.
 const maxText = 4 << 10
 
-// text makes what a stranger wrote storable: valid UTF-8, without U+0000, bounded.
-func text(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s) <= maxText {
-		return s
-	}
-	s = s[:maxText]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s
+// of is a commit by what its author wrote.
+func of(sha, author, message string) Commit {
+	return Commit{SHA: sha, Author: text.Cut(author, maxText), Message: text.Cut(message, maxText)}
 }
-
-// storable says whether a path can be shown and recorded as it is.
-func storable(path string) bool { return utf8.ValidString(path) && !strings.Contains(path, "\x00") }

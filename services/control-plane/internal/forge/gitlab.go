@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
 // maxAnswer bounds an answer of the forge, in bytes: a comparison of 1,000 files
@@ -78,7 +79,7 @@ func (g *GitLab) Head(ctx context.Context, branch string) (Commit, error) {
 	if err != nil || !full(id) {
 		return Commit{}, errors.New("GitLab's answer names no commit")
 	}
-	return Commit{SHA: id, Author: text(list[0].AuthorName), Message: text(list[0].Message)}, nil
+	return of(id, list[0].AuthorName, list[0].Message), nil
 }
 
 // Files is part of Source.
@@ -93,7 +94,7 @@ func (g *GitLab) Files(ctx context.Context, from, to string) ([]string, error) {
 	out := make([]string, 0, len(c.Diffs))
 	for _, d := range c.Diffs {
 		for _, p := range []string{d.OldPath, d.NewPath} {
-			if p != "" && storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
+			if p != "" && text.Storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
 				out = append(out, p)
 			}
 		}
@@ -150,13 +151,13 @@ func (g *GitLab) Diff(ctx context.Context, from, to string) (Diff, error) {
 		case d.RenamedFile:
 			f.Status = Renamed
 		}
-		if !storable(f.Path) {
+		if !text.Storable(f.Path) {
 			out.Truncated = true
 			continue
 		}
 		if d.Collapsed || d.TooLarge {
 			out.Truncated = true
-		} else if strings.HasPrefix(d.Diff, "@@") && storable(d.Diff) { // else a note that the files are binary
+		} else if strings.HasPrefix(d.Diff, "@@") && text.Storable(d.Diff) { // else a note that the files are binary
 			f.Patch = d.Diff
 			f.Additions, f.Deletions = count(d.Diff)
 		}

@@ -79,7 +79,7 @@ func describe(repo *git.Repository, hash plumbing.Hash) (Commit, error) {
 	if err != nil {
 		return Commit{}, fmt.Errorf("read commit %s: %w", hash, err)
 	}
-	return Commit{SHA: hash.String(), Author: text(c.Author.Name), Message: text(c.Message)}, nil
+	return of(hash.String(), c.Author.Name, c.Message), nil
 }
 
 // Files is part of Source.

@@ -136,8 +136,23 @@ func (r *Remote) folder() (string, error) {
 	return "", fmt.Errorf("MODELREPO_CACHE_DIR is in use by %d processes", maxSlots)
 }
 
+// fetched opens what was fetched, without a turn: nothing is written to the
+// folder, which another call may be filling just now.
+func (r *Remote) fetched() (*git.Repository, error) {
+	dir, err := r.folder()
+	if err != nil {
+		return nil, err
+	}
+	repo, err := git.PlainOpen(filepath.Join(dir, bare))
+	if err != nil {
+		return nil, fmt.Errorf("nothing was fetched: %w", ErrUnknown)
+	}
+	return repo, nil
+}
+
 // open opens what was fetched. A folder that is no repository was left by a
-// process that died early, or is damaged: it is made anew.
+// process that died early, or is damaged: it is made anew. The caller has taken
+// its turn.
 func (r *Remote) open() (*git.Repository, error) {
 	dir, err := r.folder()
 	if err != nil {
@@ -300,7 +315,7 @@ func have(repo *git.Repository) ([]plumbing.Hash, error) {
 
 // Files is part of Source.
 func (r *Remote) Files(ctx context.Context, from, to string) ([]string, error) {
-	repo, err := r.open()
+	repo, err := r.fetched()
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +324,7 @@ func (r *Remote) Files(ctx context.Context, from, to string) ([]string, error) {
 
 // Diff is part of Source. It reads what was fetched, and asks no server.
 func (r *Remote) Diff(ctx context.Context, from, to string) (Diff, error) {
-	repo, err := r.open()
+	repo, err := r.fetched()
 	if err != nil {
 		return Diff{}, err
 	}

@@ -3,12 +3,11 @@ package intake
 import (
 	"maps"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
 // Text keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
@@ -20,22 +19,22 @@ func Text(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		query := c.QueryParams()
 		for _, name := range slices.Sorted(maps.Keys(query)) {
-			if !storable(name) {
+			if !text.Storable(name) {
 				return fault.Invalid(textRule, "query")
 			}
 			if len(query[name]) > 1 {
 				return fault.Invalid("is given more than once", "query", name)
 			}
 			for _, v := range query[name] {
-				if !storable(v) {
+				if !text.Storable(v) {
 					return fault.Invalid(textRule, "query", name)
 				}
 			}
 		}
 		values := slices.Clone(c.ParamValues())
 		for i, v := range values {
-			if !storable(v) {
-				values[i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\uFFFD"), "\x00", "\uFFFD")
+			if !text.Storable(v) {
+				values[i] = text.Clean(v)
 			}
 		}
 		c.SetParamValues(values...)
@@ -44,5 +43,3 @@ func Text(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 const textRule = "must be UTF-8 without the character U+0000"
-
-func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
 // Where a push was told.
@@ -245,28 +245,16 @@ func orEmpty(s []string) []string {
 // clean makes what a forge or git says fit to be stored: git allows any bytes in
 // names and messages. Files beyond what an approval shows are still looked at.
 func clean(p Push) Push {
-	p.CommitSHA, p.DeliveryID = text(p.CommitSHA, maxName), text(p.DeliveryID, maxName)
-	p.PushedBy, p.Message = text(p.PushedBy, maxName), text(p.Message, maxMessage)
+	p.CommitSHA, p.DeliveryID = text.Cut(p.CommitSHA, maxName), text.Cut(p.DeliveryID, maxName)
+	p.PushedBy, p.Message = text.Cut(p.PushedBy, maxName), text.Cut(p.Message, maxMessage)
 	files := make([]string, 0, len(p.Files))
 	seen := make(map[string]bool, len(p.Files))
 	for _, f := range p.Files {
-		if f = text(f, maxPath); f != "" && !seen[f] {
+		if f = text.Cut(f, maxPath); f != "" && !seen[f] {
 			seen[f] = true
 			files = append(files, f)
 		}
 	}
 	p.Files = files
 	return p
-}
-
-// text is s in UTF-8, without U+0000 and cut to most bytes.
-func text(s string, most int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }
