@@ -7,16 +7,16 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // API serves what fires.
 type API struct{ Store *store.Store }
 
-// position is the last alert of a page.
-type position struct {
+// place is an alert's in the list.
+type place struct {
 	Rank   int32     `json:"r"`
 	Since  time.Time `json:"t"`
 	Source string    `json:"s"`
@@ -26,31 +26,22 @@ type position struct {
 
 // List serves GET /alerts: those of the caller's tenant and of the platform.
 func (a API) List(c echo.Context) error {
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[place](c)
 	if err != nil {
 		return err
 	}
-	var at position
-	later, err := service.Cursor(c, &at)
-	if err != nil {
-		return err
-	}
+	at := page.Start()
 	ctx := c.Request().Context()
 	p, _ := auth.FromContext(ctx)
 	rows, err := a.Store.ListAlerts(ctx, store.ListAlertsParams{
-		Tenant: p.Tenant, Later: later, AfterRank: at.Rank, AfterSince: at.Since, AfterSource: at.Source, AfterKey: at.Key,
-		AfterTenant: at.Tenant, MaxRows: int32(limit) + 1,
+		Tenant: p.Tenant, Later: page.After != nil, AfterRank: at.Rank, AfterSince: at.Since, AfterSource: at.Source, AfterKey: at.Key,
+		AfterTenant: at.Tenant, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err
 	}
-	out := api.AlertList{Items: []api.Alert{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := rows[limit-1]
-		next := service.EncodeCursor(position{last.Rank, last.Since, last.Source, last.Key, last.Tenant})
-		out.NextCursor = &next
-	}
+	rows, next := answer.Cut(page, rows, func(r store.ListAlertsRow) place { return place{r.Rank, r.Since, r.Source, r.Key, r.Tenant} })
+	out := api.AlertList{Items: make([]api.Alert, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		x := of(store.Alert{Source: r.Source, Key: r.Key, Severity: r.Severity, Title: r.Title, Tenant: r.Tenant, Labels: r.Labels})
 		out.Items = append(out.Items, api.Alert{

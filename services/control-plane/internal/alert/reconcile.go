@@ -1,7 +1,7 @@
 package alert
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -137,7 +137,7 @@ func settle(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, 
 			return err
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(seen), func(a, b id) int { return bytes.Compare([]byte(a.key+a.tenant), []byte(b.key+b.tenant)) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(seen), func(a, b id) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tenant, b.tenant)) }) {
 		var old *store.Alert
 		if row, ok := had[k]; ok {
 			old = &row
@@ -179,7 +179,7 @@ func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now tim
 
 // lock keeps readings and events of one source apart.
 func lock(ctx context.Context, tx store.Tx, source string) error {
-	return tx.LockModels(ctx, []string{"alerts:" + source})
+	return tx.LockKeys(ctx, []string{"alerts:" + source})
 }
 
 // put writes one alert and, if that changes what is told of it, its event.

@@ -20,11 +20,11 @@ type API struct{ Store *store.Store }
 // List serves GET /alias-history.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
-	q := store.ListHoldersParams{Before: page.Before, MaxRows: page.Fetch()}
+	q := store.ListHoldersParams{Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("model"); v != "" {
 		q.ModelID = answer.Text(registry.ID(v))
 	}

@@ -314,10 +314,10 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 				known = row.Version
 			}
 			now := answer.Text(holders[alias])
-			if deref(known) == deref(now) {
+			if answer.Deref(known) == answer.Deref(now) {
 				continue
 			}
-			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", deref(now)))
+			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", answer.Deref(now)))
 			if err := m.record(ctx, tx, change{
 				model: model, alias: alias, version: now, previous: known, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
 			}); err != nil {
@@ -331,11 +331,4 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 		m.External()
 	}
 	return err
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

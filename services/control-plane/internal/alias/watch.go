@@ -8,6 +8,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -117,7 +118,7 @@ func (m *Mover) resume(ctx context.Context, move store.AliasMove) error {
 		switch now := holders[move.Alias]; now {
 		case move.Version: // the tracker was told before the process died
 			return m.finish(ctx, move)
-		case deref(move.PreviousVersion):
+		case answer.Deref(move.PreviousVersion):
 			_, err := m.Carry(ctx, move)
 			return err
 		default:

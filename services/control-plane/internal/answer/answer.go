@@ -1,14 +1,14 @@
 // Package answer holds what the control plane's responses have in common: times
-// in UTC, and pages of records ordered by their UUIDv7.
+// in UTC, and pages of lists.
 package answer
 
 import (
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
 // UTC is t in UTC; the driver gives the machine's zone.
@@ -28,41 +28,78 @@ func Text(s string) *string {
 	return &s
 }
 
-// Page is one page of a list that is ordered by falling id.
-type Page struct {
-	limit  int
-	Before *uuid.UUID // nil for the first page
+// Deref is what p points to, or the zero value.
+func Deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
 }
 
-type position struct {
-	Before uuid.UUID `json:"before"`
+// Flag reads a query parameter that is true or, by default, false; the error is a 422.
+func Flag(c echo.Context, name string) (bool, error) {
+	switch c.QueryParam(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, fault.Invalid("must be true or false", "query", name)
+}
+
+// Page is one page of a list whose rows are ordered by K, which tells them apart.
+type Page[K any] struct {
+	limit int
+	After *K // the key of the last row before the page; nil for the first
+}
+
+type position[K any] struct {
+	After K `json:"after"`
 }
 
 // PageOf reads limit and cursor; the error is a 422.
-func PageOf(c echo.Context) (Page, error) {
-	limit, err := service.PageLimit(c)
+func PageOf[K any](c echo.Context) (Page[K], error) {
+	return PageUpTo[K](c, service.DefaultPageLimit, service.MaxPageLimit)
+}
+
+// PageUpTo is PageOf for lists with bounds of their own.
+func PageUpTo[K any](c echo.Context, standard, most int) (Page[K], error) {
+	limit, err := service.PageLimitUpTo(c, standard, most)
 	if err != nil {
-		return Page{}, err
+		return Page[K]{}, err
 	}
-	p := Page{limit: limit}
-	var at position
+	p := Page[K]{limit: limit}
+	var at position[K]
 	if ok, err := service.Cursor(c, &at); err != nil {
-		return Page{}, err
+		return Page[K]{}, err
 	} else if ok {
-		p.Before = &at.Before
+		p.After = &at.After
 	}
 	return p, nil
 }
 
+// Start is After, or for the first page the zero key, for lists in which every
+// key is greater.
+func (p Page[K]) Start() K { return Deref(p.After) }
+
+// Limit is how many rows the page holds at most.
+func (p Page[K]) Limit() int { return p.limit }
+
 // Fetch is how many rows to ask for: one more than the page, to know whether another follows.
-func (p Page) Fetch() int32 { return int32(p.limit) + 1 }
+func (p Page[K]) Fetch() int32 { return int32(p.limit) + 1 }
 
 // Cut gives the rows of the page, and the cursor of the next one or nil.
-func Cut[T any](p Page, rows []T, id func(T) uuid.UUID) ([]T, *string) {
+func Cut[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
 	if len(rows) <= p.limit {
 		return rows, nil
 	}
 	rows = rows[:p.limit]
-	next := service.EncodeCursor(position{id(rows[len(rows)-1])})
-	return rows, &next
+	return rows, p.Next(key(rows[len(rows)-1]))
+}
+
+// Next is the cursor of the page after the row with that key.
+func (Page[K]) Next(key K) *string {
+	next := service.EncodeCursor(position[K]{key})
+	return &next
 }

@@ -193,7 +193,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	for _, m := range n.Models {
 		keys = append(keys, lockKey(p.Tenant, m))
 	}
-	if err := tx.LockModels(ctx, keys); err != nil {
+	if err := tx.LockKeys(ctx, keys); err != nil {
 		return out, err
 	}
 	rows, err := tx.UndecidedRetrains(ctx, store.UndecidedRetrainsParams{Tenant: p.Tenant, ModelIds: n.Models})
@@ -278,7 +278,7 @@ func (s Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, fl
 // Failed is part of command.Settler.
 func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
 	now := s.Service.Now()
-	if err := tx.LockModels(ctx, []string{lockKey(c.Tenant, c.ModelID)}); err != nil {
+	if err := tx.LockKeys(ctx, []string{lockKey(c.Tenant, c.ModelID)}); err != nil {
 		return err
 	}
 	rows, err := tx.UndecidedRetrain(ctx, store.UndecidedRetrainParams{Tenant: c.Tenant, ModelID: c.ModelID})

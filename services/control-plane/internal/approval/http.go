@@ -117,12 +117,12 @@ func notice(b api.ChangeNotice) (Notice, error) {
 // List serves GET /approvals.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	q := store.ListApprovalsParams{Tenant: p.Tenant, Before: page.Before, MaxRows: page.Fetch()}
+	q := store.ListApprovalsParams{Tenant: p.Tenant, Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("status"); v != "" {
 		if !api.ApprovalStatus(v).Valid() {
 			return fault.Invalid("must be pending, approving, approved, rejected or expired", "query", "status")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -37,30 +36,18 @@ const (
 // API serves the settings and the trigger.
 type API struct{ Service *Service }
 
-type settingsPosition struct {
-	After string `json:"after"`
-}
-
 // List serves GET /auto-retrain.
 func (a API) List(c echo.Context) error {
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[string](c)
 	if err != nil {
 		return err
 	}
-	var at settingsPosition
-	if _, err := service.Cursor(c, &at); err != nil {
-		return err
-	}
-	rows, err := a.Service.Store.ListAutoRetrain(c.Request().Context(), store.ListAutoRetrainParams{After: at.After, MaxRows: int32(limit) + 1})
+	rows, err := a.Service.Store.ListAutoRetrain(c.Request().Context(), store.ListAutoRetrainParams{After: page.Start(), MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}
-	out := api.AutoRetrainList{Items: []api.AutoRetrain{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(settingsPosition{rows[limit-1].ModelID})
-		out.NextCursor = &next
-	}
+	rows, next := answer.Cut(page, rows, func(r store.AutoRetrain) string { return r.ModelID })
+	out := api.AutoRetrainList{Items: make([]api.AutoRetrain, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, a.Service.view(r))
 	}
@@ -159,6 +146,10 @@ func (a API) Put(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	var after store.AutoRetrain
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		// Also where there is no row to lock: of two first writers the later keeps what the earlier has set.
+		if err := tx.LockKeys(ctx, []string{"auto_retrain:" + m.ID()}); err != nil {
+			return err
+		}
 		details := map[string]any{"old": nil}
 		before, err := tx.LockAutoRetrain(ctx, m.ID())
 		switch {

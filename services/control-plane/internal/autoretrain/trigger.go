@@ -1,6 +1,7 @@
 package autoretrain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,7 +105,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 	if !ok {
 		return res.with(Failed, "model %s is not in the model repository", row.ModelID), nil
 	}
-	d, err := s.Registry.RequireDataset(m, deref(row.DatasetName))
+	d, err := s.Registry.RequireDataset(m, answer.Deref(row.DatasetName))
 	if err != nil {
 		return res.with(Failed, "%s", problem.From(err).Detail), nil
 	}
@@ -201,7 +202,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		return res, err
 	}
 	notice := approval.Notice{
-		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: deref(row.DatasetName),
+		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: answer.Deref(row.DatasetName),
 	}
 	var noted approval.Noted
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
@@ -252,21 +253,11 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	if head := s.Registry.Head(); head != "" {
 		return head, nil
 	}
-	rows, err := s.Store.ListFreshness(ctx)
-	if err != nil {
+	f, err := s.Store.GetFreshness(ctx, model)
+	if err != nil && !store.None(err) {
 		return "", err
 	}
-	for _, f := range rows {
-		if f.ModelID != model {
-			continue
-		}
-		for _, sha := range []*string{f.LatestModelrepoCommit, f.LastRetrainCommit} {
-			if sha != nil {
-				return *sha, nil
-			}
-		}
-	}
-	return "", nil
+	return cmp.Or(answer.Deref(f.LatestModelrepoCommit), answer.Deref(f.LastRetrainCommit)), nil
 }
 
 // stamp notes in a transaction that a trigger led to something.
@@ -299,7 +290,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		// A claim that ran out is continued by whoever comes, as the one who made it:
 		// its command may be there. One that was let go of is continued by its maker.
 		died := now.Claim != nil && now.ClaimUntil != nil
-		own := now.Claim != nil && deref(now.ClaimTenant) == p.Tenant && deref(now.ClaimBy) == p.Name && deref(now.ClaimDataset) == dataset
+		own := now.Claim != nil && answer.Deref(now.ClaimTenant) == p.Tenant && answer.Deref(now.ClaimBy) == p.Name && answer.Deref(now.ClaimDataset) == dataset
 		if !died && !own {
 			id := uuid.Must(uuid.NewV7())
 			claimed.Claim, claimed.ClaimTenant, claimed.ClaimBy, claimed.ClaimDataset = &id, &p.Tenant, &p.Name, &dataset
@@ -368,13 +359,6 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 				"outcome": res.Outcome, "z_score": res.Z, "reason": res.Reason,
 			}))
 	})
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // Settler stamps the trigger in the transaction in which its dispatch succeeded,

@@ -16,9 +16,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
@@ -42,19 +42,11 @@ func month(t time.Time) (since, until time.Time) {
 	return since, since.AddDate(0, 1, 0)
 }
 
-type afterProject struct {
-	After string `json:"after"`
-}
-
 // List serves GET /budgets.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[string](c)
 	if err != nil {
-		return err
-	}
-	var at afterProject
-	if _, err := service.Cursor(c, &at); err != nil {
 		return err
 	}
 	synthetic, err := cost.Synthetic(c)
@@ -64,21 +56,17 @@ func (s *Service) List(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	since, until := month(s.Now())
 	rows, err := s.Store.ListBudgets(ctx, store.ListBudgetsParams{
-		Tenant: p.Tenant, After: at.After, Since: since, Until: until, IncludeSynthetic: synthetic, MaxRows: int32(limit) + 1,
+		Tenant: p.Tenant, After: page.Start(), Since: since, Until: until, IncludeSynthetic: synthetic, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err
 	}
-	out := api.BudgetList{Items: make([]api.Budget, 0, len(rows))}
+	rows, next := answer.Cut(page, rows, func(r store.ListBudgetsRow) string { return r.Budget.Project })
+	out := api.BudgetList{Items: make([]api.Budget, 0, len(rows)), NextCursor: next}
 	if out.ConsumedCostUsd, err = s.Store.SpendOf(ctx, store.SpendOfParams{
 		Tenant: p.Tenant, Since: since, Until: until, IncludeSynthetic: synthetic,
 	}); err != nil {
 		return err
-	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(afterProject{rows[limit-1].Budget.Project})
-		out.NextCursor = &next
 	}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r.Budget, r.SpentUsd, r.SpentGpuHours))
@@ -100,27 +88,20 @@ func (s *Service) Put(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	since, until := month(s.Now())
 	var out api.Budget
+	row := store.PutBudgetParams{
+		Tenant: p.Tenant, Project: project, CostBudget: body.CostBudget, GpuHoursBudget: body.GpuHoursBudget, Now: s.Now(), UpdatedBy: p.Name,
+	}
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		now := s.Now()
-		key := store.LockBudgetParams{Tenant: p.Tenant, Project: project}
-		n, err := tx.InsertBudget(ctx, store.InsertBudgetParams{
-			Tenant: p.Tenant, Project: project, CostBudget: body.CostBudget, GpuHoursBudget: body.GpuHoursBudget, Now: now, UpdatedBy: p.Name,
+		_, details, err := store.Replace(ctx, tx, store.Record[store.Budget]{
+			Key: key(p.Tenant, project),
+			Get: func() (store.Budget, error) {
+				return tx.GetBudget(ctx, store.GetBudgetParams{Tenant: p.Tenant, Project: project})
+			},
+			Put:  func() (store.Budget, error) { return tx.PutBudget(ctx, row) },
+			Told: limits,
 		})
 		if err != nil {
 			return err
-		}
-		details := map[string]any{"new": limits(body.CostBudget, body.GpuHoursBudget)}
-		if n == 0 {
-			old, err := tx.LockBudget(ctx, key)
-			if err != nil {
-				return err
-			}
-			details["old"] = limits(old.CostBudget, old.GpuHoursBudget)
-			if err := tx.UpdateBudget(ctx, store.UpdateBudgetParams{
-				Tenant: p.Tenant, Project: project, CostBudget: body.CostBudget, GpuHoursBudget: body.GpuHoursBudget, Now: now, UpdatedBy: p.Name,
-			}); err != nil {
-				return err
-			}
 		}
 		rows, err := tx.ListBudgets(ctx, store.ListBudgetsParams{Tenant: p.Tenant, Project: &project, Since: since, Until: until, MaxRows: 1})
 		if err != nil {
@@ -140,15 +121,14 @@ func (s *Service) Delete(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	project := c.Param("project")
 	err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		old, err := tx.LockBudget(ctx, store.LockBudgetParams{Tenant: p.Tenant, Project: project})
+		if err := tx.LockKeys(ctx, []string{key(p.Tenant, project)}); err != nil {
+			return err
+		}
+		old, err := tx.DeleteBudget(ctx, store.DeleteBudgetParams{Tenant: p.Tenant, Project: project})
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteBudget(ctx, store.DeleteBudgetParams{Tenant: p.Tenant, Project: project}); err != nil {
-			return err
-		}
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "budget.removed", target(project), event.OK,
-			map[string]any{"old": limits(old.CostBudget, old.GpuHoursBudget)}))
+		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "budget.removed", target(project), event.OK, map[string]any{"old": limits(old)}))
 	})
 	switch {
 	case store.None(err):
@@ -188,8 +168,11 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func target(project string) string { return "project:" + project }
 
-func limits(usd, gpuHours *float64) map[string]any {
-	return map[string]any{"cost_budget": usd, "gpu_hours_budget": gpuHours}
+// key is what a budget is locked by.
+func key(tenant, project string) string { return "budget:" + tenant + ":" + project }
+
+func limits(b store.Budget) any {
+	return map[string]any{"cost_budget": b.CostBudget, "gpu_hours_budget": b.GpuHoursBudget}
 }
 
 func check(project string, b api.BudgetInput) error {

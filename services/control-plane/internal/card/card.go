@@ -62,30 +62,25 @@ func (s *Service) Readme(ctx context.Context, id string) (string, bool) {
 // put writes the tenant's card of a model.
 func (s *Service) put(ctx context.Context, p auth.Principal, row store.PutModelCardParams) (after store.ModelCard, err error) {
 	row.Tenant, row.Now, row.UpdatedBy = p.Tenant, s.Now(), p.Name
-	err = s.Store.InTx(ctx, func(tx store.Tx) error {
-		details := map[string]any{}
-		// Also where there is no row to lock: each change is told with what it changed.
-		if err := tx.LockModels(ctx, []string{"card:" + p.Tenant + ":" + row.ModelID}); err != nil {
+	err = s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		var details map[string]any
+		if after, details, err = store.Replace(ctx, tx, store.Record[store.ModelCard]{
+			Key: "card:" + p.Tenant + ":" + row.ModelID,
+			Get: func() (store.ModelCard, error) {
+				return tx.GetOwnModelCard(ctx, store.GetOwnModelCardParams{Tenant: p.Tenant, ModelID: row.ModelID})
+			},
+			Put:  func() (store.ModelCard, error) { return tx.PutModelCard(ctx, row) },
+			Told: facts,
+		}); err != nil {
 			return err
 		}
-		before, err := tx.GetOwnModelCard(ctx, store.GetOwnModelCardParams{Tenant: p.Tenant, ModelID: row.ModelID})
-		switch {
-		case err == nil:
-			details["old"] = facts(before)
-		case !store.None(err):
-			return err
-		}
-		if after, err = tx.PutModelCard(ctx, row); err != nil {
-			return err
-		}
-		details["new"] = facts(after)
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "model_card.set", event.Model(row.ModelID), event.OK, details))
 	})
 	return after, err
 }
 
 // facts bind the text by its digest: two of them would not fit into an event.
-func facts(r store.ModelCard) map[string]any {
+func facts(r store.ModelCard) any {
 	sum := sha256.Sum256([]byte(r.Markdown))
 	return map[string]any{"version": r.Version, "source": r.Source, "bytes": len(r.Markdown), "sha256": hex.EncodeToString(sum[:])}
 }

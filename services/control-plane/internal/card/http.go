@@ -12,8 +12,8 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -94,19 +94,11 @@ func check(id string, b api.ModelCardInput) (store.PutModelCardParams, error) {
 	return out, fault.InvalidAll(faults)
 }
 
-type position struct {
-	After string `json:"after"`
-}
-
 // List serves GET /model-cards.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[string](c)
 	if err != nil {
-		return err
-	}
-	var at position
-	if _, err := service.Cursor(c, &at); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
@@ -115,19 +107,18 @@ func (s *Service) List(c echo.Context) error {
 		return err
 	}
 	ids := slices.Sorted(maps.Keys(cards))
-	from, found := slices.BinarySearch(ids, at.After)
+	from, found := slices.BinarySearch(ids, page.Start())
 	if found {
 		from++
 	}
 	ids = ids[from:]
 	n, size := 0, 0
-	for n < len(ids) && n < limit && (n == 0 || size+cards[ids[n]].size <= maxPage) {
+	for n < len(ids) && n < page.Limit() && (n == 0 || size+cards[ids[n]].size <= maxPage) {
 		size += cards[ids[n]].size
 		n++
 	}
 	if n < len(ids) {
-		next := service.EncodeCursor(position{ids[n-1]})
-		out.NextCursor = &next
+		out.NextCursor = page.Next(ids[n-1])
 	}
 	if out.Items, err = s.read(ctx, p.Tenant, ids[:n], cards); err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -38,7 +37,8 @@ type Service struct {
 	Now      func() time.Time
 }
 
-type position struct {
+// key is that of a record within a tenant.
+type key struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
 }
@@ -46,27 +46,20 @@ type position struct {
 // List serves GET /compliance.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[key](c)
 	if err != nil {
 		return err
 	}
-	var at position
-	if _, err := service.Cursor(c, &at); err != nil {
-		return err
-	}
+	from := page.Start()
 	p, _ := auth.FromContext(ctx)
 	rows, err := s.Store.ListCompliance(ctx, store.ListComplianceParams{
-		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), AfterModel: at.Model, AfterVersion: at.Version, MaxRows: int32(limit) + 1,
+		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), AfterModel: from.Model, AfterVersion: from.Version, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err
 	}
-	out := api.ComplianceList{Items: make([]api.Compliance, 0, len(rows))}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(position{rows[limit-1].ModelID, rows[limit-1].Version})
-		out.NextCursor = &next
-	}
+	rows, next := answer.Cut(page, rows, func(r store.Compliance) key { return key{r.ModelID, r.Version} })
+	out := api.ComplianceList{Items: make([]api.Compliance, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r))
 	}
@@ -90,24 +83,19 @@ func (s *Service) Put(c echo.Context) error {
 		return err
 	}
 	var after store.Compliance
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		details := map[string]any{}
-		// Also where there is no row to lock: each change is told with what it changed.
-		if err := tx.LockModels(ctx, []string{"compliance:" + p.Tenant + ":" + row.ModelID}); err != nil {
+	row.Tenant, row.Now, row.UpdatedBy = p.Tenant, s.Now(), p.Name
+	if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		var details map[string]any
+		if after, details, err = store.Replace(ctx, tx, store.Record[store.Compliance]{
+			Key: "compliance:" + p.Tenant + ":" + row.ModelID,
+			Get: func() (store.Compliance, error) {
+				return tx.GetCompliance(ctx, store.GetComplianceParams{Tenant: p.Tenant, ModelID: row.ModelID, Version: row.Version})
+			},
+			Put:  func() (store.Compliance, error) { return tx.PutCompliance(ctx, row) },
+			Told: func(r store.Compliance) any { return view(r) },
+		}); err != nil {
 			return err
 		}
-		before, err := tx.GetCompliance(ctx, store.GetComplianceParams{Tenant: p.Tenant, ModelID: row.ModelID, Version: row.Version})
-		switch {
-		case err == nil:
-			details["old"] = view(before)
-		case !store.None(err):
-			return err
-		}
-		row.Tenant, row.Now, row.UpdatedBy = p.Tenant, s.Now(), p.Name
-		if after, err = tx.PutCompliance(ctx, row); err != nil {
-			return err
-		}
-		details["new"] = view(after)
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "compliance.set", event.Model(row.ModelID), event.OK, details))
 	}); err != nil {
 		return err

@@ -157,14 +157,14 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 // List serves GET /costs.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
 	rows, err := s.Store.ListCosts(ctx, store.ListCostsParams{
 		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
-		Version: answer.Text(c.QueryParam("version")), Before: page.Before, MaxRows: page.Fetch(),
+		Version: answer.Text(c.QueryParam("version")), Before: page.After, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err

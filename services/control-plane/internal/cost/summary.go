@@ -15,19 +15,11 @@ import (
 )
 
 // Synthetic reads the query parameter include_synthetic; the error is a 422.
-func Synthetic(c echo.Context) (bool, error) {
-	switch c.QueryParam("include_synthetic") {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, fault.Invalid("must be true or false", "query", "include_synthetic")
-}
+func Synthetic(c echo.Context) (bool, error) { return answer.Flag(c, "include_synthetic") }
 
-// groupLimit is the page of sums: one is enough for what a page of people can show.
-func groupLimit(c echo.Context) (int, error) {
-	return service.PageLimitUpTo(c, service.MaxPageLimit, service.MaxPageLimit)
+// groups is a page of sums: one is enough for what people can look at.
+func groups[K any](c echo.Context) (answer.Page[K], error) {
+	return answer.PageUpTo[K](c, service.MaxPageLimit, service.MaxPageLimit)
 }
 
 // The dimensions of a summary.
@@ -44,7 +36,7 @@ type dearest struct {
 // Summary serves GET /costs/summary.
 func (s *Service) Summary(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := groupLimit(c)
+	page, err := groups[dearest](c)
 	if err != nil {
 		return err
 	}
@@ -56,16 +48,13 @@ func (s *Service) Summary(c echo.Context) error {
 	}
 	p, _ := auth.FromContext(ctx)
 	q := store.SumCostsParams{
-		Tenant: p.Tenant, ByProject: by == project, MaxRows: int32(limit) + 1,
+		Tenant: p.Tenant, ByProject: by == project, MaxRows: page.Fetch(),
 		ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
 	}
 	if q.IncludeSynthetic, err = Synthetic(c); err != nil {
 		return err
 	}
-	var at dearest
-	if ok, err := service.Cursor(c, &at); err != nil {
-		return err
-	} else if ok {
+	if at := page.After; at != nil {
 		q.AfterKey, q.AfterCost = &at.Key, &at.Cost
 	}
 	rows, err := s.Store.SumCosts(ctx, q)
@@ -79,38 +68,25 @@ func (s *Service) Summary(c echo.Context) error {
 		perRun := Round(t.TotalCostUsd / float64(t.TotalRuns))
 		out.UnitEconomics.CostPerTrainingRun = &perRun
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(dearest{rows[limit-1].CostUsd, rows[limit-1].Key})
-		out.NextCursor = &next
-	}
+	rows, out.NextCursor = answer.Cut(page, rows, func(r store.SumCostsRow) dearest { return dearest{r.CostUsd, r.Key} })
 	for _, r := range rows {
 		out.Cost.Rows = append(out.Cost.Rows, api.CostRow{Dimension: by, Key: r.Key, GpuHours: r.GpuHours, CostUsd: r.CostUsd, Runs: r.Runs})
 	}
 	return c.JSON(http.StatusOK, out)
 }
 
-type afterModel struct {
-	After string `json:"after"`
-}
-
 // Carbon serves GET /carbon.
 func (s *Service) Carbon(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := groupLimit(c)
+	page, err := groups[string](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	q := store.SumHoursParams{Tenant: p.Tenant, MaxRows: int32(limit) + 1}
+	q := store.SumHoursParams{Tenant: p.Tenant, After: page.Start(), MaxRows: page.Fetch()}
 	if q.IncludeSynthetic, err = Synthetic(c); err != nil {
 		return err
 	}
-	var at afterModel
-	if _, err := service.Cursor(c, &at); err != nil {
-		return err
-	}
-	q.After = at.After
 	rows, err := s.Store.SumHours(ctx, q)
 	if err != nil {
 		return err
@@ -121,11 +97,7 @@ func (s *Service) Carbon(c echo.Context) error {
 		out.Totals = api.CarbonTotals{Kwh: total.KWh, Co2eG: total.CO2eG}
 		out.Co2eKg = Round(total.CO2eG / 1000)
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(afterModel{rows[limit-1].ModelID})
-		out.NextCursor = &next
-	}
+	rows, out.NextCursor = answer.Cut(page, rows, func(r store.SumHoursRow) string { return r.ModelID })
 	for _, r := range rows {
 		e := s.Rates.Energy(r.GpuHours, r.CpuHours)
 		out.ByModel = append(out.ByModel, api.CarbonRow{Model: r.ModelID, Kwh: e.KWh, Co2eG: e.CO2eG})

@@ -123,23 +123,24 @@ func (b input) run() (Run, error) {
 // List serves GET /evals.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	q := store.ListEvalsParams{Tenant: p.Tenant, Before: page.Before, MaxRows: page.Fetch()}
-	if v := c.QueryParam("model"); v != "" {
-		q.ModelID = answer.Text(registry.ID(v))
+	q := store.ListEvalsParams{
+		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Before: page.After, MaxRows: page.Fetch(),
 	}
-	switch v := c.QueryParam("latest"); v {
-	case "", "false":
-	case "true":
-		q.Latest = true
-	default:
-		return fault.Invalid("must be true or false", "query", "latest")
+	latest, err := answer.Flag(c, "latest")
+	if err != nil {
+		return err
 	}
-	rows, err := s.Store.ListEvals(ctx, q)
+	var rows []store.Eval
+	if latest {
+		rows, err = s.Store.ListLatestEvals(ctx, store.ListLatestEvalsParams{Tenant: q.Tenant, ModelID: q.ModelID, Before: q.Before, MaxRows: q.MaxRows})
+	} else {
+		rows, err = s.Store.ListEvals(ctx, q)
+	}
 	if err != nil {
 		return err
 	}

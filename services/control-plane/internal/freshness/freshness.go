@@ -39,7 +39,7 @@ func Triggered(ctx context.Context, tx store.Tx, model string, now time.Time) er
 // LockPushes lets one push or one completed training at a time judge which
 // commit is the newest, until the transaction ends.
 func LockPushes(ctx context.Context, tx store.Tx) error {
-	return tx.LockModels(ctx, []string{"modelrepo:push"})
+	return tx.LockKeys(ctx, []string{"modelrepo:push"})
 }
 
 // pusher is the actor of what a push moves.

@@ -24,13 +24,13 @@ type Service struct {
 // List serves GET /jobs.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	q := store.ListJobsParams{
 		Cluster: answer.Text(c.QueryParam("cluster")), ModelID: answer.Text(registry.ID(c.QueryParam("model"))),
-		Before: page.Before, MaxRows: page.Fetch(),
+		Before: page.After, MaxRows: page.Fetch(),
 	}
 	if v := c.QueryParam("state"); v != "" {
 		q.States = strings.Split(strings.ToUpper(v), ",")

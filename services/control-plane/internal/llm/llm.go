@@ -10,8 +10,8 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
@@ -33,32 +33,20 @@ type Service struct {
 	Now   func() time.Time
 }
 
-type position struct {
-	After string `json:"after"`
-}
-
 // List serves GET /llm/endpoints.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[string](c)
 	if err != nil {
-		return err
-	}
-	var at position
-	if _, err := service.Cursor(c, &at); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	rows, err := s.Store.ListLLMEndpoints(ctx, store.ListLLMEndpointsParams{Tenant: p.Tenant, After: at.After, MaxRows: int32(limit) + 1})
+	rows, err := s.Store.ListLLMEndpoints(ctx, store.ListLLMEndpointsParams{Tenant: p.Tenant, After: page.Start(), MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}
-	out := api.LLMEndpointList{Items: make([]api.LLMEndpoint, 0, len(rows))}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(position{rows[limit-1].ModelID})
-		out.NextCursor = &next
-	}
+	rows, next := answer.Cut(page, rows, func(r store.LlmEndpoint) string { return r.ModelID })
+	out := api.LLMEndpointList{Items: make([]api.LLMEndpoint, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r))
 	}
@@ -90,20 +78,19 @@ func (s *Service) Put(c echo.Context) error {
 	}
 	p, _ := auth.FromContext(ctx)
 	var after store.LlmEndpoint
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		details := map[string]any{}
-		before, found, err := own(c, tx, p.Tenant, row.ModelID)
-		if err != nil {
+	row.Tenant, row.Now, row.UpdatedBy = p.Tenant, s.Now(), p.Name
+	if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		var details map[string]any
+		if after, details, err = store.Replace(ctx, tx, store.Record[store.LlmEndpoint]{
+			Key: key(p.Tenant, row.ModelID),
+			Get: func() (store.LlmEndpoint, error) {
+				return tx.GetLLMEndpoint(ctx, store.GetLLMEndpointParams{Tenant: p.Tenant, ModelID: row.ModelID})
+			},
+			Put:  func() (store.LlmEndpoint, error) { return tx.PutLLMEndpoint(ctx, row) },
+			Told: func(r store.LlmEndpoint) any { return view(r) },
+		}); err != nil {
 			return err
 		}
-		if found {
-			details["old"] = view(before)
-		}
-		row.Tenant, row.Now, row.UpdatedBy = p.Tenant, s.Now(), p.Name
-		if after, err = tx.PutLLMEndpoint(ctx, row); err != nil {
-			return err
-		}
-		details["new"] = view(after)
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "llm_endpoint.set", event.Model(row.ModelID), event.OK, details))
 	}); err != nil {
 		return err
@@ -111,19 +98,8 @@ func (s *Service) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, view(after))
 }
 
-// own locks the tenant's record of the model, also one that is not there yet,
-// and reads it.
-func own(c echo.Context, tx store.Tx, tenant, model string) (store.LlmEndpoint, bool, error) {
-	ctx := c.Request().Context()
-	if err := tx.LockModels(ctx, []string{"llm:" + tenant + ":" + model}); err != nil {
-		return store.LlmEndpoint{}, false, err
-	}
-	row, err := tx.GetLLMEndpoint(ctx, store.GetLLMEndpointParams{Tenant: tenant, ModelID: model})
-	if store.None(err) {
-		return row, false, nil
-	}
-	return row, err == nil, err
-}
+// key is what a tenant's record of a model is locked by.
+func key(tenant, model string) string { return "llm:" + tenant + ":" + model }
 
 func (b input) row(model string) (store.PutLLMEndpointParams, error) {
 	var faults []problem.Field
@@ -168,22 +144,21 @@ func (s *Service) Delete(c echo.Context) error {
 	ctx := c.Request().Context()
 	id := registry.ID(c.Param("model"))
 	p, _ := auth.FromContext(ctx)
-	found := false
 	err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		before, ok, err := own(c, tx, p.Tenant, id)
-		if found = ok; err != nil || !ok {
+		if err := tx.LockKeys(ctx, []string{key(p.Tenant, id)}); err != nil {
 			return err
 		}
-		if err := tx.DeleteLLMEndpoint(ctx, store.DeleteLLMEndpointParams{Tenant: p.Tenant, ModelID: id}); err != nil {
+		before, err := tx.DeleteLLMEndpoint(ctx, store.DeleteLLMEndpointParams{Tenant: p.Tenant, ModelID: id})
+		if err != nil {
 			return err
 		}
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "llm_endpoint.removed", event.Model(id), event.OK, map[string]any{"old": view(before)}))
 	})
 	switch {
+	case store.None(err):
+		return fault.EndpointNotFound.New("Your tenant has no endpoint of this model; GET /llm/endpoints lists them.")
 	case err != nil:
 		return err
-	case !found:
-		return fault.EndpointNotFound.New("Your tenant has no endpoint of this model; GET /llm/endpoints lists them.")
 	}
 	return c.NoContent(http.StatusNoContent)
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -126,7 +127,7 @@ func (s *Service) chains(ctx context.Context, tenant string) (finding, error) {
 		case r.Verified == nil || r.VerifiedAt == nil || r.Checked == nil:
 			f.see(false, "chain %s: %d entries, not verified yet", r.Tenant, r.Seq)
 		case !*r.Verified:
-			f.see(false, "chain %s: broken at entry %d (%s), found at %s", r.Tenant, orZero(r.FirstBadSeq), orEmpty(r.Reason), stamp(*r.VerifiedAt))
+			f.see(false, "chain %s: broken at entry %d (%s), found at %s", r.Tenant, answer.Deref(r.FirstBadSeq), answer.Deref(r.Reason), stamp(*r.VerifiedAt))
 		case s.Now().Sub(*r.VerifiedAt) > verdictFor:
 			f.see(false, "chain %s: last verified at %s, which is too long ago", r.Tenant, stamp(*r.VerifiedAt))
 		default:
@@ -194,17 +195,3 @@ func (s *Service) runs(ctx context.Context, tenant string) (finding, error) {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-func orZero(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -66,7 +67,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
 	err = s.Mover.Hold(ctx, p.ModelID, func(ctx context.Context, holders alias.Holders) error {
-		if now := holders[p.ToAlias]; now != deref(p.PreviousVersion) {
+		if now := holders[p.ToAlias]; now != answer.Deref(p.PreviousVersion) {
 			return s.moved(ctx, who, p, now)
 		}
 		v, err := s.Gate.Judge(ctx, q, holders)
@@ -111,7 +112,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 // moved supersedes a promotion whose alias is no longer what its decider was shown.
 func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promotion, now string) error {
 	was, is := "nobody", "nobody"
-	if v := deref(p.PreviousVersion); v != "" {
+	if v := answer.Deref(p.PreviousVersion); v != "" {
 		was = "version " + v
 	}
 	if now != "" {

@@ -248,12 +248,12 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 // List serves GET /promotions.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	q := store.ListPromotionsParams{Tenant: p.Tenant, Before: page.Before, MaxRows: page.Fetch()}
+	q := store.ListPromotionsParams{Tenant: p.Tenant, Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("model"); v != "" {
 		q.ModelID = answer.Text(registry.ID(v))
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
@@ -66,30 +66,18 @@ func (s *Policies) Load(ctx context.Context) error {
 	return nil
 }
 
-type policyPosition struct {
-	After string `json:"after"`
-}
-
 // List serves GET /promotion-policies.
 func (s *Policies) List(c echo.Context) error {
-	limit, err := service.PageLimit(c)
+	page, err := answer.PageOf[string](c)
 	if err != nil {
 		return err
 	}
-	var at policyPosition
-	if _, err := service.Cursor(c, &at); err != nil {
-		return err
-	}
-	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{After: at.After, MaxRows: int32(limit) + 1})
+	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{After: page.Start(), MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}
-	out := api.PolicyList{Items: []api.Policy{}}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := service.EncodeCursor(policyPosition{rows[limit-1].ModelID})
-		out.NextCursor = &next
-	}
+	rows, next := answer.Cut(page, rows, func(r store.Policy) string { return r.ModelID })
+	out := api.PolicyList{Items: make([]api.Policy, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, policyView(r))
 	}

@@ -161,7 +161,7 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 			if old.Tenant != r.Tenant {
 				continue
 			}
-			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && deref(old.PreviousVersion) == holders[v.To] {
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && answer.Deref(old.PreviousVersion) == holders[v.To] {
 				p, reused = old, true
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
 					return err
@@ -210,13 +210,6 @@ func sameJSON(a, b []byte) bool {
 		}
 	}
 	return true
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Request, v Verdict, holders alias.Holders, conditions []byte, now time.Time) (store.Promotion, store.Approval, error) {

@@ -119,7 +119,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		return err
 	})
 	if err == nil && move.State == alias.Failed {
-		return move, fault.TrackerRejected.New("The alias was not moved: " + deref(move.Error) + ".").With(map[string]any{"id": move.ID})
+		return move, fault.TrackerRejected.New("The alias was not moved: " + answer.Deref(move.Error) + ".").With(map[string]any{"id": move.ID})
 	}
 	return move, err
 }
@@ -165,6 +165,6 @@ func (s *Service) refuseRollback(ctx context.Context, who auth.Principal, model,
 func (s *Service) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
 	s.Count(RolledBack)
 	return tx.Emit(ctx, event.Of(event.PlatformTenant, m.Actor, "deploy", "rolled_back", m.ID.String(), event.Promotion{
-		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{deref(m.Reason)},
+		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{answer.Deref(m.Reason)},
 	}))
 }

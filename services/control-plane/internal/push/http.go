@@ -7,37 +7,26 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/api"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // standardPage is how many events are listed unless more are asked for.
 const standardPage = 20
 
-// position is where a page of events ended.
-type position struct {
-	Before int64 `json:"before"`
-}
-
 // List serves GET /modelrepo/events.
 func (s *Service) List(c echo.Context) error {
-	limit, err := service.PageLimitUpTo(c, standardPage, service.MaxPageLimit)
+	page, err := answer.PageUpTo[int64](c, standardPage, service.MaxPageLimit)
 	if err != nil {
 		return err
 	}
-	q := store.ListPushesParams{MaxRows: int32(limit) + 1}
-	var at position
-	if given, err := service.Cursor(c, &at); err != nil {
-		return err
-	} else if given {
-		q.Before = &at.Before
-	}
-	rows, err := s.Store.ListPushes(c.Request().Context(), q)
+	rows, err := s.Store.ListPushes(c.Request().Context(), store.ListPushesParams{Before: page.After, MaxRows: page.Fetch()})
 	if err != nil {
 		return err
 	}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(position{rows[limit-1].ID}))
+	rows, next := answer.Cut(page, rows, func(r store.Push) int64 { return r.ID })
+	if next != nil {
+		c.Response().Header().Set("X-Next-Cursor", *next)
 	}
 	out := make([]api.PushEvent, 0, len(rows))
 	for _, r := range rows {

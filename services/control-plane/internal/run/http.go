@@ -92,11 +92,11 @@ func (a *API) Cancel(c echo.Context) error {
 
 // List serves GET /runs.
 func (a *API) List(c echo.Context) error {
-	page, err := answer.PageOf(c)
+	page, err := answer.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
-	q := store.ListRunsParams{Before: page.Before, MaxRows: page.Fetch()}
+	q := store.ListRunsParams{Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("state"); v != "" {
 		state := strings.ToUpper(v)
 		if !slices.Contains(orchestrator.StateTypes, orchestrator.StateType(state)) {

@@ -359,13 +359,13 @@ func (q *Queries) LockApproval(ctx context.Context, arg LockApprovalParams) (App
 	return i, err
 }
 
-const lockModels = `-- name: LockModels :exec
+const lockKeys = `-- name: LockKeys :exec
 select pg_advisory_xact_lock(hashtextextended(k, 0)) from (select unnest($1::text[]) k order by 1) keys
 `
 
-// One notice at a time per tenant and model; the sorted order keeps two notices from a deadlock.
-func (q *Queries) LockModels(ctx context.Context, keys []string) error {
-	_, err := q.db.Exec(ctx, lockModels, keys)
+// For what may have no row to lock, until the transaction ends; the sorted order keeps two from a deadlock.
+func (q *Queries) LockKeys(ctx context.Context, keys []string) error {
+	_, err := q.db.Exec(ctx, lockKeys, keys)
 	return err
 }
 

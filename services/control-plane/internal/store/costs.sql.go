@@ -64,8 +64,8 @@ func (q *Queries) BudgetsOver(ctx context.Context, arg BudgetsOverParams) ([]Bud
 	return items, nil
 }
 
-const deleteBudget = `-- name: DeleteBudget :exec
-delete from budgets where tenant = $1 and project = $2
+const deleteBudget = `-- name: DeleteBudget :one
+delete from budgets where tenant = $1 and project = $2 returning tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by
 `
 
 type DeleteBudgetParams struct {
@@ -73,39 +73,43 @@ type DeleteBudgetParams struct {
 	Project string
 }
 
-func (q *Queries) DeleteBudget(ctx context.Context, arg DeleteBudgetParams) error {
-	_, err := q.db.Exec(ctx, deleteBudget, arg.Tenant, arg.Project)
-	return err
+func (q *Queries) DeleteBudget(ctx context.Context, arg DeleteBudgetParams) (Budget, error) {
+	row := q.db.QueryRow(ctx, deleteBudget, arg.Tenant, arg.Project)
+	var i Budget
+	err := row.Scan(
+		&i.Tenant,
+		&i.Project,
+		&i.Period,
+		&i.CostBudget,
+		&i.GpuHoursBudget,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+	)
+	return i, err
 }
 
-const insertBudget = `-- name: InsertBudget :execrows
-insert into budgets (tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by)
-values ($1, $2, 'monthly', $3, $4, $5, $6)
-on conflict (tenant, project) do nothing
+const getBudget = `-- name: GetBudget :one
+select tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by from budgets where tenant = $1 and project = $2
 `
 
-type InsertBudgetParams struct {
-	Tenant         string
-	Project        string
-	CostBudget     *float64
-	GpuHoursBudget *float64
-	Now            time.Time
-	UpdatedBy      string
+type GetBudgetParams struct {
+	Tenant  string
+	Project string
 }
 
-func (q *Queries) InsertBudget(ctx context.Context, arg InsertBudgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, insertBudget,
-		arg.Tenant,
-		arg.Project,
-		arg.CostBudget,
-		arg.GpuHoursBudget,
-		arg.Now,
-		arg.UpdatedBy,
+func (q *Queries) GetBudget(ctx context.Context, arg GetBudgetParams) (Budget, error) {
+	row := q.db.QueryRow(ctx, getBudget, arg.Tenant, arg.Project)
+	var i Budget
+	err := row.Scan(
+		&i.Tenant,
+		&i.Project,
+		&i.Period,
+		&i.CostBudget,
+		&i.GpuHoursBudget,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return i, err
 }
 
 const insertCost = `-- name: InsertCost :one
@@ -302,30 +306,6 @@ func (q *Queries) ListCosts(ctx context.Context, arg ListCostsParams) ([]Cost, e
 	return items, nil
 }
 
-const lockBudget = `-- name: LockBudget :one
-select tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by from budgets where tenant = $1 and project = $2 for update
-`
-
-type LockBudgetParams struct {
-	Tenant  string
-	Project string
-}
-
-func (q *Queries) LockBudget(ctx context.Context, arg LockBudgetParams) (Budget, error) {
-	row := q.db.QueryRow(ctx, lockBudget, arg.Tenant, arg.Project)
-	var i Budget
-	err := row.Scan(
-		&i.Tenant,
-		&i.Project,
-		&i.Period,
-		&i.CostBudget,
-		&i.GpuHoursBudget,
-		&i.UpdatedAt,
-		&i.UpdatedBy,
-	)
-	return i, err
-}
-
 const lockCost = `-- name: LockCost :one
 select id, tenant, model_id, version, scheduler, job_id, run_id, project, gpu_hours, cpu_hours, cost_usd, synthetic, recorded_at, updated_at, updated_by from costs
 where tenant = $1 and model_id = $2 and version = $3 and scheduler = $4 and job_id = $5
@@ -363,6 +343,45 @@ func (q *Queries) LockCost(ctx context.Context, arg LockCostParams) (Cost, error
 		&i.CostUsd,
 		&i.Synthetic,
 		&i.RecordedAt,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+	)
+	return i, err
+}
+
+const putBudget = `-- name: PutBudget :one
+insert into budgets (tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by)
+values ($1, $2, 'monthly', $3, $4, $5, $6)
+on conflict (tenant, project) do update set cost_budget = $3, gpu_hours_budget = $4,
+    updated_at = $5, updated_by = $6
+returning tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by
+`
+
+type PutBudgetParams struct {
+	Tenant         string
+	Project        string
+	CostBudget     *float64
+	GpuHoursBudget *float64
+	Now            time.Time
+	UpdatedBy      string
+}
+
+func (q *Queries) PutBudget(ctx context.Context, arg PutBudgetParams) (Budget, error) {
+	row := q.db.QueryRow(ctx, putBudget,
+		arg.Tenant,
+		arg.Project,
+		arg.CostBudget,
+		arg.GpuHoursBudget,
+		arg.Now,
+		arg.UpdatedBy,
+	)
+	var i Budget
+	err := row.Scan(
+		&i.Tenant,
+		&i.Project,
+		&i.Period,
+		&i.CostBudget,
+		&i.GpuHoursBudget,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
 	)
@@ -537,32 +556,6 @@ func (q *Queries) SumHours(ctx context.Context, arg SumHoursParams) ([]SumHoursR
 		return nil, err
 	}
 	return items, nil
-}
-
-const updateBudget = `-- name: UpdateBudget :exec
-update budgets set cost_budget = $1, gpu_hours_budget = $2, updated_at = $3, updated_by = $4
-where tenant = $5 and project = $6
-`
-
-type UpdateBudgetParams struct {
-	CostBudget     *float64
-	GpuHoursBudget *float64
-	Now            time.Time
-	UpdatedBy      string
-	Tenant         string
-	Project        string
-}
-
-func (q *Queries) UpdateBudget(ctx context.Context, arg UpdateBudgetParams) error {
-	_, err := q.db.Exec(ctx, updateBudget,
-		arg.CostBudget,
-		arg.GpuHoursBudget,
-		arg.Now,
-		arg.UpdatedBy,
-		arg.Tenant,
-		arg.Project,
-	)
-	return err
 }
 
 const updateCost = `-- name: UpdateCost :one

@@ -10,6 +10,25 @@ import (
 	"time"
 )
 
+const getFreshness = `-- name: GetFreshness :one
+select model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, retrain_triggered_at, updated_at from freshness where model_id = $1
+`
+
+func (q *Queries) GetFreshness(ctx context.Context, modelID string) (Freshness, error) {
+	row := q.db.QueryRow(ctx, getFreshness, modelID)
+	var i Freshness
+	err := row.Scan(
+		&i.ModelID,
+		&i.Status,
+		&i.LatestModelrepoCommit,
+		&i.LastRetrainCommit,
+		&i.StaleSince,
+		&i.RetrainTriggeredAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const listFreshness = `-- name: ListFreshness :many
 select model_id, status, latest_modelrepo_commit, last_retrain_commit, stale_since, retrain_triggered_at, updated_at from freshness order by model_id
 `

@@ -89,8 +89,8 @@ func (q *Queries) CountRunsByAuthority(ctx context.Context, arg CountRunsByAutho
 	return i, err
 }
 
-const deleteLLMEndpoint = `-- name: DeleteLLMEndpoint :exec
-delete from llm_endpoints where tenant = $1 and model_id = $2
+const deleteLLMEndpoint = `-- name: DeleteLLMEndpoint :one
+delete from llm_endpoints where tenant = $1 and model_id = $2 returning tenant, model_id, engine, hosted_model_id, max_model_len, tensor_parallel, dtype, enabled, updated_at, updated_by
 `
 
 type DeleteLLMEndpointParams struct {
@@ -98,9 +98,22 @@ type DeleteLLMEndpointParams struct {
 	ModelID string
 }
 
-func (q *Queries) DeleteLLMEndpoint(ctx context.Context, arg DeleteLLMEndpointParams) error {
-	_, err := q.db.Exec(ctx, deleteLLMEndpoint, arg.Tenant, arg.ModelID)
-	return err
+func (q *Queries) DeleteLLMEndpoint(ctx context.Context, arg DeleteLLMEndpointParams) (LlmEndpoint, error) {
+	row := q.db.QueryRow(ctx, deleteLLMEndpoint, arg.Tenant, arg.ModelID)
+	var i LlmEndpoint
+	err := row.Scan(
+		&i.Tenant,
+		&i.ModelID,
+		&i.Engine,
+		&i.HostedModelID,
+		&i.MaxModelLen,
+		&i.TensorParallel,
+		&i.Dtype,
+		&i.Enabled,
+		&i.UpdatedAt,
+		&i.UpdatedBy,
+	)
+	return i, err
 }
 
 const evalOfRun = `-- name: EvalOfRun :one
@@ -351,13 +364,25 @@ func (q *Queries) LatestEvalsOfVersion(ctx context.Context, arg LatestEvalsOfVer
 }
 
 const latestFailingEvals = `-- name: LatestFailingEvals :many
+with recursive suites as (
+    (select f.tenant, f.model_id, f.suite from evals f order by f.tenant, f.model_id, f.suite limit 1)
+    union all
+    select n.tenant, n.model_id, n.suite from suites cross join lateral (
+        select f.tenant, f.model_id, f.suite from evals f
+        where (f.tenant, f.model_id, f.suite) > (suites.tenant, suites.model_id, suites.suite)
+        order by f.tenant, f.model_id, f.suite limit 1) n
+), ids as (
+    select newest.id from suites cross join lateral (
+        select e.id from evals e where e.tenant = suites.tenant and e.model_id = suites.model_id and e.suite = suites.suite
+        order by e.id desc limit 1) newest
+)
 select e.id, e.tenant, e.model_id, e.version, e.suite, e.status, e.metrics, e.run_id, e.updated_at, e.updated_by from evals e
-where e.metrics @> '[{"passed": false}]'
-  and not exists (select 1 from evals n where n.tenant = e.tenant and n.model_id = e.model_id and n.suite = e.suite and n.id > e.id)
+where e.id in (select ids.id from ids) and e.metrics @> '[{"passed": false}]'
 order by e.tenant, e.model_id, e.suite
 `
 
-// Of all tenants: the latest run of each model and suite, where a metric of it failed.
+// Of all tenants: the latest run of each model and suite, where a metric of it failed. As above, by one suite
+// after the other.
 func (q *Queries) LatestFailingEvals(ctx context.Context) ([]Eval, error) {
 	rows, err := q.db.Query(ctx, latestFailingEvals)
 	if err != nil {
@@ -446,17 +471,14 @@ const listEvals = `-- name: ListEvals :many
 select e.id, e.tenant, e.model_id, e.version, e.suite, e.status, e.metrics, e.run_id, e.updated_at, e.updated_by from evals e
 where e.tenant in ($1, 'platform')
   and ($2::text is null or e.model_id = $2)
-  and (not $3::bool or not exists (
-    select 1 from evals n where n.tenant in ($1, 'platform') and n.model_id = e.model_id and n.id > e.id))
-  and ($4::uuid is null or e.id < $4)
+  and ($3::uuid is null or e.id < $3)
 order by e.id desc
-limit $5
+limit $4
 `
 
 type ListEvalsParams struct {
 	Tenant  string
 	ModelID *string
-	Latest  bool
 	Before  *uuid.UUID
 	MaxRows int32
 }
@@ -465,7 +487,6 @@ func (q *Queries) ListEvals(ctx context.Context, arg ListEvalsParams) ([]Eval, e
 	rows, err := q.db.Query(ctx, listEvals,
 		arg.Tenant,
 		arg.ModelID,
-		arg.Latest,
 		arg.Before,
 		arg.MaxRows,
 	)
@@ -531,6 +552,70 @@ func (q *Queries) ListLLMEndpoints(ctx context.Context, arg ListLLMEndpointsPara
 			&i.TensorParallel,
 			&i.Dtype,
 			&i.Enabled,
+			&i.UpdatedAt,
+			&i.UpdatedBy,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listLatestEvals = `-- name: ListLatestEvals :many
+with recursive models as (
+    (select m.model_id from evals m order by m.model_id limit 1)
+    union all
+    select n.model_id from models cross join lateral (
+        select m.model_id from evals m where m.model_id > models.model_id order by m.model_id limit 1) n
+), ids as (
+    select max(newest.id::text)::uuid as id
+    from models cross join unnest(array[$3::text, 'platform']) t (tenant)
+    cross join lateral (
+        select e.id from evals e where e.model_id = models.model_id and e.tenant = t.tenant order by e.id desc limit 1) newest
+    where $4::text is null or models.model_id = $4
+    group by models.model_id
+)
+select e.id, e.tenant, e.model_id, e.version, e.suite, e.status, e.metrics, e.run_id, e.updated_at, e.updated_by from evals e
+where e.id in (select ids.id from ids where $1::uuid is null or ids.id < $1)
+order by e.id desc
+limit $2
+`
+
+type ListLatestEvalsParams struct {
+	Before  *uuid.UUID
+	MaxRows int32
+	Tenant  string
+	ModelID *string
+}
+
+// The latest of each model. The index is asked for one model after the other, since runs are kept for ever.
+func (q *Queries) ListLatestEvals(ctx context.Context, arg ListLatestEvalsParams) ([]Eval, error) {
+	rows, err := q.db.Query(ctx, listLatestEvals,
+		arg.Before,
+		arg.MaxRows,
+		arg.Tenant,
+		arg.ModelID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Eval
+	for rows.Next() {
+		var i Eval
+		if err := rows.Scan(
+			&i.ID,
+			&i.Tenant,
+			&i.ModelID,
+			&i.Version,
+			&i.Suite,
+			&i.Status,
+			&i.Metrics,
+			&i.RunID,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
 		); err != nil {

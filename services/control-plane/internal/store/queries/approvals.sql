@@ -1,5 +1,5 @@
--- name: LockModels :exec
--- One notice at a time per tenant and model; the sorted order keeps two notices from a deadlock.
+-- name: LockKeys :exec
+-- For what may have no row to lock, until the transaction ends; the sorted order keeps two from a deadlock.
 select pg_advisory_xact_lock(hashtextextended(k, 0)) from (select unnest(@keys::text[]) k order by 1) keys;
 
 -- name: InsertNotice :exec

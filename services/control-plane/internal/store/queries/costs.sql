@@ -72,20 +72,18 @@ limit @max_rows;
 select coalesce(sum(cost_usd), 0)::numeric as cost_usd from costs
 where tenant = @tenant and recorded_at >= @since and recorded_at < @until and (@include_synthetic::boolean or not synthetic);
 
--- name: InsertBudget :execrows
+-- name: GetBudget :one
+select * from budgets where tenant = @tenant and project = @project;
+
+-- name: PutBudget :one
 insert into budgets (tenant, project, period, cost_budget, gpu_hours_budget, updated_at, updated_by)
 values (@tenant, @project, 'monthly', @cost_budget, @gpu_hours_budget, @now, @updated_by)
-on conflict (tenant, project) do nothing;
+on conflict (tenant, project) do update set cost_budget = @cost_budget, gpu_hours_budget = @gpu_hours_budget,
+    updated_at = @now, updated_by = @updated_by
+returning *;
 
--- name: LockBudget :one
-select * from budgets where tenant = @tenant and project = @project for update;
-
--- name: UpdateBudget :exec
-update budgets set cost_budget = @cost_budget, gpu_hours_budget = @gpu_hours_budget, updated_at = @now, updated_by = @updated_by
-where tenant = @tenant and project = @project;
-
--- name: DeleteBudget :exec
-delete from budgets where tenant = @tenant and project = @project;
+-- name: DeleteBudget :one
+delete from budgets where tenant = @tenant and project = @project returning *;
 
 -- name: ListBudgets :many
 select sqlc.embed(b), coalesce(sum(c.cost_usd), 0)::numeric as spent_usd, coalesce(sum(c.gpu_hours), 0)::numeric as spent_gpu_hours

@@ -1,6 +1,9 @@
 -- name: ListFreshness :many
 select * from freshness order by model_id;
 
+-- name: GetFreshness :one
+select * from freshness where model_id = @model_id;
+
 -- name: LockFreshness :one
 select * from freshness where model_id = @model_id for update;
 

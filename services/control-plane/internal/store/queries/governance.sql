@@ -12,9 +12,27 @@ select * from evals where tenant = @tenant and run_id = @run_id;
 select e.* from evals e
 where e.tenant in (@tenant, 'platform')
   and (sqlc.narg(model_id)::text is null or e.model_id = sqlc.narg(model_id))
-  and (not @latest::bool or not exists (
-    select 1 from evals n where n.tenant in (@tenant, 'platform') and n.model_id = e.model_id and n.id > e.id))
   and (sqlc.narg(before)::uuid is null or e.id < sqlc.narg(before))
+order by e.id desc
+limit @max_rows;
+
+-- name: ListLatestEvals :many
+-- The latest of each model. The index is asked for one model after the other, since runs are kept for ever.
+with recursive models as (
+    (select m.model_id from evals m order by m.model_id limit 1)
+    union all
+    select n.model_id from models cross join lateral (
+        select m.model_id from evals m where m.model_id > models.model_id order by m.model_id limit 1) n
+), ids as (
+    select max(newest.id::text)::uuid as id
+    from models cross join unnest(array[@tenant::text, 'platform']) t (tenant)
+    cross join lateral (
+        select e.id from evals e where e.model_id = models.model_id and e.tenant = t.tenant order by e.id desc limit 1) newest
+    where sqlc.narg(model_id)::text is null or models.model_id = sqlc.narg(model_id)
+    group by models.model_id
+)
+select e.* from evals e
+where e.id in (select ids.id from ids where sqlc.narg(before)::uuid is null or ids.id < sqlc.narg(before))
 order by e.id desc
 limit @max_rows;
 
@@ -25,10 +43,22 @@ where tenant in (@tenant, 'platform') and model_id = @model_id and version = @ve
 order by suite, id desc;
 
 -- name: LatestFailingEvals :many
--- Of all tenants: the latest run of each model and suite, where a metric of it failed.
+-- Of all tenants: the latest run of each model and suite, where a metric of it failed. As above, by one suite
+-- after the other.
+with recursive suites as (
+    (select f.tenant, f.model_id, f.suite from evals f order by f.tenant, f.model_id, f.suite limit 1)
+    union all
+    select n.tenant, n.model_id, n.suite from suites cross join lateral (
+        select f.tenant, f.model_id, f.suite from evals f
+        where (f.tenant, f.model_id, f.suite) > (suites.tenant, suites.model_id, suites.suite)
+        order by f.tenant, f.model_id, f.suite limit 1) n
+), ids as (
+    select newest.id from suites cross join lateral (
+        select e.id from evals e where e.tenant = suites.tenant and e.model_id = suites.model_id and e.suite = suites.suite
+        order by e.id desc limit 1) newest
+)
 select e.* from evals e
-where e.metrics @> '[{"passed": false}]'
-  and not exists (select 1 from evals n where n.tenant = e.tenant and n.model_id = e.model_id and n.suite = e.suite and n.id > e.id)
+where e.id in (select ids.id from ids) and e.metrics @> '[{"passed": false}]'
 order by e.tenant, e.model_id, e.suite;
 
 -- name: ListLLMEndpoints :many
@@ -49,8 +79,8 @@ on conflict (tenant, model_id) do update set engine = @engine, hosted_model_id =
     tensor_parallel = @tensor_parallel, dtype = @dtype, enabled = @enabled, updated_at = @now, updated_by = @updated_by
 returning *;
 
--- name: DeleteLLMEndpoint :exec
-delete from llm_endpoints where tenant = @tenant and model_id = @model_id;
+-- name: DeleteLLMEndpoint :one
+delete from llm_endpoints where tenant = @tenant and model_id = @model_id returning *;
 
 -- name: ModelKnown :one
 -- Beside the models of the repository: a hosted one, and one that once held an alias.

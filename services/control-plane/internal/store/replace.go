@@ -1,0 +1,34 @@
+package store
+
+import "context"
+
+// Record is one that can be there or not, and is put as a whole.
+type Record[R any] struct {
+	Key string // names it among all that is locked by key
+	Get func() (R, error)
+	Put func() (R, error)
+	// Told is what the ledger keeps of it.
+	Told func(R) any
+}
+
+// Replace puts the record and gives it with the details of the audit fact: what
+// it was, where it was there, and what it is. The lock keeps two writers apart
+// also where there is no row yet, so that each is told of with what it changed.
+func Replace[R any](ctx context.Context, tx Tx, r Record[R]) (after R, details map[string]any, err error) {
+	if err := tx.LockKeys(ctx, []string{r.Key}); err != nil {
+		return after, nil, err
+	}
+	details = map[string]any{}
+	before, err := r.Get()
+	switch {
+	case err == nil:
+		details["old"] = r.Told(before)
+	case !None(err):
+		return after, nil, err
+	}
+	if after, err = r.Put(); err != nil {
+		return after, nil, err
+	}
+	details["new"] = r.Told(after)
+	return after, details, nil
+}
