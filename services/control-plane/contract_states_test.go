@@ -144,11 +144,13 @@ func TestContractApprovalExpiry(t *testing.T) {
 	t.Parallel()
 	t.Run("sweep", func(t *testing.T) {
 		t.Parallel()
-		p := walked(t)
+		p := planetest.Neighbours(t)
+		stop := p.Serve()
 		id := p.Notice("JPCP", "a")
+		stop()
 		p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
-		p.Serve() // a replica sweeps when it starts, as each minute
-		testenv.Eventually(t, 70*time.Second, func() error {
+		p.Serve() // a leader sweeps at once, and then each minute
+		testenv.Eventually(t, 20*time.Second, func() error {
 			if n := p.Count(`select count(*) from control_plane.approvals where status = 'expired'`); n != 1 {
 				return fmt.Errorf("%d expired", n)
 			}
