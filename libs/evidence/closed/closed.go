@@ -1,0 +1,273 @@
+// Package closed reads documents whose key sets are closed: every key that is
+// named must stand there, and no other may. A [Reader] keeps the first fault, with
+// a JSON pointer to it, and answers zero values after it, so that a validator reads
+// top to bottom like the document it describes.
+package closed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+)
+
+// Fault is why a document was refused. It names places, never quotes values: a
+// document may hold a secret.
+type Fault struct {
+	Code   string // one stable word of the document's own list
+	Path   string // JSON pointer; "" is the whole document
+	Detail string // one sentence
+}
+
+func (f *Fault) Error() string {
+	path := f.Path
+	if path == "" {
+		path = "the document"
+	}
+	return fmt.Sprintf("%s at %.200s: %s", f.Code, path, f.Detail)
+}
+
+// Codes are the words a document's list has for the faults every closed document
+// can have.
+type Codes struct {
+	Missing, Unknown string // a key that must stand there; one that must not
+	Root             string // the document is no object
+	Shape            string // something else stands where an object or array must
+	Type             string // something else stands where a scalar of one type must
+	Value            string // right type, wrong value
+}
+
+// Reader holds the first fault of one document.
+type Reader struct {
+	codes Codes
+	fault *Fault
+}
+
+// NewReader starts on a document.
+func NewReader(c Codes) *Reader { return &Reader{codes: c} }
+
+// Fault is the first fault, or nil.
+func (r *Reader) Fault() *Fault { return r.fault }
+
+// OK says that there is no fault yet.
+func (r *Reader) OK() bool { return r.fault == nil }
+
+// Fail records a fault unless there is one already.
+func (r *Reader) Fail(code, path, format string, args ...any) {
+	if r.fault == nil {
+		r.fault = &Fault{Code: code, Path: path, Detail: fmt.Sprintf(format, args...)}
+	}
+}
+
+// Object is one closed object. It is empty after a fault.
+type Object struct {
+	r    *Reader
+	o    *canon.Object
+	path string
+}
+
+// Root reads the document itself: an object of exactly these keys.
+func (r *Reader) Root(v canon.Value, keys ...string) Object {
+	return r.object(v, "", r.codes.Root, keys)
+}
+
+// Object reads v, which stands at path, as an object of exactly these keys.
+func (r *Reader) Object(v canon.Value, path string, keys ...string) Object {
+	return r.object(v, path, r.codes.Shape, keys)
+}
+
+func (r *Reader) object(v canon.Value, path, wrong string, keys []string) Object {
+	none := Object{r: r, path: path}
+	if !r.OK() {
+		return none
+	}
+	o, ok := v.(*canon.Object)
+	if !ok || o == nil {
+		r.Fail(wrong, path, "an object must stand here")
+		return none
+	}
+	for _, k := range keys {
+		if _, ok := o.Get(k); !ok {
+			r.Fail(r.codes.Missing, canon.Pointer(path, k), "the key is missing")
+			return none
+		}
+	}
+	if o.Len() > len(keys) {
+		have := o.Keys()
+		slices.Sort(have) // the fault must not depend on the order of keys
+		for _, k := range have {
+			if !slices.Contains(keys, k) {
+				r.Fail(r.codes.Unknown, canon.Pointer(path, k), "the key is not known here")
+				return none
+			}
+		}
+	}
+	return Object{r: r, o: o, path: path}
+}
+
+// Path is the JSON pointer of the object.
+func (o Object) Path() string { return o.path }
+
+// At is the JSON pointer of one key.
+func (o Object) At(key string) string { return canon.Pointer(o.path, key) }
+
+// Fail records a fault at one key.
+func (o Object) Fail(code, key, format string, args ...any) {
+	o.r.Fail(code, o.At(key), format, args...)
+}
+
+// get gives the value of a key of the closed set, or false after a fault.
+func (o Object) get(key string) (canon.Value, bool) {
+	if !o.r.OK() || o.o == nil {
+		return nil, false
+	}
+	return o.o.Get(key)
+}
+
+// Value gives the value of key as it is, or nil after a fault.
+func (o Object) Value(key string) canon.Value {
+	v, _ := o.get(key)
+	return v
+}
+
+// Null says that key holds null.
+func (o Object) Null(key string) bool {
+	v, ok := o.get(key)
+	return ok && v == nil
+}
+
+// Object reads key as a closed object.
+func (o Object) Object(key string, keys ...string) Object {
+	return o.r.Object(o.Value(key), o.At(key), keys...)
+}
+
+// Array reads key as an array of at least least elements and calls each with the
+// pointer of every one, up to the first fault.
+func (o Object) Array(key string, least int, each func(v canon.Value, path string)) {
+	v, ok := o.get(key)
+	if !ok {
+		return
+	}
+	a, ok := v.(canon.Array)
+	if !ok {
+		o.Fail(o.r.codes.Shape, key, "an array must stand here")
+		return
+	}
+	if len(a) < least {
+		o.Fail(o.r.codes.Value, key, "the array needs %d or more elements", least)
+	}
+	for i, e := range a {
+		if !o.r.OK() {
+			return
+		}
+		each(e, canon.Element(o.At(key), i))
+	}
+}
+
+// String reads a string of any content.
+func (o Object) String(key string) string {
+	v, ok := o.get(key)
+	if !ok {
+		return ""
+	}
+	return o.r.String(v, o.At(key))
+}
+
+// String reads v as a string of any content.
+func (r *Reader) String(v canon.Value, path string) string {
+	s, ok := v.(string)
+	if !ok {
+		r.Fail(r.codes.Type, path, "a string must stand here")
+	}
+	return s
+}
+
+// Text reads a string that is not blank.
+func (o Object) Text(key string) string {
+	v, ok := o.get(key)
+	if !ok {
+		return ""
+	}
+	return o.r.Text(v, o.At(key))
+}
+
+// Text reads v as a string that is not blank.
+func (r *Reader) Text(v canon.Value, path string) string {
+	s := r.String(v, path)
+	if strings.TrimSpace(s) == "" {
+		r.Fail(r.codes.Value, path, "the string must not be empty")
+	}
+	return s
+}
+
+// Match reads a string that ok accepts; another is refused with code.
+func (o Object) Match(key, code, what string, accept func(string) bool) string {
+	v, ok := o.get(key)
+	if !ok {
+		return ""
+	}
+	return o.r.Match(v, o.At(key), code, what, accept)
+}
+
+// Match reads v as a string that accept takes; another is refused with code.
+func (r *Reader) Match(v canon.Value, path, code, what string, accept func(string) bool) string {
+	s := r.String(v, path)
+	if r.OK() && !accept(s) {
+		r.Fail(code, path, "%s must stand here", what)
+	}
+	return s
+}
+
+// MatchOrNull is Match where null may stand too.
+func (o Object) MatchOrNull(key, code, what string, accept func(string) bool) *string {
+	if v, ok := o.get(key); !ok || v == nil {
+		return nil
+	}
+	s := o.Match(key, code, what, accept)
+	return &s
+}
+
+// OneOf reads one of these strings; another is refused with code.
+func (o Object) OneOf(key, code string, allowed ...string) string {
+	return o.Match(key, code, "one of "+strings.Join(allowed, ", "), func(s string) bool { return slices.Contains(allowed, s) })
+}
+
+// Bool reads true or false.
+func (o Object) Bool(key string) bool {
+	v, ok := o.get(key)
+	if !ok {
+		return false
+	}
+	b, ok := v.(bool)
+	if !ok {
+		o.Fail(o.r.codes.Type, key, "true or false must stand here")
+	}
+	return b
+}
+
+// False reads a flag that must be false; true is refused with code.
+func (o Object) False(key, code string) {
+	if o.Bool(key) {
+		o.Fail(code, key, "false must stand here")
+	}
+}
+
+// Int reads an integer from least to the largest of 64 bits. A number written with
+// a point is none, whatever its value.
+func (o Object) Int(key string, least int64) int64 {
+	v, ok := o.get(key)
+	if !ok {
+		return 0
+	}
+	i, ok := v.(canon.Int)
+	if !ok {
+		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+		return 0
+	}
+	n, ok := i.Int64()
+	if !ok || n < least {
+		o.Fail(o.r.codes.Value, key, "an integer of %d or more, of 64 bits, must stand here", least)
+	}
+	return n
+}

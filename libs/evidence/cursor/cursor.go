@@ -1,0 +1,84 @@
+// Package cursor makes the opaque cursors of the list pages: where to go on, sealed
+// with the store's own key, so that only what this store issued for this listing is
+// taken back.
+package cursor
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+)
+
+// Kind is the listing a cursor belongs to.
+type Kind string
+
+// The listings that page.
+const (
+	Runs        Kind = "product-spine-run-list-cursor-v1"
+	WorkUnits   Kind = "product-spine-work-unit-list-cursor-v1"
+	Events      Kind = "product-spine-event-list-cursor-v1"
+	Connections Kind = "connector-control-connection-list-cursor-v1"
+)
+
+// ErrInvalid is a cursor that this store did not issue for this listing.
+var ErrInvalid = errors.New("the cursor was not issued by this service for this listing")
+
+// maxLength bounds a cursor in characters: the longest id in base64 needs half.
+const maxLength = 1024
+
+// Encode seals the place after which the next page starts: the last id of the page,
+// of events the decimal sequence. The key is the store's cursor_key, raw.
+func Encode(key []byte, kind Kind, after string) string {
+	o := canon.NewObject(
+		canon.Member{Key: "after", Value: after},
+		canon.Member{Key: "kind", Value: string(kind)},
+	)
+	mac := hmac.New(sha256.New, key)
+	mac.Write(bytesOf(o))
+	o.Set("mac", hex.EncodeToString(mac.Sum(nil))[:32])
+	return base64.URLEncoding.EncodeToString(bytesOf(o))
+}
+
+func bytesOf(o *canon.Object) []byte {
+	b, err := canon.C1(o)
+	if err != nil { // the callers' strings are identifiers, so ASCII
+		panic(err)
+	}
+	return b
+}
+
+// Decode opens a cursor and gives the place after which to go on, or ErrInvalid.
+// Only the exact text that Encode wrote is taken: there is one spelling of a cursor.
+func Decode(key []byte, kind Kind, text string) (after string, err error) {
+	if len(text) > maxLength {
+		return "", ErrInvalid
+	}
+	raw, err := base64.URLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return "", ErrInvalid
+	}
+	v, err := canon.Parse(raw, canon.ObjectRoot())
+	if err != nil {
+		return "", ErrInvalid
+	}
+	a, _ := v.(*canon.Object).Get("after")
+	after, ok := a.(string)
+	if !ok || !fits(kind, after) || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {
+		return "", ErrInvalid
+	}
+	return after, nil
+}
+
+// fits says that after can be a place in the listing.
+func fits(kind Kind, after string) bool {
+	if kind != Events {
+		return spine.IsIdentifier(after)
+	}
+	return after != "" && len(after) <= 18 && strings.Trim(after, "0123456789") == ""
+}

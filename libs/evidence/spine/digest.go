@@ -1,0 +1,32 @@
+package spine
+
+import "github.com/mlp-platform/platform/libs/evidence/canon"
+
+// The two kinds of row that hold a run, which are also the kinds of what their
+// create_request_digest covers.
+const (
+	CreatedRow  = "product-spine-cli-run"            // made by `run create`
+	ImportedRow = "product-spine-idempotency-result" // made with a retained evidence report
+)
+
+// CreateRequestDigest binds what was asked when a run was created. The projection
+// counts as it was first stored: of a run that has moved on, take the digest of its
+// projection put back to state proposed.
+func CreateRequestDigest(projection Run) string {
+	return canon.Digest(canon.NewObject(
+		canon.Member{Key: "schema_version", Value: SchemaVersion},
+		canon.Member{Key: "kind", Value: CreatedRow},
+		canon.Member{Key: "projection", Value: projection.Value()},
+	))
+}
+
+// ImportRequestDigest is CreateRequestDigest of a run that was stored with its
+// evidence report; put a run that has moved on back to its initial state first.
+func ImportRequestDigest(projection Run, evidenceReportDigest string) string {
+	return canon.Digest(canon.NewObject(
+		canon.Member{Key: "schema_version", Value: SchemaVersion},
+		canon.Member{Key: "kind", Value: ImportedRow},
+		canon.Member{Key: "projection", Value: projection.Value()},
+		canon.Member{Key: "evidence_report_digest", Value: evidenceReportDigest},
+	))
+}
