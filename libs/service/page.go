@@ -43,7 +43,7 @@ func EncodeCursor(position any) string {
 }
 
 // maxCursor bounds a cursor's text, in bytes.
-const maxCursor = 1024
+const maxCursor = 4096
 
 // Cursor reads the query parameter cursor into position. ok is false when there
 // is none; a cursor that EncodeCursor did not make of such a position is 422.

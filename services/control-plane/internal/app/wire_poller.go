@@ -85,8 +85,9 @@ func (c *Config) checkSource(fault func(format string, a ...any)) {
 	if err := service.CheckSecret("GITLAB_TOKEN", c.GitLabToken); err != nil {
 		fault("%w", err)
 	}
-	if u, err := url.Parse(c.GitLabURL); c.GitLabProject != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
-		fault("GITLAB_URL must be the http or https URL, without credentials, of the server that GITLAB_PROJECT_ID lives on")
+	used := c.GitLabProject != "" || c.CIProject != ""
+	if u, err := url.Parse(c.GitLabURL); used && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
+		fault("GITLAB_URL must be the http or https URL, without credentials, of the server that GITLAB_PROJECT_ID and AI_PROD_GITLAB_PROJECT_ID live on")
 	}
 	if c.GitURL != "" {
 		if _, err := forge.OpenRemote(c.GitURL, "", 0); err != nil {

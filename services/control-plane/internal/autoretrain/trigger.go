@@ -36,6 +36,8 @@ const (
 	// begun, and sending and settling take at most 22 s.
 	claimFor   = time.Minute
 	prepareFor = 30 * time.Second
+	// releaseTimeout bounds letting go of a claim, also while the process stops.
+	releaseTimeout = 5 * time.Second
 )
 
 // Service triggers. It is safe for concurrent use, over all replicas.
@@ -323,7 +325,9 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 	if why.Kind.Code == fault.CommandInProgress.Code { // ours, sent by a process that may live
 		return res.with(AlreadyPending, "%s", why.Detail), nil
 	}
-	if err := s.Store.ReleaseTrigger(context.WithoutCancel(ctx), store.ReleaseTriggerParams{ModelID: row.ModelID, Claim: claimed.Claim}); err != nil {
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := s.Store.ReleaseTrigger(release, store.ReleaseTriggerParams{ModelID: row.ModelID, Claim: claimed.Claim}); err != nil {
 		s.Log.WarnContext(ctx, "claim of a trigger not released; it runs out", slog.String("model", row.ModelID), slog.Any("err", err))
 	}
 	if why.Kind.Code == fault.RetrainInFlight.Code {

@@ -26,8 +26,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Most bounds a budget, in USD or GPU hours.
-const Most = 1e12
+// most bounds a budget, in USD or GPU hours.
+const most = 1e12
 
 // Service keeps the budgets.
 type Service struct {
@@ -184,8 +184,8 @@ func check(project string, b api.BudgetInput) error {
 		name string
 		v    *float64
 	}{{"cost_budget", b.CostBudget}, {"gpu_hours_budget", b.GpuHoursBudget}} {
-		if f.v != nil && !(*f.v >= 0 && *f.v <= Most) { // also what is no number
-			faults = append(faults, problem.Field{Loc: []string{"body", f.name}, Msg: fmt.Sprintf("must be a number from 0 to %.0f", Most)})
+		if f.v != nil && !(*f.v >= 0 && *f.v <= most) { // also what is no number
+			faults = append(faults, problem.Field{Loc: []string{"body", f.name}, Msg: fmt.Sprintf("must be a number from 0 to %.0f", most)})
 		}
 	}
 	if b.Period != nil && !b.Period.Valid() {

@@ -201,3 +201,42 @@ func TestFiring(t *testing.T) {
 		t.Errorf("next month: %v %v", got, err)
 	}
 }
+
+// A budget that is removed while it is set is there afterwards or not; nobody hears of a fault.
+func TestPutAndDeleteAtOnce(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	var wg sync.WaitGroup
+	sets, removals := make([]planetest.Response, 24), make([]planetest.Response, 24)
+	for i := range sets {
+		wg.Go(func() {
+			sets[i], _ = p.Try("PUT", "/budgets/a", planetest.Operator, fmt.Sprintf(`{"cost_budget":%d}`, i+1))
+		})
+		wg.Go(func() { removals[i], _ = p.Try("DELETE", "/budgets/a", planetest.Operator, nil) })
+	}
+	wg.Wait()
+	gone := 0
+	for i, r := range sets {
+		if r.Status != 200 || r.Object(t)["costBudget"] != float64(i+1) {
+			t.Errorf("PUT: %d %s", r.Status, r.Body)
+		}
+		switch r := removals[i]; r.Status {
+		case 204:
+			gone++
+		case 404:
+		default:
+			t.Errorf("DELETE: %d %s", r.Status, r.Body)
+		}
+	}
+	// A removal tells what it removed, and what is set after one was not there before.
+	fresh := 0
+	for _, a := range p.Audits("budget.set") {
+		if _, was := a["details"].(map[string]any)["old"]; !was {
+			fresh++
+		}
+	}
+	left := len(p.Want(200, "GET", "/budgets", planetest.Reader, nil).Object(t)["items"].([]any))
+	if n := len(p.Audits("budget.removed")); n != gone || fresh != gone+left {
+		t.Errorf("%d of %d removals told; %d began anew, %d are left", n, gone, fresh, left)
+	}
+}

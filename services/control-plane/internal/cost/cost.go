@@ -16,8 +16,8 @@ import (
 	"strconv"
 )
 
-// Uncertainty of energy and emissions, relative: ± 30 %.
-const Uncertainty = 0.30
+// uncertainty of energy and emissions, relative: ± 30 %.
+const uncertainty = 0.30
 
 // scope of the emissions: those of operation, without manufacture.
 const scope = "operational"
@@ -67,7 +67,7 @@ func (r Rates) Methodology() string {
 	return fmt.Sprintf("An estimate from the allocated share of GPUs and cores, not a measurement: "+
 		"kWh = (GPU hours x %s W + core hours x %s W) / 1000 x PUE %s; grams CO2e = kWh x %s g/kWh. "+
 		"Memory, network, idle power and manufacture are not counted; the grid's factor is its average, not hourly. Uncertainty ± %s %%.",
-		n(r.GPUWatts), n(r.CoreWatts), n(r.PUE), n(r.GridGramsPerKWh), n(math.Round(Uncertainty*100)))
+		n(r.GPUWatts), n(r.CoreWatts), n(r.PUE), n(r.GridGramsPerKWh), n(math.Round(uncertainty*100)))
 }
 
 // places is 10^6: what is kept of hours, money, kWh and grams.

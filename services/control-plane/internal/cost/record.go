@@ -21,9 +21,9 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// MaxHours bounds the hours of one job: ten thousand GPUs for a year and more.
+// maxHours bounds the hours of one job: ten thousand GPUs for a year and more.
 // Beyond it there is a unit wrong.
-const MaxHours = 1e8
+const maxHours = 1e8
 
 // defaultProject bears what names none.
 const defaultProject = "default"
@@ -133,8 +133,8 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 		case v == nil:
 			bad("must be given; only scheduler mock has a default", name)
 			return 0
-		case !(*v >= 0 && *v <= MaxHours): // also what is no number
-			bad(fmt.Sprintf("must be a number of hours from 0 to %.0f", MaxHours), name)
+		case !(*v >= 0 && *v <= maxHours): // also what is no number
+			bad(fmt.Sprintf("must be a number of hours from 0 to %.0f", maxHours), name)
 			return 0
 		}
 		return Round(*v)

@@ -91,7 +91,7 @@ func (s *Service) Carbon(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out := api.Carbon{Uncertainty: Uncertainty, Methodology: s.Rates.Methodology(), Scope: scope, ByModel: make([]api.CarbonRow, 0, len(rows))}
+	out := api.Carbon{Uncertainty: uncertainty, Methodology: s.Rates.Methodology(), Scope: scope, ByModel: make([]api.CarbonRow, 0, len(rows))}
 	if len(rows) > 0 {
 		total := s.Rates.Energy(rows[0].TotalGpuHours, rows[0].TotalCpuHours)
 		out.Totals = api.CarbonTotals{Kwh: total.KWh, Co2eG: total.CO2eG}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -56,7 +57,8 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 	for _, row := range rows {
 		before[row.ModelID] = row
 	}
-	stale = []string{}
+	of := map[string][]string{Stale: {}, Current: {}}
+	var moved []outbox.Event
 	for _, model := range models {
 		row, ok := before[model]
 		if !ok {
@@ -65,25 +67,25 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 		status := Stale
 		if row.LastRetrainCommit != nil && *row.LastRetrainCommit == commit {
 			status = Current
-		} else {
-			stale = append(stale, model)
 		}
-		if err := tx.PushedFreshness(ctx, store.PushedFreshnessParams{ModelID: model, Status: status, CommitSha: &commit, Now: now}); err != nil {
-			return nil, err
-		}
-		if err := changed(ctx, tx, pusher, model, status, row.Status); err != nil {
+		of[status] = append(of[status], model)
+		moved = append(moved, changed(pusher, model, status, row.Status)...)
+	}
+	for status, models := range of {
+		if err := tx.PushedFreshness(ctx, store.PushedFreshnessParams{Models: models, Status: status, CommitSha: &commit, Now: now}); err != nil {
 			return nil, err
 		}
 	}
-	return stale, nil
+	return of[Stale], tx.Emit(ctx, moved...)
 }
 
-func changed(ctx context.Context, tx store.Tx, actor, model, status, previous string) error {
+// changed is the event of a model that has another status now.
+func changed(actor, model, status, previous string) []outbox.Event {
 	if status == previous {
 		return nil
 	}
-	return tx.Emit(ctx, event.Of(event.PlatformTenant, actor, "event", "freshness_changed", model,
-		event.FreshnessChanged{Model: model, Status: status, Previous: previous}))
+	return []outbox.Event{event.Of(event.PlatformTenant, actor, "event", "freshness_changed", model,
+		event.FreshnessChanged{Model: model, Status: status, Previous: previous})}
 }
 
 // Trained notes that a run completed with a version made from commit. The model
@@ -135,7 +137,7 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	}); err != nil {
 		return err
 	}
-	return changed(ctx, tx, follower, model, row.Status, previous)
+	return tx.Emit(ctx, changed(follower, model, row.Status, previous)...)
 }
 
 // follower is the actor of what a completed run moves.

@@ -310,12 +310,18 @@ func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Ve
 	})
 }
 
+// lookTimeout bounds the look at what came of a move.
+const lookTimeout = 5 * time.Second
+
 // carry moves the alias and reads what became of the promotion.
 func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Promotion) error {
 	if _, err := s.Mover.Carry(ctx, move); err != nil {
 		return err
 	}
-	now, err := s.Store.GetPromotionOfAnyTenant(context.WithoutCancel(ctx), p.ID)
+	// The move may have taken all of the time there was.
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	now, err := s.Store.GetPromotionOfAnyTenant(look, p.ID)
 	if err == nil {
 		*p = now
 	}

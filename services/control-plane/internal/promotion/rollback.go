@@ -115,7 +115,10 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		if _, err := s.Mover.Carry(ctx, move); err != nil {
 			return err
 		}
-		move, err = s.Store.GetAliasMove(context.WithoutCancel(ctx), move.ID)
+		// The move may have taken all of the time there was.
+		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+		defer cancel()
+		move, err = s.Store.GetAliasMove(look, move.ID)
 		return err
 	})
 	if err == nil && move.State == alias.Failed {

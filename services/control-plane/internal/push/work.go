@@ -23,6 +23,8 @@ const (
 	// workBudget keeps a push of many models from holding the forge's request:
 	// forges give up after 10 s. The leader goes on with the rest.
 	workBudget = 8 * time.Second
+	// settleTimeout bounds writing down what was done, also while the process stops.
+	settleTimeout = 5 * time.Second
 	// giveUpAfter is how long a dispatch that found the platform busy is repeated.
 	giveUpAfter = 15 * time.Minute
 	// resumeEvery is how often the leader looks for work that is left.
@@ -58,16 +60,20 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) resume(ctx context.Context) error {
-	now := s.Now()
-	until := now.Add(workLease)
-	left, err := s.Store.ClaimPushWork(ctx, store.ClaimPushWorkParams{Now: &now, Until: &until})
-	for _, row := range left {
-		if ctx.Err() != nil {
-			return nil // the next leader claims it when the lease has passed
+	begin := s.Now() // what is put off from here on waits for the next round
+	for ctx.Err() == nil {
+		// One at a time: the lease lasts for the work of one.
+		until := s.Now().Add(workLease)
+		row, err := s.Store.ClaimPushWork(ctx, store.ClaimPushWorkParams{Now: &begin, Until: &until})
+		switch {
+		case store.None(err):
+			return nil
+		case err != nil:
+			return err
 		}
 		s.work(ctx, row)
 	}
-	return err
+	return nil
 }
 
 // work does what a recorded push leads to beyond the database. It never fails:
@@ -85,6 +91,8 @@ func (s *Service) work(ctx context.Context, row store.Push) (dispatched []string
 		now := s.Now()
 		until = &now
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
 	if err := s.Store.KeepPushWork(ctx, store.KeepPushWorkParams{ID: row.ID, Dispatch: again, WorkUntil: until}); err != nil {
 		s.Log.WarnContext(ctx, "work of a push not marked as done; it will be done again", slog.Int64("push", row.ID), slog.Any("err", err))
 	}
@@ -178,6 +186,8 @@ func (s *Service) trigger(ctx context.Context, row store.Push) bool {
 // tell writes an act on a push into the ledger.
 func (s *Service) tell(ctx context.Context, row store.Push, action, target, outcome string, details map[string]any) {
 	details["event_id"], details["commit_sha"] = row.ID, row.CommitSha
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		return tx.Emit(ctx, event.Audit(system.Tenant, system.Name, action, target, outcome, details))
 	}); err != nil {

@@ -97,25 +97,25 @@ func (q *Queries) MarkRetrainTriggered(ctx context.Context, arg MarkRetrainTrigg
 
 const pushedFreshness = `-- name: PushedFreshness :exec
 insert into freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at)
-values ($1, $2, $3, case when $2 = 'stale' then $4::timestamptz end, $4)
-on conflict (model_id) do update set status = $2, latest_modelrepo_commit = $3,
-    stale_since = case when $2 = 'stale' then coalesce(freshness.stale_since, $4) end, updated_at = $4
+select m.id, $1, $2, case when $1 = 'stale' then $3::timestamptz end, $3 from unnest($4::text[]) m (id)
+on conflict (model_id) do update set status = $1, latest_modelrepo_commit = $2,
+    stale_since = case when $1 = 'stale' then coalesce(freshness.stale_since, $3) end, updated_at = $3
 `
 
 type PushedFreshnessParams struct {
-	ModelID   string
 	Status    string
 	CommitSha *string
 	Now       time.Time
+	Models    []string
 }
 
-// A new head moves each model to its status; stale_since stays what it was once set.
+// A new head moves the models to the status; stale_since stays what it was once set.
 func (q *Queries) PushedFreshness(ctx context.Context, arg PushedFreshnessParams) error {
 	_, err := q.db.Exec(ctx, pushedFreshness,
-		arg.ModelID,
 		arg.Status,
 		arg.CommitSha,
 		arg.Now,
+		arg.Models,
 	)
 	return err
 }

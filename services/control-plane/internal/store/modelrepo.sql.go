@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-const claimPushWork = `-- name: ClaimPushWork :many
-update pushes set work_until = $1 where id in (
-    select due.id from pushes due where due.work_until < $2 order by due.id limit 10 for update skip locked
+const claimPushWork = `-- name: ClaimPushWork :one
+update pushes set work_until = $1 where id = (
+    select due.id from pushes due where due.work_until < $2 order by due.id limit 1 for update skip locked
 ) returning id, commit_sha, branch, pushed_by, source, delivery_id, touched, touched_all, dispatch, trigger_ci, work_until, received_at
 `
 
@@ -21,37 +21,24 @@ type ClaimPushWorkParams struct {
 	Now   *time.Time
 }
 
-func (q *Queries) ClaimPushWork(ctx context.Context, arg ClaimPushWorkParams) ([]Push, error) {
-	rows, err := q.db.Query(ctx, claimPushWork, arg.Until, arg.Now)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Push
-	for rows.Next() {
-		var i Push
-		if err := rows.Scan(
-			&i.ID,
-			&i.CommitSha,
-			&i.Branch,
-			&i.PushedBy,
-			&i.Source,
-			&i.DeliveryID,
-			&i.Touched,
-			&i.TouchedAll,
-			&i.Dispatch,
-			&i.TriggerCi,
-			&i.WorkUntil,
-			&i.ReceivedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) ClaimPushWork(ctx context.Context, arg ClaimPushWorkParams) (Push, error) {
+	row := q.db.QueryRow(ctx, claimPushWork, arg.Until, arg.Now)
+	var i Push
+	err := row.Scan(
+		&i.ID,
+		&i.CommitSha,
+		&i.Branch,
+		&i.PushedBy,
+		&i.Source,
+		&i.DeliveryID,
+		&i.Touched,
+		&i.TouchedAll,
+		&i.Dispatch,
+		&i.TriggerCi,
+		&i.WorkUntil,
+		&i.ReceivedAt,
+	)
+	return i, err
 }
 
 const deleteOldDeliveries = `-- name: DeleteOldDeliveries :execrows

@@ -323,6 +323,13 @@ func TestSecretsOfWebhooks(t *testing.T) {
 			t.Errorf("%s: the error holds the value: %v", c.env, err)
 		}
 	}
+	// The pipeline's errors are told to the ledger, with the URL.
+	if _, err := controlplane.LoadConfig([]string{
+		"PLATFORM_DATABASE_URL=postgres://platform@localhost/platform", "AI_PROD_GITLAB_PROJECT_ID=7", "AI_PROD_PIPELINE_TRIGGER_TOKEN=glptt-0123456789",
+		"GITLAB_URL=https://glpat-0123456789@forge.example",
+	}); err == nil || !strings.Contains(err.Error(), "GITLAB_URL must be the http or https URL, without credentials") || strings.Contains(err.Error(), "glpat") {
+		t.Errorf("credentials in GITLAB_URL: %v", err)
+	}
 	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
 	if token := p.Health()["startup_checks"].(object)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
 		t.Errorf("token: %s", token)

@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// MaxBody bounds a payload, in bytes.
-	MaxBody = 5 << 20
+	// maxBody bounds a payload, in bytes.
+	maxBody = 5 << 20
 	// readers is how many bodies of each forge are read and checked at once, so that
-	// strangers can take 2 × readers × MaxBody of memory at most, and that those
+	// strangers can take 2 × readers × maxBody of memory at most, and that those
 	// who pose as one forge do not keep the other waiting.
 	readers = 8
 	// readTimeout bounds the arrival of a body: a forge gives up after 10 s.
@@ -121,7 +121,7 @@ func (a *API) serve(c echo.Context, f forge) error {
 // receive checks in this order: size, configuration, proof, form.
 func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
 	r := c.Request()
-	if r.ContentLength > MaxBody {
+	if r.ContentLength > maxBody {
 		return push.Outcome{}, tooLarge(c)
 	}
 	refused := fault.InvalidWebhookProof.New(f.want).WithHeader("WWW-Authenticate", "Webhook")
@@ -184,9 +184,9 @@ func (a *API) take(c echo.Context, f forge, refused error) ([]byte, error) {
 func read(c echo.Context) ([]byte, error) {
 	deadline := http.NewResponseController(c.Response())
 	_ = deadline.SetReadDeadline(time.Now().Add(readTimeout)) // fails only on a connection that is gone
-	body, err := io.ReadAll(io.LimitReader(c.Request().Body, MaxBody+1))
+	body, err := io.ReadAll(io.LimitReader(c.Request().Body, maxBody+1))
 	switch {
-	case err == nil && len(body) > MaxBody:
+	case err == nil && len(body) > maxBody:
 		return nil, tooLarge(c)
 	case err == nil:
 		_ = deadline.SetReadDeadline(time.Time{})
@@ -199,7 +199,7 @@ func read(c echo.Context) ([]byte, error) {
 
 func tooLarge(c echo.Context) error {
 	c.Response().Header().Set("Connection", "close") // rather than read the rest
-	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", MaxBody))
+	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", maxBody))
 }
 
 // document is the answer: what the push led to, or why nothing came of it.

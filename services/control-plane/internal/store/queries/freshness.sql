@@ -18,8 +18,8 @@ on conflict (model_id) do update set status = @status, latest_modelrepo_commit =
     last_retrain_commit = @last_retrain_commit, stale_since = @stale_since, updated_at = @now;
 
 -- name: PushedFreshness :exec
--- A new head moves each model to its status; stale_since stays what it was once set.
+-- A new head moves the models to the status; stale_since stays what it was once set.
 insert into freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at)
-values (@model_id, @status, @commit_sha, case when @status = 'stale' then @now::timestamptz end, @now)
+select m.id, @status, @commit_sha, case when @status = 'stale' then @now::timestamptz end, @now from unnest(@models::text[]) m (id)
 on conflict (model_id) do update set status = @status, latest_modelrepo_commit = @commit_sha,
     stale_since = case when @status = 'stale' then coalesce(freshness.stale_since, @now) end, updated_at = @now;

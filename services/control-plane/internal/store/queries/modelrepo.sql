@@ -48,9 +48,9 @@ select m::text from unnest(@models::text[]) m where exists (
     select 1 from pushes where id > @id and (touched_all or m = any(touched))
 );
 
--- name: ClaimPushWork :many
-update pushes set work_until = @until where id in (
-    select due.id from pushes due where due.work_until < @now order by due.id limit 10 for update skip locked
+-- name: ClaimPushWork :one
+update pushes set work_until = @until where id = (
+    select due.id from pushes due where due.work_until < @now order by due.id limit 1 for update skip locked
 ) returning *;
 
 -- name: KeepPushWork :exec
