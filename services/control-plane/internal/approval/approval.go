@@ -159,6 +159,7 @@ type Noted struct {
 	Created, Existing, Superseded []uuid.UUID
 
 	models []string // of those created
+	gone   []string // models of those superseded
 }
 
 // Note records a change: one pending record per model. The same commit again
@@ -183,6 +184,9 @@ func (s *Service) Note(ctx context.Context, p auth.Principal, n Notice) (Noted, 
 func (s *Service) Counted(n Noted) {
 	for _, m := range n.models {
 		s.Count("created", m, 1)
+	}
+	for _, m := range n.gone {
+		s.Count(Expired, m, 1)
 	}
 }
 
@@ -232,6 +236,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 			}
 			facts = append(facts, more...)
 			out.Superseded = append(out.Superseded, old.ID)
+			out.gone = append(out.gone, model)
 		}
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,

@@ -337,7 +337,7 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 }
 
 // Row 23: a dispatch that fails uses no cooldown; the next one does.
-func TestDirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
+func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	t.Parallel()
 	p, s := setup(t)
 	enable(p, "JPCP", map[string]any{"gate": "direct"})
