@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
@@ -61,7 +62,8 @@ type Service struct {
 
 	started atomic.Bool
 
-	mu        sync.Mutex // guards those below, and lets one caller count at a time
+	counting  singleflight.Group
+	mu        sync.Mutex // guards those below
 	countedAt time.Time
 	counted   outbox.Stats
 }
@@ -72,18 +74,29 @@ const countFor = time.Second
 
 func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.countedAt) < countFor {
-		return s.counted, nil
+	stats, at := s.counted, s.countedAt
+	s.mu.Unlock()
+	if time.Since(at) < countFor {
+		return stats, nil
 	}
-	// A caller that gives up must not make the others see its cancellation.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-	defer cancel()
-	stats, err := s.Relay.Stats(ctx)
-	if err == nil {
-		s.counted, s.countedAt = stats, time.Now()
+	counted := s.counting.DoChan("", func() (any, error) {
+		// A caller that gives up must not make the others see its cancellation.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		stats, err := s.Relay.Stats(ctx)
+		if err == nil {
+			s.mu.Lock()
+			s.counted, s.countedAt = stats, time.Now()
+			s.mu.Unlock()
+		}
+		return stats, err
+	})
+	select {
+	case <-ctx.Done():
+		return outbox.Stats{}, ctx.Err()
+	case r := <-counted:
+		return r.Val.(outbox.Stats), r.Err
 	}
-	return stats, err
 }
 
 // Started ends the state "starting".
