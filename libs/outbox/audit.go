@@ -2,9 +2,14 @@ package outbox
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -44,10 +49,12 @@ func Audit(a AuditFact) Event {
 	if a.Time.IsZero() {
 		a.Time = time.Now()
 	}
+	// Ids and principals are within the bound; what is not may come from a stranger.
+	a.Actor, a.Action, a.Target = bounded(a.Actor), bounded(a.Action), bounded(a.Target)
 	id := uuid.Must(uuid.NewV7()) // fails only without a source of randomness, as the runtime would
 	rec := auditRecord{
 		Tenant: a.Tenant, EventID: id, TS: a.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), Source: a.Source,
-		Actor: a.Actor, Action: a.Action, Target: a.Target, Outcome: a.Outcome, Details: exactNumbers(a.Details),
+		Actor: a.Actor, Action: a.Action, Target: a.Target, Outcome: a.Outcome, Details: encodeDetails(a.Details),
 	}
 	if a.RequestID != "" {
 		rec.RequestID = &a.RequestID
@@ -58,28 +65,135 @@ func Audit(a AuditFact) Event {
 	}
 }
 
-// exactNumbers encodes details with integers beyond 2^53 as strings: the ledger
-// hashes the form of RFC 8785, whose numbers are doubles. A value that JSON
-// cannot express becomes a note, since an act must not go unrecorded for it.
-func exactNumbers(details map[string]any) json.RawMessage {
+// Bounds of a fact. A fact that is larger than what the broker takes would never
+// reach the ledger, so an act could be hidden by the size of its details. In the
+// envelope a character takes up to six bytes, \u003c for one; 16 KiB of the worst
+// are a tenth of what the broker takes.
+const (
+	maxText    = 512      // bytes of an actor, action or target
+	maxDetails = 16 << 10 // bytes of the details' JSON
+	maxMember  = 4 << 10  // bytes that a member of larger details may have
+	maxDepth   = 32       // objects and lists in each other; readers bound theirs too
+)
+
+// bounded is s, or its beginning and its digest when it is too long.
+func bounded(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	end := "… sha256:" + hex.EncodeToString(sum[:])
+	cut := maxText - len(end)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + end
+}
+
+// encodeDetails encodes details within their bounds, with integers beyond 2^53 as
+// strings: the ledger hashes the form of RFC 8785, whose numbers are doubles. A
+// value that JSON cannot express becomes a note, since an act must not go
+// unrecorded for it.
+func encodeDetails(details map[string]any) json.RawMessage {
 	if details == nil {
 		return json.RawMessage("{}")
 	}
-	b, err := json.Marshal(details)
+	b, err := compact(details)
 	if err != nil {
-		b, _ = json.Marshal(map[string]string{"unencodable": err.Error()})
-		return b
+		details = map[string]any{"unencodable": err.Error()}
+		b, _ = compact(details)
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	var v any
+	var v map[string]any
 	if err := dec.Decode(&v); err != nil {
 		return b // just encoded, so it decodes
 	}
-	if b, err = json.Marshal(stringify(v)); err != nil {
+	stringify(v)
+	if b, err = compact(boundDetails(v, len(b))); err != nil {
 		return json.RawMessage("{}")
 	}
 	return b
+}
+
+// compact is the JSON of v, members in order, without spaces and HTML escapes.
+func compact(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// boundDetails puts digests in the place of what is too deep, and of details of
+// more than maxDetails in that of their large members, else of the whole.
+func boundDetails(v map[string]any, size int) map[string]any {
+	var whole map[string]any
+	if size > maxDetails {
+		whole = digest(v)
+		whole["members"] = names(v)
+	}
+	for k, e := range v {
+		if deeper(e, maxDepth-1) {
+			v[k] = digest(e)
+		} else if size > maxDetails {
+			if d := digest(e); d["bytes"].(int) > maxMember {
+				v[k] = d
+			}
+		}
+	}
+	if size > maxDetails {
+		if b, err := compact(v); err != nil || len(b) > maxDetails {
+			return whole
+		}
+	}
+	return v
+}
+
+// names are the members' names, of all together at most maxMember bytes.
+func names(v map[string]any) []string {
+	all := slices.Sorted(maps.Keys(v))
+	room := maxMember
+	for i, name := range all {
+		if room -= len(name); room < 0 {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// digest stands for a value by its JSON's SHA-256 and length in bytes.
+func digest(v any) map[string]any {
+	b, _ := compact(v) // it was decoded from JSON
+	sum := sha256.Sum256(b)
+	return map[string]any{"sha256": hex.EncodeToString(sum[:]), "bytes": len(b)}
+}
+
+// deeper says whether v has more than n objects and lists in each other.
+func deeper(v any, n int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if n == 0 {
+			return true
+		}
+		for _, e := range v {
+			if deeper(e, n-1) {
+				return true
+			}
+		}
+	case []any:
+		if n == 0 {
+			return true
+		}
+		for _, e := range v {
+			if deeper(e, n-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 const maxExact = 1 << 53
