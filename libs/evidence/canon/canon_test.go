@@ -234,10 +234,13 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		"a key that is no text": canon.NewObject(canon.Member{Key: "\xff"}), "nesting of 513": deep,
 		"a channel": make(chan int), "a function inside": []any{func() {}}, "a map of ints": map[int]string{1: "a"},
 		"a key twice": twice{}, "a ring": loop, "a fault inside an object": canon.NewObject(canon.Member{Key: "k", Value: make(chan int)}),
-		"a fault inside a map": map[string]any{"k": math.NaN()},
+		"a map's key that is no text": map[string]int{"\xff": 1}, "a fault inside a map": map[string]any{"k": math.NaN()},
 	} {
 		if got, err := canon.C1(v); err == nil {
 			t.Errorf("%s was written: %.40q", name, got)
+		}
+		if got, err := canon.From(v); err == nil && name != "nesting of 513" {
+			t.Errorf("%s was converted: %v", name, got)
 		}
 	}
 	defer func() {

@@ -1,12 +1,15 @@
 package canon
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // From turns a Go value into a Value. It is how the product builds its
@@ -72,13 +75,16 @@ func convert(v reflect.Value, depth int) (Value, error) {
 	case reflect.Bool:
 		return v.Bool(), nil
 	case reflect.String:
-		return v.String(), nil
+		return text(v.String())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return NewInt(v.Int()), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return BigInt(new(big.Int).SetUint64(v.Uint())), nil
 	case reflect.Float32, reflect.Float64:
-		return Float(v.Float()), nil
+		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return Float(f), nil
+		}
+		return nil, fmt.Errorf("canon: %v is no JSON number", v.Float())
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			return nil, nil
@@ -107,6 +113,9 @@ func convert(v reflect.Value, depth int) (Value, error) {
 func convertObject(o *Object, depth int) (Value, error) {
 	out := &Object{}
 	for k, m := range o.All() {
+		if _, err := text(k); err != nil {
+			return nil, err
+		}
 		e, err := convert(reflect.ValueOf(m), depth+1)
 		if err != nil {
 			return nil, err
@@ -114,6 +123,13 @@ func convertObject(o *Object, depth int) (Value, error) {
 		out.add(k, e)
 	}
 	return out, nil
+}
+
+func text(s string) (Value, error) {
+	if !utf8.ValidString(s) {
+		return nil, errors.New("canon: a string is not UTF-8")
+	}
+	return s, nil
 }
 
 func convertMap(v reflect.Value, depth int) (Value, error) {
@@ -124,6 +140,9 @@ func convertMap(v reflect.Value, depth int) (Value, error) {
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	out := &Object{}
 	for _, k := range keys {
+		if _, err := text(k.String()); err != nil {
+			return nil, err
+		}
 		e, err := convert(v.MapIndex(k), depth+1)
 		if err != nil {
 			return nil, err

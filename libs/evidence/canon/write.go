@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -210,7 +211,7 @@ const hexDigits = "0123456789abcdef"
 
 func (w *writer) str(s string) error {
 	if !utf8.ValidString(s) {
-		return fmt.Errorf("canon: a string is not UTF-8")
+		return errors.New("canon: a string is not UTF-8")
 	}
 	w.out = append(w.out, '"')
 	clean := 0 // start of what can be copied as it is
