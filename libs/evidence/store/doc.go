@@ -1,0 +1,29 @@
+// Package store keeps runs, their evidence, connectors and the event log in one
+// SQLite file.
+//
+// A [Reader] reads and cannot write; a [Writer] writes, each act with its event and
+// a checkpoint over the log in one transaction, or not at all. [Verify] holds a whole
+// store against itself, a public key and an older checkpoint.
+//
+// # The file
+//
+// Rollback journal, synchronous=FULL, foreign keys on. PRAGMA user_version:
+//
+//	1  connections, runs, idempotency
+//	2  events, which triggers keep append-only
+//	3  columns and indexes to list by, store_meta, checkpoints
+//
+// Writers migrate, readers refuse what is not version 3, everybody refuses what is
+// newer. A writer killed in mid-transaction leaves its journal beside the file; the
+// next reader lets SQLite play it back, which is all that a reader ever changes.
+//
+// # What binds what
+//
+// A run's create_request_digest covers its projection as first stored, the columns
+// repeat the projection, the idempotency row repeats the columns, and the run's
+// events follow from them to the byte. Events are the leaves of a tree; each writing
+// act adds a checkpoint with the tree's root, signed if there is a key. A changed
+// row therefore fails the check of its row, and a row changed along with all that
+// repeats it fails against the log, and a changed log against its checkpoints. Only
+// a signed checkpoint, or one kept elsewhere, shows that the whole file was made anew.
+package store

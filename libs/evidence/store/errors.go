@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+)
+
+// Code says which of the frozen catalogue's faults an [Error] is.
+type Code string
+
+// The faults that a store reports. Those of reads are codes of the API's
+// catalogue; the last group are those of the writing commands.
+const (
+	StoreError              Code = "store_error"
+	RunNotFound             Code = "run_not_found"
+	WorkUnitNotFound        Code = "work_unit_not_found"
+	ProjectNotFound         Code = "project_not_found"
+	ConnectionNotFound      Code = "connection_not_found"
+	EventNotFound           Code = "event_not_found"
+	EvidenceNotAvailable    Code = "evidence_not_available"
+	EvidenceIntegrityError  Code = "evidence_integrity_error"
+	PersistedStateCorrupt   Code = "persisted_state_corrupt"
+	NotProductSpineRun      Code = "not_product_spine_cli_run"
+	ConnectionRecordInvalid Code = "connection_record_invalid"
+	InvalidLimit            Code = "invalid_limit"
+	InvalidCursor           Code = "invalid_cursor"
+	InvalidState            Code = "invalid_state"
+	InvalidEventType        Code = "invalid_event_type"
+	InvalidFilter           Code = "invalid_filter"
+	InvalidTreeSize         Code = "invalid_tree_size"
+	InvalidIdempotencyKey   Code = "invalid_idempotency_key"
+	InvalidTimestamp        Code = "invalid_timestamp"
+	CreateRequiresProposed  Code = "create_requires_proposed"
+	IdempotencyConflict     Code = "idempotency_conflict"
+	CancelNotAllowed        Code = "cancel_not_allowed"
+	CancelConflict          Code = "cancel_conflict"
+	InvalidRunEvidence      Code = "invalid_run_evidence"
+	InvalidAttemptEvidence  Code = "invalid_attempt_evidence"
+)
+
+// Error is a fault of a read or write, with the code that callers branch on.
+type Error struct {
+	Code    Code
+	Message string // a sentence for the caller; names no stored secret
+	ID      string // the row in question, or empty
+	Reason  string // what is wrong with that row, or empty
+	Allowed []string
+	Err     error // the cause, for the log
+}
+
+func (e *Error) Error() string {
+	s := string(e.Code) + ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first [Error] or [spine.Fault] in err's chain, or "".
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	var f *spine.Fault
+	if errors.As(err, &f) {
+		return Code(f.Code)
+	}
+	return ""
+}
+
+func fault(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func corrupt(id, format string, args ...any) *Error {
+	reason := fmt.Sprintf(format, args...)
+	return &Error{Code: PersistedStateCorrupt, ID: id, Reason: reason,
+		Message: fmt.Sprintf("The stored run %s is inconsistent: %s.", id, reason)}
+}
+
+func broken(cause error, format string, args ...any) *Error {
+	return &Error{Code: StoreError, Message: fmt.Sprintf(format, args...), Err: cause}
+}
+
+// storeFault makes an [Error] of whatever a look at the file failed with. A
+// caller who went away keeps the context's own error: the store has no fault.
+func storeFault(ctx context.Context, err error) error {
+	var known *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fs.ErrNotExist):
+		return broken(err, "The store file does not exist.")
+	}
+	switch primary(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return broken(err, "The store stayed locked by another process.")
+	case sqlite3.SQLITE_NOTADB:
+		return broken(err, "The store file is not an SQLite database.")
+	case sqlite3.SQLITE_CORRUPT:
+		return broken(err, "The store file is damaged.")
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
+		return broken(err, "The store file cannot be opened.")
+	}
+	return broken(err, "The store cannot be read or written.")
+}
+
+// extended is SQLite's extended result code of err, or 0.
+func extended(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func primary(err error) int { return extended(err) & 0xff }

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/tree"
+)
+
+// Event is one entry of the log: what lists filter by, and the envelope as it
+// goes over the wire and into the tree.
+type Event struct {
+	Sequence   int64
+	ID         string
+	Type       string
+	OccurredAt string
+	ProjectID  string
+	WorkUnitID string
+	RunID      string
+	Envelope   []byte // form C1; 16 keys
+}
+
+// eventColumns is what scan reads, in its order.
+const eventColumns = `sequence, event_id, occurred_at, event_type, principal_json, authority_class, project_id,
+	coalesce(work_unit_id, ''), run_id, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest`
+
+// eventRow is a row of events.
+type eventRow struct {
+	sequence          int64
+	id                string
+	occurredAt        string
+	kind              string
+	principal         string
+	authorityClass    string
+	projectID         string
+	workUnitID        string
+	runID             string
+	attemptID         sql.NullString
+	sourceRevision    sql.NullString
+	evidenceReference sql.NullString
+	payload           string
+	payloadDigest     string
+}
+
+func (e *eventRow) scan(rows *sql.Rows) error {
+	return rows.Scan(&e.sequence, &e.id, &e.occurredAt, &e.kind, &e.principal, &e.authorityClass, &e.projectID,
+		&e.workUnitID, &e.runID, &e.attemptID, &e.sourceRevision, &e.evidenceReference, &e.payload, &e.payloadDigest)
+}
+
+// What every event of this build says of who acted: a local command, and nobody
+// whose name was checked.
+const localPrincipal = `{"id":"local-cli","type":"unauthenticated_local"}`
+
+// check tells what is wrong with a row by itself. Whether it is the row that was
+// written shows only in the tree.
+func (e *eventRow) check() error {
+	if e.id != spine.EventID(e.sequence) {
+		return errors.New("the event id does not follow from the sequence")
+	}
+	if e.kind != spine.RunCreated && e.kind != spine.RunCancelled {
+		return errors.New("the event type is unknown")
+	}
+	if !spine.IsTimestamp(e.occurredAt) {
+		return errors.New("the time of the event is no UTC time")
+	}
+	if e.principal != localPrincipal || e.authorityClass != spine.LocalControl {
+		return errors.New("the principal or authority class is not one that is written")
+	}
+	for _, id := range []string{e.projectID, e.workUnitID, e.runID} {
+		if !spine.IsIdentifier(id) {
+			return errors.New("project, work unit or run is named by something that is no identifier")
+		}
+	}
+	if e.evidenceReference.Valid {
+		if _, err := canonicalObject(e.evidenceReference.String); err != nil {
+			return fmt.Errorf("evidence_reference: %w", err)
+		}
+	}
+	if canon.DigestBytes([]byte(e.payload)) != e.payloadDigest {
+		return errPayloadDigest
+	}
+	if _, err := canonicalObject(e.payload); err != nil {
+		return fmt.Errorf("payload: %w", err)
+	}
+	return nil
+}
+
+var errPayloadDigest = errors.New("the payload does not have the digest that stands beside it")
+
+// envelope writes the row in form C1. The JSON columns hold that form already, so
+// a row that was edited into something else gives other bytes, and another leaf.
+func (e *eventRow) envelope() []byte {
+	b := make([]byte, 0, 768)
+	b = appendNullable(append(b, `{"attempt_id":`...), e.attemptID)
+	b = appendString(append(b, `,"authority_class":`...), e.authorityClass)
+	b = appendString(append(b, `,"event_id":`...), e.id)
+	b = appendString(append(b, `,"event_type":`...), e.kind)
+	b = append(b, `,"evidence_reference":`...)
+	if e.evidenceReference.Valid {
+		b = append(b, e.evidenceReference.String...)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"kind":"svc-event"`...)
+	b = appendString(append(b, `,"occurred_at":`...), e.occurredAt)
+	b = append(append(b, `,"payload":`...), e.payload...)
+	b = appendString(append(b, `,"payload_digest":`...), e.payloadDigest)
+	b = append(append(b, `,"principal":`...), e.principal...)
+	b = appendString(append(b, `,"project_id":`...), e.projectID)
+	b = appendString(append(b, `,"run_id":`...), e.runID)
+	b = append(b, `,"schema_version":"0.1","sequence":`...)
+	b = strconv.AppendInt(b, e.sequence, 10)
+	b = appendNullable(append(b, `,"source_revision":`...), e.sourceRevision)
+	b = appendString(append(b, `,"work_unit_id":`...), e.workUnitID)
+	return append(b, '}')
+}
+
+func (e *eventRow) leaf() tree.Hash { return tree.Leaf(e.envelope()) }
+
+func (e *eventRow) event() (Event, error) {
+	if err := e.check(); err != nil {
+		return Event{}, broken(err, "The stored event %d is inconsistent.", e.sequence)
+	}
+	return Event{Sequence: e.sequence, ID: e.id, Type: e.kind, OccurredAt: e.occurredAt,
+		ProjectID: e.projectID, WorkUnitID: e.workUnitID, RunID: e.runID, Envelope: e.envelope()}, nil
+}
+
+func appendNullable(b []byte, s sql.NullString) []byte {
+	if !s.Valid {
+		return append(b, "null"...)
+	}
+	return appendString(b, s.String)
+}
+
+// appendString writes s as a JSON string. Nearly all are identifiers, which need
+// no escape.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			text, err := canon.C1(s)
+			if err != nil { // bytes that are no UTF-8, which this build never writes
+				text = strconv.AppendQuoteToASCII(nil, s)
+			}
+			return append(b, text...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// rowOf writes an event into its columns.
+func rowOf(e spine.Event) (*eventRow, error) {
+	principal, err := canon.C1(e.Principal)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := canon.C1(e.Payload)
+	if err != nil {
+		return nil, err
+	}
+	row := &eventRow{sequence: e.Sequence, id: e.EventID, occurredAt: e.OccurredAt, kind: e.EventType,
+		principal: string(principal), authorityClass: e.AuthorityClass,
+		projectID: e.ProjectID, workUnitID: e.WorkUnitID, runID: e.RunID,
+		attemptID: nullable(e.AttemptID), sourceRevision: nullable(e.SourceRevision),
+		payload: string(payload), payloadDigest: e.PayloadDigest}
+	if e.EvidenceReference != nil {
+		reference, err := canon.C1(*e.EvidenceReference)
+		if err != nil {
+			return nil, err
+		}
+		row.evidenceReference = sql.NullString{String: string(reference), Valid: true}
+	}
+	return row, nil
+}
+
+func nullable(s *string) sql.NullString {
+	if s == nil {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: *s, Valid: true}
+}
+
+// parseEventID reads the sequence out of an event's id.
+func parseEventID(id string) (int64, bool) {
+	digits, ok := strings.CutPrefix(id, "evt-")
+	if !ok {
+		return 0, false
+	}
+	sequence, err := strconv.ParseInt(digits, 10, 64)
+	return sequence, err == nil && sequence > 0 && spine.EventID(sequence) == id
+}

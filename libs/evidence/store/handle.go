@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// readBegin opens a read transaction. The shared lock is taken by its first
+// statement, which reads the version.
+const readBegin = "BEGIN"
+
+// readConns bounds what a reader holds open: 16 requests and the tailer share
+// them; each costs a page cache of about 2 MiB at most.
+const readConns = 8
+
+// handle is one opened file. The file's identity is kept, since a path that was
+// replaced leaves old connections on a file that nobody else sees.
+type handle struct {
+	db     *sql.DB
+	info   fs.FileInfo
+	number uint64 // counts the openings, so that changes of two files never look alike
+}
+
+// source is the file that a [Reader] reads, through all that happens to it.
+type source struct {
+	path string
+	wait time.Duration
+
+	mu     sync.Mutex // guards what follows
+	open   *handle
+	opened uint64
+	closed bool
+
+	watchMu sync.Mutex // guards what follows: one connection for the change counter
+	watch   *sql.Conn
+	watched uint64
+}
+
+// acquire returns the handle of the file that stands at the path now.
+func (s *source) acquire() (*handle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, broken(fs.ErrClosed, "The store was closed.")
+	}
+	info, err := os.Stat(s.path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = broken(nil, "The store path is not a regular file.")
+	}
+	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info)) {
+		_ = s.open.db.Close()
+		s.open = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.open != nil {
+		return s.open, nil
+	}
+	db, err := openDB(s.path, modeReadOnly, s.wait)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(readConns)
+	// An idle connection keeps the file's inode from being given to another file.
+	db.SetMaxIdleConns(readConns)
+	s.opened++
+	s.open = &handle{db: db, info: info, number: s.opened}
+	return s.open, nil
+}
+
+// drop forgets h, so that the next call looks at the file anew.
+func (s *source) drop(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == h {
+		_ = h.db.Close()
+		s.open = nil
+	}
+}
+
+// on runs fn on the file's handle. If a dead writer left its journal, it is
+// played back once and fn runs again; a faulty file is looked at anew next time.
+func (s *source) on(ctx context.Context, fn func(*handle) error) error {
+	for attempt := 0; ; attempt++ {
+		h, err := s.acquire()
+		if err != nil {
+			return storeFault(ctx, err)
+		}
+		err = fn(h)
+		if err == nil {
+			return nil
+		}
+		if needsRollback(err) && attempt == 0 {
+			s.drop(h)
+			if err := playBack(ctx, s.path, s.wait); err != nil {
+				return storeFault(ctx, err)
+			}
+			continue
+		}
+		err = storeFault(ctx, err)
+		if CodeOf(err) == StoreError {
+			s.drop(h)
+		}
+		return err
+	}
+}
+
+// read runs fn in a read transaction on a file of this build's version.
+func (s *source) read(ctx context.Context, fn func(tx) error) error {
+	return s.on(ctx, func(h *handle) error {
+		return inTx(ctx, h.db, readBegin, func(t tx) error {
+			if err := t.checkVersion(); err != nil {
+				return err
+			}
+			return fn(t)
+		})
+	})
+}
+
+// Mark stands for a state of the store; two that differ mean that something was
+// committed, or that the file was replaced, in between.
+type Mark struct {
+	opening uint64
+	version int64
+}
+
+// mark reads SQLite's change counter of the file through one connection kept for
+// it: the counter compares only within a connection.
+func (s *source) mark(ctx context.Context) (Mark, error) {
+	s.watchMu.Lock()
+	defer s.watchMu.Unlock()
+	var m Mark
+	err := s.on(ctx, func(h *handle) error {
+		if s.watch == nil || s.watched != h.number {
+			s.unwatch()
+			conn, err := h.db.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			s.watch, s.watched = conn, h.number
+		}
+		m.opening = h.number
+		return s.watch.QueryRowContext(ctx, "PRAGMA data_version").Scan(&m.version)
+	})
+	if err != nil {
+		s.unwatch()
+		return Mark{}, err
+	}
+	return m, nil
+}
+
+func (s *source) unwatch() {
+	if s.watch != nil {
+		_ = s.watch.Close()
+		s.watch = nil
+	}
+}
+
+// close ends all connections. It is safe to call twice.
+func (s *source) close() error {
+	s.watchMu.Lock()
+	defer s.watchMu.Unlock()
+	s.unwatch()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.open == nil {
+		return nil
+	}
+	err := s.open.db.Close()
+	s.open = nil
+	return err
+}
+
+// opening is the number of the newest opening; another number may be another file.
+func (s *source) opening() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
+}

@@ -1,0 +1,548 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/evidence/cursor"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+)
+
+// Page bounds: what a page holds at most, and if nothing is asked.
+const (
+	MaxLimit     = 200
+	DefaultLimit = 50
+)
+
+// Reader reads a store. It cannot write and never migrates. It opens the file
+// with the first read and again whenever another file stands at the path, so a
+// store that was away is back with the next read. Every method is safe to call
+// from several goroutines; a fault is an [*Error] unless the context ended.
+type Reader struct {
+	source *source
+	tiles  tiles
+}
+
+// NewReader makes a reader of the file at path, which need not exist yet. A lock
+// held by a writer is waited for as long as wait: [ReadWait] in a server,
+// [CommandWait] in a command.
+func NewReader(path string, wait time.Duration) *Reader {
+	return &Reader{source: &source{path: path, wait: wait}}
+}
+
+// Close ends all connections; later reads fail. It is safe to call twice.
+func (r *Reader) Close() error { return r.source.close() }
+
+// Ping opens the store and reads its version.
+func (r *Reader) Ping(ctx context.Context) error {
+	return r.source.read(ctx, func(tx) error { return nil })
+}
+
+// Mark returns the store's change counter: as long as it stays the same, nothing
+// was committed and no other file took the store's place.
+func (r *Reader) Mark(ctx context.Context) (Mark, error) { return r.source.mark(ctx) }
+
+// Page is one page of a listing. Next is the cursor of the page after it, or ""
+// if this is the last.
+type Page[T any] struct {
+	Items []T
+	Next  string
+}
+
+// Window is which part of a listing is asked for. Limit 0 is [DefaultLimit];
+// Cursor "" starts at the beginning.
+type Window struct {
+	Limit  int
+	Cursor *string // nil: from the beginning
+}
+
+// RunQuery selects runs. A nil filter selects all.
+type RunQuery struct {
+	Window
+	State, ProjectID *string
+}
+
+// WorkUnitQuery selects work units. With a project, only its runs count.
+type WorkUnitQuery struct {
+	Window
+	ProjectID *string
+}
+
+// EventFilter selects events; the nil filters select all.
+type EventFilter struct {
+	ProjectID, RunID, WorkUnitID, EventType *string
+}
+
+// EventQuery selects a page of events.
+type EventQuery struct {
+	Window
+	EventFilter
+}
+
+// Check tells what is wrong with the window without looking at the store. That a
+// cursor was issued for this listing shows only against the store's key.
+func (w Window) Check() error {
+	if w.Limit < 0 || w.Limit > MaxLimit {
+		return fault(InvalidLimit, "limit is an integer from 1 to %d.", MaxLimit)
+	}
+	if w.Cursor != nil && strings.TrimSpace(*w.Cursor) == "" {
+		return invalidCursor()
+	}
+	return nil
+}
+
+func (w Window) limit() int {
+	if w.Limit == 0 {
+		return DefaultLimit
+	}
+	return w.Limit
+}
+
+// Check tells what is wrong with the query's values, in the order in which they
+// are reported.
+func (q RunQuery) Check() error {
+	return firstOf(q.Window.Check(), checkState(q.State), checkFilter("project_id", q.ProjectID))
+}
+
+// Check tells what is wrong with the query's values.
+func (q WorkUnitQuery) Check() error {
+	return firstOf(q.Window.Check(), checkFilter("project_id", q.ProjectID))
+}
+
+// Check tells what is wrong with the query's values.
+func (q EventQuery) Check() error { return firstOf(q.Window.Check(), q.EventFilter.Check()) }
+
+// Check tells what is wrong with the filter's values.
+func (f EventFilter) Check() error {
+	return firstOf(checkFilter("project_id", f.ProjectID), checkFilter("run_id", f.RunID),
+		checkFilter("work_unit_id", f.WorkUnitID), checkEventType(f.EventType))
+}
+
+// firstOf returns the first error there is.
+func firstOf(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkState(state *string) error {
+	if state == nil || spine.State(*state).Valid() {
+		return nil
+	}
+	e := fault(InvalidState, "state is not a lifecycle state.")
+	for _, s := range spine.States() {
+		e.Allowed = append(e.Allowed, string(s))
+	}
+	return e
+}
+
+func checkEventType(name *string) error {
+	if name == nil || slices.Contains(spine.EventTypes(), *name) {
+		return nil
+	}
+	e := fault(InvalidEventType, "event_type is not a known type.")
+	e.Allowed = spine.EventTypes()
+	return e
+}
+
+func checkFilter(name string, value *string) error {
+	if value != nil && strings.TrimSpace(*value) == "" {
+		return fault(InvalidFilter, "%s must not be blank.", name)
+	}
+	return nil
+}
+
+func invalidCursor() error {
+	return fault(InvalidCursor, "The cursor was not issued by this service for this listing.")
+}
+
+// cursorKey reads the key that cursors are sealed with.
+func (t tx) cursorKey() ([]byte, error) {
+	text, err := t.meta(metaCursorKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil || len(key) != 32 {
+		return nil, broken(nil, "The store's cursor key is damaged.")
+	}
+	return key, nil
+}
+
+// pager walks one listing of a store.
+type pager struct {
+	key   []byte
+	kind  cursor.Kind
+	after string
+	limit int
+}
+
+func (t tx) pager(w Window, kind cursor.Kind) (pager, error) {
+	key, err := t.cursorKey()
+	if err != nil {
+		return pager{}, err
+	}
+	p := pager{key: key, kind: kind, limit: w.limit()}
+	if w.Cursor != nil {
+		if p.after, err = cursor.Decode(key, kind, *w.Cursor); err != nil {
+			return p, invalidCursor()
+		}
+	}
+	return p, nil
+}
+
+func (p pager) next(last string) string { return cursor.Encode(p.key, p.kind, last) }
+
+// conditions collects the filters of a query.
+type conditions struct {
+	text string
+	args []any
+}
+
+func (c *conditions) and(column string, value *string) {
+	if value != nil {
+		c.text += " AND " + column + " = ?"
+		c.args = append(c.args, *value)
+	}
+}
+
+// Runs lists runs by id, in the order of code points. A row that fails its checks
+// fails the page: nothing is skipped.
+func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	err = r.source.read(ctx, func(t tx) error {
+		p, err := t.pager(q.Window, cursor.Runs)
+		if err != nil {
+			return err
+		}
+		c := conditions{args: []any{p.after}}
+		c.and("r.state", q.State)
+		c.and("r.project_id", q.ProjectID)
+		page = Page[Run]{Items: []Run{}}
+		err = t.eachRun("r.run_id > ?"+c.text+" ORDER BY r.run_id", c.args, func(run Run) error {
+			if len(page.Items) == p.limit {
+				page.Next = p.next(page.Items[p.limit-1].Projection.RunID)
+				return errEnough
+			}
+			page.Items = append(page.Items, run)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return Page[Run]{}, err
+	}
+	return page, nil
+}
+
+var errEnough = errors.New("enough")
+
+// eachRun checks and passes on every run that the condition selects, until fn
+// returns errEnough.
+func (t tx) eachRun(where string, args []any, fn func(Run) error) error {
+	err := t.each(runSelect+" WHERE "+oursOrClaimed+" AND "+where, args, func(rows *sql.Rows) error {
+		var row runRow
+		if err := row.scan(rows); err != nil {
+			return err
+		}
+		if row.foreign() { // it only quotes one of our kinds
+			return nil
+		}
+		run, err := row.run()
+		if err != nil {
+			return err
+		}
+		return fn(run)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// runRow reads the row of a run.
+func (t tx) runRow(id string) (*runRow, error) {
+	if !spine.IsIdentifier(id) {
+		return nil, noRun(id)
+	}
+	var row runRow
+	err := row.scan(t.row(runSelect+" WHERE r.run_id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, noRun(id)
+	}
+	return &row, err
+}
+
+func noRun(id string) error {
+	e := fault(RunNotFound, "The store has no run of this id.")
+	if spine.IsIdentifier(id) {
+		e.ID = id
+	}
+	return e
+}
+
+// Run reads one run.
+func (r *Reader) Run(ctx context.Context, id string) (run Run, err error) {
+	err = r.source.read(ctx, func(t tx) error {
+		row, err := t.runRow(id)
+		if err != nil {
+			return err
+		}
+		run, err = row.run()
+		return err
+	})
+	return run, err
+}
+
+// WorkUnits lists work units by id, in the order of code points.
+func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spine.WorkUnit], err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	err = r.source.read(ctx, func(t tx) error {
+		p, err := t.pager(q.Window, cursor.WorkUnits)
+		if err != nil {
+			return err
+		}
+		page = Page[spine.WorkUnit]{Items: []spine.WorkUnit{}}
+		c := conditions{args: []any{p.after}}
+		c.and("r.project_id", q.ProjectID)
+		var ids []string
+		err = t.each("SELECT DISTINCT r.work_unit_id FROM runs r WHERE "+oursOrClaimed+" AND r.work_unit_id > ?"+c.text+
+			" ORDER BY r.work_unit_id", c.args, func(rows *sql.Rows) error {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			// A row that only quotes one of our kinds may give a unit without a run.
+			unit, err := t.workUnit(id, q.ProjectID)
+			if err != nil || unit.RunCount == 0 {
+				return err
+			}
+			if ids = append(ids, id); len(ids) > p.limit {
+				page.Next = p.next(ids[p.limit-1])
+				return errEnough
+			}
+			page.Items = append(page.Items, unit)
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return Page[spine.WorkUnit]{}, err
+	}
+	return page, nil
+}
+
+// WorkUnit reads one work unit, from all projects.
+func (r *Reader) WorkUnit(ctx context.Context, id string) (unit spine.WorkUnit, err error) {
+	err = r.source.read(ctx, func(t tx) error {
+		if spine.IsIdentifier(id) {
+			if unit, err = t.workUnit(id, nil); err != nil {
+				return err
+			}
+		}
+		if unit.RunCount == 0 {
+			return fault(WorkUnitNotFound, "No stored run references this work unit.")
+		}
+		return nil
+	})
+	return unit, err
+}
+
+func (t tx) workUnit(id string, project *string) (spine.WorkUnit, error) {
+	unit := spine.WorkUnit{ID: id, Revisions: []spine.RevisionCount{}}
+	counts := map[spine.Revision]int64{}
+	c := conditions{args: []any{id}}
+	c.and("r.project_id", project)
+	err := t.eachRun("r.work_unit_id = ?"+c.text+" ORDER BY r.run_id", c.args, func(run Run) error {
+		counts[run.Projection.WorkUnit]++
+		unit.RunCount++
+		return nil
+	})
+	for w, n := range counts {
+		unit.Revisions = append(unit.Revisions, spine.RevisionCount{
+			Version: w.Version, Digest: w.Digest, SourceRevision: w.SourceRevision, RunCount: n})
+	}
+	spine.SortRevisions(unit.Revisions)
+	return unit, err
+}
+
+// Project reads what the runs of a project add up to.
+func (r *Reader) Project(ctx context.Context, id string) (project spine.Project, err error) {
+	err = r.source.read(ctx, func(t tx) error {
+		project = spine.NewProject(id)
+		if spine.IsIdentifier(id) {
+			last := ""
+			// By work unit, so that counting them needs no memory.
+			err := t.eachRun("r.project_id = ? ORDER BY r.work_unit_id, r.run_id", []any{id}, func(run Run) error {
+				project.RunCount++
+				project.RunsByState[run.Projection.State]++
+				if unit := run.Projection.WorkUnit.ID; unit != last {
+					project.WorkUnitCount++
+					last = unit
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if project.RunCount == 0 {
+			return fault(ProjectNotFound, "No stored run names this project.")
+		}
+		return nil
+	})
+	return project, err
+}
+
+// Connections lists connectors by id, in the order of code points.
+func (r *Reader) Connections(ctx context.Context, w Window) (page Page[spine.Connection], err error) {
+	if err := w.Check(); err != nil {
+		return page, err
+	}
+	err = r.source.read(ctx, func(t tx) error {
+		p, err := t.pager(w, cursor.Connections)
+		if err != nil {
+			return err
+		}
+		page = Page[spine.Connection]{Items: []spine.Connection{}}
+		return t.each("SELECT connection_id, metadata_json FROM connections WHERE connection_id > ? ORDER BY connection_id LIMIT ?",
+			[]any{p.after, p.limit + 1}, func(rows *sql.Rows) error {
+				var id, metadata string
+				if err := rows.Scan(&id, &metadata); err != nil {
+					return err
+				}
+				if len(page.Items) == p.limit {
+					page.Next = p.next(page.Items[p.limit-1].ID)
+					return nil
+				}
+				c, err := readConnection(id, metadata)
+				page.Items = append(page.Items, c)
+				return err
+			})
+	})
+	if err != nil {
+		return Page[spine.Connection]{}, err
+	}
+	return page, nil
+}
+
+// Connection reads one connector.
+func (r *Reader) Connection(ctx context.Context, id string) (c spine.Connection, err error) {
+	err = r.source.read(ctx, func(t tx) error {
+		var metadata string
+		err := t.row("SELECT metadata_json FROM connections WHERE connection_id = ?", id).Scan(&metadata)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !spine.IsConnectionID(id) {
+			return fault(ConnectionNotFound, "The store has no connector of this id.")
+		}
+		if err != nil {
+			return err
+		}
+		c, err = readConnection(id, metadata)
+		return err
+	})
+	return c, err
+}
+
+func readConnection(id, metadata string) (spine.Connection, error) {
+	c, err := decodeConnection(id, metadata)
+	if err != nil {
+		return spine.Connection{}, &Error{Code: ConnectionRecordInvalid, ID: id, Reason: err.Error(),
+			Message: "A stored connector is invalid: " + err.Error() + "."}
+	}
+	return c, nil
+}
+
+// Events lists events by sequence.
+func (r *Reader) Events(ctx context.Context, q EventQuery) (page Page[Event], err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	err = r.source.read(ctx, func(t tx) error {
+		p, err := t.pager(q.Window, cursor.Events)
+		if err != nil {
+			return err
+		}
+		after := int64(0)
+		if p.after != "" {
+			if after, err = strconv.ParseInt(p.after, 10, 64); err != nil {
+				return invalidCursor()
+			}
+		}
+		items, err := t.events(after, q.EventFilter, p.limit+1)
+		if err != nil {
+			return err
+		}
+		page = Page[Event]{Items: items}
+		if len(items) > p.limit {
+			page.Items = items[:p.limit]
+			page.Next = p.next(strconv.FormatInt(items[p.limit-1].Sequence, 10))
+		}
+		return nil
+	})
+	return page, err
+}
+
+// EventsAfter reads up to limit events above a sequence that pass the filter, and
+// the newest sequence that it looked at: what a stream has seen, matched or not.
+func (r *Reader) EventsAfter(ctx context.Context, after int64, f EventFilter, limit int) (items []Event, seen int64, err error) {
+	if err := f.Check(); err != nil {
+		return nil, 0, err
+	}
+	err = r.source.read(ctx, func(t tx) error {
+		if items, err = t.events(after, f, limit); err != nil {
+			return err
+		}
+		if len(items) == limit && limit > 0 {
+			seen = items[limit-1].Sequence
+			return nil
+		}
+		seen, err = t.lastSequence()
+		return err
+	})
+	return items, seen, err
+}
+
+// LatestSequence is the newest sequence ever given, 0 if there is none.
+func (r *Reader) LatestSequence(ctx context.Context) (sequence int64, err error) {
+	err = r.source.read(ctx, func(t tx) error {
+		sequence, err = t.lastSequence()
+		return err
+	})
+	return sequence, err
+}
+
+func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
+	c := conditions{args: []any{after}}
+	c.and("run_id", f.RunID)
+	c.and("work_unit_id", f.WorkUnitID)
+	c.and("project_id", f.ProjectID)
+	c.and("event_type", f.EventType)
+	items := []Event{}
+	var row eventRow
+	err := t.each("SELECT "+eventColumns+" FROM events WHERE sequence > ?"+c.text+" ORDER BY sequence LIMIT ?",
+		append(c.args, limit), func(rows *sql.Rows) error {
+			if err := row.scan(rows); err != nil {
+				return err
+			}
+			e, err := row.event()
+			items = append(items, e)
+			return err
+		})
+	return items, err
+}

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/closed"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+)
+
+// Run is a stored run that passed every check of its row.
+type Run struct {
+	Projection          spine.Run
+	IdempotencyKey      string // as the caller gave it
+	CreateRequestDigest string
+	CreatedAt           string
+	UpdatedAt           string
+}
+
+// ours selects the rows of runs that are runs of this product; the table is shared.
+const ours = "row_kind IN ('" + spine.CreatedRow + "', '" + spine.ImportedRow + "')"
+
+// oursOrClaimed also selects rows whose document names one of the two kinds while
+// the column says otherwise: such a row was changed, and must fail its page rather
+// than vanish from it. What another kind of row merely quotes is sorted out after.
+const oursOrClaimed = "(r." + ours +
+	` OR instr(r.metadata_json, '"kind":"` + spine.CreatedRow + `"') > 0` +
+	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0)`
+
+func isOurs(kind string) bool { return kind == spine.CreatedRow || kind == spine.ImportedRow }
+
+// runRow is a row of runs and the row of idempotency that its key leads to.
+type runRow struct {
+	id            string
+	key           string
+	requestDigest string
+	state         string
+	metadata      string
+	createdAt     string
+	updatedAt     string
+	kind          string
+	projectID     string
+	workUnitID    string
+
+	keyDigest, keyRun, keyCreatedAt sql.NullString
+}
+
+const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
+	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at
+	FROM runs r LEFT JOIN idempotency i ON i.idempotency_key = r.idempotency_key`
+
+func (r *runRow) scan(from interface{ Scan(...any) error }) error {
+	return from.Scan(&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
+		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt)
+}
+
+// record is a run's metadata_json.
+type record struct {
+	object              *canon.Object
+	kind                string
+	createRequestDigest string
+	projectionDigest    string // product_spine_request_digest
+	projection          spine.Run
+	imported            *importedPart // nil on rows of `run create`
+}
+
+// importedPart is what a row with a retained report holds besides.
+type importedPart struct {
+	initialState    spine.State
+	sourceRunRecord canon.Value // nil if none was given
+	report          canon.Value // nil if it was taken away
+	manifests       canon.Value
+	verifications   canon.Value
+}
+
+var recordCodes = closed.Codes{Missing: "missing_field", Unknown: "unknown_field", Root: "invalid_shape",
+	Shape: "invalid_shape", Type: "invalid_type", Value: "invalid_value"}
+
+var (
+	createdKeys  = []string{"schema_version", "kind", "create_request_digest", "product_spine_request_digest", "projection"}
+	importedKeys = append(append([]string{}, createdKeys...),
+		"initial_state", "source_run_record", "evidence_report", "result_manifest_digests", "verification_result_digests")
+)
+
+// kindOf is the kind that a stored document gives itself, or "".
+func kindOf(metadata string) string {
+	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
+	if err != nil {
+		return ""
+	}
+	kind, _ := value.(*canon.Object).Get("kind")
+	text, _ := kind.(string)
+	return text
+}
+
+// foreign tells that a row is another product's. If column and document disagree
+// and one of them names a kind of ours, the row is ours and damaged.
+func (r *runRow) foreign() bool {
+	if isOurs(r.kind) {
+		return false
+	}
+	return !isOurs(kindOf(r.metadata))
+}
+
+func foreignRun(id string) error {
+	return &Error{Code: NotProductSpineRun, ID: id, Message: fmt.Sprintf("The row %s is not a run of this product.", id)}
+}
+
+// record reads the row's document, as far as it can be read without its report.
+func (r *runRow) record() (*record, error) {
+	object, err := canonicalObject(r.metadata)
+	if err != nil {
+		return nil, corrupt(r.id, "%v", err)
+	}
+	rec := &record{object: object}
+	kind, _ := object.Get("kind")
+	rec.kind, _ = kind.(string)
+	keys := createdKeys
+	if rec.kind == spine.ImportedRow {
+		keys = importedKeys
+	}
+	// Without its report the run can still be read; its evidence cannot.
+	probe := object
+	if _, ok := object.Get("evidence_report"); !ok && rec.kind == spine.ImportedRow {
+		probe = canon.Clone(object).(*canon.Object)
+		probe.Set("evidence_report", nil)
+	}
+	rd := closed.NewReader(recordCodes)
+	o := rd.Root(probe, keys...)
+	o.OneOf("schema_version", "unsupported_version", spine.SchemaVersion)
+	o.OneOf("kind", "invalid_kind", spine.CreatedRow, spine.ImportedRow)
+	rec.createRequestDigest = o.Match("create_request_digest", "invalid_digest", "a digest", spine.IsDigest)
+	rec.projectionDigest = o.Match("product_spine_request_digest", "invalid_digest", "a digest", spine.IsDigest)
+	if rec.kind == spine.ImportedRow && rd.OK() {
+		rec.imported = &importedPart{
+			initialState: spine.State(o.Match("initial_state", "invalid_state", "a state of a run",
+				func(s string) bool { return spine.State(s).Valid() })),
+			sourceRunRecord: o.Value("source_run_record"),
+			report:          o.Value("evidence_report"),
+			manifests:       o.Value("result_manifest_digests"),
+			verifications:   o.Value("verification_result_digests"),
+		}
+	}
+	if f := rd.Fault(); f != nil {
+		return nil, corrupt(r.id, "%s", f.Error())
+	}
+	if rec.projection, err = spine.ReadRun(o.Value("projection")); err != nil {
+		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+	}
+	return rec, nil
+}
+
+// check holds the row against everything else that the store says of the run,
+// except its report.
+func (r *runRow) check(rec *record) error {
+	p := &rec.projection
+	for _, c := range []struct {
+		what         string
+		stored, want string
+	}{
+		{"run_id", r.id, p.RunID},
+		{"row_kind", r.kind, rec.kind},
+		{"state", r.state, string(p.State)},
+		{"project_id", r.projectID, p.ProjectID},
+		{"work_unit_id", r.workUnitID, p.WorkUnit.ID},
+		{"request_digest", r.requestDigest, rec.createRequestDigest},
+		{"product_spine_request_digest", rec.projectionDigest, p.RequestDigest},
+		{"create_request_digest", rec.createRequestDigest, rec.expectedDigest()},
+	} {
+		if c.stored != c.want {
+			return corrupt(r.id, "%s does not agree with the projection", c.what)
+		}
+	}
+	prefix := spine.CreateKeyPrefix
+	if rec.imported != nil {
+		prefix = spine.ImportKeyPrefix
+	}
+	key, ok := strings.CutPrefix(r.key, prefix)
+	if trimmed, err := spine.IdempotencyKey(key); !ok || err != nil || trimmed != key {
+		return corrupt(r.id, "idempotency_key is none that this kind of row has")
+	}
+	if !r.keyRun.Valid || r.keyRun.String != r.id || r.keyDigest.String != r.requestDigest || r.keyCreatedAt.String != r.createdAt {
+		return corrupt(r.id, "the idempotency row does not agree with the run")
+	}
+	if !spine.IsTimestamp(r.createdAt) || !spine.IsTimestamp(r.updatedAt) {
+		return corrupt(r.id, "created_at or updated_at is no UTC time")
+	}
+	if rec.imported != nil {
+		return rec.imported.checkShape(r.id)
+	}
+	return nil
+}
+
+// expectedDigest is the create digest of the run as it was first stored.
+func (rec *record) expectedDigest() string {
+	first := rec.projection
+	if rec.imported == nil {
+		first.State = spine.Proposed
+		return spine.CreateRequestDigest(first)
+	}
+	first.State = rec.imported.initialState
+	if first.EvidenceReportDigest == nil {
+		return ""
+	}
+	return spine.ImportRequestDigest(first, *first.EvidenceReportDigest)
+}
+
+func (p *importedPart) checkShape(id string) error {
+	if p.sourceRunRecord != nil {
+		if _, ok := p.sourceRunRecord.(*canon.Object); !ok {
+			return corrupt(id, "source_run_record is no object")
+		}
+		if err := spine.CheckStorable(p.sourceRunRecord); err != nil {
+			return corrupt(id, "source_run_record: %v", err)
+		}
+	}
+	for _, digests := range []canon.Value{p.manifests, p.verifications} {
+		o, ok := digests.(*canon.Object)
+		if !ok {
+			return corrupt(id, "the digests of manifests or verifications are no object")
+		}
+		for attempt, v := range o.All() {
+			if s, ok := v.(string); !ok || !spine.IsDigest(s) || !spine.IsIdentifier(attempt) {
+				return corrupt(id, "the digests of manifests or verifications are not digests by attempt")
+			}
+		}
+	}
+	return nil
+}
+
+// run checks the row and gives what callers see of it.
+func (r *runRow) run() (Run, error) {
+	if r.foreign() {
+		return Run{}, foreignRun(r.id)
+	}
+	rec, err := r.record()
+	if err == nil {
+		err = r.check(rec)
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	return r.view(rec), nil
+}
+
+func (r *runRow) view(rec *record) Run {
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.key, "product-spine-cli:"), ":")
+	return Run{Projection: rec.projection, IdempotencyKey: key, CreateRequestDigest: rec.createRequestDigest,
+		CreatedAt: r.createdAt, UpdatedAt: r.updatedAt}
+}
+
+// labelsOf reads what version 3 keeps in columns out of an older row's document,
+// as far as it is there.
+func labelsOf(metadata string) (kind, project, unit string) {
+	value, err := canon.Parse([]byte(metadata), canon.ObjectRoot())
+	if err != nil {
+		return "", "", ""
+	}
+	text := func(o *canon.Object, key string) string {
+		v, _ := o.Get(key)
+		s, _ := v.(string)
+		return s
+	}
+	child := func(o *canon.Object, key string) *canon.Object {
+		v, _ := o.Get(key)
+		c, _ := v.(*canon.Object)
+		return c
+	}
+	root := value.(*canon.Object)
+	projection := child(root, "projection")
+	return text(root, "kind"), text(projection, "project_id"), text(child(projection, "work_unit"), "id")
+}
