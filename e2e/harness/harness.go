@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -87,24 +88,32 @@ func prepare(t testing.TB, dir string, extra []string) *Platform {
 	return p
 }
 
-// FreePorts reserves n loopback addresses and gives them back at once.
+// FreePorts finds n loopback addresses that nobody listens on. They lie below the ports that the kernel
+// gives to whoever asks for any, so that nobody gets one by chance before its user listens.
 func FreePorts(t testing.TB, n int) []string {
 	t.Helper()
+	const first, last, tries = 12_000, 32_000, 1000
 	var out []string
-	var ls []net.Listener
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for range tries {
+		addr := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first))
+		if _, taken := given.LoadOrStore(addr, true); taken {
+			continue
 		}
-		ls = append(ls, l)
-		out = append(out, l.Addr().String())
-	}
-	for _, l := range ls {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue
+		}
 		l.Close()
+		if out = append(out, addr); len(out) == n {
+			return out
+		}
 	}
-	return out
+	t.Fatalf("no %d free ports between %d and %d", n, first, last)
+	return nil
 }
+
+// given are the addresses that this process handed out.
+var given sync.Map
 
 // Environ is the environment of commands against this platform.
 func (p *Platform) Environ() []string {
