@@ -183,7 +183,7 @@ func (r *Reader) String(v canon.Value, path string) string {
 	return s
 }
 
-// Text reads a string that is not blank.
+// Text reads a string that is not empty.
 func (o Object) Text(key string) string {
 	v, ok := o.get(key)
 	if !ok {
@@ -192,10 +192,10 @@ func (o Object) Text(key string) string {
 	return o.r.Text(v, o.At(key))
 }
 
-// Text reads v as a string that is not blank.
+// Text reads v as a string that is not empty.
 func (r *Reader) Text(v canon.Value, path string) string {
 	s := r.String(v, path)
-	if strings.TrimSpace(s) == "" {
+	if s == "" {
 		r.Fail(r.codes.Value, path, "the string must not be empty")
 	}
 	return s

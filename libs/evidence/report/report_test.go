@@ -130,7 +130,7 @@ func TestEveryReason(t *testing.T) {
 		{"digest in capitals", "/source_run_digest", "sha256:" + strings.Repeat("A", 64), report.InvalidValue, ""},
 		{"bare digest", "/source_config_digest", strings.Repeat("4", 64), report.InvalidValue, ""},
 		{"digest with a newline at its end", "/verifier_policy_digest", fixture.Digest("6") + "\n", report.InvalidValue, ""},
-		{"blank orchestrator", "/orchestrator_version", " ", report.InvalidValue, ""},
+		{"empty orchestrator", "/orchestrator_version", "", report.InvalidValue, ""},
 		{"work unit as text", "/work_unit", "work/demo", report.InvalidType, ""},
 		{"version 0", "/work_unit/version", canon.NewInt(0), report.InvalidValue, ""},
 		{"version 1.0", "/work_unit/version", canon.Float(1), report.InvalidType, ""},

@@ -121,10 +121,10 @@ func (e Event) Frame() []byte {
 
 // The faults of an envelope that a projection does not have.
 const (
-	InvalidEventID    = "invalid_event_id"
-	InvalidTimestamp  = "invalid_timestamp"
-	InvalidEventType  = "invalid_event_type"
-	PayloadDigestFail = "payload_digest_mismatch"
+	InvalidEventID        = "invalid_event_id"
+	InvalidTimestamp      = "invalid_timestamp"
+	InvalidEventType      = "invalid_event_type"
+	PayloadDigestMismatch = "payload_digest_mismatch"
 )
 
 // ReadEvent reads an envelope as a store keeps it or a stream brings it and checks
@@ -194,6 +194,6 @@ func checkEvent(o closed.Object, rd *closed.Reader, e Event) {
 		}
 	}
 	if rd.OK() && canon.Digest(e.Payload) != e.PayloadDigest {
-		o.Fail(PayloadDigestFail, "payload_digest", "the payload has another digest")
+		o.Fail(PayloadDigestMismatch, "payload_digest", "the payload has another digest")
 	}
 }

@@ -107,7 +107,7 @@ func readRouting(rd *closed.Reader, o closed.Object) Routing {
 }
 
 func readAttempt(o closed.Object) Attempt {
-	text := func(s string) bool { return strings.TrimSpace(s) != "" }
+	text := func(s string) bool { return s != "" }
 	return Attempt{
 		AttemptID:   identifier(o, "attempt_id"),
 		Order:       o.Int("order", 1),
