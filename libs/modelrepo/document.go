@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -71,7 +72,7 @@ func load(root *os.Root, name string) (*document, []Fault) {
 }
 
 func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := root.Open(name)
+	f, err := openRegular(root, name)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
@@ -88,6 +89,33 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("is larger than %d KiB", limit>>10)
 	}
 	return b, nil
+}
+
+var errIrregular = errors.New("it is no regular file")
+
+// openRegular opens a file, and nothing else: opening a named pipe waits for
+// whoever writes to it, and opening a device may do something. What is put in
+// its place between the look and the opening is opened without waiting.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // decode fills v from the whole file, refusing unknown keys. Values that v holds already are the defaults.

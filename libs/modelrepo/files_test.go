@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +43,57 @@ func TestReadmeAndImages(t *testing.T) {
 	}
 	if data, _, err := r.Image(m, "link.png"); err == nil {
 		t.Errorf("a link out of the repository was followed: %q", data)
+	}
+}
+
+// What is no regular file, too large or elsewhere is neither shown nor waited for.
+func TestFilesThatAreNoFiles(t *testing.T) {
+	t.Parallel()
+	base := "models/performance_prediction/Demo/"
+	for name, put := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"socket": func(path string) error { return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"device": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"outside": func(path string) error {
+			return os.Symlink("/etc/hostname", path)
+		},
+		"link to a pipe": func(path string) error {
+			return errors.Join(syscall.Mkfifo(filepath.Join(filepath.Dir(path), "pipe"), 0o600), os.Symlink("pipe", path))
+		},
+		"too large": func(path string) error { return os.WriteFile(path, make([]byte, 9<<20), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := repository(t, map[string]string{base + "images/a.png": "png"})
+			for _, file := range []string{"README.md", "images/x.png"} {
+				if err := put(filepath.Join(dir, base, file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := Open(dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := r.Models["DEMO"]
+			if text, _, err := r.Readme(m); err == nil {
+				t.Errorf("README: %d bytes", len(text))
+			}
+			if data, _, err := r.Image(m, "x.png"); err == nil {
+				t.Errorf("image: %d bytes", len(data))
+			}
+		})
+	}
+	// A pipe in the place of a description is a fault, not a wait.
+	dir := repository(t, map[string]string{base + "model.yaml": ""})
+	if err := os.MkdirAll(filepath.Join(dir, base), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, base, "model.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Open(dir, ""); err == nil && len(r.Faults) == 0 && len(r.Models) > 0 {
+		t.Errorf("models %v", r.Models)
 	}
 }
 

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"errors"
-	"io/fs"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -67,11 +65,8 @@ func (r *Registry) ReadmeText(c echo.Context) error {
 		return err
 	}
 	text, sha, err := repo.Readme(m)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md.")
-	case err != nil:
-		return err
+	if err != nil { // there is none, it is a link that leads out, a folder, or too large
+		return fault.ReadmeNotFound.New("Model " + m.ID() + " has no README.md, or one that is no regular file of at most 1 MiB.").WithCause(err)
 	}
 	return c.JSON(http.StatusOK, api.Readme{Text: string(text), Sha: sha})
 }
