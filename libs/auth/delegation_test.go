@@ -305,6 +305,8 @@ func TestTrustMapBroken(t *testing.T) {
 		"scopes a string":     entry(`{` + key + `, "tenants": ["default"], "scopes": "read"}`),
 		"tenants empty":       entry(`{` + key + `, "tenants": [], "scopes": ["read"]}`),
 		"tenants all":         entry(`{` + key + `, "tenants": ["*"], "scopes": ["read"]}`),
+		"line in tenant":      entry(`{` + key + `, "tenants": ["a\nb"], "scopes": ["read"]}`),
+		"turned tenant":       entry(`{` + key + `, "tenants": ["a\u202e"], "scopes": ["read"]}`),
 		"tenant twice":        entry(`{` + key + `, "tenants": ["a", "a"], "scopes": ["read"]}`),
 		"key too short":       entry(`{"public_key": "AAAA", "tenants": ["default"], "scopes": ["read"]}`),
 		"key not base64":      entry(`{"public_key": "!", "tenants": ["default"], "scopes": ["read"]}`),

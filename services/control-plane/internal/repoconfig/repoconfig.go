@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -64,7 +66,7 @@ func (s Settings) Check() map[string]string {
 		faults[keyInterval] = fmt.Sprintf("must be 0 (off) or %d to %d seconds", minInterval, maxInterval)
 	}
 	if !validBranch(s.WatchBranch) {
-		faults[keyBranch] = "must be the name of a git branch, without refs/heads/"
+		faults[keyBranch] = "must be the name of a git branch, without refs/heads/ and characters that cannot be seen"
 	}
 	if s.StaleScope != All && s.StaleScope != Touched {
 		faults[keyScope] = "must be all or touched"
@@ -75,9 +77,12 @@ func (s Settings) Check() map[string]string {
 	return faults
 }
 
-// validBranch holds a name against git's rules for branches.
+// validBranch holds a name against git's rules for branches, and wants it short
+// and readable: refs/heads/main would match no push, and what cannot be seen is
+// no name that somebody chose.
 func validBranch(name string) bool {
-	return name != "HEAD" && len(name) <= maxBranch && utf8.ValidString(name) &&
+	return name != "HEAD" && !strings.HasPrefix(name, "refs/") && len(name) <= maxBranch && utf8.ValidString(name) &&
+		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 &&
 		plumbing.NewBranchReferenceName(name).Validate() == nil
 }
 

@@ -123,7 +123,8 @@ func TestBranches(t *testing.T) {
 		"main": true, "feature/main": true, "release-1.2": true, "zweig/über": true, "a@b": true, strings.Repeat("b", 244): true, "x.lock.y": true,
 		"": false, "/main": false, "main/": false, "a//b": false, ".main": false, "a/.b": false, "a..b": false, "main.": false, "main.lock": false,
 		"a.lock/b": false, "a b": false, "a~b": false, "a^b": false, "a:b": false, "a?b": false, "a*b": false, "a[b": false, `a\b`: false, "a\x7fb": false,
-		"a\nb": false, "@": false, "a@{b": false, "-main": false, "HEAD": false, "a\xffb": false, strings.Repeat("b", 245): false,
+		"a\nb": false, "@": false, "a@{b": false, "-main": false, "HEAD": false, "a\xffb": false,
+		"refs/heads/main": false, "refs/x": false, "main\u202e": false, "ma\u200bin": false, "refsheet": true, strings.Repeat("b", 245): false,
 	} {
 		if _, err := repoconfig.CheckFirst(false, 300, name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
