@@ -3,7 +3,9 @@ package canon
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -38,6 +40,8 @@ type SyntaxError struct {
 	Offset int    // in bytes from the start of the input
 	Path   string // JSON pointer of the value being read; "" is the whole document
 	Detail string // one sentence
+
+	inside []string // reference tokens, the innermost first
 }
 
 func (e *SyntaxError) Error() string {
@@ -93,7 +97,7 @@ func Parse(data []byte, opts ...Option) (Value, error) {
 	start := p.pos
 	v, err := p.value(0)
 	if err != nil {
-		return nil, err
+		return nil, err.seal()
 	}
 	p.space()
 	if p.pos < len(data) {
@@ -134,10 +138,20 @@ func (p *parser) bad(format string, args ...any) *SyntaxError {
 	return p.fail(InvalidJSON, p.pos, format, args...)
 }
 
-// within prepends a reference token to the path of a failure inside a value.
+// within notes, on the way out, in which value a failure lies. The pointer is built
+// once at the end: at every level it would copy a long key 512 times.
 func within(token string, err *SyntaxError) *SyntaxError {
-	err.Path = Pointer("", token) + err.Path
+	err.inside = append(err.inside, token)
 	return err
+}
+
+func (e *SyntaxError) seal() *SyntaxError {
+	var path strings.Builder
+	for _, token := range slices.Backward(e.inside) {
+		path.WriteString(Pointer("", token))
+	}
+	e.Path, e.inside = path.String(), nil
+	return e
 }
 
 func (p *parser) space() {
@@ -203,15 +217,18 @@ func (p *parser) enter(depth int) *SyntaxError {
 	return nil
 }
 
+// emptyArray is every empty array: it has no element that two could share.
+var emptyArray Value = Array{}
+
 func (p *parser) array(depth int) (Value, *SyntaxError) {
 	if err := p.enter(depth); err != nil {
 		return nil, err
 	}
-	out := Array{}
 	if p.peek() == ']' {
 		p.pos++
-		return out, nil
+		return emptyArray, nil
 	}
+	var out Array
 	for {
 		v, err := p.value(depth)
 		if err != nil {

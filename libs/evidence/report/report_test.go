@@ -95,7 +95,7 @@ func TestFixtureReport(t *testing.T) {
 		t.Error("the report does not read back:", err)
 	}
 	run, err := r.Run(fixture.ProjectID, strings.ToUpper(fixture.SourceRevision), "awaiting_human_decision")
-	if err != nil || "sha256:"+"7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" != canon.Digest(run) || canon.Digest(run) != v.Imported.Digest {
+	if err != nil || canon.Digest(run) != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" || canon.Digest(run) != v.Imported.Digest {
 		t.Errorf("the run made of it: %s, %v", canon.Digest(run), err)
 	}
 	if err := r.Agrees(run); err != nil {

@@ -3,6 +3,7 @@ package spine
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -96,32 +97,35 @@ var credentialWords = []string{
 // the environment (env:NAME), and a number that is not finite. A fault is a *Fault
 // with the code credential_key or invalid_value; the value is never quoted.
 func CheckStorable(v canon.Value) error {
-	if f := checkStorable(v, ""); f != nil {
+	if f := checkStorable(v); f != nil {
 		return f
 	}
 	return nil
 }
 
-func checkStorable(v canon.Value, path string) *Fault {
+func checkStorable(v canon.Value) *Fault {
+	inside := func(token string, f *Fault) *Fault {
+		f.Path = canon.Pointer("", token) + f.Path
+		return f
+	}
 	switch v := v.(type) {
 	case canon.Float:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return &Fault{Code: InvalidValue, Path: path, Detail: "the number is not finite"}
+			return &Fault{Code: InvalidValue, Detail: "the number is not finite"}
 		}
 	case canon.Array:
 		for i, e := range v {
-			if f := checkStorable(e, canon.Element(path, i)); f != nil {
-				return f
+			if f := checkStorable(e); f != nil {
+				return inside(strconv.Itoa(i), f)
 			}
 		}
 	case *canon.Object:
 		for key, e := range v.All() {
-			at := canon.Pointer(path, key)
 			if namedLikeSecret(key) && !isSecretRef(key, e) {
-				return &Fault{Code: CredentialKey, Path: at, Detail: "a key of this name may hold a secret and is never stored"}
+				return inside(key, &Fault{Code: CredentialKey, Detail: "a key of this name may hold a secret and is never stored"})
 			}
-			if f := checkStorable(e, at); f != nil {
-				return f
+			if f := checkStorable(e); f != nil {
+				return inside(key, f)
 			}
 		}
 	}

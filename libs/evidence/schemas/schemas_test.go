@@ -1,0 +1,212 @@
+package schemas_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/report"
+	"github.com/mlp-platform/platform/libs/evidence/schemas"
+	"github.com/mlp-platform/platform/libs/evidence/schemas/schematest"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/tree"
+)
+
+func imported(t testing.TB) spine.Run {
+	t.Helper()
+	run, err := fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.AwaitingHumanDecision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// examples gives a valid document of every schema.
+func examples(t testing.TB) map[string]*canon.Object {
+	t.Helper()
+	run := imported(t)
+	runs := []spine.Run{fixture.Run(), run}
+	note := "svc/…\n"
+	hash := tree.Hex(tree.Empty())
+	docs := map[string]any{
+		"api-error": document.NewError("invalid_limit", "The limit is out of range.", false,
+			canon.NewObject(canon.Member{Key: "minimum", Value: 1}, canon.Member{Key: "maximum", Value: 200})),
+		"list":                                document.NewList(runs, 50, "abc"),
+		"readiness":                           document.NewReadiness("1.0.0"),
+		"event":                               fixture.RunEvents()[0],
+		"product-spine-run":                   run,
+		"control-tower-run-response":          document.NewRun(document.RunDetail{Run: run, IdempotencyKey: "key", CreateRequestDigest: fixture.Digest("1")}),
+		"control-tower-run-attempts-response": document.NewRunAttempts(run),
+		"control-tower-run-evidence-response": document.NewRunEvidence(fixture.Report()),
+		"control-tower-inspection-response":   document.NewInspection(fixture.Report()),
+		"control-tower-snapshot":              report.Inspect(fixture.Report()),
+		"control-tower-work-unit-response":    document.NewWorkUnit(spine.WorkUnits(runs)[0]),
+		"control-tower-project-response":      document.NewProject(spine.ProjectOf(fixture.ProjectID, runs)),
+		"control-tower-connection-response":   document.NewConnection(fixture.Connections()[0]),
+		"run-evidence-report":                 fixture.Report(),
+		"event-log-checkpoint": document.NewCheckpoint(document.CheckpointDetail{
+			Origin: "svc/019b0000-0000-7000-8000-000000000001", TreeSize: 2, RootHash: hash, CreatedAt: fixture.CreatedAt, SignedNote: &note,
+		}, &document.Consistency{FromSize: 1, Path: []string{hash}}),
+		"event-inclusion-proof": document.NewInclusion(document.InclusionDetail{
+			EventID: "evt-000000000001", Sequence: 1, LeafHash: hash, TreeSize: 2, RootHash: hash, InclusionPath: []string{hash},
+		}),
+	}
+	out := map[string]*canon.Object{}
+	for name, doc := range docs {
+		out[name] = canon.MustFrom(doc).(*canon.Object)
+	}
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := canon.Parse(data, canon.ObjectRoot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimSuffix(filepath.Base(file), ".json")] = v.(*canon.Object)
+	}
+	return out
+}
+
+func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
+	t.Parallel()
+	all := examples(t)
+	for _, name := range schemas.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			doc := all[name]
+			if doc == nil {
+				t.Fatal("no example")
+			}
+			if err := schematest.Validate(t, name, doc); err != nil {
+				t.Fatal(err)
+			}
+			// Every key is asked for (the error's details excepted, which may be missing), and no
+			// other is taken, wherever an object is closed; open are the maps by name.
+			for path, o := range objects(doc, "") {
+				open := name == "api-error" && path == "/error/details" ||
+					name == "control-tower-status" && (path == "/schemas" || path == "/endpoints") ||
+					name == "store-verification" && path == "/checked"
+				if !open {
+					o.Set("unknown_key", true)
+					if schematest.Validate(t, name, doc) == nil {
+						t.Errorf("an unknown key in %q was taken", path)
+					}
+					o.Delete("unknown_key")
+				}
+				for _, key := range o.Keys() {
+					if open || name == "api-error" && key == "details" {
+						continue
+					}
+					v, _ := o.Get(key)
+					o.Delete(key)
+					if schematest.Validate(t, name, doc) == nil {
+						t.Errorf("%s without %s was taken", path, key)
+					}
+					o.Set(key, canon.NewObject(canon.Member{Key: "a", Value: "b"}))
+					if schematest.Validate(t, name, doc) == nil {
+						t.Errorf("an object of its own for %s/%s was taken", path, key)
+					}
+					o.Set(key, v)
+				}
+			}
+		})
+	}
+	if len(all) != len(schemas.Names()) {
+		t.Errorf("%d examples of %d schemas", len(all), len(schemas.Names()))
+	}
+}
+
+// objects walks every object of a document with its pointer.
+func objects(v canon.Value, path string) map[string]*canon.Object {
+	out := map[string]*canon.Object{}
+	var walk func(v canon.Value, path string)
+	walk = func(v canon.Value, path string) {
+		switch v := v.(type) {
+		case *canon.Object:
+			out[path] = v
+			for k, e := range v.All() {
+				walk(e, canon.Pointer(path, k))
+			}
+		case canon.Array:
+			for i, e := range v {
+				walk(e, canon.Element(path, i))
+			}
+		}
+	}
+	walk(v, path)
+	return out
+}
+
+func TestSchemasAreNamedByTheirID(t *testing.T) {
+	t.Parallel()
+	names := schemas.Names()
+	if !slices.IsSorted(names) || len(names) != len(schemas.IDs()) {
+		t.Error(names)
+	}
+	for _, name := range names {
+		text, ok := schemas.Get(name)
+		var head struct {
+			Schema string `json:"$schema"`
+			ID     string `json:"$id"`
+			Title  string `json:"title"`
+		}
+		if err := json.Unmarshal(text, &head); !ok || err != nil {
+			t.Fatal(name, err)
+		}
+		if head.ID != "urn:svc:schema:"+name+":0.1" || schemas.IDs()[name] != head.ID || head.Schema != "https://json-schema.org/draft/2020-12/schema" || head.Title == "" {
+			t.Errorf("%s: %+v", name, head)
+		}
+	}
+	for _, name := range []string{"", "none", "../schemas/list", `..\list`, "testdata/control-tower-status"} {
+		if _, ok := schemas.Get(name); ok {
+			t.Errorf("Get(%q)", name)
+		}
+	}
+}
+
+func TestDocumentsOfEveryShapeFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	for _, c := range fixture.Connections() {
+		if err := schematest.Validate(t, "control-tower-connection-response", document.NewConnection(c)); err != nil {
+			t.Error(err)
+		}
+	}
+	events := fixture.RunEvents()
+	for _, list := range []any{
+		document.NewList(fixture.Connections(), 4, ""), document.NewList([]spine.Run{}, 1, ""),
+		document.NewList(events[:], 200, ""), document.NewList(spine.WorkUnits([]spine.Run{fixture.Run()}), 50, "x"),
+	} {
+		if err := schematest.Validate(t, "list", list); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, doc := range []any{
+		document.NewCheckpoint(document.CheckpointDetail{Origin: "svc/019b0000-0000-7000-8000-000000000001", RootHash: tree.Hex(tree.Empty()), CreatedAt: fixture.CreatedAt}, nil),
+	} {
+		if err := schematest.Validate(t, "event-log-checkpoint", doc); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := schematest.Validate(t, "api-error", document.NewError("store_error", "The store is locked.", false, nil)); err != nil {
+		t.Error(err)
+	}
+	if err := schematest.Validate(t, "event", fixture.RunEvents()[1]); err != nil {
+		t.Error(err)
+	}
+	run := imported(t)
+	if err := schematest.Validate(t, "event", spine.CreatedEvent(9, fixture.CreatedAt, run, fixture.Digest("1"), &spine.EvidenceRef{Kind: report.Kind, Digest: *run.EvidenceReportDigest})); err != nil {
+		t.Error(err)
+	}
+}

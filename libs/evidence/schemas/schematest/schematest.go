@@ -1,0 +1,74 @@
+// Package schematest holds documents against the schemas in tests.
+package schematest
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/schemas"
+)
+
+var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	for _, name := range schemas.Names() {
+		text, _ := schemas.Get(name)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if err := c.AddResource(schemas.ID(name), doc); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]*jsonschema.Schema{}
+	for _, name := range schemas.Names() {
+		s, err := c.Compile(schemas.ID(name))
+		if err != nil {
+			return nil, err
+		}
+		out[name] = s
+	}
+	return out, nil
+})
+
+// Schema gives the compiled schema of this name.
+func Schema(t testing.TB, name string) *jsonschema.Schema {
+	t.Helper()
+	all, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := all[name]
+	if s == nil {
+		t.Fatalf("there is no schema %q", name)
+	}
+	return s
+}
+
+// Validate says what is wrong with a document, which may be any Go value that canon
+// writes.
+func Validate(t testing.TB, name string, doc any) error {
+	t.Helper()
+	text, err := canon.C1(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ValidateBytes(t, name, text)
+}
+
+// ValidateBytes is Validate for a document that is written already.
+func ValidateBytes(t testing.TB, name string, text []byte) error {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Schema(t, name).Validate(v)
+}
