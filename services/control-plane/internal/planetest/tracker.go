@@ -18,6 +18,9 @@ var Digest = strings.Repeat("ab", 32)
 // failMoves makes the tracker answer reads and fail alias moves.
 const FailMoves = "fail moves"
 
+// HoldMoves makes the tracker tell Seen of an alias move and make it once Go is closed.
+const HoldMoves = "hold moves"
+
 // Tracker speaks as much of the tracker's REST interface as the control
 // plane calls, and fails on demand.
 type Tracker struct {
@@ -27,7 +30,9 @@ type Tracker struct {
 	mode   string     // as of the orchestrator; refusing refuses only alias moves
 	Models map[string]*trackedModel
 	Sets   int // alias moves carried out
+	Looks  int // at the aliases of a model
 	Seen   chan struct{}
+	Go     chan struct{}
 }
 
 type trackedModel struct {
@@ -44,7 +49,7 @@ type Version struct {
 
 func NewTracker(t testing.TB) *Tracker {
 	t.Helper()
-	f := &Tracker{Models: map[string]*trackedModel{}, Seen: make(chan struct{}, 1000)}
+	f := &Tracker{Models: map[string]*trackedModel{}, Seen: make(chan struct{}, 1000), Go: make(chan struct{})}
 	s := httptest.NewServer(f)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	f.URL = s.URL
@@ -83,6 +88,13 @@ func (f *Tracker) Holder(model, alias string) string {
 	return ""
 }
 
+// Looked is how often somebody looked at the aliases of one model.
+func (f *Tracker) Looked() int {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return f.Looks
+}
+
 // Move sets an alias as somebody else would; an empty version removes it.
 func (f *Tracker) Move(model, alias, version string) {
 	f.Mu.Lock()
@@ -118,6 +130,7 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.Mu.Unlock()
 	switch {
 	case path == "/registered-models/get":
+		f.Looks++
 		if m, ok := f.Models[q.Get("name")]; ok {
 			reply(w, 200, map[string]any{"registered_model": f.registered(q.Get("name"), m)})
 			return
@@ -173,6 +186,15 @@ func (f *Tracker) setAlias(w http.ResponseWriter, r *http.Request, mode string) 
 	if mode == Refusing {
 		reply(w, 400, map[string]any{"error_code": "INVALID_PARAMETER_VALUE", "message": "no such alias today"})
 		return
+	}
+	if mode == HoldMoves {
+		f.Seen <- struct{}{}
+		f.Mu.Unlock()
+		select {
+		case <-f.Go:
+		case <-r.Context().Done():
+		}
+		f.Mu.Lock()
 	}
 	f.Models[in.Name].Aliases[in.Alias] = in.Version
 	f.Sets++

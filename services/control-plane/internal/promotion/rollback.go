@@ -73,12 +73,23 @@ func (a API) Rollback(c echo.Context) error {
 }
 
 // Rollback gives an alias back to a version that held it before; an empty one is
-// the last before the present. A tracker that does not answer leaves the move in
-// state alias.Moving, and the leader repeats it.
+// the last before the present. What it takes the alias from is the version that
+// held it when the request came: of two that ask at once the second would
+// otherwise give the alias back to the version that the first took it from. A
+// tracker that does not answer leaves the move in state alias.Moving, and the
+// leader repeats it.
 func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name, version, reason string) (store.AliasMove, error) {
 	var move store.AliasMove
-	err := s.Mover.Hold(ctx, model, func(ctx context.Context, holders alias.Holders) error {
+	seen, err := s.Mover.Read(ctx, model)
+	if err != nil {
+		return move, err
+	}
+	err = s.Mover.Hold(ctx, model, func(ctx context.Context, holders alias.Holders) error {
 		now := holders[name]
+		if now != seen[name] {
+			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; look at it and decide again.",
+				name, model, heldBy(seen[name]), heldBy(now))).With(map[string]any{"alias": name, "version": answer.Text(now)})
+		}
 		if version != "" && version == now {
 			return fault.AliasMoved.New(fmt.Sprintf("%s of %s holds version %s already.", name, model, now)).
 				With(map[string]any{"alias": name, "version": now})
@@ -125,6 +136,13 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		return move, fault.TrackerRejected.New("The alias was not moved: " + answer.Deref(move.Error) + ".").With(map[string]any{"id": move.ID})
 	}
 	return move, err
+}
+
+func heldBy(version string) string {
+	if version == "" {
+		return "none"
+	}
+	return version
 }
 
 // servable says why a version must not get the alias, whoever held it before:

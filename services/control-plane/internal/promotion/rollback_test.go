@@ -1,6 +1,7 @@
 package promotion_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,6 +68,63 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	}
 	if r := p.Want(200, "POST", path, planetest.Operator, because("mistaken")).Object(t); r["version"] != v[1] {
 		t.Errorf("%v", r)
+	}
+}
+
+// Of two rollbacks at once, such as a double click, one moves the alias. The other
+// is told, whether it names a version or not: it saw another holder.
+func TestRollbackAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]func(v []string) map[string]any{
+		"default":  func([]string) map[string]any { return because("bad version") },
+		"explicit": func(v []string) map[string]any { return map[string]any{"reason": "bad version", "version": v[0]} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := planetest.Start(t)
+			v := held(p, good(), good(), good())
+			p.Tracker.Set(planetest.HoldMoves)
+			answers := make(chan planetest.Response, 2)
+			ask := func(body map[string]any) {
+				r, err := p.Try("POST", path, planetest.Operator, body)
+				if err != nil {
+					t.Error(err)
+				}
+				answers <- r
+			}
+			go ask(because("bad version"))
+			select {
+			case <-p.Tracker.Seen:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the tracker was not told")
+			}
+			looks := p.Tracker.Looked()
+			go ask(second(v))
+			testenv.Eventually(t, 4*time.Second, func() error { // less than it waits for the first
+				if p.Tracker.Looked() == looks {
+					return errors.New("the second request has not looked who holds the alias")
+				}
+				return nil
+			})
+			close(p.Tracker.Go)
+			status := map[int]planetest.Response{}
+			for range 2 {
+				r := <-answers
+				status[r.Status] = r
+			}
+			if moved := status[200].Object(t); moved["version"] != v[1] || moved["previous_version"] != v[2] {
+				t.Errorf("moved %v", moved)
+			}
+			if told := status[409].Object(t); told["code"] != "alias_moved" || told["version"] != v[1] {
+				t.Errorf("told %v", told)
+			}
+			if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
+				t.Errorf("the tracker has version %s, want %s", now, v[1])
+			}
+			if e := p.Events("deploy.rolled_back"); len(e) != 1 {
+				t.Errorf("events %v", e)
+			}
+		})
 	}
 }
 
