@@ -106,9 +106,6 @@ func (r *Reader) object(v canon.Value, path, wrong string, keys []string) Object
 	return Object{r: r, o: o, path: path}
 }
 
-// Path is the JSON pointer of the object.
-func (o Object) Path() string { return o.path }
-
 // At is the JSON pointer of one key.
 func (o Object) At(key string) string { return canon.Pointer(o.path, key) }
 

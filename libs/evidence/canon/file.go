@@ -1,0 +1,31 @@
+package canon
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// ReadFile parses a command's input file: a regular file of at most MaxFile bytes.
+// The path may be a link to one. What the document has wrong is a *SyntaxError.
+func ReadFile(path string, opts ...Option) (Value, error) {
+	// Before opening, which would wait for ever on a pipe without a writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	// One byte more than is taken, so that a file that grows meanwhile is refused too.
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data, append([]Option{MaxBytes(MaxFile)}, opts...)...)
+}
