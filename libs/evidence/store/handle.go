@@ -21,8 +21,8 @@ const readConns = 8
 // replaced leaves old connections on a file that nobody else sees.
 type handle struct {
 	db     *sql.DB
-	info   fs.FileInfo
-	number uint64 // counts the openings, so that changes of two files never look alike
+	info   fs.FileInfo // as last looked at; guarded by the source's lock
+	number uint64      // counts the openings, so that changes of two files never look alike
 }
 
 // source is the file that a [Reader] reads, through all that happens to it.
@@ -51,7 +51,9 @@ func (s *source) acquire() (*handle, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = broken(nil, "The store path is not a regular file.")
 	}
-	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info)) {
+	// A store never shrinks: one that did was cut or written over, and its pages in
+	// the cache tell of what is no longer there.
+	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size()) {
 		_ = s.open.db.Close()
 		s.open = nil
 	}
@@ -59,6 +61,7 @@ func (s *source) acquire() (*handle, error) {
 		return nil, err
 	}
 	if s.open != nil {
+		s.open.info = info
 		return s.open, nil
 	}
 	db, err := openDB(s.path, modeReadOnly, s.wait)

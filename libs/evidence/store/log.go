@@ -72,7 +72,11 @@ func (t tx) openLog(signer note.Signer) (*log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last != newest.size {
+	var there int64
+	if err := t.row("SELECT coalesce(max(sequence), 0) FROM events").Scan(&there); err != nil {
+		return nil, err
+	}
+	if last != newest.size || there != last {
 		return nil, logChanged()
 	}
 	text, err := t.meta(metaFrontier)

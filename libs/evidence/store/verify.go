@@ -516,7 +516,7 @@ func (v *verifier) event(e *eventRow) {
 	}
 	var f *spine.Fault
 	switch {
-	case errors.As(err, &f) && f.Code == spine.PayloadDigestFail:
+	case errors.As(err, &f) && f.Code == spine.PayloadDigestMismatch:
 	case err != nil:
 		v.find(FindingEvent, subject, "%v", err)
 	default:

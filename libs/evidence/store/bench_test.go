@@ -1,0 +1,76 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+// million makes a store with n events of a few runs, written past the store: what
+// is measured is reading.
+func million(b *testing.B, n int) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "s.db")
+	w := writer(b, path, store.WriterOptions{})
+	for i := range 10 {
+		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+	}
+	_ = w.Close()
+	edit(b, path, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN", fmt.Sprintf(`
+		INSERT INTO events
+		SELECT n, printf('evt-%%012d', n), occurred_at, event_type, principal_json, authority_class, project_id, work_unit_id,
+			CASE n WHEN %d THEN 'run/test:000009' ELSE 'run/test:000001' END, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest
+		FROM (WITH RECURSIVE c(n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c), (SELECT * FROM events WHERE sequence = 1)`,
+		n, n), "COMMIT")
+	return path
+}
+
+// BenchmarkEventPages reads pages of 200 out of a million events; heap-MiB is what
+// stays allocated after them.
+func BenchmarkEventPages(b *testing.B) {
+	const n = 1_000_000
+	path := million(b, n)
+	r := reader(b, path, store.ReadWait)
+	for name, query := range map[string]func(i int64) (int64, store.EventFilter){
+		"anywhere": func(i int64) (int64, store.EventFilter) { return i * 7919 * 200 % (n - 200), store.EventFilter{} },
+		"tail":     func(int64) (int64, store.EventFilter) { return n - 200, store.EventFilter{} },
+		"rare run": func(int64) (int64, store.EventFilter) { return 0, store.EventFilter{RunID: ptr("run/test:000009")} },
+		"rare run of the project": func(int64) (int64, store.EventFilter) {
+			return 0, store.EventFilter{RunID: ptr("run/test:000009"), ProjectID: ptr(fixture.ProjectID), EventType: ptr("run.created")}
+		},
+		"no match": func(int64) (int64, store.EventFilter) {
+			return 0, store.EventFilter{EventType: ptr("run.cancelled"), ProjectID: ptr(fixture.ProjectID)}
+		},
+	} {
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			b.ReportAllocs()
+			var i int64
+			for b.Loop() {
+				i++
+				after, filter := query(i)
+				if _, _, err := r.EventsAfter(b.Context(), after, filter, 200); err != nil {
+					b.Fatal(err)
+				}
+			}
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
+		})
+	}
+}
+
+// BenchmarkCreate is one durable create: three rows, an event, a checkpoint.
+func BenchmarkCreate(b *testing.B) {
+	w := writer(b, filepath.Join(b.TempDir(), "s.db"), store.WriterOptions{})
+	i := 0
+	for b.Loop() {
+		i++
+		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+	}
+}

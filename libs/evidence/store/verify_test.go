@@ -1,0 +1,280 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+	"github.com/mlp-platform/platform/libs/evidence/tree"
+)
+
+// signed is a fixture store with signed checkpoints over five and six events.
+func signed(t testing.TB) (path string, o store.VerifyOptions) {
+	t.Helper()
+	path = fixtures(t)
+	signer, verifier := key(t)
+	w := writer(t, path, store.WriterOptions{Signer: signer})
+	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k", At: at.Add(time.Hour)}))
+	got(w.CancelRun(t.Context(), run(1).RunID, at.Add(2*time.Hour)))
+	_ = w.Close()
+	return path, store.VerifyOptions{PublicKey: verifier}
+}
+
+// unguard takes the triggers away and puts them back after the edits.
+func unguard(t testing.TB, path string, edits ...string) {
+	t.Helper()
+	db := raw(t, path)
+	triggers := map[string]string{}
+	rows := got(db.QueryContext(context.Background(), "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			t.Fatal(err)
+		}
+		triggers[name] = text
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for name := range triggers {
+		all = append(all, "DROP TRIGGER "+name)
+	}
+	all = append(all, edits...)
+	for _, text := range triggers {
+		all = append(all, text)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, all...)
+}
+
+func codes(v store.Verification) string {
+	var all []string
+	for _, f := range v.Findings {
+		all = append(all, f.Code+"("+f.Subject+")")
+	}
+	return strings.Join(all, " ")
+}
+
+// Every column of every table, changed in one row behind the store's back.
+func TestEveryChangedColumnIsFound(t *testing.T) {
+	t.Parallel()
+	source, options := signed(t)
+	if v, err := store.Verify(t.Context(), source, options); err != nil || !v.OK || v.Checked.SignedCheckpoints != 2 || v.OldestSigned != 5 {
+		t.Fatalf("the untouched store: %+v %v", v, err)
+	}
+	whole := got(os.ReadFile(source))
+
+	where := map[string]string{
+		"runs": "run_id = 'run/demo:0002'", "idempotency": "run_id = 'run/demo:0002'", "events": "sequence = 2",
+		"connections": "connection_id = 'demo-scm'", "checkpoints": "tree_size = 5", "store_meta": "",
+	}
+	// What to write instead; by default an x behind what is there.
+	values := map[string]string{
+		"events.sequence": "99", "checkpoints.tree_size": "99", "events.event_id": "'evt-000000000099'",
+		"events.occurred_at": "'2026-01-02T03:04:06Z'", "events.event_type": "'run.cancelled'",
+		"events.principal_json": `'{"id":"other","type":"unauthenticated_local"}'`, "events.authority_class": "'human_decision'",
+		"events.project_id": "'project/other'", "events.work_unit_id": "'work/other'", "events.run_id": "'run/demo:0001'",
+		"events.attempt_id": "'attempt-1'", "events.source_revision": "NULL",
+		"events.evidence_reference_json": `'{"digest":"` + fixture.Digest("1") + `","kind":"svc-run-evidence-report"}'`,
+		"events.payload_json":            `'{}'`, "events.payload_digest": "'" + fixture.Digest("1") + "'",
+		"runs.state": "'evidence_ready'", "runs.created_at": "'2026-01-02T03:04:06Z'", "runs.updated_at": "'2026-01-02T03:04:06Z'",
+		"runs.project_id": "'project/other'", "runs.work_unit_id": "'work/other'", "runs.row_kind": "'product-spine-cli-run'",
+		"runs.request_digest": "'" + fixture.Digest("1") + "'", "runs.metadata_json": "replace(metadata_json, 'routing', 'Routing')",
+		"idempotency.created_at": "'2026-01-02T03:04:06Z'", "idempotency.run_id": "'foreign/batch-0001'",
+		"idempotency.request_digest": "'" + fixture.Digest("1") + "'",
+		"connections.metadata_json":  `replace(metadata_json, '"T0"', '"T0","T0"')`, "connections.updated_at": "'yesterday'",
+		"checkpoints.root_hash": "'" + strings.Repeat("0", 64) + "'", "checkpoints.created_at": "'2026-01-02T03:04:06Z'",
+		"checkpoints.note": "replace(note, char(10) || char(10), char(10) || 'x' || char(10) || char(10))",
+	}
+	db := raw(t, source)
+	tables := map[string][]string{}
+	for table := range where {
+		rows := got(db.QueryContext(t.Context(), "SELECT name FROM pragma_table_info(?)", table))
+		for rows.Next() {
+			var name sql.NullString
+			if err := rows.Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			tables[table] = append(tables[table], name.String)
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try := func(name, change string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "s.db")
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			unguard(t, path, change)
+			v, err := store.Verify(t.Context(), path, options)
+			if err != nil || v.OK || len(v.Findings) == 0 {
+				t.Fatalf("%s was not found: %+v %v", change, v, err)
+			}
+			t.Log(codes(v))
+		})
+	}
+	for table, names := range tables {
+		if len(names) == 0 {
+			t.Fatalf("no columns of %s", table)
+		}
+		if table == "store_meta" {
+			for _, k := range []string{"store_id", "cursor_key", "events_since", "tree_frontier"} {
+				try("store_meta."+k, fmt.Sprintf("UPDATE store_meta SET value = value || 'x' WHERE key = '%s'", k))
+				try("store_meta key "+k, fmt.Sprintf("UPDATE store_meta SET key = key || 'x' WHERE key = '%s'", k))
+			}
+			// Another id of the right form speaks of another log than the notes do.
+			try("store_meta.store_id valid", "UPDATE store_meta SET value = '019b7d0e-8088-7000-8000-000000000002' WHERE key = 'store_id'")
+			continue
+		}
+		for _, column := range names {
+			value := values[table+"."+column]
+			if value == "" {
+				value = column + " || 'x'"
+			}
+			try(table+"."+column, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", table, column, value, where[table]))
+		}
+	}
+	for name, change := range map[string]string{
+		"both states":    "UPDATE runs SET state = 'previewed', metadata_json = replace(metadata_json, '\"proposed\"', '\"previewed\"') WHERE run_id = 'run/demo:0001'",
+		"cancelled back": "UPDATE runs SET state = 'proposed', metadata_json = replace(metadata_json, '\"cancelled\"', '\"proposed\"') WHERE run_id = 'run/demo:0003'",
+		"both times": "UPDATE runs SET created_at = '2026-01-02T03:00:00Z', updated_at = '2026-01-02T03:00:00Z' WHERE run_id = 'run/demo:0001';" +
+			"UPDATE idempotency SET created_at = '2026-01-02T03:00:00Z' WHERE run_id = 'run/demo:0001'",
+		"run gone":          "PRAGMA foreign_keys = OFF; DELETE FROM idempotency WHERE run_id = 'run/demo:0001'; DELETE FROM runs WHERE run_id = 'run/demo:0001'",
+		"event gone":        "DELETE FROM events WHERE sequence = 2",
+		"last event gone":   "DELETE FROM events WHERE sequence = 6; UPDATE sqlite_sequence SET seq = 5 WHERE name = 'events'",
+		"checkpoint gone":   "DELETE FROM checkpoints WHERE tree_size = 6",
+		"events swapped":    "UPDATE events SET sequence = -1 WHERE sequence = 1; UPDATE events SET sequence = 1 WHERE sequence = 2; UPDATE events SET sequence = 2 WHERE sequence = -1",
+		"foreign key":       "PRAGMA foreign_keys = OFF; UPDATE events SET run_id = 'run/none' WHERE sequence = 1",
+		"version":           "PRAGMA user_version = 2",
+		"newer version":     "PRAGMA user_version = 4",
+		"a view":            "CREATE VIEW more AS SELECT 1",
+		"a trigger":         "CREATE TRIGGER more AFTER INSERT ON runs BEGIN DELETE FROM connections; END",
+		"a table gone":      "DROP TABLE connections",
+		"report replaced":   "UPDATE runs SET metadata_json = json_set(metadata_json, '$.evidence_report', NULL) WHERE run_id = 'run/demo:0002'",
+		"manifests altered": "UPDATE runs SET metadata_json = json_set(metadata_json, '$.result_manifest_digests', json('{}')) WHERE run_id = 'run/demo:0002'",
+	} {
+		try(name, change)
+	}
+}
+
+// Row 76 of the acceptance list: an edited event, the triggers gone.
+func TestEditedEventIsNamed(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	edit(t, path, "DROP TRIGGER events_no_update", "UPDATE events SET payload_json = replace(payload_json, 'proposed', 'previewed') WHERE sequence = 1")
+	v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
+	all := codes(v)
+	for _, want := range []string{"trigger_missing(events)", "event_payload_digest(event 1)", "tree_root_mismatch(checkpoint 1)", "tree_root_mismatch(checkpoint 4)"} {
+		if v.OK || !strings.Contains(all, want) {
+			t.Fatalf("%s is not among %s", want, all)
+		}
+	}
+}
+
+func TestTriggersRefuseChanges(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	db := raw(t, path)
+	for _, change := range []string{"UPDATE events SET occurred_at = ''", "DELETE FROM events", "UPDATE checkpoints SET note = ''", "DELETE FROM checkpoints"} {
+		if _, err := db.ExecContext(t.Context(), change); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Fatalf("%s: %v", change, err)
+		}
+	}
+}
+
+func TestSignaturesAndOlderCheckpoints(t *testing.T) {
+	t.Parallel()
+	path, options := signed(t)
+	ctx := t.Context()
+	r := reader(t, path, store.ReadWait)
+	c, _, err := r.Checkpoint(ctx, 0)
+	if err != nil || c.SignedNote == "" || c.TreeSize != 6 || !strings.HasPrefix(c.SignedNote, c.Origin+"\n6\n") {
+		t.Fatalf("checkpoint %+v %v", c, err)
+	}
+	_, stranger := key(t)
+	if v := got(store.Verify(ctx, path, store.VerifyOptions{PublicKey: stranger})); v.OK || !strings.Contains(codes(v), "checkpoint_signature") {
+		t.Fatalf("another key: %s", codes(v))
+	}
+	unsigned := fixtures(t)
+	if v := got(store.Verify(ctx, unsigned, options)); v.OK || !strings.Contains(codes(v), "checkpoint_unsigned") {
+		t.Fatalf("unsigned: %s", codes(v))
+	}
+	document := fmt.Sprintf(`{"kind":"svc-event-log-checkpoint","checkpoint":{"origin":%q,"tree_size":6,"root_hash":%q,"created_at":"x","signed_note":null}}`, c.Origin, tree.Hex(c.Root))
+	body, _, _ := strings.Cut(c.SignedNote, "\n\n")
+	for name, older := range map[string]string{"note": c.SignedNote, "text": body + "\n", "document": document} {
+		o := options
+		o.Checkpoint = []byte(older)
+		if v := got(store.Verify(ctx, path, o)); !v.OK {
+			t.Fatalf("%s: %s", name, codes(v))
+		}
+		// The log that never had those two events does not continue it.
+		if v := got(store.Verify(ctx, unsigned, store.VerifyOptions{Checkpoint: []byte(older)})); v.OK || !strings.Contains(codes(v), "checkpoint_inconsistent") {
+			t.Fatalf("%s on a shorter log: %s", name, codes(v))
+		}
+	}
+	other := c.Origin + "\n6\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
+	if v := got(store.Verify(ctx, path, store.VerifyOptions{Checkpoint: []byte(other)})); v.OK {
+		t.Fatal("another root was taken")
+	}
+	for _, bad := range []string{"", "x", "{}", "svc/x\n-1\nAAAA\n", `{"kind":"svc-event-log-checkpoint"}`} {
+		if _, err := store.Verify(ctx, path, store.VerifyOptions{Checkpoint: []byte(bad)}); err == nil {
+			t.Fatalf("%q was taken", bad)
+		}
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "key")
+	public := got(store.GenerateKey(path))
+	if _, err := store.GenerateKey(path); err == nil {
+		t.Fatal("a key was written over")
+	}
+	got(store.LoadSigner(path))
+	pub := path + ".pub"
+	if err := os.WriteFile(pub, []byte(public+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got(store.LoadVerifier(pub))
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.LoadSigner(path); err == nil {
+		t.Fatal("a key that others may read was taken")
+	}
+	if _, err := store.LoadSigner(pub); err == nil {
+		t.Fatal("a public key signs nothing")
+	}
+	if _, err := store.LoadVerifier(filepath.Dir(path)); err == nil {
+		t.Fatal("a folder is no key")
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	garbage := filepath.Join(dir, "garbage")
+	if err := os.WriteFile(garbage, []byte(strings.Repeat("garbage ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{garbage, dir, filepath.Join(dir, "none")} {
+		_, err := store.Verify(t.Context(), path, store.VerifyOptions{})
+		wantCode(t, err, store.StoreError)
+	}
+	_, err := store.OpenWriter(t.Context(), garbage, store.WriterOptions{})
+	wantCode(t, err, store.StoreError)
+}
