@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
 // errBusy means that a poll is under way, on whichever replica.
@@ -51,10 +52,7 @@ func (s *Service) poll(ctx context.Context) (found, error) {
 	out, err := s.look(held)
 	var away *awayError
 	if errors.As(err, &away) && held.Err() == nil {
-		msg := err.Error()
-		if len(msg) > maxError {
-			msg = msg[:maxError]
-		}
+		msg := text.Cut(err.Error(), maxError)
 		if storeErr := s.Store.PollFailed(held, &msg); storeErr != nil {
 			return out, errors.Join(err, storeErr)
 		}
