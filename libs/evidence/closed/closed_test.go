@@ -1,0 +1,61 @@
+package closed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/closed"
+)
+
+var codes = closed.Codes{Missing: "missing", Unknown: "unknown", Root: "root", Shape: "shape", Type: "type", Value: "value"}
+
+func TestTheFirstFaultStays(t *testing.T) {
+	t.Parallel()
+	doc := canon.MustFrom(map[string]any{"b": map[string]any{"n": 0}, "list": []any{1, "x"}, "s": "text"})
+	r := closed.NewReader(codes)
+	o := r.Root(doc, "b", "list", "s")
+	if !r.OK() || r.Fault() != nil || o.String("s") != "text" || o.Null("s") {
+		t.Fatal(r.Fault())
+	}
+	if n := o.Object("b", "n").Int("n", 1); n != 0 {
+		t.Error("a refused integer is", n)
+	}
+	f := r.Fault()
+	if f == nil || f.Code != "value" || f.Path != "/b/n" {
+		t.Fatal(f)
+	}
+	// After it nothing is read and nothing else is found.
+	o.Array("list", 3, func(canon.Value, string) { t.Error("an element was read after a fault") })
+	if o.String("s") != "" || o.Text("s") != "" || o.Bool("s") || o.Value("s") != nil || o.MatchOrNull("s", "c", "x", nil) != nil {
+		t.Error("a value was read after a fault")
+	}
+	o.Object("none", "x").False("y", "c")
+	if r.Fault() != f {
+		t.Error("a later fault replaced the first")
+	}
+}
+
+func TestFaultsNameAPlaceAndNoValue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		doc  any
+		want string
+	}{
+		{[]any{}, "root at the document: "},
+		{map[string]any{}, "missing at /a: "},
+		{map[string]any{"a": "x", "z": 1, "b/c": 2}, "unknown at /b~1c: "}, // the first by name, in whatever order they came
+		{map[string]any{"a": 7}, "type at /a: "},
+		{map[string]any{"a": "hunter2"}, "choice at /a: one of x, y must stand here"},
+	} {
+		r := closed.NewReader(codes)
+		r.Root(canon.MustFrom(c.doc), "a").OneOf("a", "choice", "x", "y")
+		if r.Fault() == nil || !strings.HasPrefix(r.Fault().Error(), c.want) || strings.Contains(r.Fault().Error(), "hunter2") {
+			t.Errorf("%v: %v; want %s…", c.doc, r.Fault(), c.want)
+		}
+	}
+	long := closed.Fault{Code: "c", Path: "/" + strings.Repeat("k", 10_000), Detail: "d"}
+	if n := len(long.Error()); n > 300 {
+		t.Errorf("a long key makes a message of %d bytes", n)
+	}
+}
