@@ -3,21 +3,20 @@
 // the push on.
 //
 // Whoever sends is a stranger until the proof holds. So a refusal costs little:
-// what the headers alone decide is decided before the body is read, bodies are
-// read by few requests at a time, and refusals are counted but not written to
-// the ledger, which a stranger could fill.
+// what the headers alone decide is decided before the body is read, a body has
+// as much memory as has arrived of it and must keep arriving, only complete ones
+// are hashed and parsed, and refusals are counted but not written to the ledger,
+// which a stranger could fill.
 package webhook
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
@@ -29,13 +28,9 @@ import (
 const (
 	// maxBody bounds a payload, in bytes.
 	maxBody = 5 << 20
-	// readers is how many bodies of each forge are read and checked at once, so that
-	// strangers can take 2 × readers × maxBody of memory at most, and that those
-	// who pose as one forge do not keep the other waiting.
-	readers = 8
-	// readTimeout bounds the arrival of a body: a forge gives up after 10 s.
-	readTimeout = 10 * time.Second
-	// waitTimeout is how long a delivery waits for its turn.
+	// parsers is how many bodies of each forge are hashed and parsed at once.
+	parsers = 8
+	// waitTimeout is how long a delivery waits for memory, or for its turn to be parsed.
 	waitTimeout = 2 * time.Second
 )
 
@@ -53,7 +48,18 @@ type API struct {
 	count  func(forge, outcome string)
 	now    func() time.Time
 
-	turnsA, turnsB chan struct{}
+	laneA, laneB lane
+}
+
+// lane is what the deliveries of one forge share. Each forge has its own, so that
+// those who pose as one do not keep the other waiting.
+type lane struct {
+	memory *semaphore.Weighted // bytes of bodies
+	turns  chan struct{}       // to hash and parse
+}
+
+func newLane() lane {
+	return lane{memory: semaphore.NewWeighted(laneMemory), turns: make(chan struct{}, parsers)}
 }
 
 // New serves nobody while secret is empty. count is told of each delivery: its
@@ -61,7 +67,7 @@ type API struct {
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
 	return &API{
 		pushes: pushes, secret: secret, key: key, count: count, now: now,
-		turnsA: make(chan struct{}, readers), turnsB: make(chan struct{}, readers),
+		laneA: newLane(), laneB: newLane(),
 	}
 }
 
@@ -74,12 +80,12 @@ type forge struct {
 	proves func(h http.Header, body []byte) bool
 	parse  func(h http.Header, p payload) (out push.Push, skip string, err error)
 	want   string // of a proof, for the one who lacks it
-	turns  chan struct{}
+	lane   lane
 }
 
 // ForgeA serves POST /webhooks/modelrepo/forge-a.
 func (a *API) ForgeA(c echo.Context) error {
-	f := forge{name: forgeA, parse: parseA, turns: a.turnsA}
+	f := forge{name: forgeA, parse: parseA, lane: a.laneA}
 	if a.key != nil {
 		f.offers = func(h http.Header) bool { return signedProof(h, a.key, nil, a.now()) }
 		f.proves = func(h http.Header, body []byte) bool { return signedProof(h, a.key, body, a.now()) }
@@ -95,7 +101,7 @@ func (a *API) ForgeA(c echo.Context) error {
 // ForgeB serves POST /webhooks/modelrepo/forge-b.
 func (a *API) ForgeB(c echo.Context) error {
 	return a.serve(c, forge{
-		name: forgeB, parse: parseB, turns: a.turnsB,
+		name: forgeB, parse: parseB, lane: a.laneB,
 		offers: func(h http.Header) bool { return len(signatures(h)) > 0 },
 		proves: func(h http.Header, body []byte) bool { return hmacProof(h, a.secret.Reveal(), body) },
 		want:   "X-Forge-B-Signature-256 or X-Hub-Signature-256 must hold sha256= and the hexadecimal HMAC-SHA256 of the body under the webhook secret.",
@@ -118,88 +124,71 @@ func (a *API) serve(c echo.Context, f forge) error {
 	return c.JSON(http.StatusOK, document(out))
 }
 
-// receive checks in this order: size, configuration, proof, form.
+// receive checks in this order: declared size, configuration, proof, form.
 func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
 	r := c.Request()
 	if r.ContentLength > maxBody {
 		return push.Outcome{}, tooLarge(c)
 	}
+	if a.secret == "" {
+		unread(c)
+		return push.Outcome{}, fault.WebhookSecretMissing.New("Webhooks are not served: MODELREPO_WEBHOOK_SECRET is not set.")
+	}
 	refused := fault.InvalidWebhookProof.New(f.want).WithHeader("WWW-Authenticate", "Webhook")
-	if r.ContentLength >= 0 { // else only reading tells whether it is too large
-		if err := a.configured(); err != nil {
-			return push.Outcome{}, err
-		}
-		if !f.offers(r.Header) {
-			return push.Outcome{}, refused
-		}
+	if !f.offers(r.Header) {
+		unread(c)
+		return push.Outcome{}, refused
 	}
-	body, err := a.take(c, f, refused)
-	if err != nil {
-		return push.Outcome{}, err
-	}
-	fields, err := object(body)
-	if err != nil {
-		return push.Outcome{}, err
-	}
-	p, skip, err := f.parse(r.Header, fields)
+	p, skip, err := a.take(c, f, refused)
 	if err != nil || skip != "" {
 		return push.Outcome{Skipped: skip}, err
 	}
 	return a.pushes.Record(r.Context(), p)
 }
 
-func (a *API) configured() error {
-	if a.secret != "" {
-		return nil
+// take reads the body, checks its proof and makes a push of it.
+func (a *API) take(c echo.Context, f forge, refused error) (push.Push, string, error) {
+	ctx, r := c.Request().Context(), c.Request()
+	body := intake{memory: f.lane.memory}
+	defer body.release()
+	if err := body.read(c); err != nil {
+		return push.Push{}, "", err
 	}
-	return fault.WebhookSecretMissing.New("Webhooks are not served: MODELREPO_WEBHOOK_SECRET is not set.")
-}
-
-// take reads the body and checks the proof, a bounded number at once.
-func (a *API) take(c echo.Context, f forge, refused error) ([]byte, error) {
-	ctx := c.Request().Context()
 	wait := time.NewTimer(waitTimeout)
 	defer wait.Stop()
 	select {
-	case f.turns <- struct{}{}:
-		defer func() { <-f.turns }()
+	case f.lane.turns <- struct{}{}:
+		defer func() { <-f.lane.turns }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return push.Push{}, "", ctx.Err()
 	case <-wait.C:
-		return nil, fault.WebhooksBusy.New("Too many deliveries arrive at once; send this one again.").After(time.Second)
+		return push.Push{}, "", busy()
 	}
-	body, err := read(c)
+	if !f.proves(r.Header, body.bytes) {
+		return push.Push{}, "", refused
+	}
+	fields, err := object(body.bytes)
 	if err != nil {
-		return nil, err
+		return push.Push{}, "", err
 	}
-	if err := a.configured(); err != nil {
-		return nil, err
-	}
-	if !f.proves(c.Request().Header, body) {
-		return nil, refused
-	}
-	return body, nil
+	return f.parse(r.Header, fields)
 }
 
-func read(c echo.Context) ([]byte, error) {
-	deadline := http.NewResponseController(c.Response())
-	_ = deadline.SetReadDeadline(time.Now().Add(readTimeout)) // fails only on a connection that is gone
-	body, err := io.ReadAll(io.LimitReader(c.Request().Body, maxBody+1))
-	switch {
-	case err == nil && len(body) > maxBody:
-		return nil, tooLarge(c)
-	case err == nil:
-		_ = deadline.SetReadDeadline(time.Time{})
-		return body, nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, service.RequestTimeout.Errorf("The request body did not arrive within %s.", readTimeout).WithCause(err)
-	}
-	return nil, problem.BadRequest.New("The request body ended early.").WithCause(err)
+func busy() error {
+	return fault.WebhooksBusy.New("Too many deliveries arrive at once; send this one again.").After(time.Second)
 }
 
 func tooLarge(c echo.Context) error {
-	c.Response().Header().Set("Connection", "close") // rather than read the rest
+	unread(c)
 	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", maxBody))
+}
+
+// unread lets the answer go out, and the connection end, without the rest of the
+// body; net/http would read it first, and wait for one that does not come.
+func unread(c echo.Context) {
+	if c.Request().ContentLength != 0 {
+		c.Response().Header().Set("Connection", "close")
+	}
 }
 
 // document is the answer: what the push led to, or why nothing came of it.

@@ -1,0 +1,140 @@
+package webhook_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// strangers is how many sockets a test leaves open.
+const strangers = 200
+
+// offered looks like a proof of forge B until the body is there.
+var offered = "X-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\n"
+
+// send opens a socket, writes the beginning of a delivery and leaves it there.
+func send(t testing.TB, p *planetest.Plane, path, header, body string) net.Conn {
+	t.Helper()
+	host := strings.TrimPrefix(p.URL, "http://")
+	conn, err := net.DialTimeout("tcp", host, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", path, host, header, body); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// answered reads the answer to a delivery that was left unfinished.
+func answered(t testing.TB, conn net.Conn) int {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Errorf("no answer: %v", err)
+		return 0
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK && !r.Close {
+		t.Errorf("%s, and the connection stays", r.Status)
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	return r.StatusCode
+}
+
+// Strangers who leave deliveries unfinished keep no forge out.
+func TestIdleStrangersKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	body := sampleB(t, object{"ref": "refs/heads/other"})
+	sent := headersB(t, body)
+	for name, c := range map[string]struct{ path, header, body string }{
+		"forge B, one byte":               {pathB, offered + "Content-Length: 1000\r\n", "{"},
+		"forge B, nothing":                {pathB, offered + "Content-Length: 5242880\r\n", ""},
+		"forge B, chunked":                {pathB, offered + "Transfer-Encoding: chunked\r\n", "1\r\n{\r\n"},
+		"forge B, half of what it may be": {pathB, offered + "Content-Length: 60000\r\n", strings.Repeat("x", 30000)},
+		"forge A, chunked, no token":      {pathA, "Transfer-Encoding: chunked\r\n", ""},
+		"forge A, wrong token":            {pathA, "X-Gitlab-Token: nosuch\r\nTransfer-Encoding: chunked\r\n", ""},
+	} {
+		conns := make([]net.Conn, strangers)
+		for i := range conns {
+			conns[i] = send(t, p, c.path, c.header, c.body)
+		}
+		for range 3 {
+			p.Want(200, "POST", pathB, "", body, sent...)
+			p.Want(200, "POST", pathA, "", body, headersA()...)
+		}
+		want := 408
+		if c.path == pathA {
+			want = 401 // the token is a header: nothing is waited for
+		}
+		var wg sync.WaitGroup
+		for _, conn := range conns {
+			wg.Go(func() {
+				if got := answered(t, conn); got != want {
+					t.Errorf("%s: answered %d, want %d", name, got, want)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// Signed deliveries of forge A are strangers' too until the body is there.
+func TestIdleSignersKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	const token = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	p := start(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
+	body := sampleA(t, object{"ref": "refs/heads/other"})
+	stamp := fmt.Sprint(time.Now().Unix())
+	for range strangers {
+		send(t, p, pathA, "Webhook-Id: x\r\nWebhook-Timestamp: "+stamp+"\r\nWebhook-Signature: v1,AAAA\r\nContent-Length: 1000\r\n", "{")
+	}
+	for _, id := range []string{"d1", "d2", "d3"} {
+		p.Want(200, "POST", pathA, "", body, "webhook-id", id, "webhook-timestamp", stamp,
+			"webhook-signature", pythonSignature(t, token, id, stamp, body), "X-Gitlab-Event", "Push Hook")
+	}
+}
+
+// A body that trickles is ended long before the time that a whole one has.
+func TestTricklingBodyEnds(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	conn := send(t, p, pathB, offered+"Content-Length: 1000\r\n", "{")
+	began := time.Now()
+	done := make(chan struct{})
+	defer func() { <-done }()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				if _, err := conn.Write([]byte("x")); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	if got := answered(t, conn); got != 408 {
+		t.Errorf("answered %d", got)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("ended after %s", took)
+	}
+}
