@@ -117,3 +117,27 @@ func TestRow18BundleOffline(t *testing.T) {
 		}
 	}
 }
+
+// A retired key's checkpoints count when the key that is given vouches for it.
+func TestBundleOfTwoKeys(t *testing.T) {
+	t.Parallel()
+	bundle, err := os.ReadFile(filepath.Join(harness.Root(t), "services", "control-plane", "internal", "audit", "chain", "testdata", "two-keys.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const retired, successor = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c", "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
+	for name, verify := range verifiers(t, successor) {
+		if out, ok := verify(bundle); !ok || !strings.HasPrefix(out, "VERIFIED") {
+			t.Errorf("%s: %s", name, out)
+		}
+		unsaid := bytes.Replace(bundle, []byte(`"created_at":"2026-01-02T03:04:05.000006Z","key_id"`), []byte(`"created_at":"2026-01-02T03:04:05.000007Z","key_id"`), -1)
+		if out, ok := verify(unsaid); ok || !strings.Contains(out, "entry 1: checkpoint: ") && !strings.Contains(out, "entry 1 of the chain of \"default\": checkpoint: ") {
+			t.Errorf("%s: a vouch for something else: %s", name, out)
+		}
+	}
+	for name, verify := range verifiers(t, retired) {
+		if out, ok := verify(bundle); ok || !strings.Contains(out, "unknown key") {
+			t.Errorf("%s: the successor vouches, not the retired one: %s", name, out)
+		}
+	}
+}

@@ -3,6 +3,8 @@
 
 usage: verify_bundle.py <bundle.ndjson> <public key: 64 hex digits>...
 
+Checkpoints count by those keys and by the bundle's own that one of them vouches for.
+
 A second implementation of docs/audit-ledger.md, written from that page: it shares no code with the
 platform. Prints one line and exits 0 when the bundle holds, else 1.
 """
@@ -87,16 +89,58 @@ def parse(raw, seq):
     return line
 
 
+def unbase64(text):
+    """Canonical JSON does not bound how base64 is spelt, so that this must."""
+    raw = base64.b64decode(text, validate=True)
+    if base64.b64encode(raw).decode() != text:
+        raise ValueError("another spelling of base64")
+    return raw
+
+
+def key_id(raw):
+    return hashlib.sha256(raw).hexdigest()[:16]
+
+
+def vouched(keys, item):
+    """The key of a header's list, if one of keys has signed it."""
+    try:
+        raw = unbase64(item["public_key"])
+        key = Ed25519PublicKey.from_public_bytes(raw)
+    except (ValueError, TypeError, KeyError):
+        return None
+    if key_id(raw) != item.get("key_id"):
+        return None
+    text = f"platform-audit-key/v1\n{item['key_id']}\n{item['public_key']}\n{item.get('created_at', '')}\n"
+    for vouch in item.get("vouches", []):
+        try:
+            keys[vouch["by"]].verify(unbase64(vouch["signature"]), text.encode())
+            return key
+        except (InvalidSignature, ValueError, TypeError, KeyError):
+            continue
+    return None
+
+
+def reach(keys, listed):
+    """All keys that can be trusted: those given, those that they vouch for, and so on."""
+    keys = dict(keys)
+    more = True
+    while more:
+        more = False
+        for item in listed:
+            if item.get("key_id") not in keys:
+                key = vouched(keys, item)
+                if key is not None:
+                    keys[item["key_id"]], more = key, True
+    return keys
+
+
 def signed_by(keys, tenant, mark):
     key = keys.get(mark["key_id"])
     if key is None:
         raise Fault(mark["seq"], "checkpoint", f"signed by the unknown key {mark['key_id']}")
     text = f"platform-audit-checkpoint/v1\n{tenant}\n{mark['seq']}\n{mark['hash']}\n{mark['ts']}\n"
-    # The text is base64; canonical JSON does not bound its spelling, so that the decoder must.
     try:
-        signature = base64.b64decode(mark["signature"], validate=True)
-        if base64.b64encode(signature).decode() != mark["signature"]:
-            raise ValueError("another spelling of the signature")
+        signature = unbase64(mark["signature"])
         key.verify(signature, text.encode())
     except (InvalidSignature, ValueError, TypeError) as e:
         raise Fault(mark["seq"], "checkpoint", f"the signature is wrong {e}") from e
@@ -121,6 +165,7 @@ def verify(stream, keys):
             first, last, tenant = line["from_seq"], line["to_seq"], line["tenant"]
             if line["format"] != FORMAT or first < 1 or (first == 1 and line["prev_hash"] != "0" * 64):
                 raise Fault(seq, "format", "not a header of this format")
+            keys = reach(keys, line["keys"])
             head = {"seq": first - 1, "hash": line["prev_hash"]}
         elif kind == "entry":
             entry = line["entry"]
@@ -156,11 +201,11 @@ def main(path, *texts):
     keys = {}
     for text in texts:
         raw = bytes.fromhex(text)
-        keys[hashlib.sha256(raw).hexdigest()[:16]] = Ed25519PublicKey.from_public_bytes(raw)
+        keys[key_id(raw)] = Ed25519PublicKey.from_public_bytes(raw)
     try:
         with open(path, "rb") as stream:
             tenant, entries, marks, signed = verify(stream, keys)
-    except (Fault, KeyError, TypeError) as e:
+    except (Fault, KeyError, TypeError, AttributeError) as e:
         print(f"NOT VERIFIED: {e}")
         return 1
     print(f"VERIFIED: {entries} entries of {tenant}, {marks} checkpoints, signed up to {signed}")

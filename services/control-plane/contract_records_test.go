@@ -49,7 +49,7 @@ func auditRows(row rows) {
 		paged(p, "/audit/events", false)
 	})
 	row("GET /audit/verify", func(t *testing.T, p *planetest.Plane) {
-		d := object(t, asked(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at")
+		d := object(t, asked(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at signed_seq")
 		members(t, d["head"].(doc), "seq hash")
 		if d["verified"] != true || d["checked"].(float64) < 5 {
 			t.Error(d)

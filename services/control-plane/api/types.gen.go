@@ -1257,11 +1257,13 @@ type AuditFactAccepted struct {
 type AuditFactInput struct {
 	Action string `json:"action"`
 
-	// Details At most 16 KiB
+	// Details At most 16 KiB, 32 objects and lists in each other
 	Details *json.RawMessage     `json:"details,omitempty"`
 	Outcome *AuditOutcome        `json:"outcome,omitempty"`
 	Source  AuditFactInputSource `json:"source"`
-	Target  string               `json:"target"`
+
+	// Target Printable text
+	Target string `json:"target"`
 }
 
 // AuditFactInputSource defines model for AuditFactInput.Source.
@@ -1289,6 +1291,9 @@ type AuditKey struct {
 
 	// PublicKey The 32 bytes of the key
 	PublicKey []byte `json:"public_key"`
+
+	// Vouched Whether its checkpoints count: it is the signing key, named in AUDIT_TRUSTED_KEYS, or vouched for by one that counts
+	Vouched bool `json:"vouched"`
 }
 
 // AuditKeyList defines model for AuditKeyList.
@@ -1307,8 +1312,11 @@ type AuditVerdict struct {
 	FirstBadSeq *int64              `json:"first_bad_seq,omitempty"`
 	Head        AuditHead           `json:"head"`
 	Reason      *AuditVerdictReason `json:"reason,omitempty"`
-	Verified    bool                `json:"verified"`
-	VerifiedAt  time.Time           `json:"verified_at"`
+
+	// SignedSeq The last entry of the range under a checkpoint whose key is trusted; 0: none, or no key is known outside of the database, so that the entries only agree with each other
+	SignedSeq  int64     `json:"signed_seq"`
+	Verified   bool      `json:"verified"`
+	VerifiedAt time.Time `json:"verified_at"`
 }
 
 // AuditVerdictReason defines model for AuditVerdict.Reason.
@@ -1329,8 +1337,10 @@ type AutoRetrain struct {
 	GateForced bool `json:"gate_forced"`
 
 	// Kind What is looked at: predictions (default), inputs, or the worse of both
-	Kind            DriftKind  `json:"kind"`
-	LastOutcome     *string    `json:"last_outcome"`
+	Kind        DriftKind `json:"kind"`
+	LastOutcome *string   `json:"last_outcome"`
+
+	// LastTriggeredAt By the caller's tenant, whose cooldown it began
 	LastTriggeredAt *time.Time `json:"last_triggered_at"`
 	MinZ            float64    `json:"min_z"`
 	Model           string     `json:"model"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 )
 
 // Config is everything the control plane can be told. Durations are in the unit
@@ -112,6 +113,10 @@ type Config struct {
 	// AuditKeyFile holds the key that signs checkpoints of the audit ledger; made when
 	// it is not there. Empty: checkpoints are not signed. Replicas share one.
 	AuditKeyFile string `env:"AUDIT_SIGNING_KEY_FILE"`
+	// AuditTrustedKeys are public keys beside that one whose checkpoints count, in hex
+	// or base64, with commas; needed for a retired key until its successor has vouched
+	// for it. Empty: only the key of AUDIT_SIGNING_KEY_FILE, and whom it vouches for.
+	AuditTrustedKeys string `env:"AUDIT_TRUSTED_KEYS"`
 
 	// Limits per tenant and minute; 0 is none.
 	ChangesPerMinute  int `env:"CHANGES_RATE_LIMIT_PER_MIN" envDefault:"120"`
@@ -162,6 +167,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SeparationOfDuties != "off" && c.SeparationOfDuties != "enforce" {
 		fault("CONTROL_PLANE_SEPARATION_OF_DUTIES is %q; it must be off or enforce", c.SeparationOfDuties)
+	}
+	if _, err := chain.ParseKeys(c.AuditTrustedKeys); err != nil {
+		fault("AUDIT_TRUSTED_KEYS: %w", err)
 	}
 	if c.ApprovalMode != "each" && c.ApprovalMode != "run" {
 		fault("PROMOTION_APPROVAL_MODE_DEFAULT is %q; it must be each or run", c.ApprovalMode)

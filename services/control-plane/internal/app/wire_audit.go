@@ -19,7 +19,7 @@ func (p *parts) wireAudit(db *store.Store, nc *nats.Conn, server *service.Server
 		Store: db, Conn: nc, Stream: outbox.StreamConfig{Replicas: p.cfg.NATSReplicas, MaxBytes: p.cfg.NATSMaxBytes},
 		Coordinator: p.cfg.Coordinator, Now: time.Now, Log: log,
 	}
-	if err := ledger.Open(p.cfg.AuditKeyFile); err != nil {
+	if err := ledger.Open(p.cfg.AuditKeyFile, p.cfg.AuditTrustedKeys); err != nil {
 		return err
 	}
 	server.Registry.MustRegister(ledger)

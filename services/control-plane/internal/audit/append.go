@@ -121,10 +121,8 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 			Tenant: e.Tenant, Seq: e.Seq, EventID: e.EventID, Ts: times[i], Source: e.Source, Actor: e.Actor, Action: e.Action,
 			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash,
 		}
-		if l.key != nil && link.Seq%checkpointEntries == 0 {
-			if _, err := l.sign(ctx, q, e.Tenant, link.Seq, link.Hash); err != nil {
-				return err
-			}
+		if err := l.signThousandth(ctx, q, link); err != nil {
+			return err
 		}
 	}
 	if _, err := q.AppendAuditEvents(ctx, rows); err != nil {
@@ -136,6 +134,26 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 		}
 	}
 	return nil
+}
+
+// signThousandth signs an entry that is due for its number. None is signed after one
+// that was left out, since a checkpoint that is missing below another counts as
+// removed: signDue verifies what grew meanwhile and signs all of it.
+func (l *Ledger) signThousandth(ctx context.Context, q *store.Queries, e chain.Link) error {
+	if l.key == nil || e.Seq%checkpointEntries != 0 {
+		return nil
+	}
+	if e.Seq > checkpointEntries {
+		_, err := q.AuditCheckpoint(ctx, store.AuditCheckpointParams{Tenant: e.Tenant, Seq: e.Seq - checkpointEntries})
+		if store.None(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := l.sign(ctx, q, e.Tenant, e.Seq, e.Hash)
+	return err
 }
 
 // heads are where the chains go on. A head that somebody moved stops nothing, and

@@ -83,12 +83,15 @@ func filled(t testing.TB, n int, env ...string) *bundle {
 	return b
 }
 
+// guarded tables refuse everything but inserts.
+var guarded = []string{"audit_events", "audit_checkpoints", "audit_keys", "audit_vouches"}
+
 // alter does what the triggers refuse, as the owner of the tables can.
 func (b *bundle) alter(statement string, args ...any) {
 	b.T.Helper()
 	ctx := context.WithoutCancel(b.T.Context())
 	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error {
-		for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+		for _, table := range guarded {
 			if _, err := tx.Exec(ctx, "alter table "+table+" disable trigger user"); err != nil {
 				return err
 			}
@@ -96,7 +99,7 @@ func (b *bundle) alter(statement string, args ...any) {
 		if _, err := tx.Exec(ctx, statement, args...); err != nil {
 			return err
 		}
-		for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+		for _, table := range guarded {
 			if _, err := tx.Exec(ctx, "alter table "+table+" enable always trigger "+table+"_append_only"); err != nil {
 				return err
 			}
@@ -262,10 +265,11 @@ func TestTheLedgerIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 1)
 	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
-	for _, table := range []string{"audit_events", "audit_checkpoints", "audit_keys"} {
+	b.SQL("insert into control_plane.audit_vouches values ('a', 'b', '')")
+	for _, table := range guarded {
 		for _, statement := range []string{"update " + table + " set %s = %s", "delete from " + table, "truncate " + table} {
 			if strings.HasPrefix(statement, "update") {
-				column := map[string]string{"audit_events": "actor", "audit_checkpoints": "hash", "audit_keys": "key_id"}[table]
+				column := map[string]string{"audit_events": "actor", "audit_checkpoints": "hash", "audit_keys": "key_id", "audit_vouches": "key_id"}[table]
 				statement = fmt.Sprintf(statement, column, column)
 			}
 			for _, role := range []string{"origin", "replica"} {

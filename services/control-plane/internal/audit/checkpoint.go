@@ -70,6 +70,12 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 		return c, false, fault.AuditUnverified.New("The chain does not verify, so that it is not signed; see GET /audit/verify.").WithCause(v.Fault)
 	}
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
+		// What grew while there was no key: from the first checkpoint on none is left out.
+		for _, e := range v.unsigned {
+			if _, err := l.sign(ctx, tx.Queries, tenant, e.Seq, e.Hash); err != nil {
+				return err
+			}
+		}
 		if made, err = l.sign(ctx, tx.Queries, tenant, v.HeadSeq, v.Head); err != nil {
 			return err
 		}
@@ -83,5 +89,8 @@ func (l *Ledger) signHead(ctx context.Context, tenant string, by *string) (c cha
 		return tx.Emit(ctx, event.Audit(tenant, *by, "audit.checkpoint", "audit:"+tenant, event.OK,
 			map[string]any{"seq": c.Seq, "hash": c.Hash, "key_id": c.KeyID}))
 	})
+	if err == nil {
+		l.anchor(ctx, chain.Anchors{tenant: c})
+	}
 	return c, made, err
 }

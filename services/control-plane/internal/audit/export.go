@@ -44,12 +44,9 @@ func (a API) Export(c echo.Context) error {
 // between two instants. It has no gaps, or it could not be verified.
 func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
 	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
-	keys, err := l.Store.ListAuditKeys(ctx)
-	if err != nil {
+	var err error
+	if h.Keys, err = l.listed(ctx); err != nil {
 		return h, err
-	}
-	for _, k := range keys {
-		h.Keys = append(h.Keys, chain.BundleKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
 	}
 	s, err := l.Store.AuditSpan(ctx, store.AuditSpanParams{Tenant: tenant, Since: since, Until: until})
 	if err != nil || s.LastSeq == 0 {

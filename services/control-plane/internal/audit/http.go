@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
@@ -27,10 +30,15 @@ import (
 
 // Bounds of a fact that another program records, in bytes.
 const (
-	maxAction  = 128
 	maxTarget  = 512
 	maxDetails = 16 << 10
 )
+
+// maxDepth is how many objects and lists of a fact's details may be in each other.
+const maxDepth = 32
+
+// action is what an act may be called.
+var action = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._:-]{0,127}$`)
 
 // API serves the routes under /audit.
 type API struct{ Ledger *Ledger }
@@ -93,7 +101,7 @@ func (a API) List(c echo.Context) error {
 	out := api.AuditEventList{Items: make([]api.AuditEvent, 0, len(rows)), Count: count}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.NextCursor = answer.Text(service.EncodeCursor(position{rows[limit-1].Seq}))
+		out.NextCursor = answer.Text(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
 	}
 	for _, r := range rows {
 		l := linkOf(r)
@@ -136,11 +144,11 @@ func (a API) Post(c echo.Context) error {
 	if !body.Source.Valid() {
 		bad("must be cli, bridge, agent or dashboard", "source")
 	}
-	if !sized(body.Action, maxAction) {
-		bad("must be 1 to "+strconv.Itoa(maxAction)+" bytes", "action")
+	if !action.MatchString(body.Action) {
+		bad("must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -, and begin with a letter", "action")
 	}
-	if !sized(body.Target, maxTarget) {
-		bad("must be 1 to "+strconv.Itoa(maxTarget)+" bytes", "target")
+	if !showable(body.Target) {
+		bad("must be 1 to "+strconv.Itoa(maxTarget)+" bytes of printable text", "target")
 	}
 	if body.Outcome != nil {
 		if f.Outcome = string(*body.Outcome); !body.Outcome.Valid() {
@@ -163,7 +171,11 @@ func (a API) Post(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
 }
 
-func sized(s string, most int) bool { return s != "" && len(s) <= most && utf8.ValidString(s) }
+// showable keeps line feeds, marks that turn the direction of text and the like
+// out of what people read in the ledger.
+func showable(s string) bool {
+	return s != "" && len(s) <= maxTarget && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
 
 // detailsOf reads an object without loss; why says what is wrong with it. What has
 // no canonical form could never become an entry.
@@ -174,12 +186,34 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	if _, err := chain.Object(raw); err != nil {
 		return nil, "must be a JSON object that RFC 8785 can express: " + err.Error()
 	}
+	if deeper(raw, maxDepth) {
+		return nil, "must not have more than " + strconv.Itoa(maxDepth) + " objects and lists in each other"
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&details); err != nil {
 		return nil, "must be a JSON object"
 	}
 	return details, ""
+}
+
+// deeper says whether more than n objects and lists of a valid JSON are in each other.
+func deeper(raw []byte, n int) bool {
+	depth := 0
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		t, err := d.Token()
+		if err != nil {
+			return false
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > n {
+				return true
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
 }
 
 // Verify serves GET /audit/verify.
@@ -214,7 +248,7 @@ func (a API) Verify(c echo.Context) error {
 			return err
 		}
 	}
-	out := api.AuditVerdict{Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC()}
+	out := api.AuditVerdict{Verified: v.Verified(), Checked: v.Checked, Head: api.AuditHead{Seq: v.HeadSeq, Hash: v.Head}, VerifiedAt: v.At.UTC(), SignedSeq: v.SignedSeq}
 	if v.Fault != nil {
 		reason := api.AuditVerdictReason(v.Fault.Reason)
 		out.FirstBadSeq, out.Reason = &v.Fault.Seq, &reason
@@ -246,7 +280,7 @@ func (a API) Checkpoints(c echo.Context) error {
 	out := api.AuditCheckpointList{Items: make([]api.AuditCheckpoint, 0, len(rows))}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.NextCursor = answer.Text(service.EncodeCursor(position{rows[limit-1].Seq}))
+		out.NextCursor = answer.Text(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
 	}
 	for _, r := range rows {
 		out.Items = append(out.Items, checkpointView(checkpointOf(r)))
@@ -278,10 +312,14 @@ func (a API) Keys(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	trusted, err := a.Ledger.keys(c.Request().Context())
+	if err != nil {
+		return err
+	}
 	out := api.AuditKeyList{Items: make([]api.AuditKey, 0, len(rows))}
 	for _, r := range rows {
 		out.Items = append(out.Items, api.AuditKey{
-			KeyId: r.KeyID, Algorithm: "Ed25519", PublicKey: r.PublicKey, Active: r.KeyID == a.Ledger.keyID(), CreatedAt: r.CreatedAt.UTC(),
+			KeyId: r.KeyID, Algorithm: "Ed25519", PublicKey: r.PublicKey, Active: r.KeyID == a.Ledger.keyID(), Vouched: trusted.Has(r.PublicKey), CreatedAt: r.CreatedAt.UTC(),
 		})
 	}
 	return c.JSON(http.StatusOK, out)

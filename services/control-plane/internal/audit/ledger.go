@@ -53,19 +53,27 @@ type Ledger struct {
 	Now         func() time.Time
 	Log         *slog.Logger
 
-	key  ed25519.PrivateKey // nil: nothing is signed
-	seen gauges
-	busy *semaphore.Weighted
+	key     ed25519.PrivateKey // nil: nothing is signed
+	roots   chain.Keys         // trusted whatever the tables say: that key's and those of the configuration
+	anchors *anchors           // nil without a key
+	seen    gauges
+	busy    *semaphore.Weighted
 }
 
-// Open completes a ledger. An empty keyFile means that checkpoints are not signed.
-func (l *Ledger) Open(keyFile string) error {
+// Open completes a ledger. An empty keyFile means that checkpoints are not signed;
+// trusted are public keys as chain.ParseKeys reads them.
+func (l *Ledger) Open(keyFile, trusted string) (err error) {
 	l.busy = semaphore.NewWeighted(verifications)
-	if keyFile == "" {
-		return nil
+	if l.roots, err = chain.ParseKeys(trusted); err != nil || keyFile == "" {
+		return err
 	}
-	var err error
-	l.key, err = chain.OpenKey(keyFile)
+	if l.key, err = chain.OpenKey(keyFile); err != nil {
+		return err
+	}
+	public := l.key.Public().(ed25519.PublicKey)
+	l.roots[chain.KeyID(public)] = public
+	l.anchors = &anchors{path: keyFile + ".anchors"}
+	_, err = l.anchors.read()
 	return err
 }
 
@@ -82,7 +90,11 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error {
-		every(ctx, checkpointTick, l.signDue)
+		every(ctx, checkpointTick, func(ctx context.Context) {
+			l.vouchDue(ctx)
+			l.signDue(ctx)
+			l.anchorDue(ctx)
+		})
 		return nil
 	})
 	g.Go(func() error {

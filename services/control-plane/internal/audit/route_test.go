@@ -40,8 +40,14 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 			t.Errorf("answer %v", r)
 		}
 	}
-	b.chained("default", 4)
-	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli", planetest.Reader, nil))[0]
+	whole := strings.Repeat("<", 16<<10-16)
+	b.Want(202, "POST", "/audit/events", planetest.CI, `{"source":"cli","action":"Model.pulled:v1_x-y","target":"Modell: Zoë/JPCP","details":{"a":"`+whole+`"}}`)
+	b.Want(202, "POST", "/audit/events", planetest.CI, `{"source":"cli","action":"a","target":"t","details":{"a":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+`}}`)
+	b.chained("default", 6)
+	if e := items(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", planetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
+		t.Errorf("16 KiB of details became %.200v", e["details"])
+	}
+	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", planetest.Reader, nil))[0]
 	if entry["actor"] != "ci" || entry["tenant"] != "default" || entry["outcome"] != "denied" || entry["request_id"] != "req-0" {
 		t.Errorf("entry %v", entry)
 	}
@@ -54,7 +60,14 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 		{"source", `{"source":"control-plane","action":"a","target":"t"}`},
 		{"action", `{"source":"cli","target":"t"}`},
 		{"action", `{"source":"cli","action":"` + strings.Repeat("a", 129) + `","target":"t"}`},
+		{"action", `{"source":"cli","action":"a\nb","target":"t"}`},
+		{"action", `{"source":"cli","action":"a b","target":"t"}`},
+		{"action", `{"source":"cli","action":".a","target":"t"}`},
 		{"target", `{"source":"cli","action":"a","target":""}`},
+		{"target", `{"source":"cli","action":"a","target":"t\u202e"}`},
+		{"target", `{"source":"cli","action":"a","target":"t\nu"}`},
+		{"target", `{"source":"cli","action":"a","target":"` + strings.Repeat("t", 513) + `"}`},
+		{"details", `{"source":"cli","action":"a","target":"t","details":{"a":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}}`},
 		{"outcome", `{"source":"cli","action":"a","target":"t","outcome":"maybe"}`},
 		{"details", `{"source":"cli","action":"a","target":"t","details":[1]}`},
 		{"details", `{"source":"cli","action":"a","target":"t","details":{"a":1e999}}`},
@@ -183,9 +196,42 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
 	}
 
-	// A new key: the old one stays listed and its checkpoints hold.
+	// A new key: what the old one signed counts for nothing as long as nobody says
+	// whose it was. Whoever owns the database could have put it there.
 	stop()
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + filepath.Join(dir, "second"))
+	stop = p.Serve()
+	b.fails("a key that nobody vouches for", "", 2, "checkpoint")
+	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	var old map[string]any
+	for _, k := range items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil)) { // the new one may have signed another chain by now
+		if k["vouched"] != k["active"] {
+			t.Errorf("key %v", k)
+		}
+		if k["key_id"] == first["key_id"] {
+			old = k
+		}
+	}
+	if old == nil || old["active"] != false {
+		t.Fatalf("key %v", old)
+	}
+
+	// Named once outside of the database, it is vouched for by its successor.
+	stop()
+	p.Setenv("AUDIT_TRUSTED_KEYS=" + old["public_key"].(string))
+	stop = p.Serve()
+	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(3) {
+		t.Errorf("verdict %v", v)
+	}
+	testenv.Eventually(t, 30*time.Second, func() error {
+		var n int
+		if err := b.pool.QueryRow(t.Context(), "select count(*) from audit_vouches").Scan(&n); err != nil || n != 1 {
+			return fmt.Errorf("%d vouches, %v", n, err)
+		}
+		return nil
+	})
+	stop()
+	p.Setenv("AUDIT_TRUSTED_KEYS=")
 	p.Serve()
 	last := b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil).Object(t)
 	if last["key_id"] == first["key_id"] {
@@ -208,7 +254,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		t.Errorf("second page %v", rest)
 	}
 	keys := items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil))
-	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false {
+	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false || keys[0]["vouched"] != true || keys[1]["vouched"] != true {
 		t.Fatalf("keys %v", keys)
 	}
 	var public []ed25519.PublicKey
@@ -223,17 +269,17 @@ func TestCheckpointsAndKeys(t *testing.T) {
 		public = append(public, raw)
 	}
 
-	// The bundle needs both keys, and nothing else.
+	// The bundle needs the newest key, which vouches for the other, and nothing else.
 	resp := b.Want(200, "GET", "/audit/export", planetest.Reader, nil)
 	if ct := resp.Header.Get("Content-Type"); ct != "application/x-ndjson" {
 		t.Errorf("Content-Type %s", ct)
 	}
-	r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public...))
+	r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[0]))
 	if err != nil || !r.Verified || r.Checked != 5 || r.Checkpoints != 3 || r.SignedSeq != 4 {
 		t.Errorf("bundle %+v, %v", r, err)
 	}
-	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[0])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 2 {
-		t.Errorf("one key: %+v, %v", r, err)
+	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[1])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 4 {
+		t.Errorf("the old key: %+v, %v", r, err)
 	}
 	facts := items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", planetest.Reader, nil))
 	if len(facts) != 3 || facts[0]["actor"] != "operator" {
@@ -279,7 +325,7 @@ func TestWithoutAKey(t *testing.T) {
 		t.Errorf("health %s", check)
 	}
 	b.Want(200, "GET", "/readyz", "", nil)
-	if v := b.verify(""); v["verified"] != true {
+	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(0) {
 		t.Errorf("verdict %v", v)
 	}
 }

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +26,10 @@ type Verdict struct {
 	Fault   *chain.Fault // nil: the chain holds
 	At      time.Time
 	Whole   bool // from the first entry to the last
+	// SignedSeq is the last entry before any fault that a trusted key has signed; 0: none.
+	SignedSeq int64
+
+	unsigned []chain.Head // entries beyond the last checkpoint that are due for their number
 }
 
 // Verified says whether the chain holds.
@@ -46,6 +49,10 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	if err != nil {
 		return Verdict{}, err
 	}
+	anchor, err := l.anchors.of(tenant) // before the chain: what it tells of is in there by now
+	if err != nil {
+		return Verdict{}, err
+	}
 	end, err := l.Store.AuditEnd(ctx, tenant)
 	if err != nil {
 		return Verdict{}, err
@@ -54,7 +61,7 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	if v.HeadSeq == 0 {
 		v.Head = chain.Genesis
 	}
-	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq)
+	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq)
 	if from > 1 && from > last {
 		return Verdict{}, errBeyond
 	}
@@ -74,10 +81,12 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 		}
 		walk.Prev = before.Hash
 	}
-	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, keys); err != nil {
+	marks := &checkpoints{ledger: l, keys: keys, tenant: tenant, after: walk.Next - 1, to: to, anchor: anchor, last: max(end.CheckpointSeq, anchor.Seq)}
+	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, marks); err != nil {
 		return Verdict{}, err
 	}
-	if v.Fault != nil {
+	v.unsigned = marks.unsigned
+	if v.SignedSeq = marks.signedBefore(v.Fault); v.Fault != nil {
 		return v, nil
 	}
 	switch {
@@ -86,30 +95,14 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 	case end.LastSeq > end.HeadSeq:
 		v.Fault = &chain.Fault{Seq: end.HeadSeq + 1, Reason: chain.BadLink, Detail: "the entry lies beyond the head: the ledger has not appended it"}
 	default:
-		v.Fault = chain.First(walk.Ends(end.HeadSeq, v.Head), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq), walk.Prev))
+		v.Fault = chain.First(walk.Ends(end.HeadSeq, v.Head), walk.Ends(max(end.CheckpointSeq, end.VerifiedSeq, anchor.Seq), walk.Prev))
 	}
 	return v, nil
 }
 
-// keys are those that checkpoints may be signed with.
-func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
-	rows, err := l.Store.ListAuditKeys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	public := make([]ed25519.PublicKey, 0, len(rows)+1)
-	for _, r := range rows {
-		public = append(public, r.PublicKey)
-	}
-	if l.key != nil {
-		public = append(public, l.key.Public().(ed25519.PublicKey))
-	}
-	return chain.KeysOf(public...), nil
-}
-
 // walk follows the chain up to an entry: pages are read one after the other, and
 // hashed by all processors meanwhile.
-func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, keys chain.Keys) (checked int64, first *chain.Fault, err error) {
+func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *checkpoints) (checked int64, first *chain.Fault, err error) {
 	var mu sync.Mutex // guards first
 	found := func(f *chain.Fault) {
 		mu.Lock()
@@ -134,7 +127,6 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, keys chain.K
 	g.Go(func() error {
 		defer close(pages)
 		after := w.Next - 1
-		marks := checkpoints{ledger: l, tenant: w.Tenant, after: after, to: to}
 		for after < to {
 			rows, err := l.Store.AuditPage(ctx, store.AuditPageParams{Tenant: w.Tenant, After: after, UntilSeq: to, MaxRows: pageRows})
 			if err != nil {
@@ -148,12 +140,12 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, keys chain.K
 					break
 				}
 				page = append(page, link)
-				mark, err := marks.at(ctx, link.Seq)
+				f, err := marks.check(ctx, link)
 				if err != nil {
 					return err
 				}
-				if mark != nil {
-					found(chain.First(mark.Covers(link.Hash), keys.Check(w.Tenant, *mark)))
+				if f != nil {
+					found(f)
 				}
 			}
 			select {
@@ -175,44 +167,6 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, keys chain.K
 	})
 	err = g.Wait()
 	return checked, first, err
-}
-
-// checkpoints reads those of a chain beside its entries.
-type checkpoints struct {
-	ledger    *Ledger
-	tenant    string
-	after, to int64
-	next      []store.AuditCheckpoint
-	done      bool
-}
-
-// at is the checkpoint of an entry, if there is one. Sequences must rise.
-func (c *checkpoints) at(ctx context.Context, seq int64) (*chain.Checkpoint, error) {
-	for {
-		if len(c.next) == 0 {
-			if c.done {
-				return nil, nil
-			}
-			rows, err := c.ledger.Store.AuditCheckpointsIn(ctx, store.AuditCheckpointsInParams{Tenant: c.tenant, After: c.after, UntilSeq: c.to, MaxRows: pageRows})
-			if err != nil {
-				return nil, err
-			}
-			c.next, c.done = rows, len(rows) < pageRows
-			if len(rows) == 0 {
-				return nil, nil
-			}
-			c.after = rows[len(rows)-1].Seq
-		}
-		switch r := c.next[0]; {
-		case r.Seq > seq:
-			return nil, nil
-		case r.Seq == seq:
-			c.next = c.next[1:]
-			mark := checkpointOf(r)
-			return &mark, nil
-		}
-		c.next = c.next[1:]
-	}
 }
 
 // remember keeps the verdict on a whole chain for health and metrics.
@@ -246,7 +200,7 @@ func (l *Ledger) verifyDue(ctx context.Context) {
 // VerifyAll verifies every chain and keeps what it found.
 func (l *Ledger) VerifyAll(ctx context.Context) error {
 	begin := l.Now()
-	tenants, err := l.Store.AuditTenants(ctx)
+	tenants, err := l.tenants(ctx)
 	if err != nil {
 		return err
 	}

@@ -411,6 +411,40 @@ func (q *Queries) KnownAuditEvents(ctx context.Context, ids []uuid.UUID) ([]uuid
 	return items, nil
 }
 
+const lastAuditCheckpoints = `-- name: LastAuditCheckpoints :many
+select c.tenant, c.seq, c.hash, c.ts, c.key_id, c.signature from audit_checkpoints c
+where (c.tenant, c.seq) in (select h.tenant, (select max(k.seq) from audit_checkpoints k where k.tenant = h.tenant) from audit_heads h)
+order by c.tenant
+`
+
+// The last one of each chain.
+func (q *Queries) LastAuditCheckpoints(ctx context.Context) ([]AuditCheckpoint, error) {
+	rows, err := q.db.Query(ctx, lastAuditCheckpoints)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AuditCheckpoint
+	for rows.Next() {
+		var i AuditCheckpoint
+		if err := rows.Scan(
+			&i.Tenant,
+			&i.Seq,
+			&i.Hash,
+			&i.Ts,
+			&i.KeyID,
+			&i.Signature,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAuditCheckpoints = `-- name: ListAuditCheckpoints :many
 select tenant, seq, hash, ts, key_id, signature from audit_checkpoints
 where tenant = $1 and ($2::bigint is null or seq < $2)
@@ -535,6 +569,30 @@ func (q *Queries) ListAuditKeys(ctx context.Context) ([]AuditKey, error) {
 	for rows.Next() {
 		var i AuditKey
 		if err := rows.Scan(&i.KeyID, &i.PublicKey, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listAuditVouches = `-- name: ListAuditVouches :many
+select key_id, vouched_by, signature from audit_vouches order by key_id, vouched_by
+`
+
+func (q *Queries) ListAuditVouches(ctx context.Context) ([]AuditVouch, error) {
+	rows, err := q.db.Query(ctx, listAuditVouches)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AuditVouch
+	for rows.Next() {
+		var i AuditVouch
+		if err := rows.Scan(&i.KeyID, &i.VouchedBy, &i.Signature); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -695,5 +753,20 @@ func (q *Queries) PutAuditVerdict(ctx context.Context, arg PutAuditVerdictParams
 		arg.Reason,
 		arg.VerifiedAt,
 	)
+	return err
+}
+
+const putAuditVouch = `-- name: PutAuditVouch :exec
+insert into audit_vouches (key_id, vouched_by, signature) values ($1, $2, $3) on conflict do nothing
+`
+
+type PutAuditVouchParams struct {
+	KeyID     string
+	VouchedBy string
+	Signature []byte
+}
+
+func (q *Queries) PutAuditVouch(ctx context.Context, arg PutAuditVouchParams) error {
+	_, err := q.db.Exec(ctx, putAuditVouch, arg.KeyID, arg.VouchedBy, arg.Signature)
 	return err
 }

@@ -137,6 +137,12 @@ type AuditVerdict struct {
 	VerifiedAt  time.Time
 }
 
+type AuditVouch struct {
+	KeyID     string
+	VouchedBy string
+	Signature []byte
+}
+
 type AuditWriter struct {
 	Coordinator string
 	Fence       int64
@@ -152,7 +158,6 @@ type AutoRetrain struct {
 	Kind            string
 	UpdatedAt       time.Time
 	UpdatedBy       string
-	LastTriggeredAt *time.Time
 	LastOutcome     *string
 	Claim           *uuid.UUID
 	ClaimUntil      *time.Time
@@ -160,6 +165,12 @@ type AutoRetrain struct {
 	ClaimBy         *string
 	ClaimDataset    *string
 	ClaimZ          *float64
+}
+
+type AutoRetrainStamp struct {
+	ModelID     string
+	Tenant      string
+	TriggeredAt time.Time
 }
 
 type Budget struct {

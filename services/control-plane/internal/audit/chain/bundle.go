@@ -41,11 +41,19 @@ type Header struct {
 	Keys      []BundleKey `json:"keys"`
 }
 
-// BundleKey is a public key that a bundle brings along. It shows who is said to
-// have signed; trust needs the key from elsewhere.
+// BundleKey is a public key that a bundle, or a table, brings along. It shows who is
+// said to have signed; trust needs a key from elsewhere, which this is or vouches
+// for it.
 type BundleKey struct {
-	KeyID     string `json:"key_id"`
-	PublicKey []byte `json:"public_key"` // base64 in JSON
+	KeyID     string  `json:"key_id"`
+	PublicKey []byte  `json:"public_key"`           // base64 in JSON
+	CreatedAt string  `json:"created_at,omitempty"` // as Time gives it
+	Vouches   []Vouch `json:"vouches,omitempty"`
+}
+
+// genuine says whether the key is what it is called.
+func (c BundleKey) genuine() bool {
+	return len(c.PublicKey) == ed25519.PublicKeySize && KeyID(c.PublicKey) == c.KeyID
 }
 
 type entryLine struct {
@@ -152,8 +160,8 @@ type reader struct {
 	marked int64            // the last checkpoint's sequence
 }
 
-// VerifyBundle reads a bundle and checks all of it, with trusted keys alone, or
-// with its own when trusted is nil. The error is that of reading; what is wrong
+// VerifyBundle reads a bundle and checks all of it, with trusted keys and those that
+// they vouch for, or with its own when trusted is nil. The error is that of reading; what is wrong
 // with the bundle stands in the report.
 func VerifyBundle(in io.Reader, trusted Keys) (Report, error) {
 	r := &reader{in: bufio.NewReaderSize(in, 1<<16), sum: sha256.New(), keys: trusted, hashes: map[int64]string{}, walk: Walk{Next: 1}}
@@ -267,12 +275,14 @@ func (r *reader) header() error {
 	if r.keys == nil {
 		var own []ed25519.PublicKey
 		for _, k := range h.Keys {
-			if len(k.PublicKey) != ed25519.PublicKeySize || KeyID(k.PublicKey) != k.KeyID {
+			if !k.genuine() {
 				return r.bad("the key %s is not what it is called", k.KeyID)
 			}
 			own = append(own, k.PublicKey)
 		}
 		r.keys = KeysOf(own...)
+	} else {
+		r.keys = r.keys.Reach(h.Keys)
 	}
 	r.report.Tenant, r.report.FromSeq, r.to = h.Tenant, h.FromSeq, h.ToSeq
 	r.walk = Walk{Tenant: h.Tenant, Next: h.FromSeq, Prev: h.PrevHash}

@@ -40,6 +40,15 @@ create table audit_keys (
     created_at timestamptz not null
 );
 
+-- Who vouches for a key: the signature of the one that took over from it. Rows of audit_keys prove
+-- nothing by themselves.
+create table audit_vouches (
+    key_id     text  not null,
+    vouched_by text  not null,
+    signature  bytea not null,
+    primary key (key_id, vouched_by)
+);
+
 create table audit_checkpoints (
     tenant    text        not null,
     seq       bigint      not null,
@@ -81,12 +90,15 @@ create trigger audit_checkpoints_append_only before update or delete or truncate
 alter table audit_checkpoints enable always trigger audit_checkpoints_append_only;
 create trigger audit_keys_append_only before update or delete or truncate on audit_keys for each statement execute function audit_refuse();
 alter table audit_keys enable always trigger audit_keys_append_only;
+create trigger audit_vouches_append_only before update or delete or truncate on audit_vouches for each statement execute function audit_refuse();
+alter table audit_vouches enable always trigger audit_vouches_append_only;
 
 ---- create above / drop below ----
 
 drop table audit_rounds;
 drop table audit_verdicts;
 drop table audit_checkpoints;
+drop table audit_vouches;
 drop table audit_keys;
 drop table audit_writers;
 drop table audit_heads;

@@ -78,6 +78,12 @@ left join lateral (select k.seq, k.ts from audit_checkpoints k where k.tenant = 
 where c.seq is null or h.seq > c.seq and c.ts <= @before::timestamptz
 order by h.tenant;
 
+-- name: LastAuditCheckpoints :many
+-- The last one of each chain.
+select c.* from audit_checkpoints c
+where (c.tenant, c.seq) in (select h.tenant, (select max(k.seq) from audit_checkpoints k where k.tenant = h.tenant) from audit_heads h)
+order by c.tenant;
+
 -- name: LockAuditHead :one
 select * from audit_heads where tenant = @tenant for update;
 
@@ -102,6 +108,12 @@ insert into audit_keys (key_id, public_key, created_at) values (@key_id, @public
 
 -- name: ListAuditKeys :many
 select * from audit_keys order by created_at desc, key_id;
+
+-- name: PutAuditVouch :exec
+insert into audit_vouches (key_id, vouched_by, signature) values (@key_id, @vouched_by, @signature) on conflict do nothing;
+
+-- name: ListAuditVouches :many
+select * from audit_vouches order by key_id, vouched_by;
 
 -- name: PutAuditVerdict :exec
 insert into audit_verdicts (tenant, verified, checked, head_seq, head_hash, first_bad_seq, reason, verified_at)

@@ -1,0 +1,77 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// AnchorFormat names the format of a file of anchors.
+const AnchorFormat = "platform-audit-anchors/v1"
+
+// Anchors are the last known checkpoint of each tenant's chain, kept apart from it.
+// Each tells truly of a past state, so that the chain must hold it for ever, whoever
+// wrote it down and however long ago.
+type Anchors map[string]Checkpoint
+
+type anchorFile struct {
+	Format  string  `json:"format"`
+	Anchors Anchors `json:"anchors"` // by tenant
+}
+
+// ReadAnchors reads the file at path; without one there are none.
+func ReadAnchors(path string) (Anchors, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Anchors{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit anchors: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	var f anchorFile
+	if err := d.Decode(&f); err != nil || f.Format != AnchorFormat || f.Anchors == nil {
+		return nil, fmt.Errorf("audit anchors: %s is not a file of the format %s", path, AnchorFormat)
+	}
+	return f.Anchors, nil
+}
+
+// RaiseAnchors writes the higher ones of each tenant into the file at path, which
+// changes as a whole or not at all. Of two processes that write at once one may win:
+// what stands there then is lower than it could be, and still true.
+func RaiseAnchors(path string, with Anchors) (err error) {
+	have, err := ReadAnchors(path)
+	if err != nil {
+		return err
+	}
+	raised := false
+	for tenant, c := range with {
+		if c.Seq > have[tenant].Seq {
+			have[tenant], raised = c, true
+		}
+	}
+	if !raised {
+		return nil
+	}
+	raw, err := json.MarshalIndent(anchorFile{AnchorFormat, have}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("audit anchors: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".audit-anchors-*") // 0600
+	if err != nil {
+		return fmt.Errorf("audit anchors: %w", err)
+	}
+	_, werr := tmp.Write(append(raw, '\n'))
+	if err = errors.Join(werr, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("audit anchors: %w", errors.Join(err, os.Remove(tmp.Name())))
+	}
+	return nil
+}

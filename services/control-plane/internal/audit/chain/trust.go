@@ -1,0 +1,70 @@
+package chain
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Vouch is what the key By says by its signature: that another key is genuine.
+type Vouch struct {
+	By        string `json:"by"`
+	Signature []byte `json:"signature"` // base64 in JSON
+}
+
+func vouchText(public ed25519.PublicKey, createdAt string) []byte {
+	return fmt.Appendf(nil, "platform-audit-key/v1\n%s\n%s\n%s\n", KeyID(public), base64.StdEncoding.EncodeToString(public), createdAt)
+}
+
+// VouchFor signs a public key that was made at createdAt, as Time gives it.
+func VouchFor(key ed25519.PrivateKey, public ed25519.PublicKey, createdAt string) Vouch {
+	return Vouch{KeyID(key.Public().(ed25519.PublicKey)), ed25519.Sign(key, vouchText(public, createdAt))}
+}
+
+// Reach adds to k those of the keys that one of k vouches for, or one that is
+// reached so. A key that nobody vouches for is worth nothing, wherever it stands.
+func (k Keys) Reach(keys []BundleKey) Keys {
+	out := maps.Clone(k)
+	for more := true; more; {
+		more = false
+		for _, c := range keys {
+			if _, have := out[c.KeyID]; !have && c.genuine() && out.vouches(c) {
+				out[c.KeyID], more = c.PublicKey, true
+			}
+		}
+	}
+	return out
+}
+
+func (k Keys) vouches(c BundleKey) bool {
+	for _, v := range c.Vouches {
+		if by, ok := k[v.By]; ok && ed25519.Verify(by, vouchText(c.PublicKey, c.CreatedAt), v.Signature) {
+			return true
+		}
+	}
+	return false
+}
+
+// Has says whether a key is one of k, to the byte.
+func (k Keys) Has(public ed25519.PublicKey) bool {
+	mine, ok := k[KeyID(public)]
+	return ok && mine.Equal(public)
+}
+
+// ParseKeys reads public keys in hex or base64 with commas between them.
+func ParseKeys(list string) (Keys, error) {
+	out := Keys{}
+	for text := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		public, err := ParsePublic(text)
+		if err != nil {
+			return nil, err
+		}
+		out[KeyID(public)] = public
+	}
+	return out, nil
+}

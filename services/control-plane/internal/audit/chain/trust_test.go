@@ -1,0 +1,187 @@
+package chain_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+)
+
+// numbered is a key of the seed n n … n.
+func numbered(n byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
+}
+
+func publicOf(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519.PublicKey) }
+
+func listed(k ed25519.PrivateKey, by ...ed25519.PrivateKey) chain.BundleKey {
+	out := chain.BundleKey{KeyID: chain.KeyID(publicOf(k)), PublicKey: publicOf(k), CreatedAt: chain.Time(day)}
+	for _, b := range by {
+		out.Vouches = append(out.Vouches, chain.VouchFor(b, publicOf(k), out.CreatedAt))
+	}
+	return out
+}
+
+func TestVectorOfAVouch(t *testing.T) {
+	t.Parallel()
+	v := chain.VouchFor(seedKey(), publicOf(numbered(7)), "2026-01-02T03:05:00.000000Z")
+	if v.By != "56475aa75463474c" {
+		t.Errorf("vouch %+v", v)
+	}
+	if s := base64.StdEncoding.EncodeToString(v.Signature); s != vouchVector {
+		t.Errorf("signature %s", s)
+	}
+}
+
+const vouchVector = "qOX9EcPg/mSYnNYTF/AxVFLARhobgSwH4/JN2t24iCkBXueGi/gphzAjDENnFj7lPb5ivGYYfJmGl6qvnt2yDQ=="
+
+func TestTrustIsReachedBySignatures(t *testing.T) {
+	t.Parallel()
+	a, b, c, d := numbered(1), numbered(2), numbered(3), numbered(4)
+	alien := numbered(9)
+	renamed := listed(b, a)
+	renamed.KeyID = chain.KeyID(publicOf(alien))
+	older := listed(b, a)
+	older.CreatedAt = chain.Time(day.Add(time.Second))
+	swapped := listed(b, a)
+	swapped.PublicKey = publicOf(alien)
+	claimed := listed(alien, alien)
+	claimed.Vouches[0].By = chain.KeyID(publicOf(a))
+	short := listed(b, a)
+	short.PublicKey = short.PublicKey[:31]
+	for what, x := range map[string]struct {
+		keys []chain.BundleKey
+		want []ed25519.PrivateKey
+	}{
+		"nobody vouches":         {[]chain.BundleKey{listed(a), listed(b)}, nil},
+		"directly":               {[]chain.BundleKey{listed(b, a)}, []ed25519.PrivateKey{b}},
+		"over three, unsorted":   {[]chain.BundleKey{listed(d, c), listed(c, b), listed(b, a)}, []ed25519.PrivateKey{b, c, d}},
+		"by one of two":          {[]chain.BundleKey{listed(b, alien, a)}, []ed25519.PrivateKey{b}},
+		"for itself":             {[]chain.BundleKey{listed(alien, alien)}, nil},
+		"in a circle":            {[]chain.BundleKey{listed(alien, d), listed(d, alien)}, nil},
+		"the retired key for it": {[]chain.BundleKey{listed(alien, b)}, nil},
+		"under another's name":   {[]chain.BundleKey{claimed}, nil},
+		"renamed":                {[]chain.BundleKey{renamed}, nil},
+		"another instant":        {[]chain.BundleKey{older}, nil},
+		"another key":            {[]chain.BundleKey{swapped}, nil},
+		"cut off":                {[]chain.BundleKey{short}, nil},
+	} {
+		want := chain.KeysOf(publicOf(a))
+		for _, k := range x.want {
+			want[chain.KeyID(publicOf(k))] = publicOf(k)
+		}
+		roots := chain.KeysOf(publicOf(a))
+		got := roots.Reach(x.keys)
+		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) || len(roots) != 1 {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// A bundle's keys count when the given one vouches for them, and else not.
+func TestABundleOfTwoKeys(t *testing.T) {
+	t.Parallel()
+	first, second, alien := numbered(1), numbered(2), numbered(9)
+	all := links(t, 3)
+	for what, x := range map[string]struct {
+		keys    []chain.BundleKey
+		trusted chain.Keys
+		bad     int64
+	}{
+		"vouched for":       {[]chain.BundleKey{listed(second), listed(first, second)}, chain.KeysOf(publicOf(second)), 0},
+		"only listed":       {[]chain.BundleKey{listed(second), listed(first)}, chain.KeysOf(publicOf(second)), 1},
+		"by a stranger":     {[]chain.BundleKey{listed(second), listed(first, alien), listed(alien)}, chain.KeysOf(publicOf(second)), 1},
+		"both given":        {[]chain.BundleKey{}, chain.KeysOf(publicOf(first), publicOf(second)), 0},
+		"the old one given": {[]chain.BundleKey{listed(second), listed(first, second)}, chain.KeysOf(publicOf(first)), 3},
+		"none given":        {[]chain.BundleKey{listed(second), listed(first)}, nil, 0},
+	} {
+		var buf bytes.Buffer
+		w, err := chain.NewWriter(&buf, chain.Header{Tenant: "default", FromSeq: 1, ToSeq: 3, PrevHash: chain.Genesis, CreatedAt: chain.Time(day), Keys: x.keys})
+		for _, l := range all {
+			if err == nil {
+				err = w.Entry(l)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []chain.Checkpoint{chain.Sign(first, "default", 1, all[0].Hash, day), chain.Sign(second, "default", 3, all[2].Hash, day)} {
+			if err := w.Checkpoint(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if what == "vouched for" { // which the verifier in another language judges as well
+			golden, err := os.ReadFile("testdata/two-keys.ndjson")
+			if err != nil || !bytes.Equal(golden, buf.Bytes()) {
+				t.Errorf("testdata/two-keys.ndjson is not\n%s%v", &buf, err)
+			}
+		}
+		r, err := chain.VerifyBundle(&buf, x.trusted)
+		if err != nil || r.Verified != (x.bad == 0) || !r.Verified && (*r.FirstBadSeq != x.bad || r.Reason != chain.BadCheckpoint) {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
+	}
+}
+
+func TestParseKeys(t *testing.T) {
+	t.Parallel()
+	a, b := publicOf(numbered(1)), publicOf(numbered(2))
+	keys, err := chain.ParseKeys(hex.EncodeToString(a) + ", " + base64.StdEncoding.EncodeToString(b) + ",")
+	if err != nil || len(keys) != 2 || !keys.Has(a) || !keys.Has(b) || keys.Has(publicOf(numbered(3))) {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	if keys, err := chain.ParseKeys(""); err != nil || len(keys) != 0 {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	if _, err := chain.ParseKeys(chain.KeyID(a)); err == nil {
+		t.Error("an id is no key")
+	}
+}
+
+func TestAnchorsOnlyRise(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "anchors")
+	at := func(seq int64) chain.Anchors {
+		return chain.Anchors{"default": chain.Sign(numbered(1), "default", seq, strings.Repeat("a", 64), day)}
+	}
+	if have, err := chain.ReadAnchors(path); err != nil || len(have) != 0 {
+		t.Errorf("no file: %v, %v", have, err)
+	}
+	for _, step := range []struct{ raise, want int64 }{{5, 5}, {3, 5}, {9, 9}, {9, 9}} {
+		if err := chain.RaiseAnchors(path, at(step.raise)); err != nil {
+			t.Fatal(err)
+		}
+		if have, err := chain.ReadAnchors(path); err != nil || have["default"].Seq != step.want || chain.KeysOf(publicOf(numbered(1))).Check("default", have["default"]) != nil {
+			t.Errorf("anchors %v, %v", have, err)
+		}
+	}
+	if err := chain.RaiseAnchors(path, chain.Anchors{"other": at(1)["default"]}); err != nil {
+		t.Fatal(err)
+	}
+	if have, err := chain.ReadAnchors(path); err != nil || len(have) != 2 {
+		t.Errorf("anchors %v, %v", have, err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, bad := range []string{"", "{}", `{"format":"platform-audit-anchors/v2","anchors":{}}`, `{"format":"platform-audit-anchors/v1","anchors":{},"x":1}`} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := chain.RaiseAnchors(path, at(1)); err == nil {
+			t.Errorf("%q is overwritten", bad)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// anchors are kept beside the signing key, out of reach for whoever owns the
+// database: the end of a chain is known although all its rows were removed. A nil
+// pointer knows of none.
+type anchors struct {
+	path string
+	mu   sync.Mutex // one writer of the file
+	told bool       // guarded by mu: it is known that the file cannot be written
+}
+
+func (a *anchors) read() (chain.Anchors, error) {
+	if a == nil {
+		return chain.Anchors{}, nil
+	}
+	return chain.ReadAnchors(a.path)
+}
+
+// of is a tenant's anchor; Seq 0 when there is none.
+func (a *anchors) of(tenant string) (chain.Checkpoint, error) {
+	all, err := a.read()
+	return all[tenant], err
+}
+
+// anchor notes checkpoints that are committed. A folder that cannot be written, such
+// as a mounted secret, is said once; the chain is signed all the same.
+func (l *Ledger) anchor(ctx context.Context, with chain.Anchors) {
+	if l.anchors == nil || len(with) == 0 {
+		return
+	}
+	l.anchors.mu.Lock()
+	defer l.anchors.mu.Unlock()
+	err := chain.RaiseAnchors(l.anchors.path, with)
+	if err != nil && !l.anchors.told {
+		l.Log.WarnContext(ctx, "audit checkpoints are not noted beside the signing key: chains that are removed whole cannot be missed", slog.Any("err", err))
+	}
+	l.anchors.told = err != nil
+}
+
+// anchorDue notes the last checkpoint of each chain: those of appended entries are
+// committed by the consumer, behind the ledger's back. A row counts only with a
+// trusted signature.
+func (l *Ledger) anchorDue(ctx context.Context) {
+	if l.anchors == nil {
+		return
+	}
+	keys, err := l.keys(ctx)
+	if err != nil {
+		return // health tells of the database
+	}
+	rows, err := l.Store.LastAuditCheckpoints(ctx)
+	if err != nil {
+		return
+	}
+	with := chain.Anchors{}
+	for _, r := range rows {
+		if c := checkpointOf(r); keys.Check(r.Tenant, c) == nil {
+			with[r.Tenant] = c
+		}
+	}
+	l.anchor(ctx, with)
+}
+
+// listed are the keys of the tables, newest first, with those who vouch for them.
+func (l *Ledger) listed(ctx context.Context) ([]chain.BundleKey, error) {
+	rows, err := l.Store.ListAuditKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	vouches, err := l.Store.ListAuditVouches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]chain.Vouch{}
+	for _, v := range vouches {
+		by[v.KeyID] = append(by[v.KeyID], chain.Vouch{By: v.VouchedBy, Signature: v.Signature})
+	}
+	out := make([]chain.BundleKey, len(rows))
+	for i, r := range rows {
+		out[i] = chain.BundleKey{KeyID: r.KeyID, PublicKey: r.PublicKey, CreatedAt: chain.Time(r.CreatedAt), Vouches: by[r.KeyID]}
+	}
+	return out, nil
+}
+
+// keys are those whose checkpoints count: those from outside of the database, and
+// whom they vouch for. A row of audit_keys alone proves nothing, since whoever can
+// rewrite a chain can add one.
+func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
+	if len(l.roots) == 0 {
+		return nil, nil
+	}
+	rows, err := l.listed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.roots.Reach(rows), nil
+}
+
+// vouchDue lets the signing key vouch for retired keys that the configuration
+// names, so that it need not name them for ever.
+func (l *Ledger) vouchDue(ctx context.Context) {
+	if l.key == nil || len(l.roots) == 1 {
+		return
+	}
+	rows, err := l.listed(ctx)
+	for _, k := range rows {
+		done := slices.ContainsFunc(k.Vouches, func(v chain.Vouch) bool { return v.By == l.keyID() })
+		if k.KeyID == l.keyID() || done || !l.roots.Has(k.PublicKey) {
+			continue
+		}
+		v := chain.VouchFor(l.key, k.PublicKey, k.CreatedAt)
+		if err = l.Store.PutAuditVouch(ctx, store.PutAuditVouchParams{KeyID: k.KeyID, VouchedBy: v.By, Signature: v.Signature}); err != nil {
+			break
+		}
+		l.Log.InfoContext(ctx, "audit key vouched for", slog.String("key_id", k.KeyID), slog.String("vouched_by", v.By))
+	}
+	if err != nil && ctx.Err() == nil {
+		l.Log.WarnContext(ctx, "retired audit keys not vouched for", slog.Any("err", err))
+	}
+}
+
+// tenants are all that have a chain, or had one.
+func (l *Ledger) tenants(ctx context.Context) ([]string, error) {
+	rows, err := l.Store.AuditTenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	anchored, err := l.anchors.read()
+	if err != nil {
+		return nil, err
+	}
+	for t := range anchored {
+		rows = append(rows, t)
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows), nil
+}
