@@ -21,12 +21,14 @@ func million(b *testing.B, n int) string {
 		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
 	}
 	_ = w.Close()
-	edit(b, path, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN", fmt.Sprintf(`
+	edit(b, path, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN",
+		"DROP INDEX events_by_run", "DROP INDEX events_by_project", "DROP INDEX events_by_work_unit", "DROP INDEX events_by_type", fmt.Sprintf(`
 		INSERT INTO events
 		SELECT n, printf('evt-%%012d', n), occurred_at, event_type, principal_json, authority_class, project_id, work_unit_id,
 			CASE n WHEN %d THEN 'run/test:000009' ELSE 'run/test:000001' END, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest
 		FROM (WITH RECURSIVE c(n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c), (SELECT * FROM events WHERE sequence = 1)`,
-		n, n), "COMMIT")
+			n, n), "CREATE INDEX events_by_run ON events (run_id)", "CREATE INDEX events_by_project ON events (project_id)",
+		"CREATE INDEX events_by_work_unit ON events (work_unit_id)", "CREATE INDEX events_by_type ON events (event_type)", "COMMIT")
 	return path
 }
 

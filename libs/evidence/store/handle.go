@@ -148,7 +148,11 @@ func (s *source) mark(ctx context.Context) (Mark, error) {
 			s.watch, s.watched = conn, h.number
 		}
 		m.opening = h.number
-		return s.watch.QueryRowContext(ctx, "PRAGMA data_version").Scan(&m.version)
+		if err := s.watch.QueryRowContext(ctx, "PRAGMA data_version").Scan(&m.version); err != nil {
+			return err
+		}
+		// An emptied file has a counter too, but no version.
+		return tx{ctx, s.watch}.checkVersion()
 	})
 	if err != nil {
 		s.unwatch()
