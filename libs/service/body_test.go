@@ -273,18 +273,30 @@ func TestPages(t *testing.T) {
 	}
 	at := position{"2026-01-02", 7}
 	var back position
-	ok, err := Cursor(ask("cursor="+EncodeCursor(at)), &back)
-	if !ok || err != nil || back != at {
-		t.Errorf("%v %v %+v", ok, err, back)
+	with := func(route, text string) (position, error) {
+		c := ask("cursor=" + text)
+		c.SetPath(route)
+		var back position
+		ok, err := Cursor(c, &back)
+		if !ok {
+			t.Errorf("%q: no cursor", text)
+		}
+		return back, err
 	}
-	if err := DecodeCursor(EncodeCursor(position{`\u0000`, 7}), &back); err != nil || back.At != `\u0000` {
+	if back, err := with("/a", EncodeCursor("/a", at)); err != nil || back != at {
+		t.Errorf("%v %+v", err, back)
+	}
+	if back, err := with("/a", EncodeCursor("/a", position{`\u0000`, 7})); err != nil || back.At != `\u0000` {
 		t.Errorf("an escape as text: %v %+v", err, back)
 	}
 	if ok, err := Cursor(ask(""), &back); ok || err != nil {
 		t.Errorf("no cursor: %v %v", ok, err)
 	}
-	for _, bad := range []string{"!", "eyJ4IjoxfQ", EncodeCursor("text"), EncodeCursor(struct{}{}), EncodeCursor(at) + "AAAA", strings.Repeat("A", 2000), EncodeCursor(position{"a\x00", 1}), EncodeCursor(position{"\\\x00", 1})} {
-		if err := DecodeCursor(bad, &back); !problem.Validation.Has(err) {
+	for _, bad := range []string{
+		"!", "eyJ4IjoxfQ", EncodeCursor("/a", "text"), EncodeCursor("/a", struct{}{}), EncodeCursor("/a", nil), EncodeCursor("/a", at) + "AAAA", strings.Repeat("A", 2000),
+		EncodeCursor("/a", position{"a\x00", 1}), EncodeCursor("/a", position{"\\\x00", 1}), EncodeCursor("/b", at), EncodeCursor("", at),
+	} {
+		if _, err := with("/a", bad); !problem.Validation.Has(err) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -32,10 +32,18 @@ func PageLimitUpTo(c echo.Context, standard, most int) (int, error) {
 	return n, nil
 }
 
-// EncodeCursor makes the opaque text of a position in a list. It panics on a
-// value that is no JSON, which is a fault of the program.
-func EncodeCursor(position any) string {
-	raw, err := json.Marshal(position)
+// cursor is a position and the list it is in: positions of two lists may look
+// alike, and one of another list would give some page of this one.
+type cursor struct {
+	List string `json:"list"`
+	At   any    `json:"at"`
+}
+
+// EncodeCursor makes the opaque text of a position in the list that the route
+// serves, which is c.Path() of its requests. It panics on a value that is no
+// JSON, which is a fault of the program.
+func EncodeCursor(route string, position any) string {
+	raw, err := json.Marshal(cursor{route, position})
 	if err != nil {
 		panic(fmt.Sprintf("service: cursor of %T: %v", position, err))
 	}
@@ -45,33 +53,34 @@ func EncodeCursor(position any) string {
 // maxCursor bounds a cursor's text, in bytes.
 const maxCursor = 4096
 
-// Cursor reads the query parameter cursor into position. ok is false when there
-// is none; a cursor that EncodeCursor did not make of such a position is 422.
+// Cursor reads the query parameter cursor into position, a pointer. ok is false
+// when there is none; a cursor that EncodeCursor did not make of such a position
+// for this route is 422.
 func Cursor(c echo.Context, position any) (ok bool, err error) {
 	v := c.QueryParam("cursor")
 	if v == "" {
 		return false, nil
 	}
-	return true, DecodeCursor(v, position)
+	return true, decodeCursor(v, c.Path(), position)
 }
 
-// DecodeCursor is Cursor on a text.
-func DecodeCursor(cursor string, position any) error {
+func decodeCursor(text, route string, position any) error {
 	bad := invalid([]string{"query", "cursor"}, "is not a cursor of this list; begin again without it")
-	if len(cursor) > maxCursor {
+	if len(text) > maxCursor {
 		return bad
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return bad
 	}
+	at := cursor{At: position}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if d.Decode(position) != nil || int(d.InputOffset()) != len(raw) {
+	if d.Decode(&at) != nil || int(d.InputOffset()) != len(raw) || at.List != route || at.At == nil {
 		return bad
 	}
 	// What EncodeCursor makes has every member: {} would be a position nowhere.
-	if same, err := json.Marshal(position); err != nil || !bytes.Equal(same, raw) {
+	if same, err := json.Marshal(at); err != nil || !bytes.Equal(same, raw) {
 		return bad
 	}
 	// Nor is U+0000 in any position: no store holds it, and Postgres fails on it.

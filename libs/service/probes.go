@@ -117,12 +117,17 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
+// Get adds a route of GET and of HEAD, which RFC 9110 asks of every resource that
+// has GET, and which load balancers probe with; net/http leaves out the body.
+func Get(e *echo.Echo, path string, h echo.HandlerFunc, m ...echo.MiddlewareFunc) {
+	e.Match([]string{http.MethodGet, http.MethodHead}, path, h, m...)
+}
+
 func (s *Server) routes() {
-	probe := []string{http.MethodGet, http.MethodHead}
-	s.Echo.Match(probe, "/livez", func(c echo.Context) error {
+	Get(s.Echo, "/livez", func(c echo.Context) error {
 		return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
 	})
-	s.Echo.Match(probe, "/readyz", func(c echo.Context) error {
+	Get(s.Echo, "/readyz", func(c echo.Context) error {
 		ready, checks := s.recentReady(c.Request().Context())
 		status := http.StatusOK
 		if !ready {
@@ -133,7 +138,7 @@ func (s *Server) routes() {
 		}
 		return c.JSON(status, readiness{StatusWord(ready, checks), checks})
 	})
-	s.Echo.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{
+	Get(s.Echo, "/metrics", echo.WrapHandler(promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{
 		ErrorHandling:     promhttp.ContinueOnError, // one faulty collector does not hide the others
 		EnableOpenMetrics: true,
 	})))

@@ -509,6 +509,26 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+// Every resource that has GET has HEAD, without a body.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Name: "t", OpenAPI: []byte("openapi: 3.1.0\ninfo: {title: T, version: '1'}\npaths: {}\n")})
+	Get(s.Echo, "/things/:id", func(c echo.Context) error { return c.String(http.StatusTeapot, c.Param("id")) })
+	server := httptest.NewServer(s.Echo)
+	defer server.Close()
+	for path, want := range map[string]int{
+		"/livez": 200, "/readyz": 200, "/metrics": 200, "/docs": 200, "/openapi.json": 200, "/redoc": 200, "/docs/swagger-ui.css": 200, "/things/a": 418, "/none": 404,
+	} {
+		resp, err := http.Head(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := body(t, resp); resp.StatusCode != want || text != "" || resp.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %d %q", path, resp.StatusCode, text)
+		}
+	}
+}
+
 func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Name: "t"})

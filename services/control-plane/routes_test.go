@@ -91,6 +91,14 @@ func TestEveryRoute(t *testing.T) {
 	for _, o := range operations(t) {
 		name := o.method + " " + o.path
 		r := p.Call(o.method, o.at(), "", nil)
+		if o.method == "GET" {
+			for _, bearer := range []string{"", lacking[o.scope], planetest.Reader} {
+				get, head := p.Call("GET", o.at(), bearer, nil), p.Call("HEAD", o.at(), bearer, nil)
+				if head.Status != get.Status || len(head.Body) > 0 {
+					t.Errorf("HEAD %s: %d %q, GET: %d", o.path, head.Status, head.Body, get.Status)
+				}
+			}
+		}
 		if o.scope == "" {
 			if r.Status >= 400 && r.Code() != "image_not_found" { // the samples have no pictures
 				t.Errorf("%s: %d %s", name, r.Status, r.Body)

@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,12 @@ func TestDocumentNamesTheRoutes(t *testing.T) {
 	routes(e, auth.Load("", "", auth.Rules{}), &predict.Handlers{}, &inventory.Handlers{}, &monitor.Monitor{}, admin.Handlers{})
 	var served []string
 	for _, r := range e.Routes() {
-		served = append(served, r.Method+" "+r.Path)
+		if r.Method != http.MethodHead {
+			served = append(served, r.Method+" "+r.Path)
+		}
+		if r.Method == http.MethodGet && !slices.ContainsFunc(e.Routes(), func(h *echo.Route) bool { return h.Method == http.MethodHead && h.Path == r.Path }) {
+			t.Errorf("%s has GET and no HEAD", r.Path)
+		}
 	}
 	slices.Sort(documented)
 	slices.Sort(served)

@@ -104,7 +104,7 @@ func (h Handlers) List(c echo.Context) error {
 	out := page{Items: rows}
 	if len(rows) > limit {
 		out.Items = rows[:limit]
-		next := service.EncodeCursor(position{rows[limit-1].ID})
+		next := service.EncodeCursor(c.Path(), position{rows[limit-1].ID})
 		out.NextCursor = &next
 	}
 	for i := range out.Items {

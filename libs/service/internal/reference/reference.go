@@ -60,7 +60,8 @@ func Add(e *echo.Echo, openapi []byte) error {
 	if err != nil {
 		return fmt.Errorf("openapi description: %w", err)
 	}
-	e.GET("/openapi.json", func(c echo.Context) error {
+	read := []string{http.MethodGet, http.MethodHead}
+	e.Match(read, "/openapi.json", func(c echo.Context) error {
 		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, description)
 	})
 	for _, a := range assets {
@@ -68,7 +69,7 @@ func Add(e *echo.Echo, openapi []byte) error {
 		if err != nil {
 			return err
 		}
-		e.GET(a.path, serve(a.contentType, raw, strings.HasSuffix(a.name, ".gz")))
+		e.Match(read, a.path, serve(a.contentType, raw, strings.HasSuffix(a.name, ".gz")))
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ func Flag(c echo.Context, name string) (bool, error) {
 
 // Page is one page of a list whose rows are ordered by K, which tells them apart.
 type Page[K any] struct {
+	route string // of the list
 	limit int
 	After *K // the key of the last row before the page; nil for the first
 }
@@ -69,7 +70,7 @@ func PageUpTo[K any](c echo.Context, standard, most int) (Page[K], error) {
 	if err != nil {
 		return Page[K]{}, err
 	}
-	p := Page[K]{limit: limit}
+	p := Page[K]{route: c.Path(), limit: limit}
 	var at position[K]
 	if ok, err := service.Cursor(c, &at); err != nil {
 		return Page[K]{}, err
@@ -99,7 +100,7 @@ func Cut[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
 }
 
 // Next is the cursor of the page after the row with that key.
-func (Page[K]) Next(key K) *string {
-	next := service.EncodeCursor(position[K]{key})
+func (p Page[K]) Next(key K) *string {
+	next := service.EncodeCursor(p.route, position[K]{key})
 	return &next
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 )
 
@@ -150,7 +151,12 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		if r.class != classNone {
 			chain = append(chain, limits[r.class])
 		}
-		e.Add(r.method, r.path, r.handler, append(chain, intake.Text, intake.BoundBody)...)
+		chain = append(chain, intake.Text, intake.BoundBody)
+		if r.method == http.MethodGet {
+			service.Get(e, r.path, r.handler, chain...)
+			continue
+		}
+		e.Add(r.method, r.path, r.handler, chain...)
 	}
 }
 

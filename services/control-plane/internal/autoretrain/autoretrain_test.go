@@ -89,11 +89,11 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 		t.Errorf("dataset_name %v is not taken back", row["dataset_name"])
 	}
 	enabled := p.Audits("auto_retrain.enabled")
-	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "default" {
+	if len(enabled) != 2 || enabled[1]["actor"] != "operator" || enabled[1]["tenant"] != "platform" {
 		t.Fatalf("audit: %v", enabled)
 	}
 	details := enabled[1]["details"].(map[string]any)
-	if details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
+	if details["actor_tenant"] != "default" || details["old"].(map[string]any)["min_z"] != 3.0 || details["new"].(map[string]any)["min_z"] != 4.5 {
 		t.Errorf("audit details %v", details)
 	}
 	if n := len(p.Audits("auto_retrain.disabled")); n != 2 {
@@ -200,6 +200,60 @@ func TestDriftAsksForApproval(t *testing.T) {
 	}
 	if open := outcome(p, "already_pending", nil); !strings.Contains(open["reason"].(string), run["flow_run_id"].(string)) {
 		t.Errorf("result %v", open)
+	}
+}
+
+// Whoever else triggers, and rejects what came of it, uses no cooldown but its own.
+func TestCooldownIsTheTenantsOwn(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	as := func(bearer, want string) map[string]any {
+		t.Helper()
+		r := p.Want(200, "POST", "/drift/trigger", bearer, nil).Object(t)["results"].([]any)[0].(map[string]any)
+		if r["outcome"] != want {
+			t.Errorf("outcome %v, want %s: %v", r["outcome"], want, r)
+		}
+		return r
+	}
+	theirs := as(planetest.Foreign, "requested")
+	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", planetest.Foreign, nil)
+	as(planetest.Foreign, "cooling_down")
+	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil {
+		t.Errorf("settings show another tenant's trigger: %v", row)
+	}
+	ours := as(planetest.Operator, "requested")
+	if a := p.Approval(ours["approval_id"].(string)); a["tenant"] != "default" || a["status"] != "pending" {
+		t.Errorf("record %v", a)
+	}
+	as(planetest.Operator, "cooling_down")
+	if row := settings(p, "JPCP"); row["last_triggered_at"] == nil {
+		t.Errorf("settings %v", row)
+	}
+}
+
+// A run that drift led to counts for everybody; whose it is, is its tenant's to know.
+func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{"gate": "direct"})
+	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
+	r := p.Want(200, "POST", "/drift/trigger", planetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
+	run, _ := r["flow_run_id"].(string)
+	if r["outcome"] != "dispatched" || run == "" {
+		t.Fatalf("result %v", r)
+	}
+	ours := outcome(p, "already_pending", nil)
+	if strings.Contains(ours["reason"].(string), run) {
+		t.Errorf("result %v", ours)
+	}
+	for bearer, want := range map[string]any{planetest.Foreign: run, planetest.Legacy: run, planetest.Reader: nil} {
+		for _, m := range p.Want(200, "GET", "/modelrepo/status", bearer, nil).Object(t)["models"].([]any) {
+			if row := m.(map[string]any); row["model_id"] == "JPCP" && row["active_run"] != want {
+				t.Errorf("%s sees the run %v", bearer, row["active_run"])
+			}
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package autoretrain
 
 import (
+	"context"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -47,18 +49,41 @@ func (a API) List(c echo.Context) error {
 		return err
 	}
 	rows, next := answer.Cut(page, rows, func(r store.AutoRetrain) string { return r.ModelID })
+	triggered, err := a.Service.triggered(c.Request().Context(), a.Service.Store.Queries, rows...)
+	if err != nil {
+		return err
+	}
 	out := api.AutoRetrainList{Items: make([]api.AutoRetrain, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
-		out.Items = append(out.Items, a.Service.view(r))
+		out.Items = append(out.Items, a.Service.view(r, triggered))
 	}
 	return c.JSON(http.StatusOK, out)
 }
 
-func (s *Service) view(r store.AutoRetrain) api.AutoRetrain {
+// triggered is when the caller's tenant last triggered each of the models.
+func (s *Service) triggered(ctx context.Context, q *store.Queries, rows ...store.AutoRetrain) (map[string]time.Time, error) {
+	p, _ := auth.FromContext(ctx)
+	models := make([]string, len(rows))
+	for i, r := range rows {
+		models[i] = r.ModelID
+	}
+	stamps, err := q.ListTriggered(ctx, store.ListTriggeredParams{Tenant: p.Tenant, Models: models})
+	out := make(map[string]time.Time, len(stamps))
+	for _, st := range stamps {
+		out[st.ModelID] = st.TriggeredAt.UTC()
+	}
+	return out, err
+}
+
+func (s *Service) view(r store.AutoRetrain, triggered map[string]time.Time) api.AutoRetrain {
+	var last *time.Time
+	if at, ok := triggered[r.ModelID]; ok {
+		last = &at
+	}
 	return api.AutoRetrain{
 		Model: r.ModelID, Enabled: r.Enabled, DatasetName: r.DatasetName, MinZ: r.MinZ, CooldownSeconds: r.CooldownSeconds,
 		Gate: api.AutoRetrainGate(r.Gate), GateForced: s.ForceApproval, Kind: api.DriftKind(r.Kind),
-		LastTriggeredAt: answer.UTC(r.LastTriggeredAt), LastOutcome: r.LastOutcome, UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
+		LastTriggeredAt: last, LastOutcome: r.LastOutcome, UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
 	}
 }
 
@@ -145,6 +170,7 @@ func (a API) Put(c echo.Context) error {
 	}
 	p, _ := auth.FromContext(ctx)
 	var after store.AutoRetrain
+	var triggered map[string]time.Time
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
 		// Also where there is no row to lock: of two first writers the later keeps what the earlier has set.
 		if err := tx.LockKeys(ctx, []string{"auto_retrain:" + m.ID()}); err != nil {
@@ -165,16 +191,19 @@ func (a API) Put(c echo.Context) error {
 		if after, err = tx.PutAutoRetrain(ctx, row); err != nil {
 			return err
 		}
+		if triggered, err = s.triggered(ctx, tx.Queries, after); err != nil {
+			return err
+		}
 		details["new"] = facts(after)
 		action := "auto_retrain.disabled"
 		if after.Enabled {
 			action = "auto_retrain.enabled" // a standing authorisation to train
 		}
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, event.Model(m.ID()), event.OK, details))
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, event.Model(m.ID()), event.OK, details))
 	}); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, s.view(after))
+	return c.JSON(http.StatusOK, s.view(after, triggered))
 }
 
 // facts are the settings of a row, for the ledger.

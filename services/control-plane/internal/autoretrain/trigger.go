@@ -113,7 +113,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 	}
 	switch {
 	case dry:
-		stop, err := s.hindrance(ctx, s.Store.Queries, row, res)
+		stop, err := s.hindrance(ctx, s.Store.Queries, p.Tenant, row, res)
 		if err != nil || stop != nil {
 			return orResult(stop, res), err
 		}
@@ -160,15 +160,20 @@ func orResult(r *Result, otherwise Result) Result {
 }
 
 // hindrance is why a model whose row was just read is not to be triggered now.
-func (s *Service) hindrance(ctx context.Context, q *store.Queries, row store.AutoRetrain, res Result) (*Result, error) {
+// The cooldown is the tenant's own.
+func (s *Service) hindrance(ctx context.Context, q *store.Queries, tenant string, row store.AutoRetrain, res Result) (*Result, error) {
 	now := s.Now()
 	if !row.Enabled {
 		res = res.with(Failed, "auto-retrain of %s was disabled meanwhile", row.ModelID)
 		return &res, nil
 	}
-	if row.LastTriggeredAt != nil {
-		if left := row.LastTriggeredAt.Add(time.Duration(row.CooldownSeconds) * time.Second).Sub(now); left > 0 {
-			res = res.with(CoolingDown, "triggered at %s; again in %d s", row.LastTriggeredAt.UTC().Format(time.RFC3339), int((left+time.Second-1)/time.Second))
+	last, err := q.GetTriggered(ctx, store.GetTriggeredParams{ModelID: row.ModelID, Tenant: tenant})
+	switch {
+	case err != nil && !store.None(err):
+		return nil, err
+	case err == nil:
+		if left := last.Add(time.Duration(row.CooldownSeconds) * time.Second).Sub(now); left > 0 {
+			res = res.with(CoolingDown, "triggered at %s; again in %d s", last.UTC().Format(time.RFC3339), int((left+time.Second-1)/time.Second))
 			return &res, nil
 		}
 	}
@@ -176,12 +181,14 @@ func (s *Service) hindrance(ctx context.Context, q *store.Queries, row store.Aut
 		res = res.with(AlreadyPending, "another trigger of %s is at work", row.ModelID)
 		return &res, nil
 	}
-	open, err := q.OpenDriftWork(ctx, row.ModelID)
+	open, err := q.OpenDriftWork(ctx, store.OpenDriftWorkParams{ModelID: row.ModelID, Tenant: tenant})
 	switch {
 	case err != nil || open == "":
 		return nil, err
 	case open == "dispatching": // by a process that died: its command is sent again, and stamps the row
 		res = res.with(AlreadyPending, "training of %s after drift is being dispatched", row.ModelID)
+	case open == "foreign":
+		res = res.with(AlreadyPending, "a run of %s that drift led to has not ended", row.ModelID)
 	default:
 		res = res.with(AlreadyPending, "run %s, which drift led to, has not ended", open)
 	}
@@ -212,7 +219,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		if err != nil {
 			return err
 		}
-		if stop, err := s.hindrance(ctx, tx.Queries, now, res); err != nil {
+		if stop, err := s.hindrance(ctx, tx.Queries, p.Tenant, now, res); err != nil {
 			return err
 		} else if stop != nil {
 			return hindered{*stop}
@@ -262,10 +269,11 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	return cmp.Or(answer.Deref(f.LatestModelrepoCommit), answer.Deref(f.LastRetrainCommit)), nil
 }
 
-// stamp notes in a transaction that a trigger led to something.
+// stamp notes in a transaction that a trigger led to something; the cooldown of
+// whoever it was for begins.
 func (s *Service) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
 	now := s.Now()
-	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Now: &now, Outcome: &outcome}); err != nil {
+	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Tenant: p.Tenant, Now: now, Outcome: &outcome}); err != nil {
 		return err
 	}
 	details["outcome"], details["z_score"] = outcome, z
@@ -285,7 +293,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		if err != nil {
 			return err
 		}
-		if stop, err = s.hindrance(ctx, tx.Queries, now, res); err != nil || stop != nil {
+		if stop, err = s.hindrance(ctx, tx.Queries, p.Tenant, now, res); err != nil || stop != nil {
 			return err
 		}
 		claimed = now

@@ -16,6 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
@@ -170,7 +171,11 @@ func (a API) Status(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	active, err := a.Store.ActiveRuns(ctx)
+	var tenant *string // nil: every one's
+	if p, _ := auth.FromContext(ctx); !p.Legacy {
+		tenant = &p.Tenant
+	}
+	active, err := a.Store.ActiveRuns(ctx, tenant)
 	if err != nil {
 		return err
 	}

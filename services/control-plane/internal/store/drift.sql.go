@@ -42,7 +42,7 @@ func (q *Queries) ClaimTrigger(ctx context.Context, arg ClaimTriggerParams) erro
 }
 
 const enabledAutoRetrain = `-- name: EnabledAutoRetrain :many
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_triggered_at, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where enabled and ($1::text is null or model_id = $1) order by model_id
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where enabled and ($1::text is null or model_id = $1) order by model_id
 `
 
 func (q *Queries) EnabledAutoRetrain(ctx context.Context, modelID *string) ([]AutoRetrain, error) {
@@ -64,7 +64,6 @@ func (q *Queries) EnabledAutoRetrain(ctx context.Context, modelID *string) ([]Au
 			&i.Kind,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
-			&i.LastTriggeredAt,
 			&i.LastOutcome,
 			&i.Claim,
 			&i.ClaimUntil,
@@ -84,7 +83,7 @@ func (q *Queries) EnabledAutoRetrain(ctx context.Context, modelID *string) ([]Au
 }
 
 const getAutoRetrain = `-- name: GetAutoRetrain :one
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_triggered_at, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id = $1
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id = $1
 `
 
 func (q *Queries) GetAutoRetrain(ctx context.Context, modelID string) (AutoRetrain, error) {
@@ -100,7 +99,6 @@ func (q *Queries) GetAutoRetrain(ctx context.Context, modelID string) (AutoRetra
 		&i.Kind,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
-		&i.LastTriggeredAt,
 		&i.LastOutcome,
 		&i.Claim,
 		&i.ClaimUntil,
@@ -112,8 +110,24 @@ func (q *Queries) GetAutoRetrain(ctx context.Context, modelID string) (AutoRetra
 	return i, err
 }
 
+const getTriggered = `-- name: GetTriggered :one
+select triggered_at from auto_retrain_stamps where model_id = $1 and tenant = $2
+`
+
+type GetTriggeredParams struct {
+	ModelID string
+	Tenant  string
+}
+
+func (q *Queries) GetTriggered(ctx context.Context, arg GetTriggeredParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, getTriggered, arg.ModelID, arg.Tenant)
+	var triggered_at time.Time
+	err := row.Scan(&triggered_at)
+	return triggered_at, err
+}
+
 const listAutoRetrain = `-- name: ListAutoRetrain :many
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_triggered_at, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id > $1::text order by model_id limit $2
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id > $1::text order by model_id limit $2
 `
 
 type ListAutoRetrainParams struct {
@@ -140,7 +154,6 @@ func (q *Queries) ListAutoRetrain(ctx context.Context, arg ListAutoRetrainParams
 			&i.Kind,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
-			&i.LastTriggeredAt,
 			&i.LastOutcome,
 			&i.Claim,
 			&i.ClaimUntil,
@@ -159,8 +172,42 @@ func (q *Queries) ListAutoRetrain(ctx context.Context, arg ListAutoRetrainParams
 	return items, nil
 }
 
+const listTriggered = `-- name: ListTriggered :many
+select model_id, triggered_at from auto_retrain_stamps where tenant = $1 and model_id = any($2::text[])
+`
+
+type ListTriggeredParams struct {
+	Tenant string
+	Models []string
+}
+
+type ListTriggeredRow struct {
+	ModelID     string
+	TriggeredAt time.Time
+}
+
+func (q *Queries) ListTriggered(ctx context.Context, arg ListTriggeredParams) ([]ListTriggeredRow, error) {
+	rows, err := q.db.Query(ctx, listTriggered, arg.Tenant, arg.Models)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListTriggeredRow
+	for rows.Next() {
+		var i ListTriggeredRow
+		if err := rows.Scan(&i.ModelID, &i.TriggeredAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockAutoRetrain = `-- name: LockAutoRetrain :one
-select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_triggered_at, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id = $1 for update
+select model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z from auto_retrain where model_id = $1 for update
 `
 
 func (q *Queries) LockAutoRetrain(ctx context.Context, modelID string) (AutoRetrain, error) {
@@ -176,7 +223,6 @@ func (q *Queries) LockAutoRetrain(ctx context.Context, modelID string) (AutoRetr
 		&i.Kind,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
-		&i.LastTriggeredAt,
 		&i.LastOutcome,
 		&i.Claim,
 		&i.ClaimUntil,
@@ -190,14 +236,21 @@ func (q *Queries) LockAutoRetrain(ctx context.Context, modelID string) (AutoRetr
 
 const openDriftWork = `-- name: OpenDriftWork :one
 select coalesce(
-    (select r.flow_run_id from runs r where r.model_id = $1 and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
-    (select 'dispatching' from commands c where c.model_id = $1 and c.kind = 'retrain' and c.status = 'dispatching'
+    (select case when r.tenant = $1 then r.flow_run_id else 'foreign' end
+        from runs r where r.model_id = $2 and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
+    (select 'dispatching' from commands c where c.model_id = $2 and c.kind = 'retrain' and c.status = 'dispatching'
         and c.request ->> 'origin' = 'drift' limit 1), '')::text as work
 `
 
-// The newest run that drift led to and that has not ended, or 'dispatching', or nothing.
-func (q *Queries) OpenDriftWork(ctx context.Context, modelID string) (string, error) {
-	row := q.db.QueryRow(ctx, openDriftWork, modelID)
+type OpenDriftWorkParams struct {
+	Tenant  string
+	ModelID string
+}
+
+// The newest run that drift led to and that has not ended, without its id where it is another tenant's;
+// or 'dispatching', or nothing.
+func (q *Queries) OpenDriftWork(ctx context.Context, arg OpenDriftWorkParams) (string, error) {
+	row := q.db.QueryRow(ctx, openDriftWork, arg.Tenant, arg.ModelID)
 	var work string
 	err := row.Scan(&work)
 	return work, err
@@ -208,7 +261,7 @@ insert into auto_retrain (model_id, enabled, dataset_name, min_z, cooldown_secon
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 on conflict (model_id) do update set enabled = $2, dataset_name = $3, min_z = $4,
     cooldown_seconds = $5, gate = $6, kind = $7, updated_at = $8, updated_by = $9
-returning model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_triggered_at, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z
+returning model_id, enabled, dataset_name, min_z, cooldown_seconds, gate, kind, updated_at, updated_by, last_outcome, claim, claim_until, claim_tenant, claim_by, claim_dataset, claim_z
 `
 
 type PutAutoRetrainParams struct {
@@ -246,7 +299,6 @@ func (q *Queries) PutAutoRetrain(ctx context.Context, arg PutAutoRetrainParams) 
 		&i.Kind,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
-		&i.LastTriggeredAt,
 		&i.LastOutcome,
 		&i.Claim,
 		&i.ClaimUntil,
@@ -292,19 +344,29 @@ func (q *Queries) SetTriggerOutcome(ctx context.Context, arg SetTriggerOutcomePa
 }
 
 const setTriggered = `-- name: SetTriggered :exec
-update auto_retrain set last_triggered_at = $1, last_outcome = $2, claim = null, claim_until = null,
+with stamped as (
+    insert into auto_retrain_stamps (model_id, tenant, triggered_at) values ($2, $3, $4)
+    on conflict (model_id, tenant) do update set triggered_at = $4
+)
+update auto_retrain set last_outcome = $1, claim = null, claim_until = null,
     claim_tenant = null, claim_by = null, claim_dataset = null, claim_z = null
-where model_id = $3
+where auto_retrain.model_id = $2
 `
 
 type SetTriggeredParams struct {
-	Now     *time.Time
 	Outcome *string
 	ModelID string
+	Tenant  string
+	Now     time.Time
 }
 
 func (q *Queries) SetTriggered(ctx context.Context, arg SetTriggeredParams) error {
-	_, err := q.db.Exec(ctx, setTriggered, arg.Now, arg.Outcome, arg.ModelID)
+	_, err := q.db.Exec(ctx, setTriggered,
+		arg.Outcome,
+		arg.ModelID,
+		arg.Tenant,
+		arg.Now,
+	)
 	return err
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const activeRuns = `-- name: ActiveRuns :many
-select distinct on (model_id) model_id, flow_run_id from runs where not terminal order by model_id, id desc
+select distinct on (model_id) model_id, flow_run_id from runs
+where not terminal and ($1::text is null or tenant = $1) order by model_id, id desc
 `
 
 type ActiveRunsRow struct {
@@ -21,8 +22,8 @@ type ActiveRunsRow struct {
 	FlowRunID string
 }
 
-func (q *Queries) ActiveRuns(ctx context.Context) ([]ActiveRunsRow, error) {
-	rows, err := q.db.Query(ctx, activeRuns)
+func (q *Queries) ActiveRuns(ctx context.Context, tenant *string) ([]ActiveRunsRow, error) {
+	rows, err := q.db.Query(ctx, activeRuns, tenant)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (h *Handlers) Models(c echo.Context) error {
 		}
 		if len(out) == limit {
 			last := out[limit-1]
-			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor([2]string{last.ModelName, last.Alias}))
+			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(c.Path(), [2]string{last.ModelName, last.Alias}))
 			break
 		}
 		out = append(out, describe(s))

@@ -65,7 +65,7 @@ func (m *Monitor) Status(c echo.Context) error {
 		}
 		if len(out) == limit {
 			last := out[limit-1]
-			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor([2]string{last.Model, last.Alias}))
+			c.Response().Header().Set("X-Next-Cursor", service.EncodeCursor(c.Path(), [2]string{last.Model, last.Alias}))
 			break
 		}
 		st, err := m.evaluate(ctx, p, baselines[p], window, mode)

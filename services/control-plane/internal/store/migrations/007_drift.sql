@@ -12,7 +12,6 @@ create table auto_retrain (
     kind              text not null check (kind in ('prediction', 'input', 'any')),
     updated_at        timestamptz not null,
     updated_by        text not null,
-    last_triggered_at timestamptz,
     last_outcome      text,
     claim             uuid,
     claim_until       timestamptz,
@@ -20,6 +19,15 @@ create table auto_retrain (
     claim_by          text,
     claim_dataset     text,
     claim_z           double precision
+);
+
+-- When each tenant last triggered: a cooldown is its own, so that no stranger's trigger, whose approval
+-- waits or is rejected elsewhere, keeps a drifted model from being trained.
+create table auto_retrain_stamps (
+    model_id     text not null,
+    tenant       text not null,
+    triggered_at timestamptz not null,
+    primary key (model_id, tenant)
 );
 
 -- What fires, and for a day what fired: a slower reading must not bring back what a newer one has ended.
@@ -50,4 +58,4 @@ alter table alias_moves add column reason text;
 ---- create above / drop below ----
 
 alter table alias_moves drop column reason;
-drop table alert_sources, alerts, auto_retrain;
+drop table alert_sources, alerts, auto_retrain_stamps, auto_retrain;

@@ -27,18 +27,30 @@ where model_id = @model_id;
 -- orchestrator may have taken the run without our hearing of it.
 update auto_retrain set claim_until = null where model_id = @model_id and claim = @claim;
 
+-- name: ListTriggered :many
+select model_id, triggered_at from auto_retrain_stamps where tenant = @tenant and model_id = any(@models::text[]);
+
+-- name: GetTriggered :one
+select triggered_at from auto_retrain_stamps where model_id = @model_id and tenant = @tenant;
+
 -- name: SetTriggered :exec
-update auto_retrain set last_triggered_at = @now, last_outcome = @outcome, claim = null, claim_until = null,
+with stamped as (
+    insert into auto_retrain_stamps (model_id, tenant, triggered_at) values (@model_id, @tenant, @now)
+    on conflict (model_id, tenant) do update set triggered_at = @now
+)
+update auto_retrain set last_outcome = @outcome, claim = null, claim_until = null,
     claim_tenant = null, claim_by = null, claim_dataset = null, claim_z = null
-where model_id = @model_id;
+where auto_retrain.model_id = @model_id;
 
 -- name: SetTriggerOutcome :execrows
 update auto_retrain set last_outcome = @outcome where model_id = @model_id and last_outcome is distinct from @outcome;
 
 -- name: OpenDriftWork :one
--- The newest run that drift led to and that has not ended, or 'dispatching', or nothing.
+-- The newest run that drift led to and that has not ended, without its id where it is another tenant's;
+-- or 'dispatching', or nothing.
 select coalesce(
-    (select r.flow_run_id from runs r where r.model_id = @model_id and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
+    (select case when r.tenant = @tenant then r.flow_run_id else 'foreign' end
+        from runs r where r.model_id = @model_id and r.origin = 'drift' and not r.terminal order by r.id desc limit 1),
     (select 'dispatching' from commands c where c.model_id = @model_id and c.kind = 'retrain' and c.status = 'dispatching'
         and c.request ->> 'origin' = 'drift' limit 1), '')::text as work;
 

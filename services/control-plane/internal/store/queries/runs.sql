@@ -42,4 +42,5 @@ update runs set model_version = @model_version, tracker_run_id = @tracker_run_id
 where flow_run_id = @flow_run_id;
 
 -- name: ActiveRuns :many
-select distinct on (model_id) model_id, flow_run_id from runs where not terminal order by model_id, id desc;
+select distinct on (model_id) model_id, flow_run_id from runs
+where not terminal and (sqlc.narg(tenant)::text is null or tenant = sqlc.narg(tenant)) order by model_id, id desc;

@@ -1,0 +1,34 @@
+package audit_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+)
+
+// A request as large as a body may be, of characters that the envelope encodes in
+// six bytes, starts its run and stands in the ledger.
+func TestLargeRequestReachesTheLedger(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AwaitTarget()
+	parameters := `{"e":"` + strings.Repeat("<", 1<<20-200) + `"}`
+	b.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":`+parameters+`}`)
+	if n := len(b.Orchestrator.All()); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+	b.chained("default", 2) // asked for and dispatched
+	entries := items(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", planetest.Reader, nil))
+	if len(entries) != 1 || entries[0]["actor"] != "operator" {
+		t.Fatalf("entries %v", entries)
+	}
+	sum := sha256.Sum256([]byte(parameters))
+	got, _ := json.Marshal(entries[0]["details"].(map[string]any)["parameters"])
+	if want, _ := json.Marshal(map[string]any{"sha256": hex.EncodeToString(sum[:]), "bytes": len(parameters)}); string(got) != string(want) {
+		t.Errorf("parameters %.200s, want %s", got, want)
+	}
+}
