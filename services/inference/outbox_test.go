@@ -47,7 +47,7 @@ func TestOutboxRoutes(t *testing.T) {
 			values ($1, $2, 'drift', 'reset', '{"model": "A"}', 'alice', 5, now(), 'refused')`, id, tenant)
 		return id.String()
 	}
-	id, foreign := poison("platform"), poison("other")
+	id, foreign := poison("default"), poison("other")
 	ask := func(bearer, method, path string, body any) (int, string) {
 		s, _, b := i.do(method, path, body, "Authorization", "Bearer "+bearer)
 		return s, b

@@ -1,10 +1,12 @@
 // Package admin serves the routes by which operators see and mend a service's
 // outbox: what is poison, what to send once more, what to give up.
 //
-// A row belongs to a tenant. Who calls sees and moves the rows of their own
-// tenant and of [outbox.PlatformTenant]; the legacy credential, and whoever reaches
-// a service that is open on loopback, is the operator of all tenants. A row of
-// another tenant looks like one that does not exist.
+// A row belongs to a tenant. Who calls sees the rows of their own tenant and of
+// [outbox.PlatformTenant], and moves those of their own alone; the legacy
+// credential, and whoever reaches a service that is open on loopback, is the
+// operator of all tenants. A row that one may not see, or not move, looks like one
+// that does not exist. The ledger's fact of a move stands where the row's readers
+// look for it: in the chain of the row's tenant.
 package admin
 
 import (
@@ -39,10 +41,10 @@ type Handlers struct {
 	Source string
 }
 
-// caller is who acts, and whose rows they may touch; nil tenants are all.
+// caller is who acts, and whose rows they may see and move; nil tenants are all.
 type caller struct {
 	name, tenant string
-	tenants      []string
+	sees, moves  []string
 }
 
 func callerOf(c echo.Context) caller {
@@ -53,12 +55,15 @@ func callerOf(c echo.Context) caller {
 	case p.Legacy:
 		return caller{name: p.Name, tenant: p.Tenant}
 	}
-	return caller{name: p.Name, tenant: p.Tenant, tenants: []string{p.Tenant, outbox.PlatformTenant}}
+	return caller{name: p.Name, tenant: p.Tenant, sees: []string{p.Tenant, outbox.PlatformTenant}, moves: []string{p.Tenant}}
 }
 
-func (h Handlers) audit(who caller, action, target, outcome string, details map[string]any) outbox.Event {
+func (h Handlers) audit(tenant string, who caller, action, target, outcome string, details map[string]any) outbox.Event {
+	if tenant != who.tenant {
+		details["actor_tenant"] = who.tenant
+	}
 	return outbox.Audit(outbox.AuditFact{
-		Tenant: who.tenant, Actor: who.name, Action: action, Target: target, Outcome: outcome, Source: h.Source, Details: details,
+		Tenant: tenant, Actor: who.name, Action: action, Target: target, Outcome: outcome, Source: h.Source, Details: details,
 	})
 }
 
@@ -97,7 +102,7 @@ func (h Handlers) List(c echo.Context) error {
 	if _, err := service.Cursor(c, &at); err != nil {
 		return err
 	}
-	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).tenants, at.After, limit+1)
+	rows, err := outbox.List(c.Request().Context(), h.Pool, state, callerOf(c).sees, at.After, limit+1)
 	if err != nil {
 		return fault(err)
 	}
@@ -126,14 +131,14 @@ func (h Handlers) Replay(c echo.Context) error {
 	who := callerOf(c)
 	var after outbox.Row
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
-		before, err := outbox.Lock(ctx, tx, who.tenants, id)
+		before, err := outbox.Lock(ctx, tx, who.moves, id)
 		if err != nil {
 			return err
 		}
 		if after, err = outbox.Replay(ctx, tx, id); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx, h.audit(who, "outbox.replayed", "event:"+id.String(), "ok", told(before)))
+		return outbox.Insert(ctx, tx, h.audit(before.Tenant, who, "outbox.replayed", "event:"+id.String(), "ok", told(before)))
 	})
 	if err != nil {
 		return fault(err)
@@ -152,7 +157,7 @@ func (h Handlers) Drop(c echo.Context) error {
 	who := callerOf(c)
 	refused := false
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
-		row, err := outbox.Lock(ctx, tx, who.tenants, id)
+		row, err := outbox.Lock(ctx, tx, who.moves, id)
 		if err != nil {
 			return err
 		}
@@ -162,7 +167,7 @@ func (h Handlers) Drop(c echo.Context) error {
 		} else if _, err := outbox.Drop(ctx, tx, id); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx, h.audit(who, action, "event:"+id.String(), outcome, told(row)))
+		return outbox.Insert(ctx, tx, h.audit(row.Tenant, who, action, "event:"+id.String(), outcome, told(row)))
 	})
 	switch {
 	case err != nil:
@@ -207,13 +212,17 @@ func (h Handlers) Republish(c echo.Context) error {
 		return invalid("must be after from", "body", "to")
 	}
 	who := callerOf(c)
+	of := who.tenant
+	if who.moves == nil { // rows of all tenants
+		of = outbox.PlatformTenant
+	}
 	var n int64
 	err = postgres.InTx(ctx, h.Pool, func(tx pgx.Tx) error {
 		var err error
-		if n, err = outbox.Republish(ctx, tx, who.tenants, from, to); err != nil {
+		if n, err = outbox.Republish(ctx, tx, who.moves, from, to); err != nil {
 			return err
 		}
-		return outbox.Insert(ctx, tx, h.audit(who, "outbox.republished", "event:*", "ok", map[string]any{"from": from, "to": to, "events": n}))
+		return outbox.Insert(ctx, tx, h.audit(of, who, "outbox.republished", "event:*", "ok", map[string]any{"from": from, "to": to, "events": n}))
 	})
 	if err != nil {
 		return fault(err)
@@ -246,7 +255,7 @@ func invalid(msg string, loc ...string) error {
 func fault(err error) error {
 	switch {
 	case errors.Is(err, outbox.ErrNoRow):
-		return EventNotFound.New("The outbox has no event with this id, or none that your tenant may see; GET /outbox lists those there are.")
+		return EventNotFound.New("The outbox has no event with this id, or none that your tenant may see or move; GET /outbox lists those there are.")
 	case errors.Is(err, outbox.ErrNotPoison):
 		return EventNotPoison.New("Only a poison event can be dropped; this one is still to be published, or was.")
 	case errors.Is(err, outbox.ErrTooMany):

@@ -151,12 +151,15 @@ func TestRow17OversizedEvent(t *testing.T) {
 	}
 }
 
-// Facts of the platform are everybody's to mend; the legacy credential sees all.
+// Facts of the platform are everybody's to see and nobody's to move but the legacy
+// credential's, which sees and moves all; the ledger tells it to the row's readers.
 func TestOutboxTenants(t *testing.T) {
 	t.Parallel()
 	p := planetest.Start(t, "EVENT_RELAY_ENABLED=false")
+	rows := map[string]string{}
 	for _, tenant := range []string{"default", "other", "platform"} {
 		id, _ := oversize(t, p, tenant)
+		rows[tenant] = "/outbox/" + id.String()
 		p.SQL("update control_plane.outbox set poison_at = now(), refusals = 5 where id = $1", id)
 	}
 	for bearer, want := range map[string][]string{
@@ -185,6 +188,36 @@ func TestOutboxTenants(t *testing.T) {
 			t.Errorf("another tenant sees an event of %v", tenant)
 		}
 	}
+
+	for _, tenant := range []string{"default", "platform"} {
+		p.Refused(404, "event_not_found", "POST", rows[tenant]+"/replay", planetest.Foreign, nil)
+		p.Refused(404, "event_not_found", "DELETE", rows[tenant], planetest.Foreign, nil)
+	}
+	p.SQL("update control_plane.outbox set published_at = now(), poison_at = null where tenant in ('platform', 'default')")
+	window := map[string]any{"from": time.Now().Add(-time.Hour), "to": time.Now().Add(time.Hour)}
+	if out := p.Want(200, "POST", "/outbox/republish", planetest.Foreign, window).Object(t); out["republished"] != 0.0 {
+		t.Errorf("another tenant republished %v", out)
+	}
+	if out := p.Want(200, "POST", "/outbox/republish", planetest.Legacy, window).Object(t); out["republished"].(float64) < 2 {
+		t.Errorf("the legacy credential republished %v", out)
+	}
+	p.SQL("update control_plane.outbox set poison_at = now() where tenant = 'platform'")
+	p.Want(200, "POST", rows["platform"]+"/replay", planetest.Legacy, nil)
+	p.SQL("update control_plane.outbox set poison_at = now() where tenant = 'platform'")
+	p.Want(204, "DELETE", rows["platform"], planetest.Legacy, nil)
+	p.Want(204, "DELETE", rows["other"], planetest.Foreign, nil)
+	for action, want := range map[string]string{
+		"outbox.republished": "[other mallory <nil>][platform legacy default]", "outbox.replayed": "[platform legacy default]",
+		"outbox.dropped": "[platform legacy default][other mallory <nil>]",
+	} {
+		got := ""
+		for _, f := range p.Audits(action) {
+			got += fmt.Sprint([]any{f["tenant"], f["actor"], f["details"].(map[string]any)["actor_tenant"]})
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", action, got, want)
+		}
+	}
 }
 
 // What the broker may have lost is sent once more: of the caller's tenant, within the window.
@@ -193,8 +226,13 @@ func TestRepublish(t *testing.T) {
 	p := planetest.Start(t)
 	begin := time.Now().Add(-time.Minute)
 	p.Notice("JPCP", "abc")
-	published := func() int {
-		return len(p.Want(200, "GET", "/outbox?state=published&limit=500", planetest.Operator, nil).Object(t)["items"].([]any))
+	published := func() (n int) {
+		for _, item := range p.Want(200, "GET", "/outbox?state=published&limit=500", planetest.Operator, nil).Object(t)["items"].([]any) {
+			if item.(map[string]any)["tenant"] == "default" { // those of the platform are not the operator's to move
+				n++
+			}
+		}
+		return n
 	}
 	settled := func() {
 		testenv.Eventually(t, 15*time.Second, func() error {
