@@ -3,6 +3,8 @@
 package event
 
 import (
+	"maps"
+
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/outbox"
@@ -95,6 +97,14 @@ func Audit(tenant, actor, action, target, outcome string, details map[string]any
 	return outbox.Audit(outbox.AuditFact{
 		Tenant: tenant, Actor: actor, Action: action, Target: target, Outcome: outcome, Source: Source, Details: details,
 	})
+}
+
+// Shared is the Audit of an act on what belongs to no tenant, such as a setting
+// of the whole platform: every tenant may read who did it, and whose they are.
+func Shared(tenant, actor, action, target, outcome string, details map[string]any) outbox.Event {
+	told := map[string]any{"actor_tenant": tenant}
+	maps.Copy(told, details)
+	return Audit(PlatformTenant, actor, action, target, outcome, told)
 }
 
 // Model is the audit target of a model.

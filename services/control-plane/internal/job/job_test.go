@@ -81,11 +81,11 @@ func TestLife(t *testing.T) {
 		t.Errorf("events %s", got)
 	}
 	recorded, updated := p.Audits("job.recorded"), p.Audits("job.updated")
-	if len(recorded) != 1 || len(updated) != 3 || recorded[0]["target"] != "job:slurm/alpha/4711" || recorded[0]["tenant"] != "default" || updated[2]["actor"] != "trainer" {
+	if len(recorded) != 1 || len(updated) != 3 || recorded[0]["target"] != "job:slurm/alpha/4711" || recorded[0]["tenant"] != "platform" || updated[2]["actor"] != "trainer" {
 		t.Fatalf("audit %v %v", recorded, updated)
 	}
 	details := updated[1]["details"].(map[string]any)
-	if details["old"].(map[string]any)["state"] != "RUNNING" || details["new"].(map[string]any)["state"] != "COMPLETED" {
+	if details["actor_tenant"] != "default" || details["old"].(map[string]any)["state"] != "RUNNING" || details["new"].(map[string]any)["state"] != "COMPLETED" {
 		t.Errorf("audit %v", details)
 	}
 }

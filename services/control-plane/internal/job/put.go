@@ -113,11 +113,11 @@ func lock(ctx context.Context, tx store.Tx, r report) (job store.Job, known bool
 	return rows[0], true, nil
 }
 
-// tell emits the audit fact, and the event where the state changed. The event
-// belongs to no tenant, the act to the actor's.
+// tell emits the audit fact, and the event where the state changed. Like the job
+// they belong to no tenant.
 func tell(ctx context.Context, tx store.Tx, p auth.Principal, action string, old, row store.Job, details map[string]any) error {
 	target := strings.Join([]string{"job:" + row.Scheduler, row.Cluster, row.JobID}, "/")
-	if err := tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, target, event.OK, details)); err != nil || old.State == row.State {
+	if err := tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, target, event.OK, details)); err != nil || old.State == row.State {
 		return err
 	}
 	return tx.Emit(ctx, event.Of(event.PlatformTenant, p.Name, "job", "state_changed", row.JobID, event.JobState{

@@ -66,7 +66,7 @@ func (s *Service) synced(c echo.Context, out found, cause error) error {
 func (s *Service) audit(ctx context.Context, action, outcome string, details map[string]any) error {
 	p, _ := auth.FromContext(ctx)
 	return s.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, target, outcome, details))
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, target, outcome, details))
 	})
 }
 
@@ -106,7 +106,7 @@ func (s *Service) Reload(c echo.Context) error {
 		if _, err := tx.RereadModelrepo(ctx); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "registry.reloaded", target, outcome, map[string]any{
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, "registry.reloaded", target, outcome, map[string]any{
 			"old": before, "new": s.Registry.Head(), "models": len(out.Models), "errors": len(out.Errors),
 		}))
 	}); err != nil {

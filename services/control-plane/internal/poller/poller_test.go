@@ -56,7 +56,7 @@ func TestPollOfAGitServer(t *testing.T) {
 	if len(swaps) != 1 || swaps[0]["actor"] != "system:modelrepo" || swaps[0]["tenant"] != "platform" || swaps[0]["details"].(map[string]any)["new"] != second {
 		t.Errorf("%v", swaps)
 	}
-	if syncs := p.Audits("modelrepo.synced"); len(syncs) < 3 || syncs[0]["actor"] != "operator" || syncs[0]["outcome"] != "ok" {
+	if syncs := p.Audits("modelrepo.synced"); len(syncs) < 3 || syncs[0]["actor"] != "operator" || syncs[0]["outcome"] != "ok" || syncs[0]["tenant"] != "platform" || syncs[0]["details"].(map[string]any)["actor_tenant"] != "default" {
 		t.Errorf("%v", syncs)
 	}
 

@@ -204,7 +204,7 @@ func TestReload(t *testing.T) {
 	if !out.Reloaded || !slices.Equal(out.Models, all) {
 		t.Errorf("%+v", out)
 	}
-	if facts := a.Audits("registry.reloaded"); len(facts) != 3 || facts[0]["outcome"] != "ok" || facts[1]["outcome"] != "failed" || facts[2]["actor"] != "trainer" {
+	if facts := a.Audits("registry.reloaded"); len(facts) != 3 || facts[0]["outcome"] != "ok" || facts[1]["outcome"] != "failed" || facts[2]["actor"] != "trainer" || facts[2]["tenant"] != "platform" || facts[2]["details"].(map[string]any)["actor_tenant"] != "default" {
 		t.Errorf("%v", facts)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "models")); err != nil {

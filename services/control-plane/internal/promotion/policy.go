@@ -131,7 +131,7 @@ func (s *Policies) Put(c echo.Context) error {
 			return err
 		}
 		details["new"] = policyView(after)
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "promotion_policy.set", event.Model(id), event.OK, details))
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, "promotion_policy.set", event.Model(id), event.OK, details))
 	}); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *Policies) Delete(c echo.Context) error {
 		if _, err := tx.RemovePolicy(ctx, store.RemovePolicyParams{ModelID: id, Now: &now, UpdatedBy: p.Name}); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "promotion_policy.removed", event.Model(id), event.OK, map[string]any{"old": policyView(before)}))
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, "promotion_policy.removed", event.Model(id), event.OK, map[string]any{"old": policyView(before)}))
 	})
 	switch {
 	case err != nil:

@@ -237,7 +237,7 @@ func (s *Service) Change(ctx context.Context, p auth.Principal, fn func(*Setting
 		return tx.Emit(ctx,
 			event.Of(event.PlatformTenant, p.Name, "event", "config_changed", "modelrepo",
 				event.ConfigChanged{Scope: "modelrepo", Keys: slices.Sorted(maps.Keys(set))}),
-			event.Audit(p.Tenant, p.Name, "modelrepo.config_set", target, event.OK, map[string]any{"old": old, "new": set}),
+			event.Shared(p.Tenant, p.Name, "modelrepo.config_set", target, event.OK, map[string]any{"old": old, "new": set}),
 		)
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func TestChange(t *testing.T) {
 		t.Fatalf("audit %v", audit)
 	}
 	d := audit[1]["details"].(object)
-	if audit[1]["actor"] != "operator" || audit[1]["tenant"] != "default" || !maps.Equal(d["old"].(object), object{"auto_retrain": false, "watch_branch": "main"}) ||
+	if audit[1]["actor"] != "operator" || audit[1]["tenant"] != "platform" || d["actor_tenant"] != "default" || !maps.Equal(d["old"].(object), object{"auto_retrain": false, "watch_branch": "main"}) ||
 		!maps.Equal(d["new"].(object), object{"auto_retrain": true, "watch_branch": "release/2026"}) {
 		t.Errorf("audit %v", audit[1])
 	}
