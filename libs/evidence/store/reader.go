@@ -530,9 +530,18 @@ func (r *Reader) LatestSequence(ctx context.Context) (sequence int64, err error)
 func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 	c := conditions{args: []any{after}}
 	c.and("run_id", f.RunID)
-	c.and("work_unit_id", f.WorkUnitID)
-	c.and("project_id", f.ProjectID)
-	c.and("event_type", f.EventType)
+	// A run is the narrowest filter, then a work unit. The plus keeps SQLite, which
+	// has no statistics here, from walking the index of a wider one instead.
+	wider := ""
+	if f.RunID != nil {
+		wider = "+"
+	}
+	c.and(wider+"work_unit_id", f.WorkUnitID)
+	if f.WorkUnitID != nil {
+		wider = "+"
+	}
+	c.and(wider+"project_id", f.ProjectID)
+	c.and(wider+"event_type", f.EventType)
 	items := []Event{}
 	var row eventRow
 	err := t.each("SELECT "+eventColumns+" FROM events WHERE sequence > ?"+c.text+" ORDER BY sequence LIMIT ?",
