@@ -96,6 +96,23 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// A project whose name needs escapes has one budget, and its own spend, however
+// the path was written.
+func TestEscapedProject(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	spend(p, planetest.Operator, "hpc/ml", "1", 1)
+	for _, path := range []string{"hpc%2Fml", "hpc%2fml", "%68pc%2Fml"} {
+		if out := put(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
+			t.Errorf("%s: %v", path, out)
+		}
+	}
+	if items := p.Want(200, "GET", "/budgets", planetest.Operator, nil).Object(t)["items"].([]any); len(items) != 1 {
+		t.Errorf("budgets %v", items)
+	}
+	p.Want(204, "DELETE", "/budgets/hpc%2fml", planetest.Operator, nil)
+}
+
 func TestBadBudgets(t *testing.T) {
 	t.Parallel()
 	p := planetest.Start(t)
