@@ -8,3 +8,5 @@ echo "== outbox: insert → relay → JetStream → consumer, beside the same me
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x
 echo "== control plane: a page of 50,000 pending approvals, and a scrape with them"
 go test ./services/control-plane -run "^$" -bench "ApprovalsPage|MetricsCrowded" -benchtime 3x
+echo "== control plane: the audit ledger verified and appended to, 100,000 entries"
+go test ./services/control-plane/internal/audit -run "^$" -bench . -benchtime 1x
