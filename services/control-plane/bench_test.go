@@ -1,6 +1,8 @@
 package controlplane_test
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -42,12 +44,14 @@ func BenchmarkApprovalsPage(b *testing.B) {
 			if cursor != "" {
 				path += "&cursor=" + cursor
 			}
-			begin := time.Now()
-			r := p.Want(http.StatusOK, "GET", path, planetest.Operator, nil)
-			took := time.Since(begin)
+			body, header, took := get(b, p, path)
 			worst, sum, pages = max(worst, took), sum+took, pages+1
-			rows += len(r.List(b))
-			if cursor = r.Header.Get("X-Next-Cursor"); cursor == "" {
+			var page []json.RawMessage
+			if err := json.Unmarshal(body, &page); err != nil {
+				b.Fatal(err)
+			}
+			rows += len(page)
+			if cursor = header.Get("X-Next-Cursor"); cursor == "" {
 				break
 			}
 		}
@@ -68,9 +72,7 @@ func BenchmarkMetricsCrowded(b *testing.B) {
 	var worst, sum time.Duration
 	n := 0
 	for b.Loop() {
-		begin := time.Now()
-		p.Want(http.StatusOK, "GET", "/metrics", "", nil)
-		took := time.Since(begin)
+		_, _, took := get(b, p, "/metrics")
 		worst, sum, n = max(worst, took), sum+took, n+1
 	}
 	b.ReportMetric(ms(sum/time.Duration(n)), "ms/scrape")
@@ -81,11 +83,31 @@ func BenchmarkMetricsCrowded(b *testing.B) {
 func fastest(b *testing.B, p *planetest.Plane, path string, times int) time.Duration {
 	best := time.Hour
 	for range times {
-		begin := time.Now()
-		p.Want(http.StatusOK, "GET", path, "", nil)
-		best = min(best, time.Since(begin))
+		_, _, took := get(b, p, path)
+		best = min(best, took)
 	}
 	return best
+}
+
+// get is one request without the harness, which also judges each answer.
+func get(b *testing.B, p *planetest.Plane, path string) ([]byte, http.Header, time.Duration) {
+	b.Helper()
+	begin := time.Now()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.URL+path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+planetest.Operator)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d %v %s", path, resp.StatusCode, err, body)
+	}
+	return body, resp.Header, time.Since(begin)
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
