@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,7 +107,13 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		time.Sleep(time.Minute) // SIGTERM ends it
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
+		select {
+		case <-stop:
+		case <-time.After(time.Minute): // the test was killed
+		}
+		os.Exit(0)
 	}
 	testenv.Main(m)
 }
@@ -119,13 +128,10 @@ func TestStopOfAProcessNobodyWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := datadir.ReadRuntime(dir); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	testenv.Eventually(t, 10*time.Second, func() error {
+		_, err := datadir.ReadRuntime(dir)
+		return err
+	})
 	cfg, err := LoadConfig([]string{"PLATFORM_DATA_DIR=" + dir, "PLATFORM_STOP_TIMEOUT=1s", "DRAIN_SECONDS=0"})
 	if err != nil {
 		t.Fatal(err)
@@ -167,16 +173,14 @@ func TestFailedStartGivesEverythingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a backend ends a moment after its client
+	testenv.Eventually(t, 10*time.Second, func() error { // a backend ends a moment after its client
 		var others int
 		if err := pool.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()").Scan(&others); err != nil {
-			t.Fatal(err)
+			return err
 		}
-		if others == 0 {
-			return
+		if others > 0 {
+			return fmt.Errorf("%d connections are left", others)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d connections are left", others)
-		}
-	}
+		return nil
+	})
 }

@@ -182,6 +182,23 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	}
 }
 
+// awaitFile returns when there is such a file, or after 20 s: it may come and go between two looks.
+func awaitFile(path string) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	late := time.After(20 * time.Second)
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			return
+		}
+	}
+}
+
 // alive says whether the process with this id exists and is no zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -267,11 +284,7 @@ func TestParentKilledDuringInitdb(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if _, err := os.Stat(filepath.Join(dir, "data.part", made)); err == nil {
-				break
-			}
-		}
+		awaitFile(filepath.Join(dir, "data.part", made))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

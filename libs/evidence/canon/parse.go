@@ -413,7 +413,7 @@ func (p *parser) escaped(start int) (string, *SyntaxError) {
 	return "", p.bad("the document ends inside a string")
 }
 
-// unicode reads from the u of \uxxxx, and the second half of a surrogate pair.
+// unicode reads from the u of an escape, and the second half of a surrogate pair.
 func (p *parser) unicode() (rune, *SyntaxError) {
 	at := p.pos - 1
 	r, err := p.hex4()

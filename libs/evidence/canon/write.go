@@ -19,7 +19,7 @@ import (
 // only the escapes JSON demands. It fails on a value that JSON cannot hold.
 func C1(v Value) ([]byte, error) { return write(v, form{sorted: true}, "") }
 
-// C2 writes C1 with each non-ASCII character as \uxxxx, in surrogate pairs: the
+// C2 writes C1 with each non-ASCII character as an escape of four digits, in surrogate pairs: the
 // form of the gate family's digests.
 func C2(v Value) ([]byte, error) { return write(v, form{sorted: true, ascii: true}, "") }
 
@@ -64,7 +64,7 @@ func must(data []byte, err error) []byte {
 // form is what one written form differs in from the next.
 type form struct {
 	sorted bool // keys by code point, else in their own order
-	ascii  bool // non-ASCII as \uxxxx
+	ascii  bool // non-ASCII as escapes
 	indent bool // two spaces a level
 }
 

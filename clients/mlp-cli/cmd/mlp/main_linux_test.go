@@ -107,7 +107,9 @@ func TestCtrlCAtAPrompt(t *testing.T) {
 			}
 			if strings.Contains(line, "token") {
 				// The prompt precedes the switching off of the echo, which would throw away a Ctrl-C too early.
-				for {
+				look := time.NewTicker(time.Millisecond)
+				defer look.Stop()
+				for range look.C {
 					now, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
 					if err != nil {
 						t.Fatal(err)
@@ -115,7 +117,6 @@ func TestCtrlCAtAPrompt(t *testing.T) {
 					if now.Lflag&unix.ECHO == 0 {
 						break
 					}
-					time.Sleep(time.Millisecond)
 				}
 			}
 			if _, err := person.WriteString("\x03"); err != nil {

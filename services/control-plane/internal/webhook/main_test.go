@@ -159,9 +159,11 @@ func configure(p *planetest.Plane, settings object) {
 	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, settings)
 }
 
+// texts gives the strings of a JSON array; none for anything else, so that a wrong answer fails one comparison.
 func texts(v any) []string {
+	list, _ := v.([]any)
 	out := []string{}
-	for _, s := range v.([]any) {
+	for _, s := range list {
 		out = append(out, s.(string))
 	}
 	return out

@@ -73,7 +73,8 @@ func TestSignedDeliveries(t *testing.T) {
 	token := "whsec_" + base64.StdEncoding.EncodeToString(key)
 	p := start(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN="+token)
 	body := sampleA(t, nil)
-	at := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
+	begin := time.Now() // one instant for all: a second that passes here must not make two stamps alike
+	at := func(d time.Duration) string { return strconv.FormatInt(begin.Add(d).Unix(), 10) }
 	signed := func(id, stamp, signature string) []string {
 		return []string{"webhook-id", id, "webhook-timestamp", stamp, "webhook-signature", signature, "X-Gitlab-Event", "Push Hook"}
 	}
