@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
-	"github.com/mlp-platform/platform/libs/evidence/schemas"
-	"github.com/mlp-platform/platform/libs/evidence/schemas/schematest"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
-	"github.com/mlp-platform/platform/libs/evidence/schemas/schematest"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 

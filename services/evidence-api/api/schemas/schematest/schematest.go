@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
-	"github.com/mlp-platform/platform/libs/evidence/schemas"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 )
 
 var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {

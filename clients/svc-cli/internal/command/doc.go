@@ -1,0 +1,2 @@
+// Package command is what all svc commands have in common.
+package command

@@ -1,0 +1,2 @@
+// Package evidenceapi is the evidence read API: a loopback server over one evidence store.
+package evidenceapi
