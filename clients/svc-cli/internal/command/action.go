@@ -1,0 +1,135 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Exit codes.
+const (
+	ExitDone  = 0
+	ExitNo    = 1
+	ExitFault = 2
+)
+
+// Shape is the form of a command's error document.
+type Shape int
+
+// The shapes.
+const (
+	Envelope Shape = iota // {"ok":false,"error":{code,message}}
+	Verdict               // {"valid":false,"error":{code,path,message}}
+)
+
+// JSONFlags are the two spellings of one wish. The app gives every command its own copy of them.
+var JSONFlags = []cli.Flag{
+	&cli.BoolFlag{Name: "json", Usage: "print the JSON document"},
+	&cli.StringFlag{Name: "output", Usage: "`FORMAT` of the result: text or json", DefaultText: "text"},
+}
+
+// WantsJSON says that the result is asked for as a document.
+func WantsJSON(c *cli.Context) bool { return c.Bool("json") || c.String("output") == "json" }
+
+// Exit is the end of a command whose fault is printed already.
+type Exit struct{ Code int }
+
+func (e *Exit) Error() string { return fmt.Sprintf("exit %d", e.Code) }
+
+// Action wraps a command's work: its fault is printed and becomes an [Exit].
+func (e *Env) Action(s Shape, run func(*cli.Context) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := formats(c)
+		if err == nil {
+			err = run(c)
+		}
+		return e.End(s, WantsJSON(c), err)
+	}
+}
+
+// formats refuses an --output that no command has. A command that has another flag of that name defines it itself.
+func formats(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		if s, ok := f.(*cli.StringFlag); ok && s.Name == "output" && s.DefaultText == "text" {
+			if v := c.String("output"); v != "" && v != "text" && v != "json" {
+				return Usagef("--output is text or json, not %q", v)
+			}
+			if c.Bool("json") && c.String("output") == "text" {
+				return Usagef("--json and --output text contradict each other")
+			}
+		}
+	}
+	return nil
+}
+
+// End prints the fault that ended a command, if any, and returns nil or an [Exit].
+func (e *Env) End(s Shape, document bool, err error) error {
+	var exit *Exit
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE): // a reader that went away, as under `| head -1`, is no fault
+		return nil
+	case errors.As(err, &exit):
+		return exit
+	case errors.Is(err, No):
+		return &Exit{ExitNo}
+	}
+	f := FaultOf(err)
+	text := Clean(f.Message)
+	if f.Path != "" {
+		text = Clean(f.Path) + ": " + text
+	}
+	if f.Code != InvalidArguments && f.Code != Failed && f.Code != Interrupted {
+		text += " (" + f.Code + ")"
+	}
+	fmt.Fprintf(e.Stderr, "error: %s\n", text)
+	if document {
+		// A reader that went away misses the document; the exit code stays.
+		_ = e.JSON(s.document(f))
+	}
+	return &Exit{ExitFault}
+}
+
+func (s Shape) document(f *Fault) any {
+	if s == Verdict {
+		type body struct {
+			Code    string `json:"code"`
+			Path    string `json:"path"`
+			Message string `json:"message"`
+		}
+		return struct {
+			Valid bool `json:"valid"`
+			Error body `json:"error"`
+		}{Error: body{f.Code, f.Path, f.Message}}
+	}
+	type body struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	return struct {
+		OK    bool `json:"ok"`
+		Error body `json:"error"`
+	}{Error: body{f.Code, f.Message}}
+}
+
+// Arguments checks how many arguments a command got. A name in brackets may be absent and is then "".
+func Arguments(c *cli.Context, names ...string) ([]string, error) {
+	got := c.Args().Slice()
+	required := 0
+	for _, n := range names {
+		if n[0] != '[' {
+			required++
+		}
+	}
+	switch {
+	case len(got) < required:
+		return nil, Usagef("missing argument %s; see: %s --help", names[len(got)], c.Command.HelpName)
+	case len(got) > len(names):
+		return nil, Usagef("unexpected argument %q; see: %s --help", got[len(names)], c.Command.HelpName)
+	}
+	for len(got) < len(names) {
+		got = append(got, "")
+	}
+	return got, nil
+}

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/cli/terminal"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+)
+
+// Env is what a command may touch of the world; tests pass buffers and a fixed clock.
+type Env struct {
+	Stdin  io.Reader
+	Stdout io.Writer // results
+	Stderr io.Writer // faults, progress, warnings
+	Getenv func(string) string
+	Now    func() time.Time
+
+	Terminal      bool // Stdout is a terminal
+	ErrorTerminal bool // Stderr is one: progress may be shown
+	Width         int  // columns of the terminal behind Stdout; 0 is unlimited
+
+	Version     string // of the build
+	OpenBrowser func(string) error
+}
+
+// JSON prints a document in form J. It takes what canon.From takes.
+func (e *Env) JSON(v any) error {
+	value, err := canon.From(v)
+	if err != nil {
+		return err
+	}
+	data, err := canon.J(value)
+	if err != nil {
+		return err
+	}
+	_, err = e.Stdout.Write(data)
+	return err
+}
+
+// Printf prints on stdout. Text of others must pass [Clean] first. A reader that went away is noticed by the next
+// JSON or Table, if there is one; it is no fault anyway.
+func (e *Env) Printf(format string, a ...any) { fmt.Fprintf(e.Stdout, format, a...) }
+
+// Clean makes text of others safe to print: no control characters.
+func Clean(s string) string { return terminal.Clean(s) }
+
+// Table prints rows: at a terminal under a heading and cut to its width, to a pipe separated by tabs, without a
+// heading. The cells are text of others and get cleaned.
+func (e *Env) Table(header []string, rows [][]string) error {
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = make([]string, len(row))
+		for j, c := range row {
+			cells[i][j] = terminal.Clean(c)
+		}
+	}
+	if !e.Terminal {
+		return terminal.Tabs(e.Stdout, cells)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	columns := make([]terminal.Column, len(header))
+	for i, h := range header {
+		columns[i] = terminal.Column{Title: h, Right: numbers(cells, i)}
+	}
+	return terminal.Table(e.Stdout, e.Width, false, columns, cells)
+}
+
+// numbers says that a column holds nothing but digits.
+func numbers(cells [][]string, column int) bool {
+	for _, row := range cells {
+		if column >= len(row) || row[column] == "" {
+			return false
+		}
+		for _, c := range row[column] {
+			if c < '0' || c > '9' {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/closed"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+// Fault is why a command failed, as people and scripts see it.
+type Fault struct {
+	Code    string // a stable word
+	Path    string // JSON pointer into the input; "" is the whole document, or no document
+	Message string // what is wrong, and what to do
+	Cause   error
+}
+
+func (f *Fault) Error() string { return f.Message }
+
+func (f *Fault) Unwrap() error { return f.Cause }
+
+// Failf makes a fault.
+func Failf(code, format string, a ...any) *Fault {
+	err := fmt.Errorf(format, a...)
+	return &Fault{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
+}
+
+// Codes of faults that belong to no document.
+const (
+	InvalidArguments = "invalid_arguments" // the command line itself is wrong
+	InvalidJSON      = "invalid_json"
+	InvalidUTF8      = "invalid_utf8"
+	InvalidDocument  = "invalid_document" // the root is no object
+	InputReadError   = "input_read_error" // an input file cannot be read
+	OutputWriteError = "output_write_error"
+	Interrupted      = "interrupted"
+	Failed           = "failed" // nothing more precise is known
+)
+
+// Usagef is a fault of the command line.
+func Usagef(format string, a ...any) *Fault { return Failf(InvalidArguments, format, a...) }
+
+// No says that a check answered no and everything is printed already: exit 1.
+var No = errors.New("the check answered no")
+
+// FaultOf makes a fault of any error: the evidence libraries' errors keep their codes.
+func FaultOf(err error) *Fault {
+	var (
+		f      *Fault
+		stored *store.Error
+		doc    *closed.Fault
+		syntax *canon.SyntaxError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.Canceled):
+		return &Fault{Code: Interrupted, Message: "interrupted", Cause: err}
+	case errors.As(err, &stored):
+		f := &Fault{Code: string(stored.Code), Message: stored.Message, Cause: err}
+		if errors.As(err, &doc) {
+			f.Path = doc.Path
+		}
+		return f
+	case errors.As(err, &doc):
+		return &Fault{Code: doc.Code, Path: doc.Path, Message: doc.Detail, Cause: err}
+	case errors.As(err, &syntax):
+		return syntaxFault(syntax, err)
+	}
+	return &Fault{Code: Failed, Message: err.Error(), Cause: err}
+}
+
+func syntaxFault(e *canon.SyntaxError, err error) *Fault {
+	f := &Fault{Code: InvalidJSON, Path: e.Path, Message: err.Error(), Cause: err}
+	switch e.Reason {
+	case canon.InvalidUTF8:
+		f.Code = InvalidUTF8
+	case canon.NotAnObject:
+		f.Code = InvalidDocument
+	}
+	return f
+}

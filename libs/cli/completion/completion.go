@@ -1,0 +1,119 @@
+// Package completion completes commands and options in bash, zsh and fish.
+//
+// The scripts hand the words typed so far to a hidden command, `APP __complete`, which prints one candidate a line.
+// No script lets the shell expand a candidate, as bash's compgen -W does: a candidate may be somebody else's text.
+package completion
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/argv"
+)
+
+// CommandName is the hidden command that the scripts call.
+const CommandName = "__complete"
+
+// scripts are by shell; APP stands for the program.
+var scripts = map[string]struct{ text, folder, file string }{
+	"bash": {`# APP completion for bash
+_APP() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("$line")
+  done < <(APP __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _APP APP
+`, ".local/share/bash-completion/completions", "APP"},
+	"zsh": {`#compdef APP
+# APP completion for zsh
+_APP() {
+  local -a candidates
+  candidates=("${(@f)$(APP __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n ${candidates[1]} ]] && compadd -a candidates
+}
+compdef _APP APP
+`, ".zsh/completions", "_APP"},
+	"fish": {`# APP completion for fish
+complete -c APP -f -a '(APP __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`, ".config/fish/completions", "APP.fish"},
+}
+
+// ErrShell says that there is no script for the shell.
+var ErrShell = errors.New("completion is available for bash, zsh and fish")
+
+// ErrHome says that there is no folder to install into.
+var ErrHome = errors.New("there is no home directory to install completion in")
+
+// Script gives the completion script of a program for the shell at the path that $SHELL holds, or ErrShell.
+func Script(app, shell string) (string, error) {
+	s, ok := scripts[filepath.Base(shell)]
+	if !ok {
+		return "", ErrShell
+	}
+	return strings.ReplaceAll(s.text, "APP", app), nil
+}
+
+// Install writes the script where the shell looks for it, and says where that is and whether it was there already.
+func Install(app, shell, home string) (path string, already bool, err error) {
+	script, err := Script(app, shell)
+	if err != nil {
+		return "", false, err
+	}
+	if home == "" {
+		return "", false, ErrHome
+	}
+	s := scripts[filepath.Base(shell)]
+	path = filepath.Join(home, filepath.FromSlash(s.folder), strings.ReplaceAll(s.file, "APP", app))
+	if old, err := os.ReadFile(path); err == nil && string(old) == script {
+		return path, true, nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", false, fmt.Errorf("cannot make the completion folder: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
+		return "", false, fmt.Errorf("cannot write the completion script: %w", err)
+	}
+	return path, false, nil
+}
+
+// Candidates lists what can stand for the last of the words typed so far, and the innermost command they name, or
+// nil: a program may know more, such as names, where that has no commands beneath it.
+func Candidates(app *cli.App, words []string) (candidates []string, leaf *cli.Command) {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	commands, flags := app.Commands, app.Flags
+	for _, w := range words[:len(words)-1] {
+		if strings.HasPrefix(w, "-") {
+			continue
+		}
+		if c := argv.Find(commands, w); c != nil {
+			leaf, commands, flags = c, c.Subcommands, c.Flags
+		}
+	}
+	if strings.HasPrefix(last, "-") {
+		for _, f := range flags {
+			if n := f.Names()[0]; strings.HasPrefix("--"+n, last) {
+				candidates = append(candidates, "--"+n)
+			}
+		}
+		return candidates, leaf
+	}
+	for _, c := range commands {
+		if !c.Hidden && strings.HasPrefix(c.Name, last) {
+			candidates = append(candidates, c.Name)
+		}
+	}
+	return candidates, leaf
+}
