@@ -77,7 +77,18 @@ func (r *Reader) Object(v canon.Value, path string, keys ...string) Object {
 	return r.object(v, path, r.codes.Shape, keys)
 }
 
-func (r *Reader) object(v canon.Value, path, wrong string, keys []string) Object {
+// ObjectWith reads v, which stands at path, as an object of the keys that must stand
+// there and of any of those that may. A key that may stand there and does not reads as
+// the zero value; Has tells.
+func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Object {
+	wrong := r.codes.Shape
+	if path == "" {
+		wrong = r.codes.Root
+	}
+	return r.object(v, path, wrong, must, may...)
+}
+
+func (r *Reader) object(v canon.Value, path, wrong string, keys []string, may ...string) Object {
 	none := Object{r: r, path: path}
 	if !r.OK() {
 		return none
@@ -97,7 +108,7 @@ func (r *Reader) object(v canon.Value, path, wrong string, keys []string) Object
 		have := o.Keys()
 		slices.Sort(have) // the fault must not depend on the order of keys
 		for _, k := range have {
-			if !slices.Contains(keys, k) {
+			if !slices.Contains(keys, k) && !slices.Contains(may, k) {
 				r.Fail(r.codes.Unknown, canon.Pointer(path, k), "the key is not known here")
 				return none
 			}
@@ -122,6 +133,12 @@ func (o Object) get(key string) (canon.Value, bool) {
 	return o.o.Get(key)
 }
 
+// Has says that key stands there; it is for keys that may be missing.
+func (o Object) Has(key string) bool {
+	_, ok := o.get(key)
+	return ok
+}
+
 // Value gives the value of key as it is, or nil after a fault.
 func (o Object) Value(key string) canon.Value {
 	v, _ := o.get(key)
@@ -137,6 +154,11 @@ func (o Object) Null(key string) bool {
 // Object reads key as a closed object.
 func (o Object) Object(key string, keys ...string) Object {
 	return o.r.Object(o.Value(key), o.At(key), keys...)
+}
+
+// ObjectWith reads key as an object of keys that must and keys that may stand there.
+func (o Object) ObjectWith(key string, must, may []string) Object {
+	return o.r.ObjectWith(o.Value(key), o.At(key), must, may)
 }
 
 // Array reads key as an array of at least least elements and calls each with the

@@ -59,3 +59,31 @@ func TestFaultsNameAPlaceAndNoValue(t *testing.T) {
 		t.Errorf("a long key makes a message of %d bytes", n)
 	}
 }
+
+func TestKeysThatMayStandThere(t *testing.T) {
+	t.Parallel()
+	read := func(doc map[string]any) (closed.Object, *closed.Reader) {
+		r := closed.NewReader(codes)
+		return r.ObjectWith(canon.MustFrom(doc), "", []string{"id"}, []string{"note", "part"}), r
+	}
+	o, r := read(map[string]any{"id": "a"})
+	if o.Has("note") || o.String("note") != "" || !o.Has("id") || !r.OK() {
+		t.Error("a missing note", r.Fault())
+	}
+	o, r = read(map[string]any{"id": "a", "note": "n", "part": map[string]any{"x": true}})
+	if o.String("note") != "n" || !o.ObjectWith("part", nil, []string{"x"}).Bool("x") || !r.OK() {
+		t.Error("a note", r.Fault())
+	}
+	for want, doc := range map[string]map[string]any{
+		"missing": {"note": "n"}, "unknown": {"id": "a", "none": 1}, "type": {"id": "a", "note": nil},
+	} {
+		o, r := read(doc)
+		_ = o.String("id")
+		if o.Has("note") {
+			_ = o.String("note")
+		}
+		if f := r.Fault(); f == nil || f.Code != want {
+			t.Error(want, f)
+		}
+	}
+}
