@@ -1,0 +1,150 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Handler answers one request by the writer's Answer or Stream before it returns.
+type Handler func(w *Writer, r *Request)
+
+// Server serves one listener. Its fields are set before Serve.
+type Server struct {
+	Handler        Handler
+	RequestTimeout time.Duration           // for a head, a body, an answer, each
+	MaxConns       int                     // open connections; with so many the listener pauses
+	Refused        func(status int) Header // fields of the parser's own answers (400, 414, 431, 505); may be nil
+	Log            *slog.Logger            // nil: nothing is logged
+
+	large  chan struct{} // places of large heads
+	ending chan struct{} // closed when Serve's context ended
+
+	mu    sync.Mutex // guards what follows
+	conns map[*conn]struct{}
+}
+
+// Serve answers connections until ctx ends. Then it closes the listener and the
+// connections that have not sent a whole head, and waits for the handlers, which
+// [Server.Abort] hurries. It is called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	if s.conns != nil {
+		s.mu.Unlock()
+		return errors.New("httpd: the server was started before")
+	}
+	s.conns = make(map[*conn]struct{})
+	s.large = make(chan struct{}, largeHeads)
+	s.ending = make(chan struct{})
+	s.mu.Unlock()
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+
+	var wg sync.WaitGroup
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	err := s.accept(ctx, l, &wg)
+	if stop() {
+		_ = l.Close()
+	}
+	close(s.ending)
+	s.mu.Lock()
+	for c := range s.conns {
+		if c.state.CompareAndSwap(readingHead, cut) {
+			_ = c.nc.Close()
+		}
+	}
+	s.mu.Unlock()
+	wg.Wait()
+	return err
+}
+
+// Abort cuts every connection, in whatever state; handlers see their reads and
+// writes fail.
+func (s *Server) Abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		_ = c.nc.Close()
+	}
+}
+
+// accept starts connections until ctx ends, or the listener fails for good.
+func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup) error {
+	places := make(chan struct{}, max(s.MaxConns, 1))
+	var pause time.Duration
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		nc, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Out of descriptors or memory, or a peer that left the queue: all pass.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.Log.WarnContext(ctx, "accept failed", slog.Any("err", err), slog.Duration("pause", pause))
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return nil
+			}
+			<-places
+			continue
+		}
+		pause = 0
+		c := &conn{nc: nc, server: s}
+		c.request.Accepted = time.Now()
+		s.mu.Lock()
+		s.conns[c] = struct{}{}
+		s.mu.Unlock()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			s.serve(ctx, c)
+			s.mu.Lock()
+			delete(s.conns, c)
+			s.mu.Unlock()
+			<-places
+		}()
+	}
+}
+
+// serve is the life of a connection.
+func (s *Server) serve(ctx context.Context, c *conn) {
+	c.borrowed = buffers.Get().(*buffer)
+	c.buf = c.borrowed.first
+	c.request.c, c.writer.c = c, c
+	c.request.Header = c.fields[:0]
+	defer func() {
+		if c.large {
+			<-s.large
+		}
+		buffers.Put(c.borrowed)
+	}()
+	defer c.finish()
+	status, ok := c.readHead()
+	if !ok || !c.state.CompareAndSwap(readingHead, busy) {
+		return
+	}
+	if status != 0 {
+		_ = c.writer.refuse(status) // nobody to tell if it fails
+		return
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.Log.ErrorContext(ctx, "handler panicked", slog.Any("fault", fault), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	s.Handler(&c.writer, &c.request)
+}

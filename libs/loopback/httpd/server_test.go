@@ -1,0 +1,114 @@
+package httpd_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+)
+
+// limit is how long a test waits for what must come.
+const limit = 10 * time.Second
+
+// start serves until the test ends and returns the address.
+func start(t testing.TB, s *httpd.Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.RequestTimeout == 0 {
+		s.RequestTimeout = limit
+	}
+	if s.MaxConns == 0 {
+		s.MaxConns = 64
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Serve(ctx, l); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return l.Addr().String()
+}
+
+// echo answers with what it was asked.
+func echo(w *httpd.Writer, r *httpd.Request) {
+	_ = w.Answer(200, httpd.Header{{"Content-Type", "text/plain"}}, fmt.Appendf(nil, "%s %s|%s|%v|%d", r.Method, r.Path, r.RawQuery, r.HasQuery, len(r.Header)))
+}
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// exchange sends text and reads until the server closes; a reset is an error.
+func exchange(t testing.TB, addr, text string) string {
+	t.Helper()
+	c := dial(t, addr)
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatalf("after %.200q: %v", answer, err)
+	}
+	return string(answer)
+}
+
+// parse reads one answer and fails if bytes follow it.
+func parse(t testing.TB, method, answer string) (*http.Response, string) {
+	t.Helper()
+	in := bufio.NewReader(strings.NewReader(answer))
+	res, err := http.ReadResponse(in, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("%q: %v", answer, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%q: %v", answer, err)
+	}
+	if in.Buffered() > 0 {
+		t.Fatalf("bytes after the answer: %q", answer)
+	}
+	return res, string(body)
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	addr := start(t, &httpd.Server{Handler: echo})
+	for _, row := range []struct{ name, request, want string }{
+		{"get", "GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a|b|true|1"},
+		{"1.0", "GET /a HTTP/1.0\r\n\r\n", "GET /a||false|0"},
+		{"line feeds", "GET /a HTTP/1.1\nA: b\n\n", "GET /a||false|1"},
+		{"raw", "GET /a/../%zz//? HTTP/1.1\r\n\r\n", "GET /a/../%zz//||true|0"},
+		{"absolute", "GET http://h:1?x HTTP/1.1\r\n\r\n", "GET /|x|true|0"},
+		{"two at once", "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n", "GET /1||false|0"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			res, body := parse(t, "GET", exchange(t, addr, row.request))
+			if res.StatusCode != 200 || body != row.want || !res.Close || res.ContentLength != int64(len(body)) {
+				t.Errorf("%v %q, want %q", res, body, row.want)
+			}
+		})
+	}
+}
