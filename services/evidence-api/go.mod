@@ -10,6 +10,9 @@ require (
 )
 
 require (
+	github.com/mlp-platform/platform/libs/loopback v0.0.0
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
+
+replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
