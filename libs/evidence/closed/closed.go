@@ -7,6 +7,7 @@ package closed
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -88,7 +89,32 @@ func (r *Reader) ObjectWith(v canon.Value, path string, must, may []string) Obje
 	return r.object(v, path, wrong, must, may...)
 }
 
+// Open reads v, which stands at path, as an object that has these keys and may have others: for documents whose
+// further keys are their writer's own.
+func (r *Reader) Open(v canon.Value, path string, keys ...string) Object {
+	wrong := r.codes.Shape
+	if path == "" {
+		wrong = r.codes.Root
+	}
+	return r.having(v, path, wrong, keys)
+}
+
 func (r *Reader) object(v canon.Value, path, wrong string, keys []string, may ...string) Object {
+	obj := r.having(v, path, wrong, keys)
+	if obj.o.Len() > len(keys) {
+		have := obj.o.Keys()
+		slices.Sort(have) // the fault must not depend on the order of keys
+		for _, k := range have {
+			if !slices.Contains(keys, k) && !slices.Contains(may, k) {
+				r.Fail(r.codes.Unknown, canon.Pointer(path, k), "the key is not known here")
+				return Object{r: r, path: path}
+			}
+		}
+	}
+	return obj
+}
+
+func (r *Reader) having(v canon.Value, path, wrong string, keys []string) Object {
 	none := Object{r: r, path: path}
 	if !r.OK() {
 		return none
@@ -102,16 +128,6 @@ func (r *Reader) object(v canon.Value, path, wrong string, keys []string, may ..
 		if _, ok := o.Get(k); !ok {
 			r.Fail(r.codes.Missing, canon.Pointer(path, k), "the key is missing")
 			return none
-		}
-	}
-	if o.Len() > len(keys) {
-		have := o.Keys()
-		slices.Sort(have) // the fault must not depend on the order of keys
-		for _, k := range have {
-			if !slices.Contains(keys, k) && !slices.Contains(may, k) {
-				r.Fail(r.codes.Unknown, canon.Pointer(path, k), "the key is not known here")
-				return none
-			}
 		}
 	}
 	return Object{r: r, o: o, path: path}
@@ -289,4 +305,38 @@ func (o Object) Int(key string, least int64) int64 {
 		o.Fail(o.r.codes.Value, key, "an integer of %d or more, of 64 bits, must stand here", least)
 	}
 	return n
+}
+
+// Number reads a number of either kind as a float. An integer beyond binary64 is refused.
+func (o Object) Number(key string) float64 {
+	v, ok := o.get(key)
+	if !ok {
+		return 0
+	}
+	switch v := v.(type) {
+	case canon.Float:
+		return float64(v)
+	case canon.Int:
+		f, err := strconv.ParseFloat(v.String(), 64)
+		if err != nil {
+			o.Fail(o.r.codes.Value, key, "the number is beyond binary64")
+			return 0
+		}
+		return f
+	}
+	o.Fail(o.r.codes.Type, key, "a number must stand here")
+	return 0
+}
+
+// Exact reads an integer of any size.
+func (o Object) Exact(key string) canon.Int {
+	v, ok := o.get(key)
+	if !ok {
+		return canon.Int{}
+	}
+	i, ok := v.(canon.Int)
+	if !ok {
+		o.Fail(o.r.codes.Type, key, "an integer must stand here")
+	}
+	return i
 }

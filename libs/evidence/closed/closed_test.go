@@ -87,3 +87,40 @@ func TestKeysThatMayStandThere(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenObjectsAndNumbers(t *testing.T) {
+	t.Parallel()
+	doc := canon.MustFrom(map[string]any{"id": "a", "own": "kept", "half": 0.5, "whole": 3, "word": "x"})
+	open := func() (closed.Object, *closed.Reader) {
+		r := closed.NewReader(codes)
+		return r.Open(doc, "", "id"), r
+	}
+	o, r := open()
+	if o.Number("half") != 0.5 || o.Number("whole") != 3 || o.Exact("whole") != canon.NewInt(3) || o.Number("none") != 0 || o.Exact("none") != canon.NewInt(0) || !r.OK() {
+		t.Error(r.Fault())
+	}
+	for name, read := range map[string]func(closed.Object){
+		"/word":  func(o closed.Object) { o.Number("word") },
+		"/half":  func(o closed.Object) { o.Exact("half") },
+		"/whole": func(o closed.Object) { o.Text("whole") },
+	} {
+		o, r := open()
+		read(o)
+		if f := r.Fault(); f == nil || f.Code != "type" || f.Path != name {
+			t.Error(name, f)
+		}
+	}
+	r = closed.NewReader(codes)
+	if r.Open(canon.Array{}, "", "id"); r.Fault() == nil || r.Fault().Code != "root" {
+		t.Error(r.Fault())
+	}
+	r = closed.NewReader(codes)
+	if r.Open(canon.NewObject(), "/x", "id"); r.Fault() == nil || r.Fault().Code != "missing" {
+		t.Error(r.Fault())
+	}
+	r = closed.NewReader(codes)
+	huge, _ := canon.Parse([]byte(`{"n":1` + strings.Repeat("0", 400) + `}`))
+	if r.Open(huge, "").Number("n"); r.Fault() == nil || r.Fault().Code != "value" {
+		t.Error(r.Fault())
+	}
+}
