@@ -1,2 +1,8 @@
-// Package loopback is what every local page and API of one user shares: who may call it and how its secrets travel.
+// Package loopback is what every local page and API of one user shares: who may
+// call it, how its secrets travel and what its answers forbid a browser to do.
+//
+// Any program and any web page on the machine can reach a port on 127.0.0.1. The
+// Host check keeps out pages that got the address by DNS; the token keeps out other
+// users and other programs; the headers keep an answer from being framed, cached
+// or read as something else.
 package loopback

@@ -1,0 +1,12 @@
+//go:build unix
+
+package loopback
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// detach gives the opener a session of its own, out of reach of the terminal's
+// Ctrl-C.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,50 @@
+package loopback
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+)
+
+// TokenHeader is the only place where a token is looked for.
+const TokenHeader = "X-SVC-UI-Token"
+
+// Bounds of a token, in characters.
+const (
+	MinToken = 32
+	MaxToken = 4096
+)
+
+// ValidToken tells whether s may be a token: 32 to 4096 letters, digits and "-._~".
+func ValidToken(s string) bool {
+	if len(s) < MinToken || len(s) > MaxToken {
+		return false
+	}
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// NewToken makes a token of 32 characters from 24 random bytes.
+func NewToken() string { return secret() }
+
+// TokenMatches tells whether the request has the token in one field, as it is. How
+// much of a wrong one is right shows in no time that it takes.
+func TokenMatches(r *httpd.Request, token string) bool {
+	given, ok := r.Header.Sole(TokenHeader)
+	return ok && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
+}
+
+// secret is 32 URL-safe characters with 192 bits that nobody can guess.
+func secret() string {
+	var raw [24]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}
