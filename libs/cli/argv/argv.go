@@ -79,11 +79,11 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 		}
 		name, _, joined := Split(arg)
 		f, ok := known[name]
+		if (name == "help" || name == "h") && (!ok || slices.Contains(f.Names(), "help")) {
+			// Alone: urfave/cli would take an argument beside it for a topic.
+			return append(out, "--help"), nil
+		}
 		if !ok {
-			if name == "help" || name == "h" {
-				options = append(options, "--help")
-				continue
-			}
 			if g, global := globals[name]; global {
 				moved := []string{arg}
 				if !joined && takesValue(g) && i+1 < len(rest) {

@@ -1,0 +1,214 @@
+// Package app puts the commands of svc together.
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
+	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/completion"
+)
+
+// commands are all of svc's. The app's help groups them by their categories.
+func commands(e *command.Env) []*cli.Command {
+	return slices.Concat(
+		spinecmd.Commands(e),
+	)
+}
+
+const description = `Runs are kept in a store, one SQLite file that --store names. Nothing here works for a run,
+decides for people or merges. svc COMMAND --help tells more of each command.
+
+Exit code 0: done. 1: a check answered no. 2: an error, told on stderr, and with --json on
+stdout too.`
+
+// verdicts are the commands whose error document has the shape of a verdict.
+var verdicts = []string{"connections", "doctor", "route", "init"}
+
+// Main runs svc and returns its exit code.
+func Main(ctx context.Context, e *command.Env, args []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := New(e)
+	line, err := argv.Arrange(a, args)
+	if err == nil {
+		err = a.RunContext(ctx, line)
+	}
+	var wrong *argv.Fault
+	if errors.As(err, &wrong) {
+		err = command.Usagef("%s", wrong.Error())
+	}
+	// What an action ended is printed; this is what went wrong before one ran.
+	err = e.End(shapeOf(args), wantsJSON(args), err)
+	var exit *command.Exit
+	if errors.As(err, &exit) {
+		return exit.Code
+	}
+	return command.ExitDone
+}
+
+// New makes the app.
+func New(e *command.Env) *cli.App {
+	a := &cli.App{
+		Name:                 "svc",
+		Usage:                "keep, show and check the evidence of runs",
+		UsageText:            "svc command [arguments] [options]",
+		Description:          description,
+		Version:              e.Version,
+		HideHelp:             true, // help is a flag of each command, not one that all share: see prepare
+		HideVersion:          true,
+		Reader:               e.Stdin,
+		Writer:               e.Stdout,
+		ErrWriter:            e.Stderr,
+		ExitErrHandler:       func(*cli.Context, error) {}, // Main maps errors to exit codes
+		OnUsageError:         usageError,
+		EnableBashCompletion: false,
+		Flags: []cli.Flag{
+			helpFlag(),
+			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
+			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
+			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
+		},
+		Commands: append(commands(e), completeCommand(e)),
+	}
+	a.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("version"):
+			e.Printf("svc %s\n", e.Version)
+			return nil
+		case c.Bool("install-completion"):
+			return installCompletion(e)
+		case c.Bool("show-completion"):
+			return showCompletion(e)
+		}
+		if c.Args().Present() {
+			return argv.UnknownWord(c.Args().First(), a.Commands, []string{"svc"})
+		}
+		return cli.ShowAppHelp(c)
+	}
+	for _, c := range a.Commands {
+		prepare(c, "svc")
+	}
+	return a
+}
+
+// prepare gives every command its own flags, so that two apps in one process share nothing, and every group its help.
+func prepare(c *cli.Command, path string) {
+	path += " " + c.Name
+	c.HelpName = path
+	c.HideHelp = true
+	c.OnUsageError = usageError
+	c.Flags = append(ownFlags(c.Flags), helpFlag())
+	for _, s := range c.Subcommands {
+		prepare(s, path)
+	}
+	if len(c.Subcommands) > 0 && c.Action == nil {
+		c.Action = func(ctx *cli.Context) error {
+			if ctx.Args().Present() {
+				return argv.UnknownWord(ctx.Args().First(), c.Subcommands, strings.Fields(path))
+			}
+			return cli.ShowSubcommandHelp(ctx)
+		}
+	}
+}
+
+func helpFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help", DisableDefaultText: true}
+}
+
+// ownFlags copies the flags that commands share.
+func ownFlags(flags []cli.Flag) []cli.Flag {
+	own := make([]cli.Flag, len(flags))
+	for i, f := range flags {
+		own[i] = f
+		if !slices.Contains(command.JSONFlags, f) {
+			continue
+		}
+		switch f := f.(type) {
+		case *cli.BoolFlag:
+			c := *f
+			own[i] = &c
+		case *cli.StringFlag:
+			c := *f
+			own[i] = &c
+		}
+	}
+	return own
+}
+
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return command.Usagef("%s", err.Error())
+}
+
+// shapeOf reads off a line that may be wrong which shape its error document has.
+func shapeOf(args []string) command.Shape {
+	if len(args) > 1 && slices.Contains(verdicts, args[1]) {
+		return command.Verdict
+	}
+	return command.Envelope
+}
+
+// wantsJSON reads off a line that may be wrong whether it asks for a document.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		name, value, joined := argv.Split(a)
+		switch {
+		case a == "--":
+			return false
+		case !strings.HasPrefix(a, "-"):
+		case name == "json":
+			return true
+		case name == "output" && (joined && value == "json" || !joined && i+1 < len(args) && args[i+1] == "json"):
+			return true
+		}
+	}
+	return false
+}
+
+func completeCommand(e *command.Env) *cli.Command {
+	return &cli.Command{Name: completion.CommandName, Hidden: true, Usage: "print completions", Action: func(c *cli.Context) error {
+		candidates, _ := completion.Candidates(c.App, c.Args().Slice())
+		for _, s := range candidates {
+			e.Printf("%s\n", s)
+		}
+		return nil
+	}}
+}
+
+func showCompletion(e *command.Env) error {
+	script, err := completion.Script("svc", e.Getenv("SHELL"))
+	if err != nil {
+		return shellFault(err)
+	}
+	e.Printf("%s", script)
+	return nil
+}
+
+func installCompletion(e *command.Env) error {
+	path, already, err := completion.Install("svc", e.Getenv("SHELL"), e.Getenv("HOME"))
+	switch {
+	case err != nil:
+		return shellFault(err)
+	case already:
+		e.Printf("completion is already installed in %s\n", path)
+	default:
+		e.Printf("completion installed in %s; open a new shell to use it\n", path)
+	}
+	return nil
+}
+
+func shellFault(err error) error {
+	if errors.Is(err, completion.ErrShell) {
+		return command.Failf("unknown_shell", "%w; set SHELL, for example: SHELL=/bin/bash svc --show-completion", err)
+	}
+	return command.Failf("completion_unwritable", "%w", err)
+}

@@ -1,0 +1,86 @@
+package gatestat
+
+import (
+	"context"
+	"math/big"
+	"math/bits"
+
+	"gonum.org/v1/gonum/mathext/prng"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+)
+
+// Bounds of a bootstrap.
+const (
+	MinReplicates = 100
+	MaxReplicates = 100_000
+	// MinRows is how many rows there must be for an interval to mean anything.
+	MinRows = 5
+)
+
+// Bootstrap is how often and from which seed rows are drawn, and how wide the intervals are.
+type Bootstrap struct {
+	Replicates      int       `json:"replicates"`
+	Seed            canon.Int `json:"seed"` // any size; its sign has no effect
+	ConfidenceLevel float64   `json:"confidence_level"`
+}
+
+// Draws gives row numbers by the generator MT19937, seeded by init_by_array.
+type Draws struct {
+	source *prng.MT19937
+	n      uint32
+	shift  int
+}
+
+// NewDraws starts at the seed. n, the number of rows, is 1 or more.
+func NewDraws(seed canon.Int, n int) *Draws {
+	d := &Draws{source: prng.NewMT19937(), n: uint32(n), shift: 32 - bits.Len32(uint32(n))}
+	d.source.SeedFromKeys(limbs(new(big.Int).Abs(seed.Big())))
+	return d
+}
+
+// limbs are the words of 32 bits of x, the lowest first; zero has one.
+func limbs(x *big.Int) []uint32 {
+	data := x.Bytes() // the highest first
+	out := make([]uint32, max(1, (len(data)+3)/4))
+	for i, b := range data {
+		at := len(data) - 1 - i
+		out[at/4] |= uint32(b) << (8 * (at % 4))
+	}
+	return out
+}
+
+// Fill draws len(rows) rows.
+func (d *Draws) Fill(rows []int) {
+	for i := range rows {
+		x := d.source.Uint32() >> d.shift
+		for x >= d.n {
+			x = d.source.Uint32() >> d.shift
+		}
+		rows[i] = int(x)
+	}
+}
+
+// Progress is told how far a bootstrap is; nil is allowed.
+type Progress func(done, total int)
+
+// Run draws the rows of every replicate and hands them to each, which must not keep them.
+func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(rows []int)) error {
+	draws, rows := NewDraws(b.Seed, n), make([]int, n)
+	for i := range b.Replicates {
+		if i%64 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if progress != nil {
+				progress(i, b.Replicates)
+			}
+		}
+		draws.Fill(rows)
+		each(rows)
+	}
+	if progress != nil {
+		progress(b.Replicates, b.Replicates)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package spinecmd
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+func eventsCommand(e *command.Env) *cli.Command {
+	return &cli.Command{Name: "events", Category: runs, Usage: "list and follow the event log", Subcommands: []*cli.Command{
+		{
+			Name: "list", Usage: "list events by sequence",
+			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag()}, eventFilterFlags(), command.JSONFlags),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listEvents(e, c) }),
+		},
+	}}
+}
+
+func eventFilterFlags() []cli.Flag {
+	return []cli.Flag{
+		projectFlag(),
+		&cli.StringFlag{Name: "run-id", Usage: "only of run `ID`"},
+		&cli.StringFlag{Name: "work-unit-id", Usage: "only of work unit `ID`"},
+		&cli.StringFlag{Name: "event-type", Usage: "only of `TYPE`: run.created or run.cancelled"},
+	}
+}
+
+func eventFilter(c *cli.Context) store.EventFilter {
+	return store.EventFilter{ProjectID: set(c, "project-id"), RunID: set(c, "run-id"),
+		WorkUnitID: set(c, "work-unit-id"), EventType: set(c, "event-type")}
+}
+
+func listEvents(e *command.Env, c *cli.Context) error {
+	if _, err := command.Arguments(c); err != nil {
+		return err
+	}
+	w, err := window(c)
+	if err != nil {
+		return err
+	}
+	return reading(c, func(ctx context.Context, r *store.Reader) error {
+		p, err := r.Events(ctx, store.EventQuery{Window: w, EventFilter: eventFilter(c)})
+		if err != nil {
+			return err
+		}
+		return page(e, c, w, p, envelope, "No events.", []string{"sequence", "time", "event", "run", "project", "work unit"},
+			func(ev store.Event) []string {
+				return []string{strconv.FormatInt(ev.Sequence, 10), ev.OccurredAt, ev.Type, ev.RunID, ev.ProjectID, ev.WorkUnitID}
+			})
+	})
+}

@@ -1,0 +1,96 @@
+package spinecmd
+
+import (
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+func verifyCommand(e *command.Env) *cli.Command {
+	return &cli.Command{
+		Name: "verify", Category: tools, Usage: "check a whole store: rows, digests, event log, signatures", ArgsUsage: "STORE",
+		Description: "Changes nothing and needs no server. Exit code 1: there are findings; 2: the store cannot be read.\n" +
+			"A store can only be held against what was signed or kept elsewhere: no check shows a loss before the oldest\n" +
+			"signed checkpoint.",
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "public-key", Usage: "check signatures with the key in `FILE`, as store keygen prints it"},
+			&cli.StringFlag{Name: "checkpoint", Usage: "also check that the log continues the older checkpoint in `FILE`"},
+		}, command.JSONFlags),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return verify(e, c) }),
+	}
+}
+
+func verify(e *command.Env, c *cli.Context) error {
+	args, err := command.Arguments(c, "STORE")
+	if err != nil {
+		return err
+	}
+	var o store.VerifyOptions
+	if path := c.String("public-key"); path != "" {
+		if o.PublicKey, err = store.LoadVerifier(path); err != nil {
+			return command.Failf("public_key_error", "%w", err)
+		}
+	}
+	if path := c.String("checkpoint"); path != "" {
+		if o.Checkpoint, err = readRegular(path); err != nil {
+			return err
+		}
+	}
+	v, err := store.Verify(c.Context, args[0], o)
+	if err != nil {
+		return err
+	}
+	if command.WantsJSON(c) {
+		if err := e.JSON(v); err != nil {
+			return err
+		}
+	} else if err := printVerification(e, v); err != nil {
+		return err
+	}
+	if !v.OK {
+		return command.No
+	}
+	return nil
+}
+
+func printVerification(e *command.Env, v store.Verification) error {
+	verdict := "OK"
+	if !v.OK {
+		verdict = "FINDINGS"
+	}
+	n := v.Checked
+	e.Printf("verify: %s\nruns: %d\nforeign_rows: %d\nevidence_reports: %d\nidempotency_keys: %d\nconnections: %d\nevents: %d\n"+
+		"checkpoints: %d\nsigned_checkpoints: %d\n", verdict, n.Runs, n.ForeignRows, n.EvidenceReports, n.IdempotencyKeys,
+		n.Connections, n.Events, n.Checkpoints, n.SignedCheckpoints)
+	if v.OldestSigned > 0 {
+		e.Printf("limit: a loss before event %d, the oldest signed checkpoint, cannot be shown\n", v.OldestSigned)
+	} else {
+		e.Printf("limit: without a signed checkpoint a log that was made anew cannot be told from the first one\n")
+	}
+	rows := make([][]string, len(v.Findings))
+	for i, f := range v.Findings {
+		rows[i] = []string{f.Code, f.Subject, f.Detail}
+	}
+	return e.Table([]string{"finding", "subject", "detail"}, rows)
+}
+
+// readRegular reads a small input file that need not be JSON.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, command.Failf(command.InputReadError, "%w", err)
+	case !info.Mode().IsRegular() || info.Size() > canon.MaxFile:
+		return nil, command.Failf(command.InputReadError, "%s is no regular file of at most 2 MiB", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, command.Failf(command.InputReadError, "%w", err)
+	}
+	return data, nil
+}
