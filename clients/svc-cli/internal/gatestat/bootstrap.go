@@ -2,12 +2,14 @@ package gatestat
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"math/bits"
 
 	"gonum.org/v1/gonum/mathext/prng"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
 // Bounds of a bootstrap.
@@ -81,6 +83,25 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 	}
 	if progress != nil {
 		progress(b.Replicates, b.Replicates)
+	}
+	return nil
+}
+
+// MaxWork bounds the steps of a bootstrap: verdicts looked up and pairs compared, times replicates.
+const MaxWork = 20_000_000_000
+
+// TooMuchWork is the code of a bootstrap that is refused for its size.
+const TooMuchWork = "too_much_work"
+
+// Affordable says whether a bootstrap of a matrix is within bounds, before it starts: one panel costs its verdicts and
+// its pairs, and there are so many panels.
+func (b Bootstrap) Affordable(rows, verifiers, panels int) error {
+	cells := int64(rows) * int64(verifiers)
+	pairs := int64(verifiers) * int64(verifiers-1) / 2 * int64(8+rows/64)
+	if work := (cells + pairs) * int64(panels); work > MaxWork/int64(b.Replicates) {
+		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(
+			"%d replicates of %d candidates and %d verifiers are more than this command computes; ask for %d replicates or fewer",
+			b.Replicates, rows, verifiers, MaxWork/max(work, 1))}
 	}
 	return nil
 }

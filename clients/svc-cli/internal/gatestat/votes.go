@@ -60,7 +60,7 @@ func (c *Curve) at(i int) float64 {
 	m := 2*i + 1
 	var s Sum
 	for k := range int(math.Floor(c.quorum*float64(m))) + 1 {
-		s.Add(binomials()[i][k] * c.right[k] * c.wrong[m-k])
+		s.Add(float64(binomials()[i][k] * c.right[k] * c.wrong[m-k])) // the conversion forbids a fused step
 	}
 	c.known[i], c.errors[i] = true, s.Value()
 	return c.errors[i]
