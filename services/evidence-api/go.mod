@@ -5,8 +5,15 @@ go 1.26.0
 replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
 
 require (
+	github.com/dop251/goja v0.0.0-20260917113740-793a2a65c13b
 	github.com/mlp-platform/platform/libs/evidence v0.0.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+)
+
+require (
+	github.com/dlclark/regexp2/v2 v2.5.2 // indirect
+	github.com/go-sourcemap/sourcemap v2.1.3+incompatible // indirect
+	github.com/google/pprof v0.0.0-20230207041349-798e818bf904 // indirect
 )
 
 require (

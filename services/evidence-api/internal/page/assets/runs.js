@@ -1,0 +1,115 @@
+// Runs of the store: a list with filter and pages, and one run in detail.
+
+const STATES = ["proposed", "previewed", "admission_blocked", "admitted", "dispatched", "attempt_failed", "candidate_observed",
+  "normalized", "verification_requested", "verification_error", "evidence_ready", "awaiting_human_decision", "decided", "cancelled"];
+
+// trail holds the cursor of every page up to the shown one.
+const runs = { trail: [""], next: null, chosen: "" };
+
+function startRuns() {
+  $("run-state").append(...STATES.map((s) => h("option", { value: s }, s.replaceAll("_", " "))));
+  $("run-filter").addEventListener("submit", (e) => { e.preventDefault(); restartRuns(); });
+  for (const id of ["run-state", "run-limit"]) $(id).addEventListener("change", restartRuns);
+  $("run-previous").addEventListener("click", () => { runs.trail.pop(); showRuns(); });
+  $("run-next").addEventListener("click", () => { runs.trail.push(runs.next); showRuns(); });
+  fill($("run-detail"), h("h3", "Run"), empty("Choose a run to see its attempts and its retained evidence."));
+}
+
+function restartRuns() {
+  runs.trail = [""];
+  showRuns();
+}
+
+async function showRuns() {
+  const place = $("run-list");
+  const filter = { state: $("run-state").value, project_id: $("run-project").value.trim(), limit: $("run-limit").value };
+  const filtered = Boolean(filter.state || filter.project_id);
+  runs.next = null;
+  $("run-page").textContent = "";
+  await shown(place, async () => {
+    const { value } = await call("/runs" + query({ ...filter, cursor: runs.trail.at(-1) }));
+    runs.next = value.next_cursor;
+    $("run-page").textContent = `Page ${runs.trail.length}, ${value.items.length} runs`;
+    say(`${value.items.length} runs on page ${runs.trail.length}`);
+    fill(place, value.items.length ? runTable(value.items)
+      : empty(filtered ? "No stored run matches this filter." : ["The store holds no run yet. Create one with ", h("code", "svc run create"), "."]));
+  });
+  $("run-previous").disabled = runs.trail.length < 2;
+  $("run-next").disabled = runs.next === null;
+}
+
+function runTable(items) {
+  return table("Runs", ["Run", "State", "Project", "#Attempts", "Evidence"], items.map((r) => h("tr", { "aria-current": r.run_id === runs.chosen ? "true" : null, "data-run": r.run_id },
+    h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => showRun(r.run_id) }, r.run_id)),
+    h("td", badge(r.state)), h("td", r.project_id), h("td.num", r.attempts.length),
+    h("td", r.evidence_report_digest ? badge("retained", "good") : h("span.muted", "none")))));
+}
+
+async function showRun(id) {
+  const place = $("run-detail");
+  runs.chosen = id;
+  for (const row of document.querySelectorAll("[data-run]")) {
+    if (row.dataset.run === id) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  }
+  await shown(place, async () => {
+    const [{ value: detail }, { value: list }] = await Promise.all([call(`/runs/${idPath(id)}`), call(`/runs/${idPath(id)}/attempts`)]);
+    if (detail.run.run_id !== id || list.run_id !== id) throw new Fault("protocol", "The server answered about another run.");
+    if (runs.chosen !== id) return;
+    const evidence = h("div"), project = h("div");
+    fill(place, runFacts(detail), h("h3", "Attempts"), attemptTable(list.attempts), h("h3", "Retained evidence"), evidence, h("h3", "Its project"), project);
+    place.focus();
+    say(`Run ${id}, state ${detail.run.state}`);
+    await Promise.all([
+      shown(evidence, async () => fill(evidence, await evidenceOf(detail.run))),
+      shown(project, async () => fill(project, await projectOf(detail.run.project_id))),
+    ]);
+  });
+}
+
+function runFacts(d) {
+  const r = d.run;
+  return [
+    h("div.row.between", h("h3", r.run_id), badge(r.state)),
+    facts([
+      ["Project", h("code", r.project_id)],
+      ["Work unit", [h("code", r.work_unit.id), ` version ${r.work_unit.version}`]],
+      ["Its digest", digest(r.work_unit.digest)],
+      ["Revision", h("span.digest", r.work_unit.source_revision)],
+      ["Request", digest(r.request_digest)],
+      ["Created by", digest(d.create_request_digest)],
+      ["Key", h("code", d.idempotency_key)],
+      ["Routing", `${r.routing.policy_version}, ${r.routing.authority_mode.replaceAll("_", " ")}`],
+      ["Admitted", r.routing.admitted_connectors.length ? r.routing.admitted_connectors.join(", ") : "no connector"],
+      ["Authority", "no canonical write, no push, no merge"],
+    ]),
+    h("p", h("button", { type: "button", onclick: () => followRun(r.run_id) }, "Its events")),
+  ];
+}
+
+function attemptTable(list) {
+  if (!list.length) return empty("This run has no attempts.");
+  return table("Attempts", ["Attempt", "State", "Connector", "Candidate", "Manifest", "Verification", "Error"], list.map((a) => [
+    `${a.order}. ${a.attempt_id}`, badge(a.state), a.connector_id, digest(a.candidate_reference_digest), digest(a.result_manifest_digest),
+    digest(a.verification_semantic_digest), a.error_code ? h("code", a.error_code) : null]));
+}
+
+async function evidenceOf(run) {
+  if (!run.evidence_report_digest) return empty("No report is retained for this run.");
+  const { value } = await call(`/runs/${idPath(run.run_id)}/evidence`);
+  await claims("retained evidence digest", value.evidence_report_digest, value.evidence_report);
+  if (value.evidence_report_digest !== run.evidence_report_digest) throw new Fault("integrity", "The run names another report than the one retained.");
+  const text = canonical(value.evidence_report, "  ");
+  return [
+    facts([["Digest", [digest(value.evidence_report_digest), " ", badge("verified")]]]),
+    h("div.row",
+      h("button.primary", { type: "button", onclick: () => { $("report").value = text; $("report").dispatchEvent(new Event("input")); inspect().then(() => $("inspection").focus()); } }, "Inspect it"),
+      h("button", { type: "button", onclick: () => download("evidence-report.json", text + "\n") }, "Save it")),
+  ];
+}
+
+async function projectOf(id) {
+  const { value: { project } } = await call(`/projects/${idPath(id)}`);
+  const states = Object.entries(project.runs_by_state).filter(([, n]) => Number(n) > 0);
+  return facts([["Runs", `${project.run_count} over ${project.work_unit_count} work units`], ["By state", h("div.row", states.map(([s, n]) => h("span", badge(s), ` ${n}`)))]]);
+}

@@ -1,0 +1,56 @@
+// Package page is the control tower's page: seven views over the API, in one document.
+package page
+
+import (
+	"embed"
+	"encoding/json"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/loopback/localpage"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Boot is what the load under a fresh launch code carries: the token, and the report that the page opens with. The report
+// is whatever text the file held; it need not be JSON.
+type Boot struct {
+	Token  string
+	Report json.RawMessage
+}
+
+// The parts of the script in the order in which they stand.
+var parts = []string{"api.js", "inspection.js", "overview.js", "runs.js", "story.js", "stream.js", "events.js", "reference.js", "verify.js", "main.js"}
+
+var tower = localpage.Page{
+	Title:  "Control tower",
+	Body:   asset("page.html"),
+	Style:  asset("page.css"),
+	Script: script(),
+}
+
+func script() string {
+	var all strings.Builder
+	for _, name := range parts {
+		all.WriteString(asset(name))
+		all.WriteByte('\n')
+	}
+	return all.String()
+}
+
+func asset(name string) string {
+	data, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // the file is part of the binary
+	}
+	return string(data)
+}
+
+// HTML writes the page for one answer, whose Content-Security-Policy names the same nonce. A nil boot is the bare page:
+// it holds no secret and asks for the token.
+func HTML(nonce string, boot *Boot) ([]byte, error) {
+	if boot == nil {
+		return tower.HTML(nonce, nil)
+	}
+	return tower.HTML(nonce, &localpage.Boot{Token: boot.Token, Document: string(boot.Report)})
+}
