@@ -74,9 +74,9 @@ func New(e *command.Env) *cli.App {
 		EnableBashCompletion: false,
 		Flags: []cli.Flag{
 			helpFlag(),
-			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
-			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
-			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
+			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL", DisableDefaultText: true},
 		},
 		Commands: append(commands(e), completeCommand(e)),
 	}
@@ -104,7 +104,6 @@ func New(e *command.Env) *cli.App {
 // prepare gives every command its own flags, so that two apps in one process share nothing, and every group its help.
 func prepare(c *cli.Command, path string) {
 	path += " " + c.Name
-	c.HelpName = path
 	c.HideHelp = true
 	c.OnUsageError = usageError
 	c.Flags = append(ownFlags(c.Flags), helpFlag())

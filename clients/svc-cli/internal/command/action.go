@@ -26,7 +26,7 @@ const (
 
 // JSONFlags are the two spellings of one wish. The app gives every command its own copy of them.
 var JSONFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "json", Usage: "print the JSON document"},
+	&cli.BoolFlag{Name: "json", Usage: "print the JSON document", DisableDefaultText: true},
 	&cli.StringFlag{Name: "output", Usage: "`FORMAT` of the result: text or json", DefaultText: "text"},
 }
 

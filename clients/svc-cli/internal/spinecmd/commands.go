@@ -27,6 +27,7 @@ func Commands(e *command.Env) []*cli.Command {
 		verifyCommand(e),
 		storeCommand(e),
 		digestCommand(e),
+		fixturesCommand(e),
 	}
 }
 

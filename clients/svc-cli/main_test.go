@@ -1,0 +1,60 @@
+// Package svccli tests svc as a program, and docs/svc.md against it.
+package svccli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/app"
+)
+
+// TestMain lets the test binary be svc when it is called by that name, so that terminals, signals and working
+// folders can be tried on a process.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "svc" {
+		signal.Ignore(syscall.SIGPIPE)
+		os.Exit(app.Main(context.Background(), app.System(), os.Args))
+	}
+	os.Exit(m.Run())
+}
+
+// result is what one run of svc printed and returned.
+type result struct {
+	out, err string
+	code     int
+}
+
+// program prepares svc as a process in a folder, with nothing of the caller's environment.
+func program(t testing.TB, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, args...)
+	c.Args[0] = "svc"
+	c.Dir = dir
+	c.Env = []string{"HOME=" + dir, "TERM=xterm", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	return c
+}
+
+// svc runs svc to its end.
+func svc(t testing.TB, dir string, args ...string) result {
+	t.Helper()
+	c := program(t, dir, args...)
+	var out, errOut bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errOut
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{out.String(), errOut.String(), c.ProcessState.ExitCode()}
+}
