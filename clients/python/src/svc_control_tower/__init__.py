@@ -1,0 +1,39 @@
+"""Client of the local evidence read API: every answer verified, nothing written."""
+
+from .canonical import JsonObject, JsonSyntaxError, JsonValue, canonical_bytes, digest, parse
+from .client import ControlTowerClient
+from .documents import ApiResult, Event, ListPage, Metadata, Run
+from .errors import (
+    ApiResponseError,
+    ClientConfigurationError,
+    ControlTowerClientError,
+    IntegrityError,
+    ProtocolError,
+    TransportError,
+)
+from .retry import RetryPolicy
+from .stream import EventStream, StreamedEvent
+
+__all__ = [
+    "ApiResponseError",
+    "ApiResult",
+    "ClientConfigurationError",
+    "ControlTowerClient",
+    "ControlTowerClientError",
+    "Event",
+    "EventStream",
+    "IntegrityError",
+    "JsonObject",
+    "JsonSyntaxError",
+    "JsonValue",
+    "ListPage",
+    "Metadata",
+    "ProtocolError",
+    "RetryPolicy",
+    "Run",
+    "StreamedEvent",
+    "TransportError",
+    "canonical_bytes",
+    "digest",
+    "parse",
+]
