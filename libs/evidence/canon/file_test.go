@@ -54,3 +54,23 @@ func TestInputFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReadBytesIsBoundedToo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "in.yml")
+	for _, c := range []struct {
+		size int
+		ok   bool
+	}{{canon.MaxFile, true}, {canon.MaxFile + 1, false}} {
+		if err := os.WriteFile(path, make([]byte, c.size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := canon.ReadBytes(path); (err == nil) != c.ok || c.ok && len(data) != c.size {
+			t.Errorf("%d bytes: %d, %v", c.size, len(data), err)
+		}
+	}
+	if _, err := canon.ReadBytes(dir); err == nil {
+		t.Error("a folder was read")
+	}
+}

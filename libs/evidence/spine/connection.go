@@ -121,7 +121,7 @@ func checkStorable(v canon.Value) *Fault {
 		}
 	case *canon.Object:
 		for key, e := range v.All() {
-			if namedLikeSecret(key) && !isSecretRef(key, e) {
+			if IsCredentialKey(key) && !isSecretRef(key, e) {
 				return inside(key, &Fault{Code: CredentialKey, Detail: "a key of this name may hold a secret and is never stored"})
 			}
 			if f := checkStorable(e); f != nil {
@@ -132,7 +132,9 @@ func checkStorable(v canon.Value) *Fault {
 	return nil
 }
 
-func namedLikeSecret(key string) bool {
+// IsCredentialKey says that a key's name tells of a secret: its lower-cased name
+// contains api_key, authorization, password, token or another such word.
+func IsCredentialKey(key string) bool {
 	lower := strings.ToLower(key)
 	return slices.ContainsFunc(credentialWords, func(w string) bool { return strings.Contains(lower, w) })
 }

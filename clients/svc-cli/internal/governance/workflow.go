@@ -1,0 +1,245 @@
+package governance
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+)
+
+// permissionLevels are the answers about the token's contents permission, the worst last:
+// unset leaves it to a setting that the file does not show, write is known.
+var permissionLevels = []string{"none", "read", "unset", "write"}
+
+// ParseWorkflow reads a workflow file and says what matters of it. In doubt it says the
+// worse: an expression may turn out to be anything.
+func ParseWorkflow(data []byte) (Workflow, error) {
+	tree, err := parseYAML(data)
+	if err != nil {
+		return Workflow{}, err
+	}
+	root, ok := tree.(*canon.Object)
+	if !ok {
+		return Workflow{}, workflowFault("is no mapping")
+	}
+	events, err := triggers(root)
+	if err != nil {
+		return Workflow{}, err
+	}
+	jobs, _ := member(root, "jobs").(*canon.Object)
+	if jobs.Len() == 0 {
+		return Workflow{}, workflowFault("has no jobs")
+	}
+	w := Workflow{Permissions: permissionLevels[0], PersistCredentials: "absent"}
+	w.SecretsReferenced = refersToSecrets(root)
+	for _, e := range events {
+		w.UntrustedTrigger = w.UntrustedTrigger || slices.Contains(untrustedTriggers, e)
+	}
+	for name, v := range jobs.All() {
+		job, ok := v.(*canon.Object)
+		if !ok {
+			return Workflow{}, workflowFault("has a job that is no mapping: %.100q", name)
+		}
+		if err := w.addJob(root, name, job); err != nil {
+			return Workflow{}, err
+		}
+	}
+	for _, list := range []*[]string{&w.UnpinnedActions, &w.Environments, &w.Jobs} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return w, nil
+}
+
+// Events that strangers cause and that run with the repository's own rights.
+var untrustedTriggers = []string{"pull_request_target", "workflow_run", "issue_comment"}
+
+func triggers(root *canon.Object) ([]string, error) {
+	switch on := member(root, "on").(type) {
+	case string:
+		return []string{on}, nil
+	case *canon.Object:
+		return on.Keys(), nil
+	case canon.Array:
+		var out []string
+		for _, e := range on {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		if len(out) == len(on) {
+			return out, nil
+		}
+	}
+	return nil, workflowFault("does not say with on: when it runs")
+}
+
+func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) error {
+	where := job
+	if _, own := job.Get("permissions"); !own {
+		where = root
+	}
+	level, err := contentsPermission(where)
+	if err != nil {
+		return err
+	}
+	if slices.Index(permissionLevels, level) > slices.Index(permissionLevels, w.Permissions) {
+		w.Permissions = level
+	}
+	w.Pushes = w.Pushes || level == "write"
+
+	if name, ok := member(job, "name").(string); ok && name != "" {
+		id = name // under which the job reports
+	}
+	w.Jobs = append(w.Jobs, id)
+
+	switch e := member(job, "environment").(type) {
+	case string:
+		w.Environments = append(w.Environments, e)
+	case *canon.Object:
+		name, ok := member(e, "name").(string)
+		if !ok {
+			return workflowFault("has an environment without a name, in job %.100q", id)
+		}
+		w.Environments = append(w.Environments, name)
+	}
+
+	w.addUse(job) // of a whole workflow
+	if _, shared := job.Get("secrets"); shared {
+		w.SecretsReferenced = true // handed to that workflow, by name or all of them
+	}
+	steps, ok := member(job, "steps").(canon.Array)
+	if _, there := job.Get("steps"); there && !ok {
+		return workflowFault("has steps that are no list, in job %.100q", id)
+	}
+	for _, s := range steps {
+		step, ok := s.(*canon.Object)
+		if !ok {
+			return workflowFault("has a step that is no mapping, in job %.100q", id)
+		}
+		w.addStep(step)
+	}
+	return nil
+}
+
+func contentsPermission(where *canon.Object) (string, error) {
+	v, there := where.Get("permissions")
+	if !there || v == nil {
+		return "unset", nil
+	}
+	level := ""
+	switch p := v.(type) {
+	case string:
+		level = map[string]string{"read-all": "read", "write-all": "write"}[p]
+	case *canon.Object: // what is not named gets nothing
+		level = "none"
+		if c, named := p.Get("contents"); named {
+			level, _ = c.(string)
+		}
+	}
+	if level == "none" || level == "read" || level == "write" {
+		return level, nil
+	}
+	return "", workflowFault("has permissions that do not exist")
+}
+
+func (w *Workflow) addUse(o *canon.Object) {
+	if use, ok := member(o, "uses").(string); ok && !isPinned(use) {
+		w.UnpinnedActions = append(w.UnpinnedActions, use)
+	}
+}
+
+var (
+	pinnedAction = regexp.MustCompile(`^[^@\s]+@[0-9a-f]{40}$`)
+	pinnedImage  = regexp.MustCompile(`^docker://[^@\s]+@sha256:[0-9a-f]{64}$`)
+)
+
+// isPinned says that the same code runs whenever use does: code of the repository's own,
+// a commit, or an image by its digest.
+func isPinned(use string) bool {
+	if strings.HasPrefix(use, "docker://") {
+		return pinnedImage.MatchString(use)
+	}
+	return strings.HasPrefix(use, "./") || pinnedAction.MatchString(use)
+}
+
+var (
+	gitPush    = regexp.MustCompile(`\bgit(?:(?:\s|\\\n)+-\S+(?:(?:\s|\\\n)+[^-\s\\]\S*)?)*(?:\s|\\\n)+push\b`)
+	pullFetch  = regexp.MustCompile(`\bgh(?:\s|\\\n)+pr(?:\s|\\\n)+(?:checkout|co)\b`)
+	gitFetch   = regexp.MustCompile(`\bgit\b[^\n]*\b(?:clone|fetch|pull|checkout|switch|worktree|reset|merge)\b`)
+	pullsHead  = regexp.MustCompile(`(?i)\bpull_request\.(?:head|merge_commit_sha)|\bhead_ref\b|\bworkflow_run\.(?:head|pull_requests)|\brefs/pull/|\bpull/[^\s/]+/(?:head|merge)\b`)
+	isCheckout = regexp.MustCompile(`(?i)^actions/checkout(?:@|$)`)
+)
+
+func (w *Workflow) addStep(step *canon.Object) {
+	w.addUse(step)
+	if run, ok := member(step, "run").(string); ok {
+		w.Pushes = w.Pushes || gitPush.MatchString(run)
+		// A script that fetches may have the head's name in a variable of the step.
+		w.UntrustedCheckout = w.UntrustedCheckout || pullFetch.MatchString(run) || gitFetch.MatchString(run) && anyText(step, pullsHead.MatchString)
+	}
+	use, _ := member(step, "uses").(string)
+	if !isCheckout.MatchString(use) {
+		return
+	}
+	with, _ := member(step, "with").(*canon.Object)
+	persist, _ := member(with, "persist-credentials").(string)
+	switch {
+	case !strings.EqualFold(persist, "false"): // the action's default is true
+		w.PersistCredentials = "enabled"
+	case w.PersistCredentials == "absent":
+		w.PersistCredentials = "disabled"
+	}
+	for _, key := range []string{"ref", "repository"} {
+		s, _ := member(with, key).(string)
+		w.UntrustedCheckout = w.UntrustedCheckout || pullsHead.MatchString(s)
+	}
+}
+
+var (
+	namedSecret  = regexp.MustCompile(`(?i)\bsecrets\s*\.\s*([a-z_][a-z0-9_]*)`)
+	expression   = regexp.MustCompile(`\$\{\{(?s:.*?)\}\}`)
+	wholeSecrets = regexp.MustCompile(`(?i)\bsecrets\s*(?:[^.\sa-z0-9_]|$)`)
+)
+
+// refersToSecrets says that the workflow names a secret other than the token that every
+// run is given, or takes the secrets as a whole.
+func refersToSecrets(v canon.Value) bool {
+	return anyText(v, func(s string) bool {
+		for _, m := range namedSecret.FindAllStringSubmatch(s, -1) {
+			if !strings.EqualFold(m[1], "GITHUB_TOKEN") {
+				return true
+			}
+		}
+		for _, e := range expression.FindAllString(s, -1) {
+			if wholeSecrets.MatchString(e) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// anyText says that one of the texts in v, keys included, is found.
+func anyText(v canon.Value, found func(string) bool) bool {
+	switch v := v.(type) {
+	case string:
+		return found(v)
+	case canon.Array:
+		return slices.ContainsFunc(v, func(e canon.Value) bool { return anyText(e, found) })
+	case *canon.Object:
+		for k, e := range v.All() {
+			if found(k) || anyText(e, found) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// member gives the value of a key, or nil.
+func member(o *canon.Object, key string) canon.Value {
+	v, _ := o.Get(key)
+	return v
+}
