@@ -185,12 +185,12 @@ func (m *Matrix) Dependence(version string) *Dependence {
 		Provenance: Provenance{Tool: Tool, ToolVersion: version, InputDigest: m.Digest},
 	}
 	panel := m.Panel(order)
-	unmeasurable := 0
+	pairs, unmeasurable := gatestat.NewPairs(len(m.rows)), 0
 	for i, a := range panel.Errors {
 		for j := i + 1; j < len(order); j++ {
 			b := panel.Errors[j]
 			p := Pair{A: d.VerifierIDs[i], B: d.VerifierIDs[j], Joint: a.Joint(b), AErrors: a.Count(), BErrors: b.Count()}
-			if phi, ok := gatestat.Phi(len(m.rows), p.AErrors, p.BErrors, p.Joint); ok {
+			if phi, ok := pairs.Phi(p.AErrors, p.BErrors, p.Joint); ok {
 				p.Phi, p.Measurable = &phi, true
 			} else {
 				unmeasurable++

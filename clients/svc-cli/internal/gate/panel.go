@@ -105,9 +105,10 @@ func (m *Matrix) Measure(p *Panel) Measures {
 	}
 	out := Measures{Error: float64(p.Wrong.Count()) / float64(n), Accuracy: gatestat.Mean(accuracies)}
 	var phis []float64
+	pairs := gatestat.NewPairs(n)
 	for i := range p.Errors {
 		for j := range i {
-			if phi, ok := gatestat.Phi(n, counts[i], counts[j], p.Errors[i].Joint(p.Errors[j])); ok {
+			if phi, ok := pairs.Phi(counts[i], counts[j], p.Errors[i].Joint(p.Errors[j])); ok {
 				phis = append(phis, phi)
 			} else {
 				out.Skipped++

@@ -53,11 +53,15 @@ type resampler struct {
 	drawn      []bits
 	counts     []int
 	accuracies []float64
+	pairs      *gatestat.Pairs
 	phis       gatestat.Sum
 }
 
 func newResampler(m *Matrix, p *Panel) *resampler {
-	r := &resampler{panel: p, curves: gatestat.NewCurves(m.Quorum), counts: make([]int, len(p.Members)), accuracies: make([]float64, len(p.Members))}
+	r := &resampler{
+		panel: p, curves: gatestat.NewCurves(m.Quorum), pairs: gatestat.NewPairs(len(m.rows)),
+		counts: make([]int, len(p.Members)), accuracies: make([]float64, len(p.Members)),
+	}
 	for range p.Members {
 		r.drawn = append(r.drawn, newBits(len(m.rows)))
 	}
@@ -78,17 +82,17 @@ func (r *resampler) sample(rows []int) Measures {
 	}
 	s := Measures{Error: float64(wrong) / float64(n), Accuracy: gatestat.Mean(r.accuracies)}
 	r.phis.Reset()
-	pairs := 0
+	defined := 0
 	for i, a := range r.drawn {
 		for j := range i {
-			if phi, ok := gatestat.Phi(n, r.counts[i], r.counts[j], a.joint(r.drawn[j])); ok {
+			if phi, ok := r.pairs.Phi(r.counts[i], r.counts[j], a.joint(r.drawn[j])); ok {
 				r.phis.Add(phi)
-				pairs++
+				defined++
 			}
 		}
 	}
-	if pairs > 0 {
-		mean := r.phis.Value() / float64(pairs)
+	if defined > 0 {
+		mean := r.phis.Value() / float64(defined)
 		s.Correlation = &mean
 	}
 	if v, ok := r.curves.Votes(s.Accuracy, s.Error); ok {

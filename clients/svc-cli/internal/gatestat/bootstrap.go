@@ -97,7 +97,7 @@ const TooMuchWork = "too_much_work"
 // its pairs, and there are so many panels.
 func (b Bootstrap) Affordable(rows, verifiers, panels int) error {
 	cells := int64(rows) * int64(verifiers)
-	pairs := int64(verifiers) * int64(verifiers-1) / 2 * int64(8+rows/64)
+	pairs := int64(verifiers) * int64(verifiers-1) / 2 * int64(80+rows/64)
 	if work := (cells + pairs) * int64(panels); work > MaxWork/int64(b.Replicates) {
 		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(
 			"%d replicates of %d candidates and %d verifiers are more than this command computes; ask for %d replicates or fewer",

@@ -1,5 +1,7 @@
 package gatestat
 
+import "math"
+
 // Sum adds floats without losing anything: it keeps the exact total as floats that do not overlap (Shewchuk, Adaptive
 // Precision Floating-Point Arithmetic, 1997) and rounds once, in Value. The terms must be finite and their total far
 // from the end of the range.
@@ -9,20 +11,30 @@ type Sum struct {
 
 // Add adds x.
 func (s *Sum) Add(x float64) {
-	kept := s.parts[:0]
+	kept := 0
 	for _, y := range s.parts {
-		if abs(x) < abs(y) {
+		if math.Abs(x) < math.Abs(y) {
 			x, y = y, x
 		}
 		// The conversions forbid a fused multiply-add, and say that each step is rounded.
 		high := float64(x + y)
 		low := float64(y - float64(high-x))
 		if low != 0 {
-			kept = append(kept, low)
+			s.parts[kept] = low
+			kept++
 		}
 		x = high
 	}
-	s.parts = append(kept, x)
+	s.parts = append(s.parts[:kept], x)
+}
+
+// AddTimes adds x as often as n says, at the cost of two.
+func (s *Sum) AddTimes(n int, x float64) {
+	high := float64(float64(n) * x)
+	s.Add(high)
+	if low := math.FMA(float64(n), x, -high); low != 0 {
+		s.Add(low)
+	}
 }
 
 // Value is the exact total, rounded to the nearest float, ties to even.
@@ -64,11 +76,4 @@ func Mean(xs []float64) float64 {
 		s.Add(x)
 	}
 	return s.Value() / float64(len(xs))
-}
-
-func abs(x float64) float64 {
-	if x < 0 {
-		return -x
-	}
-	return x
 }
