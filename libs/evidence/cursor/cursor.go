@@ -32,6 +32,9 @@ var ErrInvalid = errors.New("the cursor was not issued by this service for this 
 // maxLength bounds a cursor in characters: the longest id in base64 needs half.
 const maxLength = 1024
 
+// macLength is how many hex digits of the seal a cursor shows.
+const macLength = 32
+
 // Encode seals the place after which the next page starts: the last id of the page,
 // of events the decimal sequence. The key is the store's cursor_key, raw.
 func Encode(key []byte, kind Kind, after string) string {
@@ -41,7 +44,7 @@ func Encode(key []byte, kind Kind, after string) string {
 	)
 	mac := hmac.New(sha256.New, key)
 	mac.Write(bytesOf(o))
-	o.Set("mac", hex.EncodeToString(mac.Sum(nil))[:32])
+	o.Set("mac", hex.EncodeToString(mac.Sum(nil))[:macLength])
 	return base64.URLEncoding.EncodeToString(bytesOf(o))
 }
 
@@ -56,6 +59,23 @@ func bytesOf(o *canon.Object) []byte {
 // Decode opens a cursor and gives the place after which to go on, or ErrInvalid.
 // Only the exact text that Encode wrote is taken: there is one spelling of a cursor.
 func Decode(key []byte, kind Kind, text string) (after string, err error) {
+	after, err = open(kind, text)
+	if err != nil || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {
+		return "", ErrInvalid
+	}
+	return after, nil
+}
+
+// Check tells, without the key, what cannot be a cursor of this listing: ErrInvalid.
+// What passes may still be of another store.
+func Check(kind Kind, text string) error {
+	_, err := open(kind, text)
+	return err
+}
+
+// open reads the place out of a cursor that has the form of this listing's, whatever
+// its seal is worth.
+func open(kind Kind, text string) (after string, err error) {
 	if len(text) > maxLength {
 		return "", ErrInvalid
 	}
@@ -67,9 +87,14 @@ func Decode(key []byte, kind Kind, text string) (after string, err error) {
 	if err != nil {
 		return "", ErrInvalid
 	}
-	a, _ := v.(*canon.Object).Get("after")
-	after, ok := a.(string)
-	if !ok || !fits(kind, after) || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {
+	o := v.(*canon.Object)
+	member := func(key string) string {
+		value, _ := o.Get(key)
+		s, _ := value.(string)
+		return s
+	}
+	after = member("after")
+	if o.Len() != 3 || member("kind") != string(kind) || len(member("mac")) != macLength || !fits(kind, after) {
 		return "", ErrInvalid
 	}
 	return after, nil

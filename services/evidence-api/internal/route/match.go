@@ -19,8 +19,8 @@ var fixed = func() map[string]string {
 
 func (o *Op) hasID() bool { return strings.Contains(o.Path, "{") }
 
-// negotiates says that the Accept header is looked at.
-func (o *Op) negotiates() bool { return strings.HasPrefix(o.Path, Prefix) }
+// Negotiates says that the Accept header is looked at.
+func (o *Op) Negotiates() bool { return strings.HasPrefix(o.Path, Prefix) }
 
 // resources are where ids begin, and what reads one.
 var resources = []struct{ prefix, op string }{

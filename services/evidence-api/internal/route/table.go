@@ -164,7 +164,7 @@ func (o *Op) AllCodes() []catalogue.Code {
 		codes = append(codes, catalogue.InvalidSessionToken)
 	}
 	codes = append(codes, catalogue.MethodNotAllowed, catalogue.UnexpectedQueryParameters)
-	if o.negotiates() {
+	if o.Negotiates() {
 		codes = append(codes, catalogue.NotAcceptable)
 	}
 	// An id may be empty, or end in a word that names a sub-resource which does not exist.

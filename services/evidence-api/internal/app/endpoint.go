@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+
+	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
+)
+
+// endpoint answers a request that passed the common checks.
+func (x *exchange) endpoint(op *route.Op, id string, values query.Values) {
+	switch op.ID {
+	case route.Health:
+		x.text("text/plain; charset=utf-8", "ok\n")
+	case route.Readiness:
+		x.document(document.NewReadiness(x.app.Version))
+	case route.Prometheus:
+		x.text(metrics.TextType, string(x.app.counters.Document(x.app.gauges()).Text()))
+	case route.Status:
+		x.json(200, x.app.status)
+	case route.OpenAPI:
+		x.json(200, x.app.openapi)
+	case route.Metrics:
+		x.document(x.app.counters.Document(x.app.gauges()))
+	case route.Inspect:
+		x.inspect()
+	default:
+		x.read(op, id, values)
+	}
+}
+
+// read answers from the store.
+func (x *exchange) read(op *route.Op, id string, values query.Values) {
+	if x.app.Reader == nil {
+		x.fail(catalogue.New(catalogue.StoreNotConfigured))
+		return
+	}
+	if op.Stream {
+		x.stream(values)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), x.app.Settings.RequestTimeout)
+	defer cancel()
+	doc, err := reads[op.ID](ctx, x.app.Reader, id, values)
+	if err != nil {
+		x.fail(asFault(err))
+		return
+	}
+	if body, ok := doc.(written); ok {
+		x.json(200, body)
+		return
+	}
+	x.document(doc)
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/report"
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/negotiate"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
+)
+
+// inspect answers with the snapshot of a report. Nothing of it stays.
+func (x *exchange) inspect() {
+	n, f := framing(x.r.Header)
+	if f != nil {
+		x.fail(f)
+		return
+	}
+	body, err := x.r.ReadBody(n)
+	if err != nil {
+		x.fail(catalogue.New(catalogue.RequestTimeout, "request_timeout_seconds", x.app.Settings.RequestTimeout.Seconds()))
+		return
+	}
+	if !utf8.Valid(body) {
+		x.fail(catalogue.New(catalogue.InvalidUTF8))
+		return
+	}
+	x.app.counters.Inspected()
+	r, err := report.Parse(body)
+	if err != nil {
+		x.fail(invalidReport(err))
+		return
+	}
+	x.document(document.NewInspection(r))
+}
+
+// framing reads how long the body is, from what the header says of it.
+func framing(h httpd.Header) (int64, *catalogue.Fault) {
+	if len(h.Values("Transfer-Encoding")) > 0 {
+		return 0, catalogue.New(catalogue.UnsupportedTransferEncoding)
+	}
+	if contentType, ok := h.Sole("Content-Type"); !ok || !negotiate.IsJSON(contentType) {
+		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", texts(negotiate.JSON, negotiate.Vendor))
+	}
+	lengths := h.Values("Content-Length")
+	if len(lengths) == 0 {
+		return 0, catalogue.New(catalogue.LengthRequired)
+	}
+	var length int64
+	for i, text := range lengths {
+		n, ok := plainLength(strings.Trim(text, " \t"))
+		if !ok || i > 0 && n != length {
+			return 0, catalogue.New(catalogue.InvalidContentLength)
+		}
+		length = n
+	}
+	if length > status.MaxBody {
+		return 0, catalogue.New(catalogue.PayloadTooLarge, "max_request_body_bytes", status.MaxBody)
+	}
+	return length, nil
+}
+
+// plainLength reads any number of digits; what needs more than 18 is as good as the
+// largest number.
+func plainLength(s string) (int64, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	if n, ok := digits(strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:], 18); ok {
+		return n, true
+	}
+	return math.MaxInt64, true
+}
+
+// invalidReport says where a report is wrong and why, without quoting it.
+func invalidReport(err error) *catalogue.Fault {
+	var fault *report.Fault
+	if !errors.As(err, &fault) {
+		return &catalogue.Fault{Code: catalogue.InternalError, Cause: err}
+	}
+	f := catalogue.New(catalogue.InvalidRunEvidence, "path", catalogue.Clip(fault.Path), "reason", fault.Code)
+	f.Message = "The body is not a valid evidence report: " + catalogue.Clip(fault.Detail) + "."
+	return f
+}

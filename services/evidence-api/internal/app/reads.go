@@ -1,0 +1,184 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/cursor"
+	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+	"github.com/mlp-platform/platform/libs/evidence/tree"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
+)
+
+// reads are the endpoints that answer from the store with one document.
+var reads = map[string]func(ctx context.Context, s *store.Reader, id string, v query.Values) (any, error){
+	route.Runs: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+		w, err := window(v, cursor.Runs)
+		if err != nil {
+			return nil, err
+		}
+		page, err := s.Runs(ctx, store.RunQuery{Window: w, State: v.Get(route.State), ProjectID: v.Get(route.ProjectID)})
+		return list(page, w, func(r store.Run) spine.Run { return r.Projection }), err
+	},
+	route.Run: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		r, err := s.Run(ctx, id)
+		return document.NewRun(document.RunDetail{Run: r.Projection, IdempotencyKey: r.IdempotencyKey,
+			CreateRequestDigest: r.CreateRequestDigest}), err
+	},
+	route.RunAttempts: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		r, err := s.Run(ctx, id)
+		return document.NewRunAttempts(r.Projection), err
+	},
+	route.RunEvidence: evidence,
+	route.WorkUnits: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+		w, err := window(v, cursor.WorkUnits)
+		if err != nil {
+			return nil, err
+		}
+		page, err := s.WorkUnits(ctx, store.WorkUnitQuery{Window: w, ProjectID: v.Get(route.ProjectID)})
+		return list(page, w, same[spine.WorkUnit]), err
+	},
+	route.WorkUnit: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		u, err := s.WorkUnit(ctx, id)
+		return document.NewWorkUnit(u), err
+	},
+	route.Project: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		p, err := s.Project(ctx, id)
+		return document.NewProject(p), err
+	},
+	route.Connections: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+		w, err := window(v, cursor.Connections)
+		if err != nil {
+			return nil, err
+		}
+		page, err := s.Connections(ctx, w)
+		return list(page, w, same[spine.Connection]), err
+	},
+	route.Connection: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		c, err := s.Connection(ctx, id)
+		return document.NewConnection(c), err
+	},
+	route.Events:     events,
+	route.Checkpoint: checkpoint,
+	route.Proof: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+		p, err := s.Inclusion(ctx, id)
+		return document.NewInclusion(document.InclusionDetail{EventID: p.EventID, Sequence: p.Sequence, LeafHash: tree.Hex(p.Leaf),
+			TreeSize: p.TreeSize, RootHash: tree.Hex(p.Root), InclusionPath: hexes(p.Path)}), err
+	},
+}
+
+// retained is the evidence answer around the report as it is stored, unlike
+// [document.RunEvidence], which would read it into a struct first.
+type retained struct {
+	document.Head
+	RunID                string        `json:"run_id"`
+	EvidenceReportDigest string        `json:"evidence_report_digest"`
+	EvidenceReport       *canon.Object `json:"evidence_report"`
+}
+
+func evidence(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	e, err := s.Evidence(ctx, id)
+	return retained{
+		Head: document.Head{APIVersion: document.APIVersion, SchemaVersion: spine.SchemaVersion,
+			Kind: document.KindRunEvidence, OK: true},
+		RunID: e.RunID, EvidenceReportDigest: e.Digest, EvidenceReport: e.Report,
+	}, err
+}
+
+func checkpoint(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+	since, asked, err := size(v.Get(route.Since))
+	if err != nil {
+		return nil, err
+	}
+	c, path, err := s.Checkpoint(ctx, since)
+	detail := document.CheckpointDetail{Origin: c.Origin, TreeSize: c.TreeSize, RootHash: tree.Hex(c.Root), CreatedAt: c.CreatedAt}
+	if c.SignedNote != "" {
+		detail.SignedNote = &c.SignedNote
+	}
+	var consistency *document.Consistency
+	if asked {
+		consistency = &document.Consistency{FromSize: since, Path: hexes(path)}
+	}
+	return document.NewCheckpoint(detail, consistency), err
+}
+
+func hexes(path []tree.Hash) []string {
+	out := []string{}
+	for _, h := range path {
+		out = append(out, tree.Hex(h))
+	}
+	return out
+}
+
+func same[T any](x T) T { return x }
+
+// list makes the page document of what the store gave.
+func list[S, T any](page store.Page[S], w store.Window, item func(S) T) any {
+	items := make([]T, len(page.Items))
+	for i, s := range page.Items {
+		items[i] = item(s)
+	}
+	return document.NewList(items, w.Limit, page.Next)
+}
+
+// asFault makes a fault of whatever a read ended with.
+func asFault(err error) *catalogue.Fault {
+	var f *catalogue.Fault
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.DeadlineExceeded):
+		return &catalogue.Fault{Code: catalogue.StoreError, Message: "The store did not answer within the request timeout.", Cause: err}
+	}
+	return catalogue.FromStore(err)
+}
+
+// window reads limit and cursor. Of the cursor it checks what needs no store.
+func window(v query.Values, kind cursor.Kind) (store.Window, error) {
+	w := store.Window{Limit: store.DefaultLimit, Cursor: v.Get(route.Cursor)}
+	if text := v.Get(route.Limit); text != nil {
+		n, ok := digits(*text, 9)
+		if !ok || n < 1 || n > store.MaxLimit {
+			return w, catalogue.BadLimit()
+		}
+		w.Limit = int(n)
+	}
+	if w.Cursor != nil && cursor.Check(kind, *w.Cursor) != nil {
+		return w, catalogue.New(catalogue.InvalidCursor)
+	}
+	return w, nil
+}
+
+// size reads the since of a checkpoint.
+func size(text *string) (n int64, asked bool, err error) {
+	if text == nil {
+		return 0, false, nil
+	}
+	n, ok := digits(*text, 18)
+	if !ok || n < 1 {
+		return 0, true, catalogue.New(catalogue.InvalidTreeSize)
+	}
+	return n, true, nil
+}
+
+// digits reads 1 to most ASCII digits; 18 fit into an int64.
+func digits(s string, most int) (n int64, ok bool) {
+	if s == "" || len(s) > most || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	for _, c := range s {
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+func eventFilter(v query.Values) store.EventFilter {
+	return store.EventFilter{ProjectID: v.Get(route.ProjectID), RunID: v.Get(route.RunID),
+		WorkUnitID: v.Get(route.WorkUnitID), EventType: v.Get(route.EventType)}
+}
