@@ -1,2 +1,12 @@
-// Package evidenceapi is the evidence read API: a loopback server over one evidence store.
+// Package evidenceapi is the evidence read API: a server on the loopback interface
+// that shows the runs, the retained evidence, the connectors and the event log of one
+// store, and inspects reports that are brought to it. It writes nothing.
+//
+// A request goes through admission, the checks of internal/app in their one order, and
+// the store or the report. [Run] serves until its context ends and then drains:
+//
+//	serving -> draining (all but /healthz get shutting_down; streams get their marker)
+//	        -> done, with the last request, after the drain time, or on abort
 package evidenceapi
+
+//go:generate go test ./internal/openapi -run TestSnapshot -update

@@ -1,0 +1,139 @@
+package evidenceapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+	"github.com/mlp-platform/platform/libs/loopback"
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/accesslog"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
+)
+
+// Version is the build's version; the linker sets it.
+var Version = "dev"
+
+// spareConns is how many connections may be open beside those that are being answered:
+// heads that are still coming, and answers that say that there is no room.
+const spareConns = 256
+
+// SchemaNames lists the JSON Schemas of the product's documents.
+func SchemaNames() []string { return schemas.Names() }
+
+// Schema gives the text of a schema, and whether there is one of this name.
+func Schema(name string) ([]byte, bool) { return schemas.Get(name) }
+
+// PrepareStore makes the store at path if it is not there, and brings an older one to
+// this build's version. The server itself never writes: its commands call this before
+// they listen, and go on with a warning if it fails.
+func PrepareStore(ctx context.Context, path string) error {
+	w, err := store.OpenWriter(ctx, path, store.WriterOptions{})
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// Run serves until ctx ends, then drains and returns nil.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	if cfg.Token == "" {
+		cfg.Token = Token(loopback.NewToken())
+	}
+	if cfg.Report == nil {
+		sample, err := canon.P(fixture.Report())
+		if err != nil {
+			return fmt.Errorf("write the sample report: %w", err)
+		}
+		cfg.Report = sample
+	}
+	listener := cfg.Listener
+	if listener == nil {
+		var err error
+		if listener, err = loopback.Listen(cfg.Port); err != nil {
+			return err
+		}
+	}
+	err := serve(ctx, cfg, listener, log)
+	_ = listener.Close() // also if the server never came to own it
+	return err
+}
+
+func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Logger) error {
+	settings := status.Settings{
+		RequestTimeout: cfg.RequestTimeout, MaxConcurrentRequests: cfg.MaxConcurrentRequests, MaxStreams: cfg.MaxStreams,
+		DrainTimeout: cfg.DrainTimeout, Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream,
+	}
+	slots := admission.New(cfg.MaxConcurrentRequests, cfg.MaxStreams)
+	options := app.Options{
+		Token: string(cfg.Token), Version: cfg.Version, Settings: settings, Admission: slots,
+		Launches: &loopback.Launches{}, Report: cfg.Report, AccessLog: accesslog.New(cfg.AccessLog), Log: log,
+	}
+	endStreams := func() {}
+	if cfg.StorePath != "" {
+		options.Reader = store.NewReader(cfg.StorePath, store.ReadWait)
+		options.Streams = stream.New(options.Reader, stream.Config{Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream, Log: log})
+		endStreams = options.Streams.Shutdown
+		defer func() {
+			options.Streams.Wait()
+			if err := options.Reader.Close(); err != nil {
+				log.Warn("closing the store failed", slog.Any("err", err))
+			}
+		}()
+	}
+	tower, err := app.New(options)
+	if err != nil {
+		return err
+	}
+	server := &httpd.Server{
+		Handler: tower.Serve, RequestTimeout: cfg.RequestTimeout, Log: log,
+		MaxConns: cfg.MaxConcurrentRequests + cfg.MaxStreams + spareConns,
+	}
+	// The listener outlives ctx: while the server drains it still says so.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(serving, listener) }()
+
+	url := "http://" + listener.Addr().String()
+	log.Info("listening", slog.String("url", url))
+	if cfg.Started != nil {
+		cfg.Started(Tower{URL: url, Launch: func() string { return url + "/?launch=" + options.Launches.New() }})
+	}
+	select {
+	case err := <-ended: // the listener failed
+		endStreams()
+		return errors.Join(errors.New("the server ended by itself"), err)
+	case <-ctx.Done():
+	}
+	log.Info("draining")
+	slots.Drain()
+	endStreams()
+	timer := time.NewTimer(cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-slots.Idle():
+	case <-timer.C:
+		log.Warn("requests were cut at the end of the drain time")
+		server.Abort()
+	case <-cfg.Abort:
+		log.Warn("requests were cut")
+		server.Abort()
+	}
+	stop()
+	return <-ended
+}
