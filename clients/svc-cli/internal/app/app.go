@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
@@ -21,6 +22,7 @@ import (
 // commands are all of svc's. The app's help groups them by their categories.
 func commands(e *command.Env) []*cli.Command {
 	return slices.Concat(
+		localloopcmd.Commands(e),
 		spinecmd.Commands(e),
 	)
 }

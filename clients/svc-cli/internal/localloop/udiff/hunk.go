@@ -24,8 +24,8 @@ func (p *parser) hunks(f *File) error {
 			return p.fail("the lines between this hunk and the one before it are not as many on both sides")
 		case f.New && h.old != (span{}), f.Gone && h.new != (span{}):
 			return p.fail("the side of a file that does not exist must be 0,0")
-		case h.old == (span{}) && !f.New && h.new.start > 1, h.old.count+h.new.count == 0:
-			return p.fail("the hunk is empty or out of place")
+		case h.old.count+h.new.count == 0:
+			return p.fail("the hunk is empty")
 		}
 		p.next++
 		var err error
