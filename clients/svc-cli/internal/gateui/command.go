@@ -1,0 +1,113 @@
+package gateui
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gate"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/loopback"
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+)
+
+const (
+	defaultPort = 8765
+	tokenEnv    = "SVC_CONTROL_TOWER_TOKEN"
+
+	requestTimeout = 10 * time.Second
+	maxConns       = 64
+)
+
+const description = `Opens an editor for a matrix of verdicts: candidates, their truth, probes, verifiers and the
+quorum. Audits run in this process, on 127.0.0.1 only. Edits stay in the browser: export what you
+want to keep. Without INPUT it opens an example.
+
+The printed address works once; Enter prints a fresh one. Scripts that POST to /api/audit set a
+token of their own in ` + tokenEnv + `.`
+
+// Commands is `svc gate-audit-ui`.
+func Commands(e *command.Env) []*cli.Command {
+	return []*cli.Command{{
+		Name: "gate-audit-ui", Category: "Gates", Usage: "edit and audit a matrix of verdicts in the browser",
+		ArgsUsage: "[INPUT]", Description: description,
+		Flags: append([]cli.Flag{
+			&cli.IntFlag{Name: "port", Usage: "`PORT` on 127.0.0.1; 0 takes any free one", Value: defaultPort},
+			&cli.BoolFlag{Name: "no-browser", Usage: "print the address and open nothing", DisableDefaultText: true},
+		}, command.JSONFlags...),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return run(c, e) }),
+	}}
+}
+
+func run(c *cli.Context, e *command.Env) error {
+	args, err := command.Arguments(c, "[INPUT]")
+	if err != nil {
+		return err
+	}
+	s := &server{version: e.Version, audit: gate.Audit}
+	if s.matrix, err = input(args[0]); err != nil {
+		return err
+	}
+	if s.token, err = token(e); err != nil {
+		return err
+	}
+	l, err := loopback.Listen(c.Int("port"))
+	if err != nil {
+		return command.Failf("port_unavailable", "%w", err)
+	}
+	address := func() string { return fmt.Sprintf("http://%s/?launch=%s", l.Addr(), s.launches.New()) }
+	first := address()
+	e.Printf("gate editor: %s\n", first)
+	if !c.Bool("no-browser") && e.OpenBrowser != nil {
+		if err := e.OpenBrowser(first); err != nil {
+			fmt.Fprintf(e.Stderr, "warning: %s\n", command.Clean(err.Error()))
+		}
+	}
+	go relaunch(e, address)
+	h := &httpd.Server{Handler: s.serve(c.Context), RequestTimeout: requestTimeout, MaxConns: maxConns, Refused: s.refused}
+	return h.Serve(c.Context, l)
+}
+
+// relaunch prints a fresh address for every line on standard input. A read from a terminal cannot be interrupted, so
+// nobody waits for this: it ends with the input or with the process.
+func relaunch(e *command.Env, address func() string) {
+	for lines := bufio.NewScanner(e.Stdin); lines.Scan(); {
+		e.Printf("gate editor: %s\n", address())
+	}
+}
+
+// input is the text that the editor opens with: the file's matrix, or the example.
+func input(path string) (string, error) {
+	if path == "" {
+		return string(samples.File("gate/panel.json")), nil
+	}
+	doc, err := command.ReadDocument(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := gate.Read(doc); err != nil {
+		return "", err
+	}
+	// The form of reports keeps the order of keys, and numbers as exact as they are.
+	text, err := canon.RPretty(doc)
+	return string(text), err
+}
+
+func token(e *command.Env) (string, error) {
+	t := e.Getenv(tokenEnv)
+	if t == "" {
+		return loopback.NewToken(), nil
+	}
+	if !loopback.ValidToken(t) {
+		return "", command.Failf("invalid_token", "%s must hold 32 to 4096 characters: letters, digits and - . _ ~", tokenEnv)
+	}
+	return t, nil
+}
+
+// auditor is gate.Audit.
+type auditor func(context.Context, canon.Value, gate.Options) (*gate.Report, error)
