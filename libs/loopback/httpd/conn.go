@@ -44,7 +44,7 @@ type conn struct {
 	rest     int // where unread bytes start in buf
 	bodyLeft bool
 	bodyDue  time.Time // zero until the first read
-	full     bool      // a read filled the buffer, so more may be waiting
+	mayWait  bool      // a read took all that it had room for, so more may be waiting
 	large    bool      // counted among the large heads
 	broken   bool      // a write failed: nobody is there to see more
 	borrowed *buffer
@@ -69,7 +69,7 @@ func (c *conn) readHead() (status int, ok bool) {
 		}
 		n, err := c.nc.Read(c.buf[c.filled:])
 		c.filled += n
-		c.full = c.filled == len(c.buf)
+		c.mayWait = c.filled == len(c.buf)
 		if n > 0 {
 			done, status := h.next(c.buf[:c.filled])
 			if status != 0 {
@@ -136,7 +136,7 @@ func (c *conn) readBody(n int64) ([]byte, error) {
 		if _, err := io.ReadFull(c.nc, body[have:]); err != nil {
 			return nil, ErrTimeout
 		}
-		c.full = false
+		c.mayWait = true
 	}
 	c.bodyLeft = false
 	return body, nil
@@ -148,7 +148,7 @@ func (c *conn) finish() {
 		defer func() { <-c.stream.gone }()
 	}
 	defer func() { _ = c.nc.Close() }()
-	unread := c.bodyLeft || c.full || c.rest < c.filled
+	unread := c.bodyLeft || c.mayWait || c.rest < c.filled
 	if c.broken || !c.writer.answered || !unread && c.stream == nil {
 		return
 	}

@@ -25,6 +25,11 @@ func start(t testing.TB, s *httpd.Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, s, l)
+}
+
+func serve(t testing.TB, s *httpd.Server, l net.Listener) string {
+	t.Helper()
 	if s.RequestTimeout == 0 {
 		s.RequestTimeout = limit
 	}

@@ -61,22 +61,28 @@ func (w *Writer) Answer(status int, h Header, body []byte) error {
 	return err
 }
 
-// appendHead writes status line and fields, all but the empty line.
+// appendHead writes status line and fields, all but the empty line. A date that the
+// caller gives stands.
 func appendHead(b []byte, status int, h Header) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, http.StatusText(status)...)
 	b = append(b, "\r\n"...)
+	dated := false
 	for i := range h {
+		dated = dated || strings.EqualFold(h[i].Name, "Date")
 		b = append(b, h[i].Name...)
 		b = append(b, ": "...)
 		b = appendValue(b, h[i].Value)
 		b = append(b, "\r\n"...)
 	}
-	b = append(b, "Date: "...)
-	b = append(b, date()...)
-	return append(b, "\r\nConnection: close\r\n"...)
+	if !dated {
+		b = append(b, "Date: "...)
+		b = append(b, date()...)
+		b = append(b, "\r\n"...)
+	}
+	return append(b, "Connection: close\r\n"...)
 }
 
 // appendValue writes a field's value in one line, whatever it holds: a line break
