@@ -65,6 +65,7 @@ require (
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/cli v0.0.0
 	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
@@ -93,3 +94,5 @@ replace github.com/mlp-platform/platform/libs/service => ../../libs/service
 replace github.com/mlp-platform/platform/services/trainer => ../../services/trainer
 
 replace github.com/mlp-platform/platform/clients/go => ../go
+
+replace github.com/mlp-platform/platform/libs/cli => ../../libs/cli

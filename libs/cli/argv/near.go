@@ -17,7 +17,7 @@ func UnknownWord(word string, commands []*cli.Command, path []string) *Fault {
 		}
 	}
 	f := &Fault{Sentence: "unknown command " + strconv.Quote(word) + " for " + Quote(path)}
-	if near := nearest(word, names); near != "" {
+	if near := Nearest(word, names); near != "" {
 		f.Hint = "did you mean: " + strings.Join(path, " ") + " " + near
 	} else {
 		f.Hint = "see: " + strings.Join(path, " ") + " --help"
@@ -38,7 +38,7 @@ func unknownOption(name string, known map[string]cli.Flag, command string) *Faul
 		dashes = "-"
 	}
 	f := &Fault{Sentence: "unknown option " + dashes + name + " for " + command}
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		f.Hint = "did you mean: --" + near
 	} else {
 		f.Hint = "see: " + command + " --help"
@@ -46,8 +46,8 @@ func unknownOption(name string, known map[string]cli.Flag, command string) *Faul
 	return f
 }
 
-// nearest returns the known word within a third of the letters (at least two) of edit distance.
-func nearest(word string, known []string) string {
+// Nearest returns the known word within a third of the letters (at least two) of edit distance.
+func Nearest(word string, known []string) string {
 	best, bestD := "", max(2, len(word)/3)+1
 	for _, k := range known {
 		if d := distance(word, k); d < bestD {

@@ -19,11 +19,12 @@ import (
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
 // Main runs mlp and returns its exit code.
-func Main(ctx context.Context, env *Env, argv []string) int {
+func Main(ctx context.Context, env *Env, line []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, should the first not end the command
@@ -32,8 +33,8 @@ func Main(ctx context.Context, env *Env, argv []string) int {
 	}
 	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
-	env.Format = formatOf(argv)
-	arranged, err := arrange(app, argv)
+	env.Format = formatOf(line)
+	arranged, err := arrange(app, line)
 	if err == nil {
 		err = app.RunContext(ctx, arranged)
 	}
@@ -49,28 +50,28 @@ func isInterrupted(err error) bool {
 }
 
 // formatOf reads --output and --json where they are allowed: before the subcommand.
-func formatOf(argv []string) output.Format {
-	for i, a := range argv {
+func formatOf(line []string) output.Format {
+	for i, a := range line {
 		if i == 0 {
 			continue
 		}
-		name, value, joined := split(a)
+		name, value, joined := argv.Split(a)
 		switch {
 		case !strings.HasPrefix(a, "-"):
 			return output.Table
 		case name == "json":
 			return output.JSON
 		case name == "output" || name == "o":
-			if !joined && i+1 < len(argv) {
-				value = argv[i+1]
+			if !joined && i+1 < len(line) {
+				value = line[i+1]
 			}
 			if f := output.Format(value); slices.Contains(output.Formats, f) {
 				return f
 			}
 			return output.Table
 		case name == "context" || name == "c":
-			if !joined && i+1 < len(argv) {
-				return formatOf(append([]string{""}, argv[min(i+2, len(argv)):]...))
+			if !joined && i+1 < len(line) {
+				return formatOf(append([]string{""}, line[min(i+2, len(line)):]...))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/argv"
 )
 
 // backends are the values of --backend: the control plane's.
@@ -75,7 +76,7 @@ func declared(ctx context.Context, cp *remote, model string) (*controlplane.Mode
 		names = append(names, list[i].ModelName)
 	}
 	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), strings.Join(names, ", "))
-	if near := nearest(strings.ToUpper(model), names); near != "" {
+	if near := argv.Nearest(strings.ToUpper(model), names); near != "" {
 		return nil, f.WithHint("did you mean: %s", near)
 	}
 	return nil, f

@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/mlp-platform/platform/libs/cli/terminal"
 )
 
 // Format is a value of --output.
@@ -37,9 +38,6 @@ func (f Format) Structured() bool { return f != Table }
 
 // Null is shown for a value that is not known.
 const Null = "—"
-
-// recordWidth is the terminal width below which rows are shown as records, one field a line.
-const recordWidth = 60
 
 // Grid is a list of rows under fixed columns, and the document that structured formats print instead.
 type Grid struct {
@@ -269,17 +267,7 @@ func (p *Printer) cell(v any) string {
 }
 
 // Clean removes what would move the cursor or colour the terminal: text of others is shown, not obeyed.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0):
-			return -1
-		}
-		return r
-	}, s)
-}
+func Clean(s string) string { return terminal.Clean(s) }
 
 // Number shows a figure with as many digits as it deserves.
 func Number(x float64) string {
@@ -311,9 +299,6 @@ func Since(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// heading keeps symbols small: a capital μ reads as M, a capital σ as a sum.
-var heading = strings.NewReplacer("Μ", "μ", "Σ", "σ")
-
 func (p *Printer) table(g Grid) error {
 	var b strings.Builder
 	if g.Title != "" {
@@ -334,108 +319,32 @@ func (p *Printer) table(g Grid) error {
 			cells[i][j] = p.cell(v)
 		}
 	}
-	if p.Width > 0 && p.Width < recordWidth {
-		p.records(&b, g.Columns, cells)
-		return p.flush(&b, g.Notes)
+	columns := make([]terminal.Column, len(g.Columns))
+	for j, c := range g.Columns {
+		columns[j] = terminal.Column{Title: c, Right: numbers(g.Rows, j)}
 	}
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.Options{SeparateHeader: false}
-	style.Box = table.BoxStyle{PaddingRight: "  "}
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	head := make(table.Row, len(g.Columns))
-	for i, c := range g.Columns {
-		c = heading.Replace(strings.ToUpper(c))
-		if p.Color {
-			c = text.Faint.Sprint(c)
-		}
-		head[i] = c
-	}
-	t.AppendHeader(head)
-	for _, row := range cells {
-		r := make(table.Row, len(row))
-		for i, c := range row {
-			r[i] = c
-		}
-		t.AppendRow(r)
-	}
-	t.SetColumnConfigs(p.fit(g, cells))
-	for line := range strings.SplitSeq(t.Render(), "\n") {
-		fmt.Fprintln(&b, strings.TrimRight(line, " "))
+	if err := terminal.Table(&b, p.Width, p.Color, columns, cells); err != nil {
+		return err
 	}
 	return p.flush(&b, g.Notes)
 }
 
-// fit right-aligns numbers and, when the rows are wider than the terminal, takes width from the widest
-// columns first.
-func (p *Printer) fit(g Grid, cells [][]string) []table.ColumnConfig {
-	n := len(g.Columns)
-	width := make([]int, n)
-	conf := make([]table.ColumnConfig, n)
-	for j, c := range g.Columns {
-		width[j] = text.StringWidthWithoutEscSequences(c)
-		conf[j] = table.ColumnConfig{Number: j + 1}
-		numbers, words := false, false
-		for i := range cells {
-			if j >= len(cells[i]) {
-				continue
-			}
-			width[j] = max(width[j], text.StringWidthWithoutEscSequences(cells[i][j]))
-			switch deref(g.Rows[i][j]).(type) {
-			case float64, int, int64:
-				numbers = true
-			case nil: // not known: it says nothing of the column
-			default:
-				words = true
-			}
+// numbers says that a column holds figures, and nothing else that is known.
+func numbers(rows [][]any, column int) bool {
+	found := false
+	for _, row := range rows {
+		if column >= len(row) {
+			continue
 		}
-		if numbers && !words {
-			conf[j].Align, conf[j].AlignHeader = text.AlignRight, text.AlignRight
+		switch deref(row[column]).(type) {
+		case float64, int, int64:
+			found = true
+		case nil: // not known: it says nothing of the column
+		default:
+			return false
 		}
 	}
-	if p.Width == 0 {
-		return conf
-	}
-	total := func() int {
-		sum := 0
-		for _, w := range width {
-			sum += w + 2
-		}
-		return sum
-	}
-	const least = 6
-	for total() > p.Width {
-		widest := 0
-		for j := range width {
-			if width[j] > width[widest] {
-				widest = j
-			}
-		}
-		if width[widest] <= least {
-			break
-		}
-		width[widest]--
-		conf[widest].WidthMax = width[widest]
-		conf[widest].WidthMaxEnforcer = func(s string, w int) string { return text.Snip(s, w, "…") }
-	}
-	return conf
-}
-
-func (p *Printer) records(b *strings.Builder, columns []string, cells [][]string) {
-	label := 0
-	for _, c := range columns {
-		label = max(label, text.StringWidthWithoutEscSequences(c))
-	}
-	for i, row := range cells {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		for j, c := range row {
-			room := max(p.Width-label-2, 8)
-			fmt.Fprintf(b, "%s  %s\n", text.Pad(columns[j], label, ' '), text.Snip(c, room, "…"))
-		}
-	}
+	return found
 }
 
 func (p *Printer) flush(b *strings.Builder, notes []string) error {

@@ -1,0 +1,87 @@
+package argv_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/argv"
+)
+
+func app() *cli.App {
+	return &cli.App{Name: "svc", Flags: []cli.Flag{&cli.BoolFlag{Name: "version"}, &cli.StringFlag{Name: "context", Aliases: []string{"c"}}},
+		Commands: []*cli.Command{
+			{Name: "run", Subcommands: []*cli.Command{
+				{Name: "list", Aliases: []string{"ls"}, Flags: []cli.Flag{&cli.StringFlag{Name: "store"}, &cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "help", Aliases: []string{"h"}}}},
+				{Name: "create", Flags: []cli.Flag{&cli.StringFlag{Name: "store"}, &cli.IntFlag{Name: "n"}}},
+			}},
+			{Name: "hidden", Hidden: true},
+		}}
+}
+
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, line, want, sentence, hint string }{
+		{"options after arguments", "run create FILE --store X", "svc run create --store X -- FILE", "", ""},
+		{"options between arguments", "run create A --store X B", "svc run create --store X -- A B", "", ""},
+		{"joined value", "run create FILE --store=X", "svc run create --store=X -- FILE", "", ""},
+		{"a value that looks like an option", "run create --store --x FILE", "svc run create --store --x -- FILE", "", ""},
+		{"-- ends options", "run create -- --store", "svc run create -- --store", "", ""},
+		{"a dash is an argument", "run create -", "svc run create -- -", "", ""},
+		{"a negative number is an argument", "run create -3", "svc run create -- -3", "", ""},
+		{"an alias", "run ls --json", "svc run list --json", "", ""},
+		{"help beside arguments", "run list --store X A --help B", "svc run list --help", "", ""},
+		{"help of a command without one", "run create -h", "svc run create --help", "", ""},
+		{"help of all", "--help run", "svc --help", "", ""},
+		{"a global option before", "-c x run list", "svc -c x run list", "", ""},
+		{"a group alone", "run", "svc run", "", ""},
+		{"a global option after", "run list --context 'x", "", "--context is a global option and must stand before the subcommand: svc --context ''\\''x' run list", ""},
+		{"an unknown command", "rn", "", `unknown command "rn" for svc`, "did you mean: svc run"},
+		{"an unknown subcommand", "run zzzzzz", "", `unknown command "zzzzzz" for svc run`, "see: svc run --help"},
+		{"an unknown option", "run list --sotre X", "", "unknown option --sotre for svc run list", "did you mean: --store"},
+		{"an unknown letter", "run list -q", "", "unknown option -q for svc run list", "see: svc run list --help"},
+		{"an unknown global option", "--versoin run", "", "unknown option --versoin for svc", "did you mean: --version"},
+		{"an option without value", "run list --store", "", "option --store needs a value", ""},
+		{"a global option without value", "-c", "", "option -c needs a value", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := argv.Arrange(app(), append([]string{"svc"}, strings.Fields(tc.line)...))
+			if tc.sentence == "" {
+				if err != nil || strings.Join(got, " ") != tc.want {
+					t.Fatalf("got %q, %v; want %q", strings.Join(got, " "), err, tc.want)
+				}
+				return
+			}
+			var f *argv.Fault
+			if !errors.As(err, &f) || f.Sentence != tc.sentence || f.Hint != tc.hint || !strings.HasPrefix(f.Error(), tc.sentence) {
+				t.Fatalf("got %+v", f)
+			}
+		})
+	}
+	if got, err := argv.Arrange(app(), nil); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
+}
+
+func FuzzArrange(f *testing.F) {
+	f.Add("run list --store x y")
+	f.Add("-c json -- run")
+	f.Add("run create - --n 3 -- -y")
+	a := app()
+	f.Fuzz(func(t *testing.T, line string) {
+		words := append([]string{"svc"}, strings.Fields(line)...)
+		got, err := argv.Arrange(a, words)
+		var fault *argv.Fault
+		if err != nil && (!errors.As(err, &fault) || fault.Sentence == "") {
+			t.Fatalf("a wrong line must be a fault that says something: %v", err)
+		}
+		// Property: nothing is invented but one "--"; nothing is lost but a "--", or all that stands beside a wish for help.
+		help := len(got) > 0 && got[len(got)-1] == "--help"
+		if err == nil && (len(got) > len(words)+1 || !help && len(got) < len(words)-1) {
+			t.Fatalf("%q became %q", words, got)
+		}
+	})
+}
