@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/towercmd"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
 )
@@ -24,6 +25,7 @@ func commands(e *command.Env) []*cli.Command {
 	return slices.Concat(
 		localloopcmd.Commands(e),
 		spinecmd.Commands(e),
+		towercmd.Commands(e),
 	)
 }
 
@@ -40,6 +42,7 @@ var verdicts = []string{"connections", "doctor", "route", "init"}
 func Main(ctx context.Context, e *command.Env, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, should the first not end the command
 	a := New(e)
 	line, err := argv.Arrange(a, args)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/loopback"
 )
 
 // Version is the program's version; the linker sets it.
@@ -15,7 +16,7 @@ var Version = "dev"
 // System is the real world.
 func System() *command.Env {
 	e := &command.Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, Version: Version,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, LookupEnv: os.LookupEnv, Now: time.Now, Version: Version, OpenBrowser: loopback.OpenBrowser,
 		Terminal:      term.IsTerminal(int(os.Stdout.Fd())),
 		ErrorTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}

@@ -15,7 +15,9 @@ type Env struct {
 	Stdout io.Writer // results
 	Stderr io.Writer // faults, progress, warnings
 	Getenv func(string) string
-	Now    func() time.Time
+	// LookupEnv tells an empty variable from an absent one; nil: Getenv does not either.
+	LookupEnv func(string) (string, bool)
+	Now       func() time.Time
 
 	Terminal      bool // Stdout is a terminal
 	ErrorTerminal bool // Stderr is one: progress may be shown
@@ -23,6 +25,15 @@ type Env struct {
 
 	Version     string // of the build
 	OpenBrowser func(string) error
+}
+
+// Variable gives a variable of the environment and whether it is there.
+func (e *Env) Variable(name string) (string, bool) {
+	if e.LookupEnv != nil {
+		return e.LookupEnv(name)
+	}
+	v := e.Getenv(name)
+	return v, v != ""
 }
 
 // JSON prints a document in form J. It takes what canon.From takes.

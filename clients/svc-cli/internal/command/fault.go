@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
@@ -63,6 +64,9 @@ func FaultOf(err error) *Fault {
 		return &Fault{Code: Interrupted, Message: "interrupted", Cause: err}
 	case errors.As(err, &stored):
 		f := &Fault{Code: string(stored.Code), Message: stored.Message, Cause: err}
+		if len(stored.Allowed) > 0 {
+			f.Message = strings.TrimSuffix(f.Message, ".") + "; one of: " + strings.Join(stored.Allowed, ", ")
+		}
 		if errors.As(err, &doc) {
 			f.Path = doc.Path
 		}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +32,32 @@ func ReadValue(path string, o ...canon.Option) (canon.Value, error) {
 		return nil, &Fault{Code: InputReadError, Message: "cannot read " + path + ": " + where.Err.Error(), Cause: err}
 	}
 	return nil, &Fault{Code: InputReadError, Message: err.Error(), Cause: err}
+}
+
+// ReadRegular reads an input file that need not be JSON: a regular file of at most 2 MiB.
+func ReadRegular(path string) ([]byte, error) {
+	refused := Failf(InputReadError, "%s is no regular file of at most 2 MiB", path)
+	// Before opening, which would wait for ever on a pipe without a writer.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, Failf(InputReadError, "cannot read %w", err)
+	case !info.Mode().IsRegular():
+		return nil, refused
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Failf(InputReadError, "cannot read %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, canon.MaxFile+1))
+	switch {
+	case err != nil:
+		return nil, Failf(InputReadError, "cannot read %w", err)
+	case len(data) > canon.MaxFile:
+		return nil, refused
+	}
+	return data, nil
 }
 
 // WriteFile writes a file as a whole: beside its place, flushed to the disk, then renamed over it.

@@ -18,8 +18,23 @@ func eventsCommand(e *command.Env) *cli.Command {
 			Flags:  slices.Concat([]cli.Flag{storeFlag(), limitFlag(), cursorFlag()}, eventFilterFlags(), command.JSONFlags),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return listEvents(e, c) }),
 		},
+		{
+			Name: "follow", Usage: "print events as they come, one envelope a line, until Ctrl-C",
+			Description: "From a store, or from a control tower, whose token $" + tokenEnv + " holds; there it resumes\n" +
+				"by sequence when the server ends a stream.",
+			Flags: slices.Concat([]cli.Flag{
+				storeFlag(),
+				&cli.StringFlag{Name: "url", Usage: "`URL` of a control tower, such as http://127.0.0.1:8770"},
+				&cli.StringFlag{Name: "after", Usage: "begin after event `SEQ`, 0 for the whole log (default from now on)"},
+				&cli.Int64Flag{Name: "max-events", Usage: "end after `N` events", DefaultText: "no end"},
+			}, eventFilterFlags(), command.JSONFlags),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return follow(e, c) }),
+		},
 	}}
 }
+
+// tokenEnv is the variable that holds a control tower's token.
+const tokenEnv = "SVC_CONTROL_TOWER_TOKEN"
 
 func eventFilterFlags() []cli.Flag {
 	return []cli.Flag{

@@ -1,13 +1,11 @@
 package spinecmd
 
 import (
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
-	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
@@ -37,7 +35,7 @@ func verify(e *command.Env, c *cli.Context) error {
 		}
 	}
 	if path := c.String("checkpoint"); path != "" {
-		if o.Checkpoint, err = readRegular(path); err != nil {
+		if o.Checkpoint, err = command.ReadRegular(path); err != nil {
 			return err
 		}
 	}
@@ -77,20 +75,4 @@ func printVerification(e *command.Env, v store.Verification) error {
 		rows[i] = []string{f.Code, f.Subject, f.Detail}
 	}
 	return e.Table([]string{"finding", "subject", "detail"}, rows)
-}
-
-// readRegular reads a small input file that need not be JSON.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, command.Failf(command.InputReadError, "%w", err)
-	case !info.Mode().IsRegular() || info.Size() > canon.MaxFile:
-		return nil, command.Failf(command.InputReadError, "%s is no regular file of at most 2 MiB", path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, command.Failf(command.InputReadError, "%w", err)
-	}
-	return data, nil
 }
