@@ -469,3 +469,22 @@ func same(v canon.Value, std any) bool {
 	}
 	return v == std
 }
+
+func TestObjectInsideAStructOfEncodingJSON(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Payload *canon.Object `json:"payload"`
+		Details *canon.Object `json:"details"`
+	}
+	if err := json.Unmarshal([]byte(`{"payload":{"n":12345678901234567890,"f":1.0},"details":null}`), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := canon.C1(doc.Payload); err != nil || string(got) != `{"f":1.0,"n":12345678901234567890}` || doc.Details != nil {
+		t.Fatalf("payload %s, details %v, %v", got, doc.Details, err)
+	}
+	for _, bad := range []string{`{"payload":[]}`, `{"payload":{"a":1,"a":2}}`} {
+		if err := json.Unmarshal([]byte(bad), &doc); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}

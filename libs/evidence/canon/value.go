@@ -220,3 +220,14 @@ func Pointer(path, token string) string {
 func Element(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// UnmarshalJSON lets encoding/json fill a field of this type; the strict rules of
+// [Parse] hold inside it.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	v, err := Parse(data, ObjectRoot())
+	if err != nil {
+		return err
+	}
+	*o = *v.(*Object) // ObjectRoot has seen to it
+	return nil
+}
