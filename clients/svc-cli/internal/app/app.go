@@ -12,9 +12,15 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/bootstrap"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/connectors"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/doctor"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/route"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/stewardui"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/towercmd"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
@@ -23,6 +29,12 @@ import (
 // commands are all of svc's. The app's help groups them by their categories.
 func commands(e *command.Env) []*cli.Command {
 	return slices.Concat(
+		connectors.Commands(e),
+		doctor.Commands(e),
+		route.Commands(e),
+		bootstrap.Commands(e),
+		steward.Commands(e),
+		stewardui.Commands(e),
 		localloopcmd.Commands(e),
 		spinecmd.Commands(e),
 		towercmd.Commands(e),

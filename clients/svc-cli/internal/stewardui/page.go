@@ -1,0 +1,64 @@
+package stewardui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
+	"github.com/mlp-platform/platform/libs/loopback/theme"
+)
+
+//go:embed *.html.tmpl
+var sources embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"style":  func() template.CSS { return template.CSS(theme.CSS) }, // constant text of the program
+	"status": badge,
+	"short":  func(sha string) string { return sha[:min(len(sha), 12)] },
+	"number": func(n *int64) any {
+		if n == nil {
+			return "—"
+		}
+		return *n
+	},
+	"text": func(s *string) string {
+		if s == nil {
+			return "—"
+		}
+		return *s
+	},
+}).ParseFS(sources, "*.html.tmpl"))
+
+// badge is the class of a state's badge.
+func badge(status string) string {
+	return map[string]string{steward.Completed: "good", steward.Blocked: "bad"}[status]
+}
+
+// styleSource is the one style sheet that the page's policy lets in.
+var styleSource = func() string {
+	sum := sha256.Sum256([]byte(theme.CSS))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
+func reportPage(r *steward.Report) ([]byte, error) {
+	return render("report.html.tmpl", struct {
+		*steward.Report
+		Facts []steward.Fact
+	}{r, r.Facts()})
+}
+
+func historyPage(h steward.History) ([]byte, error) {
+	return render("history.html.tmpl", struct {
+		steward.History
+		Facts []steward.Fact
+	}{h, h.Facts()})
+}
+
+func render(name string, data any) ([]byte, error) {
+	var out bytes.Buffer
+	err := templates.ExecuteTemplate(&out, name, data)
+	return out.Bytes(), err
+}
