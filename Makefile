@@ -9,7 +9,9 @@ export GOFLAGS := -buildvcs=false $(filter-out -buildvcs=%,$(GOFLAGS))
 # The library that setup fetched; tests and binaries find it here before any system copy.
 export ORT_LIB ?= $(CURDIR)/.cache/onnxruntime/libonnxruntime.so.1
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/mlp-platform/platform/libs/service.Version=$(VERSION)
+LDFLAGS := -s -w -X github.com/mlp-platform/platform/libs/service.Version=$(VERSION) \
+	-X github.com/mlp-platform/platform/services/evidence-api.Version=$(VERSION) \
+	-X github.com/mlp-platform/platform/clients/svc-cli/internal/app.Version=$(VERSION)
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 
 .PHONY: help
@@ -23,9 +25,9 @@ setup:
 .PHONY: build
 build: setup ## build every binary into bin/
 	@mkdir -p bin
-	@echo "building bin/: platform mlp control-plane inference trainer"
+	@echo "building bin/: platform mlp svc control-plane evidence-api inference trainer"
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
-		./services/control-plane/cmd/control-plane ./services/inference/cmd/inference ./services/trainer/cmd/trainer
+		./clients/svc-cli/cmd/svc ./services/control-plane/cmd/control-plane ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/trainer/cmd/trainer
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 
 .PHONY: run

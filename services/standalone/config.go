@@ -24,6 +24,7 @@ type Config struct {
 	InferenceAddr    string         `env:"INFERENCE_ADDR" envDefault:"127.0.0.1:18001"`     // loopback host:port
 	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`       // loopback host:port
 	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`  // loopback host:port
+	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`   // 127.0.0.1:port; that service answers nowhere else
 	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`           // loopback host:port
 	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`           // of the embedded Postgres; 0: a free one
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`    // training runs at once
@@ -55,6 +56,8 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s must be host:port with a port of 1 to 65535, not %q", a.env, a.addr))
 		case host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			errs = append(errs, fmt.Errorf("%s must be a loopback address: the stand-ins have no login; %q is not", a.env, a.addr))
+		case a.name == "evidence API" && host != "localhost" && host != "127.0.0.1":
+			errs = append(errs, fmt.Errorf("%s must be on 127.0.0.1, where alone the evidence API answers, not on %q", a.env, host))
 		case a.name == "NATS" && host != "localhost" && host != "127.0.0.1":
 			errs = append(errs, fmt.Errorf("%s must be on 127.0.0.1, where the broker listens, not on %q", a.env, host))
 		}
@@ -85,6 +88,7 @@ func (c Config) addresses() []address {
 		{"control plane", "CONTROL_PLANE_ADDR", c.ControlPlaneAddr},
 		{"tracker", "TRACKER_ADDR", c.TrackerAddr},
 		{"orchestrator", "ORCHESTRATOR_ADDR", c.OrchestratorAddr},
+		{"evidence API", "EVIDENCE_API_ADDR", c.EvidenceAddr},
 		{"NATS", "NATS_ADDR", c.NATSAddr},
 	}
 }

@@ -14,6 +14,8 @@ func TestAddresses(t *testing.T) {
 		{"NATS_ADDR=127.0.0.1:nats", "NATS_ADDR must be host:port"},
 		{"NATS_ADDR=127.0.0.2:4222", "NATS_ADDR must be on 127.0.0.1"},
 		{"NATS_ADDR=[::1]:4222", "NATS_ADDR must be on 127.0.0.1"},
+		{"EVIDENCE_API_ADDR=localhost:18770", ""},
+		{"EVIDENCE_API_ADDR=[::1]:8770", "EVIDENCE_API_ADDR must be on 127.0.0.1"},
 		{"TRACKER_ADDR=127.0.0.1:0", "TRACKER_ADDR must be host:port"},
 		{"TRACKER_ADDR=127.0.0.1:65536", "TRACKER_ADDR must be host:port"},
 		{"TRACKER_ADDR=127.0.0.1:-1", "TRACKER_ADDR must be host:port"},

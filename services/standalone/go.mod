@@ -33,8 +33,16 @@ require (
 require (
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/gowebpki/jcs v1.0.2 // indirect
+	github.com/ncruces/go-strftime v1.1.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	modernc.org/libc v1.77.1 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.60.1 // indirect
 )
 
 require (
@@ -98,8 +106,11 @@ require (
 	github.com/mlp-platform/platform/clients/go v0.0.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/coord v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/evidence v0.0.0
+	github.com/mlp-platform/platform/libs/loopback v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
+	github.com/mlp-platform/platform/services/evidence-api v0.0.0
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
 	github.com/moby/moby/api v1.55.0 // indirect
@@ -197,3 +208,9 @@ replace github.com/mlp-platform/platform/services/inference => ../inference
 replace github.com/mlp-platform/platform/services/trainer => ../trainer
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
+
+replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
+
+replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
+
+replace github.com/mlp-platform/platform/services/evidence-api => ../evidence-api

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 	"github.com/mlp-platform/platform/services/inference"
 	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
 	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
@@ -35,6 +36,7 @@ func (p *platform) trackerURL() string      { return base(p.cfg.TrackerAddr) }
 func (p *platform) orchestratorURL() string { return base(p.cfg.OrchestratorAddr) + "/api" }
 func (p *platform) servingURL() string      { return base(p.cfg.InferenceAddr) }
 func (p *platform) controlPlaneURL() string { return base(p.cfg.ControlPlaneAddr) }
+func (p *platform) evidenceURL() string     { return base(p.cfg.EvidenceAddr) }
 
 // environ is the environment of a service: the caller's, with defaults below it and what this process
 // alone can know above it.
@@ -225,6 +227,17 @@ func (p *platform) startFront(ctx context.Context, g *errgroup.Group, ls *listen
 	if err != nil {
 		return fmt.Errorf("inference: %w", err)
 	}
+	ev, err := p.evidenceConfig()
+	if err != nil {
+		return fmt.Errorf("evidence API: %w", err)
+	}
+	ev.Listener = ls.evidence
+	g.Go(func() error {
+		if err := evidenceapi.Run(ctx, ev, p.log.With(slog.String("service", "evidence-api"))); err != nil {
+			return fmt.Errorf("evidence API: %w", err)
+		}
+		return ctx.Err()
+	})
 	cp.Listener, inf.Listener = ls.controlPlane, ls.inference
 	g.Go(func() error {
 		if err := inference.Run(ctx, inf, p.log.With(slog.String("service", "inference"))); err != nil {

@@ -57,6 +57,7 @@ type platform struct {
 
 	trainer  *trainer.Trainer // carries out the runs; the seeds' held-out rows are read by it too
 	progress progressHub
+	tower    tower // the evidence API, once it listens
 }
 
 func (p *platform) path(elem ...string) string {
@@ -148,6 +149,13 @@ func (p *platform) run(ctx context.Context) (err error) {
 		return err
 	}
 	p.con.Step("schemas", "", time.Since(t))
+	t = time.Now()
+	if made, err = p.ensureEvidence(ctx); err != nil {
+		return err
+	}
+	if made {
+		p.con.Step("evidence", "sample store made in "+p.evidenceStore(), time.Since(t))
+	}
 	return p.serve(ctx, listeners)
 }
 
@@ -228,6 +236,7 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 		{"orchestrator", p.orchestratorURL() + "/health"},
 		{"inference", p.servingURL() + "/readyz"},
 		{"control plane", p.controlPlaneURL() + "/readyz"},
+		{"evidence API", p.evidenceURL() + "/readyz"},
 	} {
 		if err := p.awaitReady(ctx, svc.url); err != nil {
 			return fmt.Errorf("%s is not ready: %w", svc.name, err)
@@ -286,7 +295,7 @@ func (p *platform) awaitReady(parent context.Context, url string) error {
 
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
-	inference, controlPlane, tracker, orchestrator net.Listener
+	inference, controlPlane, evidence, tracker, orchestrator net.Listener
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -311,6 +320,8 @@ func (p *platform) listen() (*listeners, error) {
 			ls.inference, p.cfg.InferenceAddr = l, addr
 		case "control plane":
 			ls.controlPlane, p.cfg.ControlPlaneAddr = l, addr
+		case "evidence API":
+			ls.evidence, p.cfg.EvidenceAddr = l, addr
 		case "tracker":
 			ls.tracker, p.cfg.TrackerAddr = l, addr
 		case "orchestrator":
@@ -322,7 +333,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.evidence, ls.tracker, ls.orchestrator} {
 		if l != nil {
 			_ = l.Close()
 		}

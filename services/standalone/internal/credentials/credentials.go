@@ -21,7 +21,7 @@ import (
 // File is the name of the file in the data directory.
 const File = "credentials.json"
 
-// Credentials are the platform's secrets: 26 characters, 130 bits, each.
+// Credentials are the platform's secrets: 52 characters, 260 bits, each. Earlier versions made 26.
 type Credentials struct {
 	// ControlPlaneToken is the one a person at a shell uses: principal legacy,
 	// read and write.
@@ -35,13 +35,14 @@ type Credentials struct {
 	ServingControlPlaneToken string `json:"serving_control_plane_token"`
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
+	EvidenceToken            string `json:"evidence_token"` // evidence API: reads, for a person
 }
 
 // each is the one list of the secrets.
 func (c *Credentials) each() []*string {
 	return []*string{
 		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken,
-		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken,
+		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.EvidenceToken,
 	}
 }
 
@@ -67,7 +68,7 @@ func LoadOrCreate(dir string) (Credentials, error) {
 	added := false
 	for _, s := range c.each() {
 		if *s == "" {
-			*s, added = rand.Text(), true
+			*s, added = rand.Text()+rand.Text(), true // the evidence API takes none below 32 characters
 		}
 	}
 	if !added {
@@ -164,7 +165,7 @@ func (c Credentials) InferenceMap() string {
 
 // Addresses are where the parts of a platform listen, as URLs.
 type Addresses struct {
-	ControlPlane, Serving, Tracker string
+	ControlPlane, Serving, Tracker, Evidence string
 	// Orchestrator ends in /api.
 	Orchestrator string
 	// DataDir holds the model repository.
@@ -186,6 +187,9 @@ func (c Credentials) Exports(a Addresses) string {
 		{"TRACKING_URI", a.Tracker},
 		{"ORCHESTRATOR_API_URL", a.Orchestrator},
 		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
+		{"SVC_CONTROL_TOWER_URL", a.Evidence},
+		{"SVC_CONTROL_TOWER_TOKEN", c.EvidenceToken},
+		{"PLATFORM_EVIDENCE_STORE", filepath.Join(dir, "evidence", "store.sqlite")},
 		{"PLATFORM_MODELREPO", filepath.Join(dir, "modelrepo")},
 	} {
 		fmt.Fprintf(&b, "export %s=%s\n", kv[0], quote(kv[1]))

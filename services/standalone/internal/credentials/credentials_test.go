@@ -21,7 +21,7 @@ func TestMadeOnce(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, s := range first.each() {
-		if len(*s) < 26 || seen[*s] {
+		if len(*s) < 52 || seen[*s] {
 			t.Fatalf("secret of %d characters, repeated: %v", len(*s), seen[*s])
 		}
 		seen[*s] = true
@@ -134,10 +134,10 @@ func TestMaps(t *testing.T) {
 func TestExports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
-	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x"}
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev"}
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
-		Orchestrator: "http://127.0.0.1:14200/api", DataDir: dir,
+		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", DataDir: dir,
 	})
 	want := "export CONTROL_PLANE_URL='http://127.0.0.1:18002'\n" +
 		"export CONTROL_PLANE_TOKEN='cp'\n" +
@@ -146,6 +146,9 @@ func TestExports(t *testing.T) {
 		"export TRACKING_URI='http://127.0.0.1:15000'\n" +
 		"export ORCHESTRATOR_API_URL='http://127.0.0.1:14200/api'\n" +
 		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
+		"export SVC_CONTROL_TOWER_URL='http://127.0.0.1:8770'\n" +
+		"export SVC_CONTROL_TOWER_TOKEN='ev'\n" +
+		"export PLATFORM_EVIDENCE_STORE=" + quote(filepath.Join(dir, "evidence", "store.sqlite")) + "\n" +
 		"export PLATFORM_MODELREPO=" + quote(filepath.Join(dir, "modelrepo")) + "\n"
 	if got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
