@@ -1,6 +1,10 @@
 package gate
 
-import "github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
+import (
+	"math/big"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
+)
 
 // Names of the reports.
 const (
@@ -66,7 +70,7 @@ type Uncertainty struct {
 	SamplingUnit    string   `json:"sampling_unit"`
 	ConfidenceLevel float64  `json:"confidence_level"`
 	Replicates      int      `json:"replicates"`
-	Seed            any      `json:"seed"`
+	Seed            *big.Int `json:"seed"`
 	Rows            int      `json:"non_probe_candidates"`
 	MinRows         int      `json:"min_candidates_for_inference"`
 	Sufficient      bool     `json:"sufficient_for_inference"`

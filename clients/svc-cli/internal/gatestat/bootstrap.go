@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/mathext/prng"
 
-	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 )
 
@@ -22,9 +21,28 @@ const (
 
 // Bootstrap is how often and from which seed rows are drawn, and how wide the intervals are.
 type Bootstrap struct {
-	Replicates      int       `json:"replicates"`
-	Seed            canon.Int `json:"seed"` // any size; its sign has no effect
-	ConfidenceLevel float64   `json:"confidence_level"`
+	Replicates      int      `json:"replicates"`
+	Seed            *big.Int `json:"seed"` // any size; its sign has no effect
+	ConfidenceLevel float64  `json:"confidence_level"`
+}
+
+// Codes of a bootstrap that is refused.
+const (
+	InvalidReplicates      = "invalid_replicates"
+	InvalidConfidenceLevel = "invalid_confidence_level"
+	TooMuchWork            = "too_much_work"
+)
+
+// Check says what is wrong with the numbers: a *closed.Fault without a path, or nil.
+func (b Bootstrap) Check() error {
+	if b.Replicates < MinReplicates || b.Replicates > MaxReplicates {
+		return &closed.Fault{Code: InvalidReplicates, Detail: fmt.Sprintf("the number of replicates is from %d to %d", MinReplicates, MaxReplicates)}
+	}
+	// Written so that NaN is refused too.
+	if !(b.ConfidenceLevel > 0 && b.ConfidenceLevel < 1) {
+		return &closed.Fault{Code: InvalidConfidenceLevel, Detail: "the confidence level lies between 0 and 1, neither included"}
+	}
+	return nil
 }
 
 // Draws gives row numbers by the generator MT19937, seeded by init_by_array.
@@ -35,9 +53,9 @@ type Draws struct {
 }
 
 // NewDraws starts at the seed. n, the number of rows, is 1 or more.
-func NewDraws(seed canon.Int, n int) *Draws {
+func NewDraws(seed *big.Int, n int) *Draws {
 	d := &Draws{source: prng.NewMT19937(), n: uint32(n), shift: 32 - bits.Len32(uint32(n))}
-	d.source.SeedFromKeys(limbs(new(big.Int).Abs(seed.Big())))
+	d.source.SeedFromKeys(limbs(new(big.Int).Abs(seed)))
 	return d
 }
 
@@ -89,9 +107,6 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 
 // MaxWork bounds the steps of a bootstrap: verdicts looked up and pairs compared, times replicates.
 const MaxWork = 20_000_000_000
-
-// TooMuchWork is the code of a bootstrap that is refused for its size.
-const TooMuchWork = "too_much_work"
 
 // Affordable says whether a bootstrap of a matrix is within bounds, before it starts: one panel costs its verdicts and
 // its pairs, and there are so many panels.
