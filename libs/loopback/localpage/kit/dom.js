@@ -70,6 +70,12 @@ function table(caption, columns, rows) {
     h("table", h("caption.hidden-text", caption), h("thead", head), h("tbody", rows.map(line))));
 }
 
+// count names a number of things: count(2, "run") is "2 runs".
+function count(n, thing) { return `${n} ${thing}${Number(n) === 1 ? "" : thing.endsWith("h") ? "es" : "s"}`; }
+
+// prose shows a sentence whose names stand in backticks.
+function prose(text) { return text.split("`").map((part, i) => (i % 2 ? h("code", part) : part)); }
+
 function empty(...content) { return h("p.empty", content); }
 
 // problem shows a fault with all that helps to report it: code, sentence, request id.

@@ -1,6 +1,6 @@
 // One inspected report: the editor, the answer, and what other views show of it.
 
-const inspection = { snapshot: null, digest: "", changed: [] };
+const inspection = { snapshot: null, asked: 0, changed: [] };
 
 async function inspect() {
   const text = $("report").value;
@@ -10,18 +10,17 @@ async function inspect() {
     fill(place, h("h3", "Inspection"), empty("Paste a report or open a file, then inspect it."));
     return;
   }
-  $("inspect").disabled = true;
+  const turn = ++inspection.asked; // of several at once, the last one counts
   await shown(place, async () => {
     const { value } = await call("/run-evidence/inspect", { method: "POST", body: text, headers: { "Content-Type": "application/json" } });
     await claims("snapshot digest", value.snapshot_digest, value.snapshot);
     await claims("evidence report digest", value.snapshot.source.evidence_report_digest, parseJSON(text));
+    if (turn !== inspection.asked) return;
     inspection.snapshot = value.snapshot;
-    inspection.digest = value.snapshot_digest;
     fill(place, inspected(value));
     for (const tell of inspection.changed) tell();
-    say(`Inspected ${value.snapshot.source.run_id}: ${value.snapshot.attention.length} points need attention`);
+    say(`Inspected ${value.snapshot.source.run_id}: ${count(value.snapshot.attention.length, "point")} to attend to`);
   });
-  $("inspect").disabled = false;
 }
 
 function attention(list) {

@@ -27,13 +27,14 @@ function refresh() {
 
 const go = tabs($("tabs"), (panel) => {
   views.current = panel;
-  history.replaceState(null, "", `#${panel}`);
+  history.replaceState(null, "", `#/${panel}`);
   SHOW[panel]();
 });
 views.go = go;
 
+// The slash keeps the browser from taking the view's name for a place to jump to.
 function open() {
-  const wanted = location.hash.slice(1);
+  const wanted = location.hash.slice(2);
   go(SHOW[wanted] ? wanted : "overview", false);
   if (!views.begun) {
     views.begun = true;

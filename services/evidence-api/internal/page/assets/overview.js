@@ -15,18 +15,18 @@ async function showOverview() {
   });
 }
 
-function stat(name, v, more) { return h("div.stat", h("b", v), h("span", name, more ? ` ${more}` : null)); }
+function stat(name, v) { return h("div.stat", h("b", v), h("span", name)); }
 
 function stats(s, m) {
   const store = m.dependencies.product_spine_store.state;
   return h("div.stats",
-    stat(s.mode.replaceAll("-", " "), s.service_version),
+    stat(`version, ${s.mode.replaceAll("-", " ")}`, m.service_version),
     stat("store", store === "configured_unprobed" ? "configured" : "none"),
     stat("requests", m.requests.total),
     stat("refused or failed", Number(m.requests.client_errors_total) + Number(m.requests.server_errors_total)),
     stat("slowest answer", `${m.latency_ms.max} ms`),
-    stat("at work of", m.concurrency.in_flight_requests, m.concurrency.max_concurrent_requests),
-    stat("streams of", m.concurrency.event_stream_clients, m.concurrency.max_event_stream_clients),
+    stat(`at work, of ${m.concurrency.max_concurrent_requests}`, m.concurrency.in_flight_requests),
+    stat(`open streams, of ${m.concurrency.max_event_stream_clients}`, m.concurrency.event_stream_clients),
     stat("inspections", m.operations.run_evidence_inspections_total));
 }
 
@@ -38,7 +38,7 @@ function showAttention(place) {
 
 // section fills a panel from the store, or says why it cannot.
 async function section(place, title, task) {
-  const body = h("div");
+  const body = h("div.stack.tight");
   fill(place, h("h3", title), body);
   await shown(body, async () => fill(body, await task()));
 }
@@ -69,7 +69,7 @@ function connectors(place) {
   return section(place, "Connectors", async () => {
     const { value } = await call("/connections?limit=20");
     if (!value.items.length) return empty("No connector is stored. Import a profile with ", h("code", "svc connections import"), ".");
-    return table("Connectors", ["Connector", "Kind", "Tiers", "Highest risk", "Enabled"],
+    return table("Connectors", ["Connector", "Kind", "Tiers", "Risk up to", "Enabled"],
       value.items.map((c) => [h("code", c.id), c.kind, c.capability_tiers.join(" "), c.max_risk, yesNo(c.enabled)]));
   });
 }
@@ -85,9 +85,12 @@ function limits(all) {
 
 function counters(m) {
   const classes = Object.entries(m.requests.by_status_class);
+  // Buckets are cumulative: past the first that holds all, they say nothing more.
+  const all = m.latency_ms.buckets, full = all.findIndex((b) => b.count.text === m.latency_ms.count.text);
+  const buckets = full < 0 ? all : all.slice(0, full + 1);
   return h("div.panel", h("h3", "Answers since the start"),
     table("Answers by class", ["Class", "#Answers"], classes),
-    table("Answers by time", ["Within", "#Answers"], m.latency_ms.buckets.map((b) => [`${b.le_ms} ms`, b.count])));
+    table("Answers by time", ["Within", "#Answers"], buckets.map((b) => [`${b.le_ms} ms`, b.count])));
 }
 
 inspection.changed.push(() => { if (overview.attention) showAttention(overview.attention); });

@@ -9,10 +9,10 @@ async function showReference() {
       Object.entries(methods).filter(([m]) => ["get", "post", "put", "patch", "delete"].includes(m)).map(([method, op]) => ({ path, method, op, shared: methods.parameters ?? [] })));
     fill(place,
       h("div.panel", h("div.row.between", h("h3", doc.info.title), h("span.muted", `OpenAPI ${doc.openapi}, version ${doc.info.version}`)),
-        doc.info.description ? h("p", doc.info.description) : null,
+        doc.info.description ? h("p", prose(doc.info.description)) : null,
         h("p", "Each request carries the token in the header ", h("code", "X-SVC-UI-Token"), ". The server listens on this machine only."),
         h("p", h("button", { type: "button", onclick: () => download("openapi.json", canonical(doc, "  ") + "\n") }, "Save the document"))),
-      operations.map((o) => operation(doc, o)));
+      h("div.operations", operations.map((o) => operation(doc, o))));
   });
 }
 
@@ -28,13 +28,13 @@ function operation(doc, { path, method, op, shared }) {
   const parameters = [...shared, ...(op.parameters ?? [])].map((p) => resolve(doc, p));
   const responses = Object.entries(op.responses ?? {}).map(([status, r]) => [status, resolve(doc, r)]);
   const streams = responses.some(([, r]) => r.content?.["text/event-stream"]);
-  return h("details.panel.operation",
-    h("summary", h("span.verb", method.toUpperCase()), h("code", path), h("span.muted", op.summary ?? op.operationId)),
-    op.description ? h("p", op.description) : null,
+  return h("details.operation",
+    h("summary", h("span.verb", method.toUpperCase()), h("code", path), h("span.muted", prose(op.summary ?? op.operationId))),
+    op.description ? h("p", prose(op.description)) : null,
     parameters.length ? table(`Parameters of ${op.operationId}`, ["Parameter", "In", "Required", "Meaning"],
-      parameters.map((p) => [h("code", p.name), p.in, yesNo(p.required), [p.description ?? "", bounds(resolve(doc, p.schema))]])) : null,
+      parameters.map((p) => [h("code", p.name), p.in, yesNo(p.required), [prose(p.description ?? ""), bounds(resolve(doc, p.schema))]])) : null,
     table(`Answers of ${op.operationId}`, ["Status", "Type", "Meaning"],
-      responses.map(([status, r]) => [status, Object.keys(r.content ?? {})[0] ?? "", r.description ?? ""])),
+      responses.map(([status, r]) => [status, Object.keys(r.content ?? {})[0] ?? "", prose(r.description ?? "")])),
     method === "get" && path.startsWith("/api/v1/") && !streams ? attempt(path, op, parameters) : null);
 }
 
@@ -66,5 +66,5 @@ function attempt(path, op, parameters) {
     });
   };
   return h("form.stack", { onsubmit: run },
-    h("div.row", fields.map(({ input, label }) => h("div.field", label, input)), h("button.low", { type: "submit" }, "Send")), result);
+    h("div.row", fields.map(({ input, label }) => h("div.field", label, input)), h("button", { type: "submit" }, "Send")), result);
 }

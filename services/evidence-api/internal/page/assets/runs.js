@@ -29,8 +29,8 @@ async function showRuns() {
   await shown(place, async () => {
     const { value } = await call("/runs" + query({ ...filter, cursor: runs.trail.at(-1) }));
     runs.next = value.next_cursor;
-    $("run-page").textContent = `Page ${runs.trail.length}, ${value.items.length} runs`;
-    say(`${value.items.length} runs on page ${runs.trail.length}`);
+    $("run-page").textContent = `Page ${runs.trail.length}, ${count(value.items.length, "run")}`;
+    say(`${count(value.items.length, "run")} on page ${runs.trail.length}`);
     fill(place, value.items.length ? runTable(value.items)
       : empty(filtered ? "No stored run matches this filter." : ["The store holds no run yet. Create one with ", h("code", "svc run create"), "."]));
   });
@@ -56,8 +56,8 @@ async function showRun(id) {
     const [{ value: detail }, { value: list }] = await Promise.all([call(`/runs/${idPath(id)}`), call(`/runs/${idPath(id)}/attempts`)]);
     if (detail.run.run_id !== id || list.run_id !== id) throw new Fault("protocol", "The server answered about another run.");
     if (runs.chosen !== id) return;
-    const evidence = h("div"), project = h("div");
-    fill(place, runFacts(detail), h("h3", "Attempts"), attemptTable(list.attempts), h("h3", "Retained evidence"), evidence, h("h3", "Its project"), project);
+    const evidence = h("div.stack.tight"), project = h("div.stack.tight");
+    fill(place, runFacts(detail), h("h3", "Attempts"), attemptCards(list.attempts), h("h3", "Retained evidence"), evidence, h("h3", "Its project"), project);
     place.focus();
     say(`Run ${id}, state ${detail.run.state}`);
     await Promise.all([
@@ -87,11 +87,13 @@ function runFacts(d) {
   ];
 }
 
-function attemptTable(list) {
+function attemptCards(list) {
   if (!list.length) return empty("This run has no attempts.");
-  return table("Attempts", ["Attempt", "State", "Connector", "Candidate", "Manifest", "Verification", "Error"], list.map((a) => [
-    `${a.order}. ${a.attempt_id}`, badge(a.state), a.connector_id, digest(a.candidate_reference_digest), digest(a.result_manifest_digest),
-    digest(a.verification_semantic_digest), a.error_code ? h("code", a.error_code) : null]));
+  return h("div.attempts", list.map((a) => h("article.attempt",
+    h("div.row.between", h("strong", `${a.order}. ${a.attempt_id}`), badge(a.state)),
+    facts([["Connector", h("code", a.connector_id)], ["Provider", a.provider_reference ? h("code", a.provider_reference) : null],
+      ["Candidate", digest(a.candidate_reference_digest)], ["Manifest", digest(a.result_manifest_digest)], ["Verification", digest(a.verification_semantic_digest)],
+      ...(a.error_code ? [["Error", h("code", a.error_code)]] : [])]))));
 }
 
 async function evidenceOf(run) {
@@ -111,5 +113,5 @@ async function evidenceOf(run) {
 async function projectOf(id) {
   const { value: { project } } = await call(`/projects/${idPath(id)}`);
   const states = Object.entries(project.runs_by_state).filter(([, n]) => Number(n) > 0);
-  return facts([["Runs", `${project.run_count} over ${project.work_unit_count} work units`], ["By state", h("div.row", states.map(([s, n]) => h("span", badge(s), ` ${n}`)))]]);
+  return facts([["Runs", `${count(project.run_count, "run")} over ${count(project.work_unit_count, "work unit")}`], ["By state", h("div.row", states.map(([s, n]) => h("span", badge(s), ` ${n}`)))]]);
 }

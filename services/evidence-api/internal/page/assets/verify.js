@@ -89,17 +89,18 @@ async function inclusion(e) {
   const ok = p.event_id === e.event_id && p.leaf_hash === leaf && root === p.root_hash;
   note({ path: `inclusion of ${e.event_id}`, claimed: p.root_hash, found: root, ok });
   return ok
-    ? h("div.notice.good", h("p", `The log of ${p.tree_size} events holds this event: ${p.inclusion_path.length} hashes lead from it to the root.`), h("p", h("span.digest", root)))
+    ? h("div.notice.good", h("p", `The log of ${count(p.tree_size, "event")} holds this event: a path of ${count(p.inclusion_path.length, "hash")} leads from it to the root.`), h("p", h("span.digest", root)))
     : problem({ code: "integrity", message: "The proof does not lead from this event to the log's root." });
 }
 
 async function verifyLog() {
   const place = $("verify-events-result"), button = $("verify-events");
-  if (button.disabled) return;
-  button.disabled = true;
+  // A disabled button would lose the focus; this one only says that it is busy.
+  if (button.ariaDisabled === "true") return;
+  button.ariaDisabled = "true";
   fill(place, h("p", "Reading the log…"));
   await shown(place, async () => fill(place, await logVerdict((n, of) => fill(place, h("p", `${n} of ${of} events read`)))));
-  button.disabled = false;
+  button.ariaDisabled = null;
 }
 
 async function logVerdict(progress) {
@@ -138,7 +139,7 @@ async function verdict(checkpoint, leaves, root) {
   if (before.length === 3 && before[0] === checkpoint.origin) {
     const then = Number(before[1]);
     consistent = then <= leaves.length && await rootOf(leaves.slice(0, then)) === before[2];
-    rows.push(["As seen before", `${then} events`, badge(consistent ? "still the same" : "the past was altered", consistent ? "good" : "bad")]);
+    rows.push(["As seen before", count(then, "event"), badge(consistent ? "still the same" : "the past was altered", consistent ? "good" : "bad")]);
   }
   if (whole && consistent) session.keep("checkpoint", `${checkpoint.origin} ${size} ${root}`);
   say(whole && consistent ? "The event log is whole" : "The event log is not what it should be");
