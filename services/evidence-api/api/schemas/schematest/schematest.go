@@ -13,7 +13,9 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 )
 
-var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+// loaded holds every schema; each is compiled when it is first asked for, so that a
+// faulty one fails the tests that use it and no others.
+var loaded = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -27,29 +29,34 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 			return nil, err
 		}
 	}
-	out := map[string]*jsonschema.Schema{}
-	for _, name := range schemas.Names() {
-		s, err := c.Compile(schemas.ID(name))
-		if err != nil {
-			return nil, err
-		}
-		out[name] = s
-	}
-	return out, nil
+	return c, nil
 })
+
+var (
+	mu       sync.Mutex // guards compiled, and the compiler while it compiles
+	compiled = map[string]*jsonschema.Schema{}
+)
 
 // Schema gives the compiled schema of this name.
 func Schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
-	all, err := compiled()
+	c, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := all[name]
-	if s == nil {
-		t.Fatalf("there is no schema %q", name)
+	mu.Lock()
+	defer mu.Unlock()
+	if compiled[name] == nil {
+		if _, ok := schemas.Get(name); !ok {
+			t.Fatalf("there is no schema %q", name)
+		}
+		s, err := c.Compile(schemas.ID(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled[name] = s
 	}
-	return s
+	return compiled[name]
 }
 
 // Validate says what is wrong with a document, which may be any Go value that canon
