@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/governance"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -290,13 +291,13 @@ func ordinal(o closed.Object, key string) int64 {
 	return n
 }
 
-// line reads a text of one line: no control characters, not blank, up to 1024 bytes.
+// line reads a text of one line: no control characters, not blank, up to 1024 characters.
 func line(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "a text of one line", isLine)
 }
 
 func isLine(s string) bool {
-	return strings.TrimSpace(s) != "" && len(s) <= 1024 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= 1024 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 func isHexDigest(s string) bool { return spine.IsDigest("sha256:" + s) }

@@ -13,54 +13,6 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// mutants calls each with the document after one change at one place: every value
-// replaced by values of every type and by values just out of bounds, every key taken
-// away, a key added to every object, every array doubled and emptied. The change is
-// undone afterwards.
-func mutants(doc *canon.Object, each func(what string)) {
-	values := []canon.Value{
-		nil, true, false, canon.NewInt(0), canon.NewInt(1), canon.NewInt(-1), canon.Float(0.5), canon.Float(-0.5), "", "x", " ", "x y", "x\n",
-		"main", strings.Repeat("a", 40), strings.Repeat("A", 40), strings.Repeat("x", 193), fixture.Digest("c"), fixture.Digest("c") + "\n",
-		"2026-01-02T03:04:05Z", "verified", "cancelled", "decided", canon.Array{}, canon.Array{"x"}, canon.Array{"x", "x"}, canon.NewObject(),
-		huge,
-	}
-	var walk func(v canon.Value, path string)
-	replace := func(path string, old canon.Value, set func(canon.Value)) {
-		for _, v := range values {
-			set(v)
-			each(path)
-		}
-		if a, ok := old.(canon.Array); ok {
-			set(append(append(canon.Array{}, a...), a...))
-			each(path + " doubled")
-		}
-		set(old)
-		walk(old, path)
-	}
-	walk = func(v canon.Value, path string) {
-		switch v := v.(type) {
-		case *canon.Object:
-			for _, k := range v.Keys() {
-				old, _ := v.Get(k)
-				replace(canon.Pointer(path, k), old, func(n canon.Value) { v.Set(k, n) })
-				v.Delete(k)
-				each(path + " without " + k)
-				v.Set(k, old)
-			}
-			v.Set("unknown_key", nil)
-			each(path + " with a key more")
-			v.Delete("unknown_key")
-		case canon.Array:
-			if len(v) > 0 { // the other elements have the same shape
-				replace(canon.Element(path, 0), v[0], func(n canon.Value) { v[0] = n })
-			}
-		}
-	}
-	walk(doc, "")
-}
-
-var huge = canon.BigInt(canon.NewInt(1).Big().Lsh(canon.NewInt(1).Big(), 64))
-
 // What the code refuses and the schema cannot say: rules across the parts of a
 // document, and times that are no day of the calendar.
 var beyondSchema = map[string]bool{
@@ -88,7 +40,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 			t.Parallel()
 			doc := canon.Clone(c.doc).(*canon.Object)
 			tried, refused := 0, 0
-			mutants(doc, func(what string) {
+			schematest.Mutants(doc, func(what string) {
 				tried++
 				err := c.read(doc)
 				schemaErr := schematest.Validate(t, c.schema, doc)

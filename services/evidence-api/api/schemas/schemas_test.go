@@ -84,12 +84,18 @@ func examples(t testing.TB) map[string]*canon.Object {
 var (
 	anyForm = map[string][]string{
 		"work-unit": {"/uncertainty", "/budget"}, "result-manifest": {"/metrics", "/provenance/environment"},
-		"verifier-policy": {"/required_json"},
+		"verifier-policy": {"/required_json"}, "connector-profile": {"/settings"},
 	}
 	anyKeys = map[string][]string{
 		"replay-source": {"/verification_results"},
 	}
 	mayBeAbsent = map[string][]string{
+		"connector-profile": {"/auth", "/settings", "/capabilities", "/capabilities/tiers", "/capabilities/task_classes", "/capabilities/tools",
+			"/capabilities/candidate_types", "/capabilities/max_risk", "/policy", "/policy/task_classes", "/policy/allowed_risk",
+			"/policy/external_processing", "/policy/project_spend_usd_max", "/policy/max_concurrency", "/independence",
+			"/independence/provider_family", "/independence/agent_family", "/independence/execution_family"},
+		"routing-decision": {"/risk_class", "/task_classes", "/required_tools", "/allowed_connector_kinds", "/external_processing_allowed",
+			"/project_spend_usd_max", "/human_gate_satisfied", "/prefer_zero_cost", "/avoid_provider_families", "/independent_reviewer_required"},
 		"work-unit": {"/provenance/source_revision"}, "result-manifest": {"/logs/0/digest"},
 		"verification-result": {"/provenance/verifier_config_digest"}, "two-attempt-run": {"/attempts/0/candidate_root"},
 	}
