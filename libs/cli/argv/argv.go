@@ -100,6 +100,11 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 			}
 			i++
 			options = append(options, rest[i])
+			// Only after the arguments: before them nobody could tell the last value from the first argument.
+			for several(f) && len(arguments) > 0 && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
+				i++
+				options = append(options, arg, rest[i])
+			}
 		}
 	}
 	out = append(out, options...)
@@ -175,6 +180,18 @@ func flagIndex(flags []cli.Flag) map[string]cli.Flag {
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
+}
+
+// Several is a flag that may be given more than once and whose values may also stand behind it in a row, once the
+// command has an argument: `FILE --id a b` is `FILE --id a --id b`.
+type Several interface {
+	cli.Flag
+	Several() bool
+}
+
+func several(f cli.Flag) bool {
+	s, ok := f.(Several)
+	return ok && s.Several()
 }
 
 // Find gives the command of this name or alias, or nil.

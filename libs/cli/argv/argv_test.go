@@ -15,11 +15,17 @@ func app() *cli.App {
 		Commands: []*cli.Command{
 			{Name: "run", Subcommands: []*cli.Command{
 				{Name: "list", Aliases: []string{"ls"}, Flags: []cli.Flag{&cli.StringFlag{Name: "store"}, &cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "help", Aliases: []string{"h"}}}},
+				{Name: "pick", Flags: []cli.Flag{&rowFlag{cli.StringSliceFlag{Name: "id"}}, &cli.StringFlag{Name: "store"}}},
 				{Name: "create", Flags: []cli.Flag{&cli.StringFlag{Name: "store"}, &cli.IntFlag{Name: "n"}}},
 			}},
 			{Name: "hidden", Hidden: true},
 		}}
 }
+
+// rowFlag takes several values in a row.
+type rowFlag struct{ cli.StringSliceFlag }
+
+func (*rowFlag) Several() bool { return true }
 
 func TestArrange(t *testing.T) {
 	t.Parallel()
@@ -31,6 +37,9 @@ func TestArrange(t *testing.T) {
 		{"-- ends options", "run create -- --store", "svc run create -- --store", "", ""},
 		{"a dash is an argument", "run create -", "svc run create -- -", "", ""},
 		{"a negative number is an argument", "run create -3", "svc run create -- -3", "", ""},
+		{"values in a row", "run pick FILE --id a b --store X --id c", "svc run pick --id a --id b --store X --id c -- FILE", "", ""},
+		{"a row before the arguments", "run pick --id a FILE", "svc run pick --id a -- FILE", "", ""},
+		{"a joined value starts no row", "run pick FILE --id=a b", "svc run pick --id=a -- FILE b", "", ""},
 		{"an alias", "run ls --json", "svc run list --json", "", ""},
 		{"help beside arguments", "run list --store X A --help B", "svc run list --help", "", ""},
 		{"help of a command without one", "run create -h", "svc run create --help", "", ""},

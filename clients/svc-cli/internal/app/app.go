@@ -16,6 +16,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/connectors"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/doctor"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatecmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/route"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
@@ -35,6 +36,7 @@ func commands(e *command.Env) []*cli.Command {
 		bootstrap.Commands(e),
 		steward.Commands(e),
 		stewardui.Commands(e),
+		gatecmd.Commands(e),
 		localloopcmd.Commands(e),
 		spinecmd.Commands(e),
 		towercmd.Commands(e),
