@@ -4,7 +4,7 @@
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
-#   e2e    also promtool, and a Python virtual environment with the real neighbours
+#   e2e    also promtool, Chromium, and the real neighbours in Python virtual environments
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
 # Killed at any point, it can simply be run again.
@@ -63,6 +63,9 @@ fi
 if [ "$goal" = e2e ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
 	have promtool || need "promtool, which tests the alert rules" prometheus
+	have chromium || need "Chromium, which opens the pages" chromium
+	have node || need "Node.js, which drives Chromium" nodejs
+	have npm || need "npm" npm
 fi
 
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
@@ -112,4 +115,4 @@ if ! ort_ok "$ort"; then
 	rm -rf "$tmp"
 fi
 
-[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect; }
+[ "$goal" != e2e ] || { sh scripts/venv.sh && sh scripts/venv.sh prefect && sh scripts/venv.sh schemathesis && sh scripts/browser.sh; }

@@ -78,12 +78,12 @@ func New(t testing.TB, extra ...string) *Platform {
 
 func prepare(t testing.TB, dir string, extra []string) *Platform {
 	t.Helper()
-	ports := FreePorts(t, 5)
+	ports := FreePorts(t, 6)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
 	p.extra = append([]string{
 		"PLATFORM_DATA_DIR=" + p.Dir,
 		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
-		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4],
+		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4], "EVIDENCE_API_ADDR=" + ports[5],
 	}, extra...)
 	return p
 }
