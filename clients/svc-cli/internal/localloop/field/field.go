@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -88,14 +89,14 @@ func Path(o closed.Object, key string) string {
 
 const pathWhat = "a relative path with / between its parts and without . or .."
 
-// MaxPath is how long a path may be.
+// MaxPath is how many characters a path may have.
 const MaxPath = 1024
 
 // IsPath says that s is a path within a folder in the one spelling that names it:
 // relative, / between its parts, no empty part, no . and no .., nothing that cannot
 // be shown or that another system reads differently.
 func IsPath(s string) bool {
-	return s != "." && len(s) <= MaxPath && fs.ValidPath(s) && !strings.ContainsFunc(s, func(r rune) bool {
+	return s != "." && utf8.RuneCountInString(s) <= MaxPath && fs.ValidPath(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x20 || r == 0x7f || r == '\\' || r == ':'
 	})
 }
@@ -154,7 +155,7 @@ const (
 // Globs reads an array of distinct patterns of paths, with * ? ** [class] {a,b}.
 func Globs(r *closed.Reader, o closed.Object, key string) []string {
 	return Unique(r, o, key, 0, "a pattern of paths", func(s string) bool {
-		return s != "" && len(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s)
+		return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s)
 	})
 }
 
