@@ -203,25 +203,28 @@ func (p *Platform) LogTail() string {
 // LoadEnv reads what `platform env` exports, as a shell would.
 func (p *Platform) LoadEnv(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", `unset CONTROL_PLANE_URL SERVING_URL; eval "$("$0" env)"; env -0`, p.bin)
+	cmd := exec.Command("sh", "-c", `unset CONTROL_PLANE_URL SERVING_URL SVC_CONTROL_TOWER_URL; eval "$("$0" env)"; env -0`, p.bin)
 	cmd.Env = append(os.Environ(), p.extra...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("platform env: %v\n%s", err, out)
 	}
+	got := map[string]string{}
 	for kv := range strings.SplitSeq(string(out), "\x00") {
 		k, v, _ := strings.Cut(kv, "=")
-		switch k {
-		case "CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI",
-			"ORCHESTRATOR_API_URL", "MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO":
-			p.Env[k] = v
-		}
+		got[k] = v
 	}
-	for _, k := range []string{"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL", "MODELREPO_WEBHOOK_SECRET"} {
-		if p.Env[k] == "" {
+	for _, k := range exported {
+		if p.Env[k] = got[k]; got[k] == "" {
 			t.Fatalf("platform env does not export %s:\n%s", k, out)
 		}
 	}
+}
+
+// exported is what `platform env` promises.
+var exported = []string{
+	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL",
+	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
 }
 
 // Pid of the running process.
