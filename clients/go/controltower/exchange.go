@@ -108,8 +108,8 @@ func (x *exchange) start(deadline time.Time, request []byte) error {
 		return x.broke("no whole answer came", x.source.err)
 	case err != nil && x.source.left <= 0:
 		return &ProtocolError{Detail: fmt.Sprintf("the head of the answer is longer than %d bytes", maxHead)}
-	case err != nil:
-		return &ProtocolError{Detail: "the head of the answer is no HTTP"}
+	case err != nil || resp.ProtoMajor != 1:
+		return &ProtocolError{Detail: "the head of the answer is no HTTP/1.x"}
 	}
 	x.source.left = math.MaxInt64
 	x.Response = resp

@@ -328,6 +328,7 @@ class ControlTowerClient:
             if name in named:
                 raise ClientConfigurationError(f"{name} is given twice: by its name and in filters")
             named.update(_given(**{name: value}))
+        named = {name: named[name] for name in _FILTERS if name in named}
         fields = {"Accept": "text/event-stream"}
         if last_event_id is not None:
             fields["Last-Event-ID"] = str(last_event_id)

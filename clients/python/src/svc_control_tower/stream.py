@@ -106,8 +106,10 @@ class EventStream:
         exchange = self._connect(deadline)
         try:
             if check_media_type(exchange, STREAM_TYPE, *JSON_TYPES) != STREAM_TYPE:
-                read_answer(exchange, deadline)
-                raise ProtocolError("the server answered the stream with a document")
+                _, metadata = read_answer(exchange, deadline)
+                raise ProtocolError(
+                    "the server answered the stream with a document", request_id=metadata.request_id
+                )
             self._request_id = check_request_id(exchange)
             if exchange.status != 200:
                 raise self._broken(f"the stream has status {exchange.status} and is no error envelope")
