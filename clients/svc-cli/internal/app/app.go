@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/connectors"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/doctor"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatecmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gateui"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/route"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
@@ -37,6 +38,7 @@ func commands(e *command.Env) []*cli.Command {
 		steward.Commands(e),
 		stewardui.Commands(e),
 		gatecmd.Commands(e),
+		gateui.Commands(e),
 		localloopcmd.Commands(e),
 		spinecmd.Commands(e),
 		towercmd.Commands(e),

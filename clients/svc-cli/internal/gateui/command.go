@@ -1,15 +1,14 @@
 package gateui
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/gate"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatecmd"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/loopback"
@@ -34,7 +33,7 @@ token of their own in ` + tokenEnv + `.`
 // Commands is `svc gate-audit-ui`.
 func Commands(e *command.Env) []*cli.Command {
 	return []*cli.Command{{
-		Name: "gate-audit-ui", Category: "Gates", Usage: "edit and audit a matrix of verdicts in the browser",
+		Name: "gate-audit-ui", Category: gatecmd.Category, Usage: "edit and audit a matrix of verdicts in the browser",
 		ArgsUsage: "[INPUT]", Description: description,
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "port", Usage: "`PORT` on 127.0.0.1; 0 takes any free one", Value: defaultPort},
@@ -60,25 +59,10 @@ func run(c *cli.Context, e *command.Env) error {
 	if err != nil {
 		return command.Failf("port_unavailable", "%w", err)
 	}
-	address := func() string { return fmt.Sprintf("http://%s/?launch=%s", l.Addr(), s.launches.New()) }
-	first := address()
-	e.Printf("gate editor: %s\n", first)
-	if !c.Bool("no-browser") && e.OpenBrowser != nil {
-		if err := e.OpenBrowser(first); err != nil {
-			fmt.Fprintf(e.Stderr, "warning: %s\n", command.Clean(err.Error()))
-		}
-	}
-	go relaunch(e, address)
+	url := "http://" + l.Addr().String()
+	e.Launch("gate-audit-ui", url, func() string { return url + "/?launch=" + s.launches.New() }, !c.Bool("no-browser"))
 	h := &httpd.Server{Handler: s.serve(c.Context), RequestTimeout: requestTimeout, MaxConns: maxConns, Refused: s.refused}
 	return h.Serve(c.Context, l)
-}
-
-// relaunch prints a fresh address for every line on standard input. A read from a terminal cannot be interrupted, so
-// nobody waits for this: it ends with the input or with the process.
-func relaunch(e *command.Env, address func() string) {
-	for lines := bufio.NewScanner(e.Stdin); lines.Scan(); {
-		e.Printf("gate editor: %s\n", address())
-	}
 }
 
 // input is the text that the editor opens with: the file's matrix, or the example.
@@ -99,8 +83,8 @@ func input(path string) (string, error) {
 }
 
 func token(e *command.Env) (string, error) {
-	t := e.Getenv(tokenEnv)
-	if t == "" {
+	t, given := e.Variable(tokenEnv)
+	if !given {
 		return loopback.NewToken(), nil
 	}
 	if !loopback.ValidToken(t) {

@@ -2,7 +2,6 @@
 package towercmd
 
 import (
-	"bufio"
 	"fmt"
 	"log/slog"
 	"os"
@@ -62,7 +61,7 @@ func tower(e *command.Env, c *cli.Context) error {
 	abort, done := secondSignal()
 	defer done()
 	cfg.Abort = abort
-	cfg.Started = func(t evidenceapi.Tower) { started(e, c.Bool("no-browser"), t) }
+	cfg.Started = func(t evidenceapi.Tower) { e.Launch("control-tower", t.URL, t.Launch, !c.Bool("no-browser")) }
 	log := slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if err := evidenceapi.Run(c.Context, cfg, log); err != nil {
 		return command.Failf("control_tower_failed", "%w", err)
@@ -153,27 +152,4 @@ func secondSignal() (abort <-chan struct{}, done func()) {
 		close(end)
 		waiting.Wait()
 	}
-}
-
-// started tells where the page is, and again on every Enter.
-func started(e *command.Env, noBrowser bool, t evidenceapi.Tower) {
-	launch := t.Launch()
-	e.Printf("control-tower: %s\nopen once: %s\n", t.URL, launch)
-	if !noBrowser {
-		if err := e.OpenBrowser(launch); err != nil {
-			fmt.Fprintf(e.Stderr, "warning: no browser was opened: %s\n", command.Clean(err.Error()))
-		}
-	}
-	ignoreBackgroundReads()
-	// A read from a terminal cannot be called off; it ends with the process, which holds nothing for it.
-	go func() {
-		in := bufio.NewReader(e.Stdin)
-		for {
-			if _, err := in.ReadSlice('\n'); err != nil && err != bufio.ErrBufferFull {
-				return
-			} else if err == nil {
-				e.Printf("open once: %s\n", t.Launch())
-			}
-		}
-	}()
 }

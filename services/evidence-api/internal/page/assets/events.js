@@ -108,7 +108,7 @@ function drawEvents() {
   // The focus survives a redraw, so that live events do not throw a reader out of the table.
   const focused = document.activeElement?.dataset?.event;
   const before = place.querySelector(".scroll")?.scrollLeft ?? 0;
-  fill(place, table("Events, the newest first", ["#Sequence", "Time", "Type", "Run", "Payload"], feed.rows.map(eventRow)),
+  fill(place, table("Events, the newest first", ["#Sequence", "Type", "Run", "Time", "Payload"], feed.rows.map(eventRow)),
     feed.rows.length === KEPT ? h("p.muted.small", `The newest ${KEPT} are shown.`) : null);
   place.querySelector(".scroll").scrollLeft = before;
   if (focused) place.querySelector(`[data-event="${CSS.escape(focused)}"]`)?.focus();
@@ -116,7 +116,7 @@ function drawEvents() {
 
 function eventRow(e) {
   return h("tr", h("th.num", { scope: "row" }, h("button.link", { type: "button", "data-event": e.event_id, onclick: () => showEvent(e) }, e.sequence)),
-    h("td", e.occurred_at), h("td", badge(e.event_type, e.event_type === "run.cancelled" ? "warn" : "accent")), h("td", e.run_id), h("td", badge("verified")));
+    h("td", badge(e.event_type, e.event_type === "run.cancelled" ? "warn" : "accent")), h("td", e.run_id), h("td.whole", e.occurred_at), h("td", badge("verified")));
 }
 
 async function showEvent(e) {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package towercmd
+package command
 
 // ignoreBackgroundReads has nothing to do where no terminal stops a process that reads from it.
 func ignoreBackgroundReads() {}
