@@ -8,7 +8,6 @@
 //   - 414 for a request line over 65,536 bytes, 431 for one header line over 65,536
 //     bytes or for more than 99 fields. net/http has one bound for the whole head,
 //     adds 4,096 to it, and answers 431 for both.
-//   - A late head is dropped without a byte. net/http may answer 408.
 //   - Fields in order and as sent, repeated or padded: the rules about Host and the
 //     token need them. net/http takes Host out of the fields, refuses some values
 //     itself in its own words, and trims.
@@ -16,7 +15,9 @@
 //     resource's own 404 here.
 //   - Content-Length and Transfer-Encoding are judged by the handler, which owns the
 //     answers to them. net/http refuses "+2" before any handler runs.
-//   - When the connections are all taken, the listener pauses.
+//   - After an answer that leaves a body unread, bytes are discarded for a while.
+//     net/http waits without reading, so that a client with a large body is stuck
+//     and then reset.
 //
 // # Life of a connection
 //
