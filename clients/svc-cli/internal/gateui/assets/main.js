@@ -36,8 +36,8 @@ function redraw() {
   if (document.activeElement !== $("source")) $("source").value = text;
   fill($("source-problem"));
   clearTimeout(work.timer);
+  fill($("result-state"), badge("changed since", "warn"));
   if (model.candidates.length * model.verifiers.length <= SMALL) work.timer = setTimeout(audit, REST);
-  else stale();
 }
 
 function hint() {
@@ -45,8 +45,6 @@ function hint() {
   if (!n || !(q >= 0 && q < 1)) return "";
   return `The panel accepts with ${Math.floor(q * n) + 1} of ${n} votes or more`;
 }
-
-function stale() { fill($("result-state"), badge("not audited yet", "warn")); }
 
 function ascii(s) { return s.replace(/[\u0080-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0")); }
 

@@ -15,7 +15,7 @@ function showReport(r) {
       r.probes ? figure("probes breached", `${r.probes.breached} of ${r.probes.total}`) : figure("probes", "none")),
     h("h3", "Votes"), votesPlot(p),
     h("h3", "Verifiers"), accuracyPlot(r.verifiers), table("Verifiers", ["Verifier", "#Accuracy", "#Errors"], r.verifiers.map((v) => [v.id, round(v.accuracy, 4), v.errors])),
-    h("h3", "Errors made together"), pairs(),
+    h("h3", "Errors made together"), h("div", pairs()),
     r.probes ? [h("h3", "Probes"), table("Probes by kind", ["Kind", "#Breached", "#Total", "#Rate"], Object.entries(r.probes.by_kind).map(([k, n]) => [k, n.breached, n.total, percent(n.breach_rate)]))] : null,
     h("h3", "What was audited"),
     facts([["Gate", r.gate_id], ["Evidence", r.evidence_class], ["Candidates", `${r.inputs.non_probe_candidates} and ${r.inputs.probe_candidates} probes; ${r.inputs.known_good} good, ${r.inputs.known_bad} bad`],
@@ -71,7 +71,7 @@ function votesPlot(p) {
     ...points.map(([kind, v]) => kind === "effective" ? svg("circle", { class: "mark", cx: x(v), cy: 26, r: 8 })
       : svg("rect", { class: `mark ${kind}`, x: x(v) - 5, y: 19, width: 10, height: 14, rx: kind === "ceiling" ? 5 : 1 }))];
   return h("div", drawing("Votes on a scale of powers; the list below has the figures", 50, parts),
-    h("ul.legend.plain.small", points.map(([, v, what]) => h("li", h("strong", v >= 199 ? "≥ 199" : v.toFixed(2)), ` ${what}`))));
+    h("ul.legend.plain.small", points.map(([, v, what]) => h("li", h("strong", v >= 199 ? "≥ 199" : Number.isInteger(v) ? v : v.toFixed(2)), ` ${what}`))));
 }
 
 // pairs shows how much two verifiers err together: what makes many votes count as few.
