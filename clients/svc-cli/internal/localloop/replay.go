@@ -122,7 +122,8 @@ func (c *Comparison) compare(name string, want, have []byte, result *verificatio
 }
 
 func (c *Comparison) walk(file, path string, want, have canon.Value, before int) {
-	if field.Equal(want, have) || len(c.Differences)-before >= maxDifferences {
+	full := func() bool { return len(c.Differences)-before >= maxDifferences }
+	if field.Equal(want, have) || full() {
 		return
 	}
 	switch w := want.(type) {
@@ -132,6 +133,9 @@ func (c *Comparison) walk(file, path string, want, have canon.Value, before int)
 			break
 		}
 		for _, key := range keys(w, h) {
+			if full() {
+				return
+			}
 			inWant, inHave := has(w, key), has(h, key)
 			a, _ := w.Get(key)
 			b, _ := h.Get(key)

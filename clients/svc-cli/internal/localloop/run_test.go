@@ -209,19 +209,22 @@ func TestFaultsOfTheRun(t *testing.T) {
 		change           func(*looptest.Loop)
 		code, file, path string
 	}{
-		"config is no JSON":         {func(l *looptest.Loop) { l.Raw["config.json"] = "{" }, "invalid_json", "config.json", ""},
-		"config has a key twice":    {func(l *looptest.Loop) { l.Raw["config.json"] = `{"run_id":1,"run_id":2}` }, "duplicate_key", "config.json", "/run_id"},
-		"config too large":          {func(l *looptest.Loop) { l.Raw["config.json"] = "{}" + strings.Repeat(" ", canon.MaxFile) }, "input_read_error", "", ""},
-		"unknown key":               {func(l *looptest.Loop) { l.Config.Set("select", true) }, "unknown_field", "config.json", "/select"},
-		"no run id":                 {func(l *looptest.Loop) { remove(l.Config, "run_id") }, "missing_field", "config.json", "/run_id"},
-		"policy and plan":           {func(l *looptest.Loop) { l.Config.Set("evaluator_plan", "policy.json") }, "unknown_field", "config.json", "/evaluator_plan"},
-		"neither policy nor plan":   {func(l *looptest.Loop) { remove(l.Config, "verifier_policy") }, "missing_field", "config.json", "/verifier_policy"},
-		"one attempt":               {func(l *looptest.Loop) { l.Config.Set("attempts", attempts(l)[:1]) }, "invalid_value", "config.json", "/attempts"},
-		"three attempts":            {func(l *looptest.Loop) { l.Config.Set("attempts", append(attempts(l), attempts(l)[0])) }, "invalid_value", "config.json", "/attempts"},
-		"unknown adapter":           {func(l *looptest.Loop) { set(l.Config, "attempts.0.worker_adapter", "shell") }, "invalid_value", "config.json", "/attempts/0/worker_adapter"},
-		"failure and a result":      {func(l *looptest.Loop) { set(l.Config, "attempts.0.failure", "x") }, "unknown_field", "config.json", "/attempts/0/failure"},
-		"same attempt ids":          {func(l *looptest.Loop) { set(l.Config, "attempts.1.attempt_id", "attempt-1") }, "duplicate_value", "config.json", "/attempts/1/attempt_id"},
-		"ids that share a file":     {func(l *looptest.Loop) { set(l.Config, "attempts.0.attempt_id", "a/B"); set(l.Config, "attempts.1.attempt_id", "a:b") }, "duplicate_value", "config.json", "/attempts/1/attempt_id"},
+		"config is no JSON":       {func(l *looptest.Loop) { l.Raw["config.json"] = "{" }, "invalid_json", "config.json", ""},
+		"config has a key twice":  {func(l *looptest.Loop) { l.Raw["config.json"] = `{"run_id":1,"run_id":2}` }, "duplicate_key", "config.json", "/run_id"},
+		"config too large":        {func(l *looptest.Loop) { l.Raw["config.json"] = "{}" + strings.Repeat(" ", canon.MaxFile) }, "input_read_error", "", ""},
+		"unknown key":             {func(l *looptest.Loop) { l.Config.Set("select", true) }, "unknown_field", "config.json", "/select"},
+		"no run id":               {func(l *looptest.Loop) { remove(l.Config, "run_id") }, "missing_field", "config.json", "/run_id"},
+		"policy and plan":         {func(l *looptest.Loop) { l.Config.Set("evaluator_plan", "policy.json") }, "unknown_field", "config.json", "/evaluator_plan"},
+		"neither policy nor plan": {func(l *looptest.Loop) { remove(l.Config, "verifier_policy") }, "missing_field", "config.json", "/verifier_policy"},
+		"one attempt":             {func(l *looptest.Loop) { l.Config.Set("attempts", attempts(l)[:1]) }, "invalid_value", "config.json", "/attempts"},
+		"three attempts":          {func(l *looptest.Loop) { l.Config.Set("attempts", append(attempts(l), attempts(l)[0])) }, "invalid_value", "config.json", "/attempts"},
+		"unknown adapter":         {func(l *looptest.Loop) { set(l.Config, "attempts.0.worker_adapter", "shell") }, "invalid_value", "config.json", "/attempts/0/worker_adapter"},
+		"failure and a result":    {func(l *looptest.Loop) { set(l.Config, "attempts.0.failure", "x") }, "unknown_field", "config.json", "/attempts/0/failure"},
+		"same attempt ids":        {func(l *looptest.Loop) { set(l.Config, "attempts.1.attempt_id", "attempt-1") }, "duplicate_value", "config.json", "/attempts/1/attempt_id"},
+		"ids that share a file": {func(l *looptest.Loop) {
+			set(l.Config, "attempts.0.attempt_id", "a/B")
+			set(l.Config, "attempts.1.attempt_id", "a:b")
+		}, "duplicate_value", "config.json", "/attempts/1/attempt_id"},
 		"work unit outside":         {func(l *looptest.Loop) { set(l.Config, "work_unit", "../work-unit.json") }, "invalid_value", "config.json", "/work_unit"},
 		"absolute manifest":         {func(l *looptest.Loop) { set(l.Config, "attempts.0.result_manifest", "/etc/passwd") }, "invalid_value", "config.json", "/attempts/0/result_manifest"},
 		"candidate outside":         {func(l *looptest.Loop) { set(l.Config, "attempts.1.candidate_root", "a/../../b") }, "invalid_value", "config.json", "/attempts/1/candidate_root"},
