@@ -12,10 +12,10 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/tree"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
 func imported(t testing.TB) spine.Run {
@@ -85,9 +85,11 @@ var (
 	anyForm = map[string][]string{
 		"work-unit": {"/uncertainty", "/budget"}, "result-manifest": {"/metrics", "/provenance/environment"},
 		"verifier-policy": {"/required_json"}, "connector-profile": {"/settings"},
+		"gate-audit-matrix": {""}, // further keys may stand anywhere; see TestMatrices
 	}
 	anyKeys = map[string][]string{
-		"replay-source": {"/verification_results"},
+		"replay-source": {"/verification_results"}, "gate-audit-report": {"/probes/by_kind"},
+		"marginal-evidence-benchmark-config": {"/verifier_families"}, "marginal-evidence-benchmark-report": {"/analysis/verifier_families"},
 	}
 	mayBeAbsent = map[string][]string{
 		"connector-profile": {"/auth", "/settings", "/capabilities", "/capabilities/tiers", "/capabilities/task_classes", "/capabilities/tools",
