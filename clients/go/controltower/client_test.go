@@ -1,0 +1,166 @@
+package controltower_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mlp-platform/platform/clients/go/controltower"
+)
+
+func clientOf(t *testing.T, port int, options ...controltower.Option) *controltower.Client {
+	t.Helper()
+	c, err := controltower.New(fmt.Sprintf("http://localhost:%d", port), token, 20*time.Second, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestACallerWhoGivesUpIsTheCause(t *testing.T) {
+	t.Parallel()
+	p := play(t, []rawExchange{{Request: get("/status"), Then: "hold"}})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+	if _, err := clientOf(t, p.port).Status(ctx); !isTransport(err) || !errors.Is(err, enough) {
+		t.Errorf("%v", err)
+	}
+	if _, err := clientOf(t, p.port).Status(ctx); !isTransport(err) {
+		t.Errorf("given up before: %v", err)
+	}
+}
+
+func TestAStreamEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	p := play(t, []rawExchange{{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + frame(1)}}, Then: "hold"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var state controltower.StreamState
+	var events int
+	var last error
+	for _, err := range clientOf(t, p.port).Stream(ctx, controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: ptr(int64(0)), State: &state}) {
+		if last = err; err == nil {
+			events++
+			cancel()
+		}
+	}
+	if events != 1 || !isTransport(last) || !errors.Is(last, context.Canceled) || state.LastEventID != 1 || state.EndReason != "" {
+		t.Errorf("%d events, %v, %+v", events, last, state)
+	}
+	p.verify(t, 1)
+}
+
+func TestLeavingTheLoopHangsUp(t *testing.T) {
+	t.Parallel()
+	// "hold" ends only when the client hangs up, and the player waits for it.
+	held := rawExchange{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + frame(1)}}, Then: "hold"}
+	p := play(t, []rawExchange{held, held})
+	events := clientOf(t, p.port).Stream(t.Context(), controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: ptr(int64(0))})
+	for range 2 { // a sequence can be ranged over again, on a connection of its own
+		for _, err := range events {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	p.verify(t, 2)
+}
+
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	c, err := controltower.New("http://127.0.0.1:1", token, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Status(t.Context()); !isTransport(err) || !strings.Contains(err.Error(), "is the server running?") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAReportBeyondTheBoundIsNotSent(t *testing.T) {
+	t.Parallel()
+	p := play(t, nil)
+	if _, err := clientOf(t, p.port).InspectRunEvidence(t.Context(), make([]byte, controltower.MaxReport+1)); !isConfig(err) {
+		t.Errorf("%v", err)
+	}
+	p.verify(t, 0)
+}
+
+func TestTheTokenIsNeverShown(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, 1)
+	_, err := controltower.New("http://127.0.0.1:1", "a token too short", time.Second)
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v", c, c), fmt.Sprint(err)} {
+		if strings.Contains(text, token) || strings.Contains(text, "a token too short") {
+			t.Errorf("the token stands in %q", text)
+		}
+	}
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	var exchanges []rawExchange
+	for range 16 {
+		exchanges = append(exchanges, rawExchange{Request: get(runTarget), Response: []piece{{Text: runAnswer(runID).text()}}})
+	}
+	p := play(t, exchanges)
+	c := clientOf(t, p.port)
+	var calls sync.WaitGroup
+	for range len(exchanges) {
+		calls.Go(func() {
+			if r, err := c.Run(t.Context(), runID); err != nil || r.Value.Run.RunID != runID {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	calls.Wait()
+	p.verify(t, len(exchanges))
+}
+
+// Nothing sleeps: the pauses are computed, and one that is cut short runs on a bubble's clock.
+func TestWaitsBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	policy := controltower.RetryPolicy{MaxAttempts: 10, BaseDelay: 100 * time.Millisecond, MaxDelay: time.Second}
+	busy := &controltower.APIError{StatusCode: 503, Code: "overloaded", Retryable: true, RetryAfter: 2}
+	gone := &controltower.TransportError{Detail: "gone"}
+	for _, tc := range []struct {
+		name    string
+		policy  controltower.RetryPolicy
+		attempt int
+		err     error
+		jitter  float64
+		want    time.Duration
+		again   bool
+	}{
+		{"the first wait", policy, 1, gone, 0.5, 50 * time.Millisecond, true},
+		{"it doubles", policy, 3, gone, 0.5, 200 * time.Millisecond, true},
+		{"up to its most", policy, 9, gone, 0.5, 500 * time.Millisecond, true},
+		{"full jitter", policy, 9, gone, 0, 0, true},
+		{"never below Retry-After", policy, 1, busy, 0.5, 2 * time.Second, true},
+		{"unless told so", controltower.RetryPolicy{MaxAttempts: 2, IgnoreRetryAfter: true}, 1, busy, 0.5, 0, true},
+		{"attempts are spent", policy, 10, gone, 0.5, 0, false},
+		{"not retryable", policy, 1, &controltower.APIError{Code: "not_found"}, 0.5, 0, false},
+		{"a broken answer", policy, 1, &controltower.ProtocolError{}, 0.5, 0, false},
+		{"a broken digest", policy, 1, &controltower.IntegrityError{Protocol: &controltower.ProtocolError{}}, 0.5, 0, false},
+		{"a setup", policy, 1, &controltower.ConfigError{}, 0.5, 0, false},
+	} {
+		if got, again := controltower.Pause(tc.policy, tc.attempt, tc.err, tc.jitter); got != tc.want || again != tc.again {
+			t.Errorf("%s: %v, %v", tc.name, got, again)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := controltower.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
