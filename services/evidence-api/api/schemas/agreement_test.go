@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
 // What the code refuses and the schema cannot say: rules across the parts of a
