@@ -10,6 +10,8 @@ require (
 	golang.org/x/term v0.47.0
 )
 
+require github.com/bluekeyes/go-gitdiff v0.9.0 // indirect
+
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
@@ -17,6 +19,7 @@ require (
 	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
+	github.com/mlp-platform/platform/clients/go v0.0.0
 	github.com/mlp-platform/platform/libs/loopback v0.0.0
 	github.com/mlp-platform/platform/services/evidence-api v0.0.0
 	github.com/ncruces/go-strftime v1.1.0 // indirect
@@ -42,3 +45,5 @@ replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
 replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
 
 replace github.com/mlp-platform/platform/services/evidence-api => ../../services/evidence-api
+
+replace github.com/mlp-platform/platform/clients/go => ../go
