@@ -16,7 +16,9 @@ func GoodHost(r *httpd.Request) bool {
 
 func goodAuthority(s string) bool {
 	name, port, found := strings.Cut(s, ":")
-	return (name == "127.0.0.1" || strings.EqualFold(name, "localhost")) && (!found || goodPort(port))
+	// Folding takes the long s for an s; the length tells them apart.
+	local := len(name) == len("localhost") && strings.EqualFold(name, "localhost")
+	return (local || name == "127.0.0.1") && (!found || goodPort(port))
 }
 
 // goodPort takes 1 to 65535 in its one spelling.

@@ -33,7 +33,7 @@ func TestGoodHost(t *testing.T) {
 		"a.localhost", "localhost.evil.example", "127.0.0.1.evil.example", "localhost:", "localhost:0", "localhost:00080", "localhost:080", "localhost:65536", "localhost:99999999999999999999",
 		"localhost:-1", "localhost:+1", "localhost:8o", "localhost:80:80", "localhost: 80", "localhost:80 ", " localhost", "localhost ", "localhost\t",
 		"user@localhost", "user:pw@127.0.0.1:80", "localhost:80@evil.example", "localhost,evil.example", "127.0.0.1, 127.0.0.1", "localhost/", "http://localhost", "localhost#", "localhost?",
-		"l\u014dcalhost", "loca\u017fhost", "\uff4cocalhost", "localhost\x00", "127.0.0.1%00", "%6cocalhost", "127.0.0.1:\u0661"}
+		"l\u014dcalhost", "localho\u017ft", "\uff4cocalhost", "localhost\x00", "127.0.0.1%00", "%6cocalhost", "127.0.0.1:\u0661"}
 	for _, host := range bad {
 		if loopback.GoodHost(request("Host", host)) {
 			t.Errorf("%q passes", host)

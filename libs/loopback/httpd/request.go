@@ -71,7 +71,7 @@ type Request struct {
 
 // ReadBody reads exactly n bytes, which must be there within the request timeout
 // from the first call; a body that ends early is [ErrTimeout] too. It asks for the
-// body first if the client waits for 100 Continue.
+// body first if the client waits for 100 Continue. The caller bounds n.
 func (r *Request) ReadBody(n int64) ([]byte, error) {
 	if r.c == nil || n < 0 {
 		return nil, ErrTimeout

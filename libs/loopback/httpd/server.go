@@ -48,9 +48,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	err := s.accept(ctx, l, &wg)
-	if stop() {
-		_ = l.Close()
-	}
+	stop()
+	_ = l.Close() // perhaps again: it is closed before the connections are
 	close(s.ending)
 	s.mu.Lock()
 	for c := range s.conns {

@@ -452,7 +452,7 @@ func TestPeerThatLeaves(t *testing.T) {
 	s.wantReason(t, stream.Gone)
 }
 
-// TestShutdownInHistory: a stream that has a million events to go ends at once.
+// TestShutdownInHistory: a stream that has much history to go ends at once.
 func TestShutdownInHistory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
