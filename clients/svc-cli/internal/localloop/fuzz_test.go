@@ -1,0 +1,134 @@
+package localloop_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/control"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/looptest"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/manifest"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/verification"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/workunit"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/closed"
+)
+
+// Whatever a config says, its paths stay within its folder and its files have names of
+// their own there; anything else is a fault that says where.
+func FuzzConfig(f *testing.F) {
+	for _, l := range looptest.Samples() {
+		f.Add([]byte(l.Render()["config.json"]))
+	}
+	f.Add([]byte(`{"schema_version":"0.1","run_id":"r","work_unit":"../x","verifier_policy":"..","attempts":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, err := field.Parse(data)
+		var c *localloop.Config
+		if err == nil {
+			c, err = localloop.ReadConfig(doc)
+		}
+		if err != nil {
+			isFault(t, err)
+			return
+		}
+		paths := []string{c.WorkUnit, c.Control}
+		files := map[string]bool{}
+		for _, a := range c.Attempts {
+			if a.Adapter != localloop.FixtureFailure {
+				paths = append(paths, a.Manifest, a.CandidateRoot)
+			}
+			name := a.ResultFile()
+			if files[strings.ToLower(name)] || strings.ContainsAny(name, `/\:`) || !filepath.IsLocal(name) {
+				t.Fatalf("result file %q", name)
+			}
+			files[strings.ToLower(name)] = true
+		}
+		for _, p := range paths {
+			if !filepath.IsLocal(filepath.FromSlash(p)) || !fs.ValidPath(p) || p == "." {
+				t.Fatalf("path %q", p)
+			}
+		}
+		if len(c.Attempts) != 2 || c.Digest != canon.Digest(doc) {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+func isFault(t *testing.T, err error) {
+	t.Helper()
+	var f *closed.Fault
+	if !errors.As(err, &f) || f.Code == "" || f.Detail == "" {
+		t.Fatalf("%v is no fault", err)
+	}
+}
+
+// No document of a loop, whatever is in it, does more than be taken or refused with a
+// fault; what is taken has the digest of the document.
+func FuzzDocuments(f *testing.F) {
+	for _, l := range []*looptest.Loop{looptest.JSON(), looptest.JSONPlan(), looptest.Patch("0.2"), looptest.Patch("0.3"), looptest.Patch("0.4")} {
+		for name, text := range l.Render() {
+			if strings.HasSuffix(name, ".json") {
+				f.Add([]byte(text))
+			}
+		}
+	}
+	f.Add(run(f, looptest.JSON()).Files["verification-result-attempt-1.json"])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		digests := []string{}
+		if u, err := workunit.Parse(data); err == nil {
+			digests = append(digests, u.Digest)
+		} else {
+			isFault(t, err)
+		}
+		if m, err := manifest.Parse(data); err == nil {
+			digests = append(digests, m.Digest)
+		} else {
+			isFault(t, err)
+		}
+		for _, read := range []func([]byte) (*control.Control, error){control.ParsePolicy, control.ParsePlan} {
+			if c, err := read(data); err == nil {
+				digests = append(digests, c.Digest)
+			} else {
+				isFault(t, err)
+			}
+		}
+		if r, err := verification.Parse(data); err == nil {
+			if err := r.Check(); err != nil {
+				t.Fatalf("a result that was read is refused: %v", err)
+			}
+		} else {
+			isFault(t, err)
+		}
+		for _, d := range digests {
+			if doc, err := canon.Parse(data); err != nil || d != canon.Digest(doc) {
+				t.Fatalf("%s is not the digest", d)
+			}
+		}
+	})
+}
+
+// Whatever the candidate holds, the JSON verifier comes to a valid result.
+func FuzzCandidate(f *testing.F) {
+	for _, seed := range []string{`{"answer":42,"unit":"none"}`, "", "[", "\xff", strings.Repeat("[", 512) + strings.Repeat("]", 512), "1e999", `"\ud800"`} {
+		f.Add([]byte(seed))
+	}
+	l := looptest.JSON()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		mine := *looptest.JSON()
+		mine.Config, mine.Unit = l.Config, l.Unit
+		mine.Files[answer] = string(data)
+		r := run(t, &mine).Results["attempt-1"]
+		if r == nil || r.Check() != nil {
+			t.Fatalf("%+v", r)
+		}
+		doc, err := canon.Parse(data)
+		equal := err == nil && field.Equal(doc, canon.MustFrom(map[string]any{"answer": 42, "unit": "none"})) && len(data) <= 4096
+		if accepted := r.DecisionSupport.Recommendation == "accept_candidate"; accepted != equal {
+			t.Fatalf("accepted %v, equal %v", accepted, equal)
+		}
+	})
+}
