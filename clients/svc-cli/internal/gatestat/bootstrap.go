@@ -106,7 +106,7 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 }
 
 // MaxWork bounds the steps of a bootstrap: verdicts looked up and pairs compared, times replicates.
-const MaxWork = 20_000_000_000
+const MaxWork = 10_000_000_000
 
 // Affordable says whether a bootstrap of a matrix is within bounds, before it starts: one panel costs its verdicts and
 // its pairs, and there are so many panels.

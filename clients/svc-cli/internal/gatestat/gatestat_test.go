@@ -1,0 +1,205 @@
+package gatestat_test
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
+)
+
+// exact is the sum with numbers of any size, rounded once.
+func exact(xs []float64) float64 {
+	sum := new(big.Float).SetPrec(2200)
+	for _, x := range xs {
+		sum.Add(sum, big.NewFloat(x))
+	}
+	f, _ := sum.Float64()
+	return f
+}
+
+func TestSumsAreRoundedOnce(t *testing.T) {
+	t.Parallel()
+	cases := [][]float64{
+		{}, {0.1}, {1e100, 1, -1e100}, {1, 1e-16, 1e-16}, {0.1, 0.2, 0.3}, {math.SmallestNonzeroFloat64, 1},
+		{1, math.Ldexp(1, -53), math.Ldexp(1, -106)},   // a half, and the part below decides
+		{1, math.Ldexp(1, -53), -math.Ldexp(1, -106)},  // just below the half
+		{-1, -math.Ldexp(1, -53), -math.Ldexp(1, -54)}, // the same on the other side of zero
+		{math.Copysign(0, -1), 0},
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		xs := make([]float64, 1+r.IntN(60))
+		for i := range xs {
+			xs[i] = math.Ldexp(r.Float64()-0.5, r.IntN(200)-150)
+		}
+		cases = append(cases, xs)
+	}
+	for _, xs := range cases {
+		var s gatestat.Sum
+		for _, x := range xs {
+			s.Add(x)
+		}
+		if got, want := s.Value(), exact(xs); got != want {
+			t.Fatalf("%v: %v, want %v", xs, got, want)
+		}
+		s.Reset()
+		for _, x := range xs {
+			s.AddTimes(7, x)
+		}
+		seven := slices.Concat(xs, xs, xs, xs, xs, xs, xs)
+		if got, want := s.Value(), exact(seven); got != want {
+			t.Fatalf("7 x %v: %v, want %v", xs, got, want)
+		}
+	}
+}
+
+func draw(seed *big.Int, n, count int) []int {
+	rows := make([]int, count)
+	gatestat.NewDraws(seed, n).Fill(rows)
+	return rows
+}
+
+func TestDrawsFromKnownSeeds(t *testing.T) {
+	t.Parallel()
+	if got := draw(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
+		t.Error("seed 0:", got)
+	}
+	if !slices.Equal(draw(big.NewInt(-23), 100, 50), draw(big.NewInt(23), 100, 50)) {
+		t.Error("the sign of the seed has an effect")
+	}
+	// Seeds of one and two limbs start apart, although their low limbs agree.
+	if slices.Equal(draw(big.NewInt(5), 1000, 50), draw(big.NewInt(1<<32+5), 1000, 50)) {
+		t.Error("the high limb has no effect")
+	}
+	for _, n := range []int{1, 2, 3, 4, 255, 256, 257} {
+		for _, row := range draw(big.NewInt(9), n, 500) {
+			if row < 0 || row >= n {
+				t.Fatalf("row %d of %d", row, n)
+			}
+		}
+	}
+}
+
+func TestCorrelations(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		n, a, b, joint int
+		want           float64
+		ok             bool
+	}{
+		{10, 3, 3, 3, 1, true}, {10, 3, 7, 0, -1, true}, {7, 3, 3, 3, 1, true}, {1000003, 77, 77, 77, 1, true},
+		{4, 2, 2, 1, 0, true}, {30, 3, 10, 1, 0, true}, // independent: exactly 0, whatever the means round to
+		{10, 0, 3, 0, 0, false}, {10, 3, 10, 3, 0, false}, {2, 1, 1, 0, -1, true},
+	} {
+		got, ok := gatestat.NewPairs(c.n).Phi(c.a, c.b, c.joint)
+		if got != c.want || ok != c.ok {
+			t.Errorf("%+v: %v, %v", c, got, ok)
+		}
+	}
+}
+
+func TestEffectiveVotes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                  string
+		accuracy, quorum, err float64
+		want                  float64
+		ok                    bool
+	}{
+		{"no better than chance", 0.5, 0.5, 0.1, 0, false},
+		{"worse than chance", 0.2, 0.5, 0.1, 0, false},
+		{"as one", 0.8, 0.5, 1 - 0.8, 1, true},
+		{"worse than one", 0.8, 0.5, 0.9, 1, true},
+		{"between one and three", 0.8, 0.5, 1.0 / 6, 1.6944444444444438, true},
+		{"no error", 0.8, 0.5, 0, gatestat.Saturated, true},
+		{"perfect verifiers and panel", 1, 0.5, 0, 1, true}, // one of them is enough
+		{"perfect verifiers, quorum 0", 1, 0, 0, 1, true},
+		{"quorum 0: one vote accepts", 0.6, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
+		{"quorum near 1: all must be right, so more are worse", 0.9, 0.999, 0.05, gatestat.Saturated, true},
+		{"quorum near 1, as bad as one", 0.9, 0.999, 0.2, 1, true},
+	} {
+		got, ok := gatestat.EffectiveVotes(c.accuracy, c.quorum, c.err)
+		if ok != c.ok || math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, ok, c.want)
+		}
+		if again, ok := gatestat.NewCurves(c.quorum).Votes(c.accuracy, c.err); again != got || ok != c.ok {
+			t.Errorf("%s: %v the second time", c.name, again)
+		}
+	}
+	if got, ok := gatestat.NewPairs(7).Phi(3, 4, 0); !ok || got < -1 || got > -1+1e-12 {
+		t.Error("opposite errors:", got)
+	}
+	// A smaller error is never worth less.
+	for _, accuracy := range []float64{0.500001, 0.51, 0.6, 0.75, 0.9, 0.999999} {
+		curves, before := gatestat.NewCurves(0.5), 0.0
+		for err := 0.6; err >= 0; err -= 0.001 {
+			votes, _ := curves.Votes(accuracy, err)
+			if votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
+				t.Fatalf("accuracy %v, error %v: %v after %v", accuracy, err, votes, before)
+			}
+			before = votes
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	b := gatestat.Bootstrap{Replicates: 100, Seed: new(big.Int), ConfidenceLevel: 0.5}
+	point := 3.0
+	m := b.Metric(&point, []float64{4, 1, 3, 2}) // positions 0.75 and 2.25 of 1 2 3 4
+	if *m.CILow != 1.75 || *m.CIHigh != 3.25 || m.ReplicatesUsed != 4 || m.ReplicatesUndefined != 96 {
+		t.Errorf("%v %v %+v", *m.CILow, *m.CIHigh, m)
+	}
+	if m := b.Metric(nil, []float64{7}); *m.CILow != 7 || *m.CIHigh != 7 || m.Point != nil {
+		t.Errorf("one value: %+v", m)
+	}
+	if m := b.Metric(nil, nil); m.CILow != nil || m.CIHigh != nil || m.ReplicatesUndefined != 100 {
+		t.Errorf("no value: %+v", m)
+	}
+}
+
+func TestBootstrapsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]gatestat.Bootstrap{
+		"few replicates":  {Replicates: 99, ConfidenceLevel: 0.9},
+		"many replicates": {Replicates: 100_001, ConfidenceLevel: 0.9},
+		"level 0":         {Replicates: 100}, "level 1": {Replicates: 100, ConfidenceLevel: 1},
+		"no number": {Replicates: 100, ConfidenceLevel: math.NaN()},
+	} {
+		if b.Check() == nil {
+			t.Error(name, "was taken")
+		}
+	}
+	good := gatestat.Bootstrap{Replicates: 2000, Seed: new(big.Int), ConfidenceLevel: 0.95}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := good.Affordable(1000, 10, 1); err != nil {
+		t.Error(err)
+	}
+	good.Replicates = gatestat.MaxReplicates
+	if good.Affordable(800, 256, 1) == nil {
+		t.Error("100,000 replicates of the largest matrix were taken")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := good.Run(ctx, 10, nil, func([]int) {}); err != context.Canceled {
+		t.Error("an ended command went on:", err)
+	}
+}
+
+func TestProgressReachesItsEnd(t *testing.T) {
+	t.Parallel()
+	var seen []int
+	b := gatestat.Bootstrap{Replicates: 200, Seed: big.NewInt(1), ConfidenceLevel: 0.9}
+	if err := b.Run(t.Context(), 6, func(done, total int) { seen = append(seen, done) }, func([]int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(seen, []int{0, 64, 128, 192, 200}) {
+		t.Error(seen)
+	}
+}
