@@ -107,7 +107,7 @@ func show(e *command.Env, c *cli.Context, dir string, out *localloop.Outcome) er
 }
 
 func row(a report.Attempt) []string {
-	advice, passed, problem := "-", "-", ""
+	advice, passed, problem := "-", "-", "-"
 	if v := a.Verifier; v != nil {
 		n := 0
 		for _, check := range v.Checks {

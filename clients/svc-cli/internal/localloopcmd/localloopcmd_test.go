@@ -22,7 +22,7 @@ func TestText(t *testing.T) {
 state: completed_with_failures
 work_unit: work/demo-0001 version 1
 evidence: sha256:9f42e47b89819c4cd1024b3ed5a67f2c713a0819dec4db0d2c3ace7989b8f89c
-attempt-1	verified	supported	accept_candidate	3/3	` + `
+attempt-1	verified	supported	accept_candidate	3/3	-
 attempt-2	worker_error	worker_error	-	-	The worker ran out of memory.
 selected: none
 merge_authority: no
