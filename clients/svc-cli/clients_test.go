@@ -65,7 +65,7 @@ func TestBothClientsReadTheSame(t *testing.T) {
 		t.Errorf("Python read:\n%s\nGo read:\n%s", got, want)
 	}
 	for _, fact := range []string{"evidence sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec\n", "streamed 4 ",
-		"refused 400 not_product_spine_cli_run False\n", "limits 14 8\n", "cancelled run/demo:0003\n"} {
+		"refused 400 not_product_spine_cli_run False\n", "limits 14 8\n", "refused 400 invalid_last_event_id False\n", "cancelled run/demo:0003\n"} {
 		if !strings.Contains(want, fact) {
 			t.Errorf("neither read %q:\n%s", fact, want)
 		}
@@ -146,6 +146,12 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 		func() error { _, err := c.Run(ctx, "foreign/batch-0001"); return err },
 		func() error { _, err := c.ListRuns(ctx, controltower.RunQuery{Cursor: "x"}); return err },
 		func() error { _, err := c.InspectRunEvidence(ctx, []byte("[]")); return err },
+		func() error {
+			for _, err := range c.Stream(ctx, controltower.StreamOptions{IdleTimeout: 20 * time.Second, LastEventID: new(int64(999))}) {
+				return err
+			}
+			return nil
+		},
 	} {
 		if refused, ok := errors.AsType[*controltower.APIError](call()); ok {
 			say("refused %d %s %s", refused.StatusCode, refused.Code, truth(refused.Retryable))

@@ -16,13 +16,19 @@ from svc_control_tower import ApiResponseError, ControlTowerClient
 def main(url: str, report: str) -> None:
     client = ControlTowerClient(url, os.environ["SVC_CONTROL_TOWER_TOKEN"], timeout=20)
     status = client.status().value
-    print("limits", len(status["operations"]["limits"]), status["operations"]["limits"]["max_sse_clients"])
+    print(
+        "limits",
+        len(status["operations"]["limits"]),
+        status["operations"]["limits"]["max_sse_clients"],
+    )
     print("paths", len(client.get_openapi().value["paths"]))
     print("streams", client.get_metrics().value["concurrency"]["event_stream_clients"])
     for run in client.iter_runs(page_size=1):
         run_id = run.value["run_id"]
         print("run", run_id, run.value["state"], client.get_run(run_id).metadata.content_digest)
-        print("attempts", [a["attempt_id"] for a in client.get_run_attempts(run_id).value["attempts"]])
+        print(
+            "attempts", [a["attempt_id"] for a in client.get_run_attempts(run_id).value["attempts"]]
+        )
         try:
             evidence = client.get_run_evidence(run_id).value
             print("evidence", evidence["evidence_report_digest"])
@@ -34,8 +40,14 @@ def main(url: str, report: str) -> None:
         print("work unit", unit["id"], client.get_work_unit(unit["id"]).metadata.content_digest)
     print("project", client.get_project("project/demo").metadata.content_digest)
     for connection in client.list_connections(limit=200).value.items:
-        print("connection", connection["id"], client.get_connection(connection["id"]).metadata.content_digest)
-    print("snapshot", client.inspect_run_evidence(Path(report).read_bytes()).value["snapshot_digest"])
+        print(
+            "connection",
+            connection["id"],
+            client.get_connection(connection["id"]).metadata.content_digest,
+        )
+    print(
+        "snapshot", client.inspect_run_evidence(Path(report).read_bytes()).value["snapshot_digest"]
+    )
     events = client.list_events(limit=2).value
     print("events", [e["event_id"] for e in events.items], events.next_cursor is not None)
     last = 0
@@ -53,6 +65,7 @@ def main(url: str, report: str) -> None:
         lambda: client.get_run("foreign/batch-0001"),
         lambda: client.list_runs(cursor="x"),
         lambda: client.inspect_run_evidence(b"[]"),
+        lambda: client.stream_events(idle_timeout=20, last_event_id=999).__enter__(),
     ):
         try:
             call()

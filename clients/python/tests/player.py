@@ -55,7 +55,9 @@ class Player:
             number = self.accepted
             self.accepted += 1
             if number >= len(self.exchanges):
-                self.faults.append(f"request {number + 1} came, where {len(self.exchanges)} were expected")
+                self.faults.append(
+                    f"request {number + 1} came, where {len(self.exchanges)} were expected"
+                )
                 conn.close()
                 continue
             thread = threading.Thread(target=self._serve, args=(conn, self.exchanges[number]))

@@ -126,7 +126,14 @@ class Calls(unittest.TestCase):
     def test_what_is_not_sent(self) -> None:
         with Player([]) as player:
             client: Any = client_of(player)
-            bad: list[Any] = [{"a": float("nan")}, {"a": "\ud800"}, {1: 2}, [], "{}", b"x" * (2 << 20 | 1)]
+            bad: list[Any] = [
+                {"a": float("nan")},
+                {"a": "\ud800"},
+                {1: 2},
+                [],
+                "{}",
+                b"x" * (2 << 20 | 1),
+            ]
             for report in bad:
                 with self.assertRaises(ClientConfigurationError):
                     client.inspect_run_evidence(report)

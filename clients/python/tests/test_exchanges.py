@@ -71,7 +71,8 @@ def perform(case: dict[str, Any], port: int, got: dict[str, Any]) -> None:
         got["limit"] = result.value.limit
         got["next_cursor"] = result.value.next_cursor
         got["items"] = [
-            item.get("event_id") or item.get("run_id") or item.get("id") for item in result.value.items
+            item.get("event_id") or item.get("run_id") or item.get("id")
+            for item in result.value.items
         ]
     else:
         assert digest(result.value) == result.metadata.content_digest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from svc_control_tower import canonical
-from svc_control_tower.documents import check_event
+from svc_control_tower.answers import check_event
 
 VECTORS = Path(__file__).resolve().parents[3] / "libs" / "evidence" / "vectors"
 
@@ -61,7 +61,8 @@ class Row77(unittest.TestCase):
             canonical.digest(fixtures["report"]["document"]), fixtures["report"]["digest"]
         )
         self.assertEqual(
-            canonical.digest(fixtures["imported_run"]["document"]), fixtures["imported_run"]["digest"]
+            canonical.digest(fixtures["imported_run"]["document"]),
+            fixtures["imported_run"]["digest"],
         )
         created: dict[str, canonical.JsonValue] = {
             "schema_version": "0.1",
@@ -72,7 +73,9 @@ class Row77(unittest.TestCase):
         for vector in fixtures["events"]:
             envelope = canonical.canonical_bytes(vector["envelope"])
             self.assertEqual(len(envelope), vector["envelope_bytes"])
-            self.assertEqual(canonical.digest(vector["envelope"]["payload"]), vector["payload_digest"])
+            self.assertEqual(
+                canonical.digest(vector["envelope"]["payload"]), vector["payload_digest"]
+            )
             leaf = hashlib.sha256(b"\0" + envelope).hexdigest()
             self.assertEqual(leaf, vector["leaf_hash"])
             check_event(vector["envelope"], {}, vector["envelope"]["sequence"] - 1, None)

@@ -1,8 +1,9 @@
 """Client of the local evidence read API: every answer verified, nothing written."""
 
+from .answers import ApiResult, ListPage, Metadata
 from .canonical import JsonObject, JsonSyntaxError, JsonValue, canonical_bytes, digest, parse
 from .client import ControlTowerClient
-from .documents import ApiResult, Event, ListPage, Metadata, Run
+from .documents import Event, Run
 from .errors import (
     ApiResponseError,
     ClientConfigurationError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 __all__ = [
     "MAX_DEPTH",
@@ -26,7 +26,7 @@ __all__ = [
     "parse",
 ]
 
-JsonValue: TypeAlias = Union[None, bool, int, float, str, list["JsonValue"], dict[str, "JsonValue"]]
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DEPTH = 512
@@ -80,7 +80,9 @@ class _Parser:
         self.text = text
         self.pos = 1 if text.startswith("\ufeff") else 0
 
-    def fail(self, detail: str, at: int | None = None, reason: str = "invalid_json") -> JsonSyntaxError:
+    def fail(
+        self, detail: str, at: int | None = None, reason: str = "invalid_json"
+    ) -> JsonSyntaxError:
         return JsonSyntaxError(reason, self.pos if at is None else at, detail)
 
     def space(self) -> None:
@@ -310,7 +312,7 @@ def _inside(node: list[JsonValue] | JsonObject, depth: int) -> list[str | tuple[
     return parts
 
 
-def _scalar(node: None | bool | int | float | str) -> str:
+def _scalar(node: bool | int | float | str | None) -> str:
     if node is None:
         return "null"
     if isinstance(node, bool):

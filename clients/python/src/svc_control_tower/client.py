@@ -9,16 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
-from .canonical import CanonicalError, JsonObject, JsonSyntaxError, canonical_bytes, digest, parse
+from .answers import RUN_KIND, ApiResult, Checked, ListPage, check_event, read_answer
+from .canonical import CanonicalError, JsonObject, JsonSyntaxError, canonical_bytes, parse
 from .documents import (
-    RUN_KIND,
-    ApiResult,
-    Checked,
     Connection,
     ConnectionResponse,
     Event,
     InspectionResponse,
-    ListPage,
     MetricsResponse,
     ProjectResponse,
     Run,
@@ -28,8 +25,6 @@ from .documents import (
     StatusResponse,
     WorkUnit,
     WorkUnitResponse,
-    check_event,
-    read_answer,
 )
 from .errors import ClientConfigurationError, ControlTowerClientError, ProtocolError
 from .retry import RetryPolicy
@@ -179,7 +174,9 @@ class ControlTowerClient:
         seen: set[str] = set()
         count = 0
         while True:
-            page = self.list_runs(limit=page_size, cursor=cursor, state=state, project_id=project_id)
+            page = self.list_runs(
+                limit=page_size, cursor=cursor, state=state, project_id=project_id
+            )
             for run in page.value.items:
                 yield ApiResult(run, page.metadata)
                 count += 1
@@ -417,7 +414,9 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ClientConfigurationError(f"{name} must be a string")
     if any(ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in value):
-        raise ClientConfigurationError(f"{name} must not hold control characters or lone surrogates")
+        raise ClientConfigurationError(
+            f"{name} must not hold control characters or lone surrogates"
+        )
     return value
 
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from .canonical import JsonSyntaxError, parse
-from .documents import (
+from .answers import (
     JSON_TYPES,
     STREAM_TYPE,
-    Event,
     check_event,
     check_media_type,
     check_request_id,
     read_answer,
 )
+from .canonical import JsonSyntaxError, parse
+from .documents import Event
 from .errors import ClientConfigurationError, ControlTowerClientError, ProtocolError, TransportError
 from .transport import Exchange
 
@@ -112,7 +112,9 @@ class EventStream:
                 )
             self._request_id = check_request_id(exchange)
             if exchange.status != 200:
-                raise self._broken(f"the stream has status {exchange.status} and is no error envelope")
+                raise self._broken(
+                    f"the stream has status {exchange.status} and is no error envelope"
+                )
             if exchange.values("content-length") or exchange.values("transfer-encoding"):
                 raise self._broken("the stream states a length or a transfer coding")
         except BaseException:
@@ -124,7 +126,10 @@ class EventStream:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        err: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -246,7 +251,9 @@ class EventStream:
                 except UnicodeDecodeError as err:
                     raise self._broken("the stream is not UTF-8") from err
             scanned = max(len(self._buffer) - 1, 0)
-            data = exchange.receive(idle_at if self._ends_at is None else min(idle_at, self._ends_at))
+            data = exchange.receive(
+                idle_at if self._ends_at is None else min(idle_at, self._ends_at)
+            )
             if data is None:
                 if self._ends_at is not None and self._ends_at <= idle_at:
                     return None
