@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/app"
 )
@@ -38,7 +39,9 @@ func program(t testing.TB, dir string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), self, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a program that hangs fails its own test
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, self, args...)
 	c.Args[0] = "svc"
 	c.Dir = dir
 	c.Env = []string{"HOME=" + dir, "TERM=xterm", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}

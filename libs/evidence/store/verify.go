@@ -84,7 +84,11 @@ type VerifyOptions struct {
 	PublicKey  note.Verifier // nil: signatures are not checked
 	Checkpoint []byte        // an older checkpoint: a note, or an svc-event-log-checkpoint document
 	Wait       time.Duration // for locks; 0: CommandWait
+	Progress   func(Checked) // nil, or called every thousand rows with what was looked at so far
 }
+
+// progressRows is how many rows lie between two reports of progress.
+const progressRows = 1000
 
 // Verify checks all of a store and changes nothing in it. What it finds is no
 // error; an error means that the store, or the checkpoint, could not be read.
@@ -124,12 +128,20 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 
 type verifier struct {
 	options   VerifyOptions
+	rows      int64 // looked at, of all kinds
 	older     statement
 	olderNote string // the signed note that older came in, or ""
 	out       Verification
 	opened    bool // the file is a database whose first page can be read
 	storeID   string
 	since     time.Time
+}
+
+// row counts a row that was looked at.
+func (v *verifier) row() {
+	if v.rows++; v.options.Progress != nil && v.rows%progressRows == 0 {
+		v.options.Progress(v.out.Checked)
+	}
 }
 
 func (v *verifier) begin() {
@@ -333,6 +345,7 @@ func (v *verifier) runs(t tx) error {
 			return nil
 		}
 		v.out.Checked.Runs++
+		v.row()
 		return v.fault(row.id, v.run(t, &row))
 	})
 }
@@ -495,6 +508,7 @@ func (v *verifier) events(t tx) error {
 	}
 	err = t.eachEvent(-1<<62, -1, func(e *eventRow) error {
 		v.out.Checked.Events++
+		v.row()
 		if want := f.size + 1; e.sequence != want {
 			v.find(FindingSequence, fmt.Sprintf("event %d", e.sequence), "Event %d should stand here.", want)
 		}

@@ -73,7 +73,11 @@ func follow(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	err = f.store(c, from)
+	if c.String("store") != "" {
+		err = f.store(c, from)
+	} else {
+		err = f.url(c, from)
+	}
 	// Ctrl-C is how following ends.
 	if errors.Is(err, errEnough) || c.Context.Err() != nil {
 		return nil

@@ -1,7 +1,9 @@
 package spinecmd
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,7 +41,9 @@ func verify(e *command.Env, c *cli.Context) error {
 			return err
 		}
 	}
+	done := progress(e, &o)
 	v, err := store.Verify(c.Context, args[0], o)
+	done()
 	if err != nil {
 		return err
 	}
@@ -75,4 +79,24 @@ func printVerification(e *command.Env, v store.Verification) error {
 		rows[i] = []string{f.Code, f.Subject, f.Detail}
 	}
 	return e.Table([]string{"finding", "subject", "detail"}, rows)
+}
+
+// progress tells people who wait how far a verification got, on a line that is gone at its end.
+func progress(e *command.Env, o *store.VerifyOptions) (done func()) {
+	if !e.ErrorTerminal {
+		return func() {}
+	}
+	const between = 200 * time.Millisecond
+	last, shown := e.Now(), false
+	o.Progress = func(n store.Checked) {
+		if now := e.Now(); now.Sub(last) >= between {
+			last, shown = now, true
+			fmt.Fprintf(e.Stderr, "\r\x1b[Kchecked %d runs, %d events", n.Runs, n.Events)
+		}
+	}
+	return func() {
+		if shown {
+			fmt.Fprint(e.Stderr, "\r\x1b[K")
+		}
+	}
 }

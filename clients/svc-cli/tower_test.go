@@ -1,0 +1,351 @@
+package svccli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const token = "test-token-0123456789-0123456789-0123456789"
+
+// process is svc running, its output line by line.
+type process struct {
+	*exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	errOut bytes.Buffer // to be read once the process ended
+}
+
+func start(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: program(t, dir, args...)}
+	p.Env = append(p.Env, env...)
+	var err error
+	if p.in, err = p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stderr = &p.errOut
+	p.out = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	s, err := p.out.ReadString('\n')
+	if err != nil {
+		_ = p.Process.Kill()
+		_ = p.Wait()
+		t.Fatalf("no line: %v, %q; stderr: %s", err, s, p.errOut.String())
+	}
+	return strings.TrimSuffix(s, "\n")
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends waits for exit code 0 and gives what was left to read.
+func (p *process) ends(t *testing.T) string {
+	t.Helper()
+	rest, err := io.ReadAll(p.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, p.errOut.String())
+	}
+	return string(rest)
+}
+
+// towerOn starts a tower over a store and gives its address.
+func towerOn(t *testing.T, dir string, args ...string) (*process, string) {
+	t.Helper()
+	p := start(t, dir, []string{"SVC_CONTROL_TOWER_TOKEN=" + token}, append([]string{"control-tower", "--no-browser"}, args...)...)
+	url, ok := strings.CutPrefix(p.line(t), "control-tower: ")
+	if !ok {
+		t.Fatal("no address")
+	}
+	return p, url
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-SVC-UI-Token", token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(data)
+}
+
+// Nothing listens when a value is bad: the port of each line is taken, and no answer says so.
+func TestRow56BadStartValues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() }) // the parallel cases end after this function
+	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
+	for name, tc := range map[string]struct {
+		token *string
+		args  []string
+		want  string
+	}{
+		"token of 31":          {token: ptr(strings.Repeat("a", 31)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"token of 4097":        {token: ptr(strings.Repeat("a", 4097)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"token with a space":   {token: ptr(strings.Repeat("a", 31) + " b"), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"empty token":          {token: ptr(""), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"timeout too short":    {args: []string{"--request-timeout", "0.05"}, want: "the request timeout must be from 0.1 to 300.0 seconds"},
+		"timeout too long":     {args: []string{"--request-timeout", "300.1"}, want: "the request timeout must be from 0.1 to 300.0 seconds"},
+		"timeout no number":    {args: []string{"--request-timeout", "nan"}, want: "--request-timeout must be a number of seconds"},
+		"too many requests":    {args: []string{"--max-concurrent-requests", "1025"}, want: "from 1 to 1024"},
+		"no requests":          {args: []string{"--max-concurrent-requests", "0"}, want: "from 1 to 1024"},
+		"no streams":           {args: []string{"--max-sse-clients", "0"}, want: "from 1 to 64"},
+		"too many streams":     {args: []string{"--max-sse-clients", "65"}, want: "from 1 to 64"},
+		"streams no number":    {args: []string{"--max-sse-clients", "x"}, want: "--max-sse-clients must be an integer"},
+		"port":                 {args: []string{"--port", "65536"}, want: "the port must be from 0"},
+		"empty store":          {args: []string{"--product-spine-store", ""}, want: "--product-spine-store needs a path"},
+		"all faults at once":   {token: ptr("x"), args: []string{"--max-sse-clients", "0"}, want: "; the number of event streams"},
+		"report absent":        {args: []string{"none.json"}, want: "(input_read_error)"},
+		"report is a folder":   {args: []string{"."}, want: "is no regular file of at most 2 MiB (input_read_error)"},
+		"report is too large":  {args: []string{"large.json"}, want: "is no regular file of at most 2 MiB (input_read_error)"},
+		"report is not UTF-8":  {args: []string{"latin1.json"}, want: "is not UTF-8 (invalid_utf8)"},
+		"one report too many":  {args: []string{"a", "b"}, want: `unexpected argument "b"`},
+		"the port is taken":    {want: "port " + port + " on 127.0.0.1 is taken"},
+		"an option it has not": {args: []string{"--prot", "1"}, want: "did you mean: --port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			for file, data := range map[string][]byte{"large.json": make([]byte, 2<<20+1), "latin1.json": {'"', 0xe9, '"'}} {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := program(t, dir, append([]string{"control-tower", "--no-browser", "--port", port}, tc.args...)...)
+			if tc.token != nil {
+				c.Env = append(c.Env, "SVC_CONTROL_TOWER_TOKEN="+*tc.token)
+			}
+			var out, errOut bytes.Buffer
+			c.Stdout, c.Stderr = &out, &errOut
+			err := c.Run()
+			if c.ProcessState == nil || c.ProcessState.ExitCode() != 2 || out.Len() > 0 ||
+				!strings.HasPrefix(errOut.String(), "error: ") || !strings.Contains(errOut.String(), tc.want) {
+				t.Errorf("%v: %q %q", err, out.String(), errOut.String())
+			}
+			if tc.token != nil && len(*tc.token) > 1 && strings.Contains(errOut.String(), *tc.token) {
+				t.Error("the token is printed")
+			}
+		})
+	}
+}
+
+func ptr(s string) *string { return &s }
+
+func TestControlTower(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	p, url := towerOn(t, dir, "samples/spine/report.json", "--port", "0", "--product-spine-store", "s.db")
+	first, found := strings.CutPrefix(p.line(t), "open once: ")
+	if !found || !strings.HasPrefix(first, url+"/?launch=") {
+		t.Fatalf("launch address %q", first)
+	}
+	if status, body := get(t, first); status != 200 || !strings.Contains(body, token) || !strings.Contains(body, "run/demo:0002") {
+		t.Errorf("launch: %d, token and report in it: %t, %t", status, strings.Contains(body, token), strings.Contains(body, "run/demo:0002"))
+	}
+	if status, body := get(t, first); status != 200 || strings.Contains(body, token) {
+		t.Errorf("launch again: %d", status)
+	}
+	if _, err := p.in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := strings.CutPrefix(p.line(t), "open once: ")
+	if status, body := get(t, second); second == first || status != 200 || !strings.Contains(body, token) {
+		t.Errorf("second launch %q: %d", second, status)
+	}
+
+	// The page of a list is the command's, byte for byte, but for the form it is written in.
+	_, page := get(t, url+"/api/v1/runs?limit=2")
+	if r := ok(t, line(t, dir, "run list --limit 2 --store s.db --json")); page+"\n" != r.out {
+		t.Errorf("API:\n%s\ncommand:\n%s", page, r.out)
+	}
+	p.signal(t, syscall.SIGTERM)
+	if rest := p.ends(t); strings.Contains(first+second+rest+p.errOut.String(), token) || p.errOut.Len() > 0 {
+		t.Errorf("printed %q %q", rest, p.errOut.String())
+	}
+}
+
+// A store that cannot be opened is warned of; the tower starts and answers store_error.
+func TestControlTowerWithoutItsStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "garbage.db"), bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "garbage.db")
+	if status, body := get(t, url+"/api/v1/runs"); status != 500 || !strings.Contains(body, `"code":"store_error"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	p.signal(t, os.Interrupt)
+	p.ends(t)
+	if !strings.HasPrefix(p.errOut.String(), "warning: the store cannot be prepared, its reads will answer store_error: ") {
+		t.Error(p.errOut.String())
+	}
+}
+
+// A missing store is made, folders too.
+func TestControlTowerMakesItsStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "new/deep/s.db")
+	if status, body := get(t, url+"/api/v1/runs"); status != 200 || !strings.Contains(body, `"items":[]`) {
+		t.Errorf("%d %s", status, body)
+	}
+	p.signal(t, os.Interrupt)
+	p.ends(t)
+}
+
+// A request that is still coming holds the drain for five seconds, unless a second signal ends it.
+func TestSecondSignalEndsTheDrain(t *testing.T) {
+	t.Parallel()
+	p, url := towerOn(t, t.TempDir(), "--port", "0")
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /api/v1/run-evidence/inspect HTTP/1.1\r\nHost: 127.0.0.1\r\nX-SVC-UI-Token: %s\r\nExpect: 100-continue\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n", token)
+	if s, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(s, "100") {
+		t.Fatalf("%v %q", err, s)
+	}
+	begun := time.Now()
+	p.signal(t, syscall.SIGTERM)
+	// The drain has begun when a request is told so.
+	for {
+		if status, body := get(t, url+"/api/v1/status"); status == 503 && strings.Contains(body, "shutting_down") {
+			break
+		}
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.ends(t)
+	if took := time.Since(begun); took > 4*time.Second {
+		t.Errorf("ended after %v", took)
+	}
+}
+
+func TestFollowStore(t *testing.T) {
+	t.Parallel()
+	dir := samplesIn(t)
+	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key a --created-at 2026-01-02T03:04:05Z"))
+	p := start(t, dir, nil, "events", "follow", "--store", "s.db", "--after", "0")
+	first := p.line(t)
+	// The envelope of the fixture, whose size is published.
+	if !strings.Contains(first, `"event_id":"evt-000000000001"`) || len(first) != 649 {
+		t.Errorf("%d bytes: %s", len(first), first)
+	}
+	ok(t, line(t, dir, "run cancel run/demo:0001 --store s.db"))
+	if second := p.line(t); !strings.Contains(second, `"event_type":"run.cancelled"`) {
+		t.Error(second)
+	}
+	p.signal(t, os.Interrupt)
+	if rest := p.ends(t); rest != "" || p.errOut.Len() > 0 {
+		t.Errorf("%q %q", rest, p.errOut.String())
+	}
+	wantOut(t, line(t, dir, "events follow --store s.db --after 0 --max-events 1 --event-type run.created"), first+"\n")
+	wantFault(t, dir, "events follow --store s.db --after 3", "invalid_last_event_id")
+}
+
+// A stream that its tower ends is resumed after its last event, on the tower that comes next.
+func TestFollowURL(t *testing.T) {
+	t.Parallel()
+	dir := samplesIn(t)
+	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "s.db")
+	port := url[strings.LastIndex(url, ":")+1:]
+	env := []string{"SVC_CONTROL_TOWER_TOKEN=" + token}
+	f := start(t, dir, env, "events", "follow", "--url", url, "--after", "0")
+	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key a"))
+	if s := f.line(t); !strings.Contains(s, `"sequence":1,`) {
+		t.Error(s)
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.ends(t)
+	ok(t, line(t, dir, "run cancel run/demo:0001 --store s.db"))
+	p, _ = towerOn(t, dir, "--port", port, "--product-spine-store", "s.db")
+	if s := f.line(t); !strings.Contains(s, `"sequence":2,`) {
+		t.Error(s)
+	}
+	f.signal(t, os.Interrupt)
+	if rest := f.ends(t); rest != "" || f.errOut.Len() > 0 {
+		t.Errorf("%q %q", rest, f.errOut.String())
+	}
+
+	// Over the wire and from the file come the same bytes.
+	c := program(t, dir, "events", "follow", "--url", url, "--after", "0", "--max-events", "2")
+	c.Env = append(c.Env, env...)
+	wire, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOut(t, line(t, dir, "events follow --store s.db --after 0 --max-events 2"), string(wire))
+
+	for _, tc := range []struct{ token, args, code string }{
+		{token, "--after 3", "invalid_last_event_id"},
+		{strings.Repeat("b", 40), "", "invalid_session_token"},
+		{"short", "", "invalid_arguments"},
+		{"", "", "invalid_arguments"},
+	} {
+		c := program(t, dir, append([]string{"events", "follow", "--json", "--url", url}, strings.Fields(tc.args)...)...)
+		c.Env = append(c.Env, "SVC_CONTROL_TOWER_TOKEN="+tc.token)
+		out, _ := c.Output()
+		if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"`+tc.code+`"`) {
+			t.Errorf("%s: exit %d %s", tc.code, c.ProcessState.ExitCode(), out)
+		}
+	}
+	p.signal(t, os.Interrupt)
+	p.ends(t)
+
+	// Nobody listens there any more.
+	c = program(t, dir, "events", "follow", "--json", "--url", url)
+	c.Env = append(c.Env, env...)
+	out, _ := c.Output()
+	if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"transport_error"`) {
+		t.Errorf("exit %d %s", c.ProcessState.ExitCode(), out)
+	}
+}
