@@ -97,7 +97,7 @@ async function events(tab, config, svc) {
   await tab.sees("#event-list", "run.cancelled");
   const key = `browser-${config.scheme}-${config.size}`;
   const id = `run/${key}`;
-  svc("run", "create", config.projection.replace("NAME", key), "--store", config.store, "--idempotency-key", key);
+  svc("run", "create", config.projection, "--store", config.store, "--idempotency-key", key);
   await tab.sees("#event-list", id);
   await tab.reach("#event-list button.link");
   await tab.press("Enter");

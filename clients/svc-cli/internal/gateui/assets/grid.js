@@ -15,9 +15,10 @@ function drawGrid() {
   grid.page = Math.min(grid.page, pages() - 1);
   const first = grid.page * ROWS;
   const shownRows = model.candidates.slice(first, first + ROWS);
-  const head = h("tr", h("th", { scope: "col" }, "Candidate"), h("th", { scope: "col" }, "Truth"), h("th", { scope: "col" }, "Probe"), h("th", { scope: "col" }, "Kind of probe"),
+  const head = h("tr", h("th", { scope: "col" }, "Candidate"), h("th", { scope: "col" }, "Truth"),
     model.verifiers.map((v, k) => h("th", { scope: "col" }, h("span.head", field(`Id of verifier ${k + 1}`, v.id, (s) => { v.id = s; }),
-      drop(`Remove verifier ${v.id}`, () => model.verifiers.splice(k, 1))))), h("th", h("span.hidden-text", "Remove")));
+      drop(`Remove verifier ${v.id}`, () => model.verifiers.splice(k, 1))))),
+    h("th", { scope: "col" }, "Probe"), h("th", { scope: "col" }, "Kind of probe"), h("th", h("span.hidden-text", "Remove")));
   const body = shownRows.map((c, j) => row(c, first + j));
   fill($("grid"), model.candidates.length || model.verifiers.length
     ? h("div.scroll", { role: "region", "aria-label": "Verdicts", tabindex: "0" }, h("table", h("caption.hidden-text", "Verdicts of each verifier on each candidate"), h("thead", head), h("tbody", body)))
@@ -37,9 +38,9 @@ function row(c, i) {
   const probe = h("input", { type: "checkbox", "aria-label": `${c.id} is a probe`, checked: c.probe, onchange: () => grid.changed(() => { c.probe = !c.probe; if (c.probe) c.good = false; }) });
   const kind = h("input", { type: "text", "aria-label": `Kind of probe ${c.id}`, maxlength: "256", autocomplete: "off", spellcheck: "false", value: c.kind,
     onchange: (e) => grid.changed(() => { c.kind = e.target.value.trim(); }) });
-  return h("tr", h("th", { scope: "row" }, field(`Id of candidate ${i + 1}`, c.id, (s) => { c.id = s; })), h("td", truth), h("td.mid", probe), h("td", c.probe ? kind : null),
+  return h("tr", h("th", { scope: "row" }, field(`Id of candidate ${i + 1}`, c.id, (s) => { c.id = s; })), h("td", truth),
     model.verifiers.map((v, k) => h("td", cell(c, i, v, k))),
-    h("td", drop(`Remove candidate ${c.id}`, () => dropCandidate(i))));
+    h("td.mid", probe), h("td.kind", c.probe ? kind : null), h("td", drop(`Remove candidate ${c.id}`, () => dropCandidate(i))));
 }
 
 function cell(c, i, v, k) {
