@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,7 +17,7 @@ const readBegin = "BEGIN"
 
 // readConns bounds what a reader holds open: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
-const readConns = 8
+const readConns = 8 + 1 // one for the probes
 
 // handle is one opened file. The file's identity is kept, since a path that was
 // replaced leaves old connections on a file that nobody else sees.
@@ -23,7 +25,14 @@ type handle struct {
 	db     *sql.DB
 	info   fs.FileInfo // as last looked at; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
+
+	probeMu   sync.Mutex // guards what follows: a connection that only looks
+	probeConn *sql.Conn
+	probeStmt *sql.Stmt
+	ended     atomic.Bool // the handle is closed; whoever probes it still gives the connection back
 }
+
+func (h *handle) close() error { return errors.Join(h.endProbe(), h.db.Close()) }
 
 // source is the file that a [Reader] reads, through all that happens to it.
 type source struct {
@@ -34,6 +43,8 @@ type source struct {
 	open   *handle
 	opened uint64
 	closed bool
+
+	looks looks // shared looks at the file's state
 
 	watchMu sync.Mutex // guards what follows: one connection for the change counter
 	watch   *sql.Conn
@@ -54,7 +65,7 @@ func (s *source) acquire() (*handle, error) {
 	// A store never shrinks: one that did was cut or written over, and its pages in
 	// the cache tell of what is no longer there.
 	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size()) {
-		_ = s.open.db.Close()
+		_ = s.open.close()
 		s.open = nil
 	}
 	if err != nil {
@@ -81,7 +92,7 @@ func (s *source) drop(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == h {
-		_ = h.db.Close()
+		_ = h.close()
 		s.open = nil
 	}
 }
@@ -179,7 +190,7 @@ func (s *source) close() error {
 	if s.open == nil {
 		return nil
 	}
-	err := s.open.db.Close()
+	err := s.open.close()
 	s.open = nil
 	return err
 }

@@ -44,6 +44,7 @@ type Options struct {
 type App struct {
 	Options
 	counters metrics.Counters
+	memo     memo
 	fields   httpd.Header // of every answer but the page's
 	status   []byte       // form C1; neither changes while the process lives
 	openapi  []byte

@@ -42,16 +42,48 @@ func (x *exchange) read(op *route.Op, id string, values query.Values) {
 		x.stream(values)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), x.app.Settings.RequestTimeout)
-	defer cancel()
-	doc, err := reads[op.ID](ctx, x.app.Reader, id, values)
+	key := op.ID + " " + id + "?" + x.r.RawQuery
+	look := lookup(nil)
+	if !x.app.memo.has(key) {
+		var err error
+		if look, err = reads[op.ID](id, values); err != nil {
+			x.fail(asFault(err))
+			return
+		}
+	}
+	stamp, settled, err := x.app.Reader.Stamp()
 	if err != nil {
 		x.fail(asFault(err))
 		return
 	}
-	if body, ok := doc.(written); ok {
-		x.json(200, body)
+	if settled {
+		if body, ok := x.app.memo.get(stamp, key); ok {
+			x.json(200, body)
+			return
+		}
+	}
+	if look == nil { // what there was is of an older state; its values were good
+		if look, err = reads[op.ID](id, values); err != nil {
+			x.fail(asFault(err))
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), x.app.Settings.RequestTimeout)
+	defer cancel()
+	doc, err := look(ctx, x.app.Reader)
+	if err != nil {
+		x.fail(asFault(err))
 		return
 	}
-	x.document(doc)
+	body, ok := doc.(written)
+	if !ok {
+		if body, err = write(doc); err != nil {
+			x.fail(&catalogue.Fault{Code: catalogue.InternalError, Cause: err})
+			return
+		}
+	}
+	if settled {
+		x.app.memo.put(stamp, key, body)
+	}
+	x.json(200, body)
 }

@@ -20,16 +20,23 @@ var firstItems = []byte(`{"items":[`)
 // events answers with a page of envelopes. They come from the store in form C1; the
 // page is written around them, since reading and writing each again would cost most
 // of the request.
-func events(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+func events(_ string, v query.Values) (lookup, error) {
 	w, err := window(v, cursor.Events)
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.Events(ctx, store.EventQuery{Window: w, EventFilter: eventFilter(v)})
-	if err != nil {
-		return nil, err
-	}
-	frame, err := write(document.NewList([]any{}, w.Limit, page.Next))
+	q := store.EventQuery{Window: w, EventFilter: eventFilter(v)}
+	return func(ctx context.Context, s *store.Reader) (any, error) {
+		page, err := s.Events(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return eventPage(page, w.Limit)
+	}, q.Check()
+}
+
+func eventPage(page store.Page[store.Event], limit int) (any, error) {
+	frame, err := write(document.NewList([]any{}, limit, page.Next))
 	if err != nil {
 		return nil, err
 	}

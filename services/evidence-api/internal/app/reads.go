@@ -16,61 +16,77 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/route"
 )
 
-// reads are the endpoints that answer from the store with one document.
-var reads = map[string]func(ctx context.Context, s *store.Reader, id string, v query.Values) (any, error){
-	route.Runs: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+// lookup reads a document from the store.
+type lookup func(ctx context.Context, s *store.Reader) (any, error)
+
+// reads are the endpoints that answer from the store with one document. Each checks
+// its values before the store is looked at.
+var reads = map[string]func(id string, v query.Values) (lookup, error){
+	route.Runs: func(_ string, v query.Values) (lookup, error) {
 		w, err := window(v, cursor.Runs)
 		if err != nil {
 			return nil, err
 		}
-		page, err := s.Runs(ctx, store.RunQuery{Window: w, State: v.Get(route.State), ProjectID: v.Get(route.ProjectID)})
-		return list(page, w, func(r store.Run) spine.Run { return r.Projection }), err
+		q := store.RunQuery{Window: w, State: v.Get(route.State), ProjectID: v.Get(route.ProjectID)}
+		return func(ctx context.Context, s *store.Reader) (any, error) {
+			page, err := s.Runs(ctx, q)
+			return list(page, w, func(r store.Run) spine.Run { return r.Projection }), err
+		}, q.Check()
 	},
-	route.Run: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	route.Run: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
 		return document.NewRun(document.RunDetail{Run: r.Projection, IdempotencyKey: r.IdempotencyKey,
 			CreateRequestDigest: r.CreateRequestDigest}), err
-	},
-	route.RunAttempts: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	}),
+	route.RunAttempts: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
 		return document.NewRunAttempts(r.Projection), err
-	},
-	route.RunEvidence: evidence,
-	route.WorkUnits: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+	}),
+	route.RunEvidence: one(evidence),
+	route.WorkUnits: func(_ string, v query.Values) (lookup, error) {
 		w, err := window(v, cursor.WorkUnits)
 		if err != nil {
 			return nil, err
 		}
-		page, err := s.WorkUnits(ctx, store.WorkUnitQuery{Window: w, ProjectID: v.Get(route.ProjectID)})
-		return list(page, w, same[spine.WorkUnit]), err
+		q := store.WorkUnitQuery{Window: w, ProjectID: v.Get(route.ProjectID)}
+		return func(ctx context.Context, s *store.Reader) (any, error) {
+			page, err := s.WorkUnits(ctx, q)
+			return list(page, w, same[spine.WorkUnit]), err
+		}, q.Check()
 	},
-	route.WorkUnit: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	route.WorkUnit: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		u, err := s.WorkUnit(ctx, id)
 		return document.NewWorkUnit(u), err
-	},
-	route.Project: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	}),
+	route.Project: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		p, err := s.Project(ctx, id)
 		return document.NewProject(p), err
-	},
-	route.Connections: func(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+	}),
+	route.Connections: func(_ string, v query.Values) (lookup, error) {
 		w, err := window(v, cursor.Connections)
-		if err != nil {
-			return nil, err
-		}
-		page, err := s.Connections(ctx, w)
-		return list(page, w, same[spine.Connection]), err
+		return func(ctx context.Context, s *store.Reader) (any, error) {
+			page, err := s.Connections(ctx, w)
+			return list(page, w, same[spine.Connection]), err
+		}, err
 	},
-	route.Connection: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	route.Connection: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		c, err := s.Connection(ctx, id)
 		return document.NewConnection(c), err
-	},
+	}),
 	route.Events:     events,
 	route.Checkpoint: checkpoint,
-	route.Proof: func(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+	route.Proof: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		p, err := s.Inclusion(ctx, id)
 		return document.NewInclusion(document.InclusionDetail{EventID: p.EventID, Sequence: p.Sequence, LeafHash: tree.Hex(p.Leaf),
 			TreeSize: p.TreeSize, RootHash: tree.Hex(p.Root), InclusionPath: hexes(p.Path)}), err
-	},
+	}),
+}
+
+// one is an endpoint about one thing: there are no values to check.
+func one(read func(ctx context.Context, s *store.Reader, id string) (any, error)) func(string, query.Values) (lookup, error) {
+	return func(id string, _ query.Values) (lookup, error) {
+		return func(ctx context.Context, s *store.Reader) (any, error) { return read(ctx, s, id) }, nil
+	}
 }
 
 // retained is the evidence answer around the report as it is stored, unlike
@@ -82,7 +98,7 @@ type retained struct {
 	EvidenceReport       *canon.Object `json:"evidence_report"`
 }
 
-func evidence(ctx context.Context, s *store.Reader, id string, _ query.Values) (any, error) {
+func evidence(ctx context.Context, s *store.Reader, id string) (any, error) {
 	e, err := s.Evidence(ctx, id)
 	return retained{
 		Head: document.Head{APIVersion: document.APIVersion, SchemaVersion: spine.SchemaVersion,
@@ -91,21 +107,20 @@ func evidence(ctx context.Context, s *store.Reader, id string, _ query.Values) (
 	}, err
 }
 
-func checkpoint(ctx context.Context, s *store.Reader, _ string, v query.Values) (any, error) {
+func checkpoint(_ string, v query.Values) (lookup, error) {
 	since, asked, err := size(v.Get(route.Since))
-	if err != nil {
-		return nil, err
-	}
-	c, path, err := s.Checkpoint(ctx, since)
-	detail := document.CheckpointDetail{Origin: c.Origin, TreeSize: c.TreeSize, RootHash: tree.Hex(c.Root), CreatedAt: c.CreatedAt}
-	if c.SignedNote != "" {
-		detail.SignedNote = &c.SignedNote
-	}
-	var consistency *document.Consistency
-	if asked {
-		consistency = &document.Consistency{FromSize: since, Path: hexes(path)}
-	}
-	return document.NewCheckpoint(detail, consistency), err
+	return func(ctx context.Context, s *store.Reader) (any, error) {
+		c, path, err := s.Checkpoint(ctx, since)
+		detail := document.CheckpointDetail{Origin: c.Origin, TreeSize: c.TreeSize, RootHash: tree.Hex(c.Root), CreatedAt: c.CreatedAt}
+		if c.SignedNote != "" {
+			detail.SignedNote = &c.SignedNote
+		}
+		var consistency *document.Consistency
+		if asked {
+			consistency = &document.Consistency{FromSize: since, Path: hexes(path)}
+		}
+		return document.NewCheckpoint(detail, consistency), err
+	}, err
 }
 
 func hexes(path []tree.Hash) []string {

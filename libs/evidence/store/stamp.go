@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// Stamp stands for a state of the store's file, down to its last byte: whatever is
+// written to the file, by SQLite or around it, changes the time of change that the
+// kernel keeps for it and that no program can set. As long as a file has one stamp,
+// what was read after the stamp was taken is what it still holds.
+type Stamp struct {
+	opening uint64 // of another file, another number
+	size    int64
+	changed time.Time
+}
+
+// settleTime is how old a change must be before the kernel's clock, which moves in
+// steps of up to 10 ms, is sure to tell the next change from it.
+const settleTime = 50 * time.Millisecond
+
+// Stamp takes the stamp of the file after it made sure, as every read does, that no
+// writer holds the file and that no dead writer left it unfinished. If it is not
+// settled, the file changed just now and nothing may be concluded from the stamp.
+// Callers who ask at the same time share one look, which began after each had asked.
+func (r *Reader) Stamp() (stamp Stamp, settled bool, err error) {
+	l := r.source.looks.share(r.source.look)
+	return l.stamp, l.settled, l.err
+}
+
+// look is what a look at the file found.
+type look struct {
+	stamp   Stamp
+	settled bool
+	err     error
+}
+
+// look looks at the file. The wait for a lock is bounded by the connection's own, so
+// no context is watched, which would cost more than the look.
+func (s *source) look() (l look) {
+	l.err = s.on(context.Background(), func(h *handle) error {
+		info, now := s.seen(h), time.Now()
+		changed, ok := changeTime(info)
+		l.stamp = Stamp{opening: h.number, size: info.Size(), changed: changed}
+		l.settled = ok && now.Sub(changed) > settleTime
+		return h.probe()
+	})
+	return l
+}
+
+// seen is the file's information as the newest look at the path gave it.
+func (s *source) seen(h *handle) fs.FileInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.info
+}
+
+// probe takes and releases the file's lock, which is what reading the change counter
+// does. It fails as any read would that cannot read the file now.
+func (h *handle) probe() error {
+	err := h.readCounter()
+	if h.ended.Load() {
+		err = errors.Join(err, h.endProbe())
+	}
+	return err
+}
+
+func (h *handle) readCounter() error {
+	h.probeMu.Lock()
+	defer h.probeMu.Unlock()
+	if h.probeStmt == nil {
+		conn, err := h.db.Conn(context.Background())
+		if err != nil {
+			return err
+		}
+		stmt, err := conn.PrepareContext(context.Background(), "PRAGMA data_version")
+		if err != nil {
+			return errors.Join(err, conn.Close())
+		}
+		h.probeConn, h.probeStmt = conn, stmt
+	}
+	var version int64
+	return h.probeStmt.QueryRowContext(context.Background()).Scan(&version)
+}
+
+// endProbe gives the connection of the probes back, now or, if it waits for a lock,
+// as soon as it is free: the caller holds up every read.
+func (h *handle) endProbe() error {
+	h.ended.Store(true)
+	if !h.probeMu.TryLock() {
+		return nil
+	}
+	defer h.probeMu.Unlock()
+	if h.probeStmt == nil {
+		return nil
+	}
+	err := errors.Join(h.probeStmt.Close(), h.probeConn.Close())
+	h.probeConn, h.probeStmt = nil, nil
+	return err
+}
+
+// looks lets callers share looks. One is under way at a time; who comes meanwhile
+// shares the next one. If the one under way fails, they fail with it: the file could
+// not be read after they had asked, and a second wait for a lock would be too long.
+type looks struct {
+	mu            sync.Mutex // guards what follows
+	running, next *sharedLook
+}
+
+type sharedLook struct {
+	done  chan struct{} // closed when found is there
+	found look
+}
+
+func (b *looks) share(take func() look) look {
+	b.mu.Lock()
+	if b.running != nil {
+		if b.next == nil {
+			b.next = &sharedLook{done: make(chan struct{})}
+		}
+		l := b.next
+		b.mu.Unlock()
+		<-l.done
+		return l.found
+	}
+	l := &sharedLook{done: make(chan struct{})}
+	b.running = l
+	b.mu.Unlock()
+	b.run(l, take)
+	return l.found
+}
+
+func (b *looks) run(l *sharedLook, take func() look) {
+	l.found = take()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(l.done)
+	b.running, b.next = b.next, nil
+	if b.running == nil {
+		return
+	}
+	if l.found.err != nil {
+		b.running.found = l.found
+		close(b.running.done)
+		b.running = nil
+		return
+	}
+	go b.run(b.running, take)
+}

@@ -1,0 +1,16 @@
+package store
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// changeTime is when the file or what is known of it last changed.
+func changeTime(info fs.FileInfo) (time.Time, bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(s.Ctim.Unix()), true
+}

@@ -1,0 +1,110 @@
+package store_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+// settled waits until a stamp says something and gives it.
+func settled(t *testing.T, r *store.Reader) store.Stamp {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		stamp, ok, err := r.Stamp()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			return stamp
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no stamp settles")
+		}
+	}
+}
+
+func TestStampChangesWithEveryByte(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	r := reader(t, path, store.ReadWait)
+	last := settled(t, r)
+	if settled(t, r) != last {
+		t.Fatal("two stamps of one state")
+	}
+	info := got(os.Stat(path))
+	text := got(os.ReadFile(path))
+	for name, change := range map[string]func(){
+		"a commit": func() { edit(t, path, "UPDATE connections SET updated_at = updated_at || '1'") },
+		"a byte, and its time put back": func() {
+			f := got(os.OpenFile(path, os.O_WRONLY, 0))
+			got(f.WriteAt(text[5000:5001], 5000))
+			_ = f.Close()
+			if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another file": func() {
+			if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		change()
+		next := settled(t, r)
+		if next == last {
+			t.Errorf("%s left the stamp", name)
+		}
+		last = next
+	}
+}
+
+func TestStampFailsWhereAReadFails(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	r := reader(t, path, 10*time.Millisecond)
+	settled(t, r)
+	db := raw(t, path)
+	conn := got(db.Conn(t.Context()))
+	got(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
+	_, _, err := r.Stamp()
+	wantCode(t, err, store.StoreError)
+	got(conn.ExecContext(t.Context(), "ROLLBACK"))
+	_ = conn.Close()
+	settled(t, r)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = r.Stamp()
+	wantCode(t, err, store.StoreError)
+	_ = r.Close()
+	_, _, err = r.Stamp()
+	wantCode(t, err, store.StoreError)
+}
+
+// TestNoPageOutlivesItsRead edits the file around SQLite, which moves no counter.
+func TestNoPageOutlivesItsRead(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	r := reader(t, path, store.ReadWait)
+	id := fixture.Run().RunID
+	got(r.Run(t.Context(), id))
+	text := got(os.ReadFile(path))
+	const was, is = `"agent_candidate"`, `"agent_candidatf"`
+	for at := 0; at+len(was) < len(text); at++ {
+		if string(text[at:at+len(was)]) == was {
+			copy(text[at:], is)
+		}
+	}
+	f := got(os.OpenFile(path, os.O_WRONLY, 0))
+	got(f.WriteAt(text, 0))
+	_ = f.Close()
+	_, err := r.Run(t.Context(), id)
+	wantCode(t, err, store.PersistedStateCorrupt)
+}

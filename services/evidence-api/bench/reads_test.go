@@ -1,0 +1,147 @@
+// Package bench measures reads over the wire beside a floor: a bare net/http server
+// that takes one request a connection and answers with the same body after hashing it.
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+)
+
+const (
+	connections = 16
+	rounds      = 9 // of each server, in turn; the median of the ratios counts
+	aRound      = 400 * time.Millisecond
+)
+
+// BenchmarkReads prints for each read the requests a second of this server and of the
+// floor, and their ratio, which is to be at least 0.9.
+func BenchmarkReads(b *testing.B) {
+	tower := towertest.Start(b)
+	for _, read := range []struct{ name, target string }{
+		{"status", "/api/v1/status"},
+		{"run", "/api/v1/runs/run/demo:0001"},
+		{"evidence", "/api/v1/runs/run/demo:0002/evidence"},
+		{"runs", "/api/v1/runs"},
+		{"events", "/api/v1/events"},
+	} {
+		b.Run(read.name, func(b *testing.B) {
+			request := towertest.Request{Target: read.target}
+			body := tower.Get(read.target).Want(200, "").Body
+			floor := bare(b, body)
+			asked, askedFloor := request.Text(tower.Addr), request.Text(floor)
+			for b.Loop() {
+				var ours, theirs, ratios []float64
+				measure(b, tower.Addr, asked, len(body)) // warm
+				measure(b, floor, askedFloor, len(body))
+				for range rounds {
+					t := measure(b, floor, askedFloor, len(body))
+					o := measure(b, tower.Addr, asked, len(body))
+					ours, theirs, ratios = append(ours, o), append(theirs, t), append(ratios, o/t)
+				}
+				b.ReportMetric(median(ours), "req/s")
+				b.ReportMetric(median(theirs), "floor-req/s")
+				b.ReportMetric(median(ratios), "ratio")
+				b.ReportMetric(0, "ns/op")
+			}
+		})
+	}
+}
+
+// bare starts the floor and gives its address.
+func bare(b *testing.B, body []byte) string {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &http.Server{ReadHeaderTimeout: towertest.Patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sum := sha256.Sum256(body)
+		h := w.Header()
+		h.Set("Content-Type", "application/json; charset=utf-8")
+		h.Set("X-SVC-Content-Digest", "sha256:"+hex.EncodeToString(sum[:]))
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
+	})}
+	s.SetKeepAlivesEnabled(false)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	b.Cleanup(func() {
+		_ = s.Shutdown(context.Background())
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// measure asks over 16 connections at a time, a new one for each request, and gives
+// the answers a second.
+func measure(b *testing.B, addr string, request []byte, size int) float64 {
+	b.Helper()
+	var done atomic.Int64
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	began := time.Now()
+	for range connections {
+		wg.Go(func() {
+			buffer := make([]byte, 64<<10)
+			for time.Since(began) < aRound {
+				if err := ask(addr, request, buffer, size); err != nil {
+					failed.Store(&err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		b.Fatal(*err)
+	}
+	return float64(done.Load()) / time.Since(began).Seconds()
+}
+
+// ask sends one request and reads to the end of its connection.
+func ask(addr string, request, buffer []byte, size int) error {
+	c, err := net.Dial("tcp4", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write(request); err != nil {
+		return err
+	}
+	n := 0
+	for first := true; ; first = false {
+		k, err := c.Read(buffer)
+		if first && (k < 12 || string(buffer[9:12]) != "200") {
+			return fmt.Errorf("answered with %.40q", buffer[:k])
+		}
+		n += k
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if n < size {
+		return fmt.Errorf("%d bytes of %d", n, size)
+	}
+	return nil
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
