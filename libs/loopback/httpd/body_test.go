@@ -72,7 +72,7 @@ func TestBodyInTwoReads(t *testing.T) {
 
 func TestBodyLateOrCut(t *testing.T) {
 	t.Parallel()
-	const due = 300 * time.Millisecond
+	const due = time.Second
 	addr := start(t, &httpd.Server{Handler: sized, RequestTimeout: due})
 	const text = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabcd"
 	began := time.Now()
@@ -143,6 +143,7 @@ func TestExpectContinue(t *testing.T) {
 func TestUnreadBodyIsDiscarded(t *testing.T) {
 	t.Parallel()
 	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) { _ = w.Answer(413, nil, []byte("no\n")) }})
+	began := time.Now()
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 262144\r\n\r\n",
 		"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -162,7 +163,12 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 			if _, err := c.Write(make([]byte, 200<<10)); err != nil {
 				t.Fatalf("%sthe rest of the body was not taken: %v", request, err)
 			}
+			_ = c.Close()
 		}
+	}
+	// An answer that ended with the discarding would take half a second.
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("20 answers took %v", took)
 	}
 }
 
@@ -197,9 +203,7 @@ func TestDiscardEnds(t *testing.T) {
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > 400*time.Millisecond {
-			t.Errorf("the answer's end came after %v", took)
-		}
+		// The answer has ended, and what is sent now is still taken for a while.
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for range tick.C {
@@ -221,17 +225,18 @@ func TestDiscardEnds(t *testing.T) {
 func TestReadIsClosedAtOnce(t *testing.T) {
 	t.Parallel()
 	addr := start(t, &httpd.Server{Handler: echo, MaxConns: 1})
+	began := time.Now()
 	for range 20 {
 		c := dial(t, addr) // stays open on this side
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took > 300*time.Millisecond {
-			t.Errorf("%v", took)
-		}
+	}
+	// Each wait for the peer would take half a second.
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%v", took)
 	}
 }
