@@ -25,7 +25,7 @@ func mutants(doc *canon.Object, each func(what string)) {
 	values := []canon.Value{
 		nil, true, canon.NewInt(0), canon.NewInt(1), canon.NewInt(-1), canon.NewInt(2<<20 + 1), canon.Float(0.5), canon.Float(-0.5),
 		canon.BigInt(canon.NewInt(1).Big().Lsh(canon.NewInt(1).Big(), 64)), "", "x", "xyz", " ", "x y", "x\n", "../x", "/x", "x/", "a//b", ".", "..", "...", ".x", "..x",
-		"a/./b", "a/../b", `a\b`, "a:b", "a\x7f", "é/ö", "[", "{a,b}", strings.Repeat("x", 193), strings.Repeat("é", 1024), strings.Repeat("x", 1025),
+		"a/./b", "a/../b", `a\b`, "a:b", "a\x7f", "é/ö", "[", "{a,b}", strings.Repeat("x", 193), strings.Repeat("é", 1024), strings.Repeat("x", 1025), strings.Repeat("é", 4096), strings.Repeat("x", 4097),
 		strings.Repeat("a", 40), strings.Repeat("A", 40), fixture.Digest("c"), fixture.Digest("c") + "\n", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05", "0.1", "0.2",
 		"fixture-failure", "passed", "failed", canon.Array{}, canon.Array{"x"}, canon.Array{"x", "x"}, canon.NewObject(),
 	}

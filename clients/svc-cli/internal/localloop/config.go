@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/confined"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/field"
@@ -20,6 +21,9 @@ const (
 	ResultBundle   = "result-bundle"   // the same, and every file it names is there with its digest
 	FixtureFailure = "fixture-failure" // a worker that failed
 )
+
+// maxFailure keeps a report small enough to be imported, whatever a worker's error was.
+const maxFailure = 4096
 
 // Config is a checked config. Its paths lie within its folder.
 type Config struct {
@@ -90,7 +94,9 @@ func readAttempt(r *closed.Reader, v canon.Value, path string) AttemptConfig {
 	o := r.Object(v, path, keys...)
 	a := AttemptConfig{ID: field.Identifier(o, "attempt_id"), Adapter: o.OneOf("worker_adapter", field.InvalidValue, FixtureResult, ResultBundle, FixtureFailure)}
 	if adapter == FixtureFailure {
-		a.Failure = o.Text("failure")
+		a.Failure = o.Match("failure", field.InvalidValue, "a text of 1 to 4096 characters", func(s string) bool {
+			return s != "" && utf8.RuneCountInString(s) <= maxFailure
+		})
 		return a
 	}
 	a.Manifest, a.CandidateRoot = field.Path(o, "result_manifest"), field.Path(o, "candidate_root")

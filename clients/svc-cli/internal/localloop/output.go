@@ -1,6 +1,7 @@
 package localloop
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,11 +74,12 @@ func (o *Outcome) Write(dir string) (err error) {
 		return writeFault(dir, err)
 	}
 	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return writeFault(dir, err)
 	}
-	beside, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".*")
-	if err != nil {
+	// Not MkdirTemp, whose mode would not be the caller's umask's to choose.
+	beside := filepath.Join(parent, "."+filepath.Base(dir)+"."+rand.Text())
+	if err := os.Mkdir(beside, 0o777); err != nil {
 		return writeFault(dir, err)
 	}
 	defer func() {
@@ -86,9 +88,6 @@ func (o *Outcome) Write(dir string) (err error) {
 			err = writeFault(dir, err)
 		}
 	}()
-	if err := os.Chmod(beside, 0o755); err != nil {
-		return err
-	}
 	for _, name := range o.FileNames() {
 		if err := writeFile(filepath.Join(beside, name), o.Files[name]); err != nil {
 			return err
@@ -112,7 +111,7 @@ func writeFault(dir string, err error) error {
 }
 
 func writeFile(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -65,11 +65,11 @@ func (s *Source) Run(ctx context.Context, o Options) (*Outcome, error) {
 	o.progress("%s %s, backend %s", what, ctl.ID, ctl.Backend)
 	attempts := make([]attempt, len(s.Config.Attempts))
 	for i, a := range s.Config.Attempts {
-		if err := ctx.Err(); err != nil {
+		o.progress("%s: %s", a.ID, a.Adapter)
+		attempts[i] = s.attempt(ctx, a, unit, ctl, o.Now)
+		if err := ctx.Err(); err != nil { // which is no state of the attempt
 			return nil, err
 		}
-		o.progress("%s: %s", a.ID, a.Adapter)
-		attempts[i] = s.attempt(a, unit, ctl, o.Now)
 		o.progress("%s: %s", a.ID, attempts[i].outcome())
 	}
 	return s.outcome(unit, ctl, attempts)
@@ -97,13 +97,13 @@ func (a *attempt) fail(state string, err error) {
 }
 
 // attempt takes one attempt as far as it goes.
-func (s *Source) attempt(c AttemptConfig, unit *workunit.Unit, ctl *control.Control, now func() time.Time) (a attempt) {
+func (s *Source) attempt(ctx context.Context, c AttemptConfig, unit *workunit.Unit, ctl *control.Control, now func() time.Time) (a attempt) {
 	a.config = c
 	if c.Adapter == FixtureFailure {
 		a.state, a.problem = report.WorkerError, &c.Failure
 		return a
 	}
-	m, err := s.claim(c, unit)
+	m, err := s.claim(ctx, c, unit)
 	if err != nil {
 		a.fail(report.ResultManifestError, err)
 		return a
@@ -118,7 +118,7 @@ func (s *Source) attempt(c AttemptConfig, unit *workunit.Unit, ctl *control.Cont
 }
 
 // claim reads the worker's manifest.
-func (s *Source) claim(c AttemptConfig, unit *workunit.Unit) (*manifest.Manifest, error) {
+func (s *Source) claim(ctx context.Context, c AttemptConfig, unit *workunit.Unit) (*manifest.Manifest, error) {
 	data, err := s.folder.Read(c.Manifest, canon.MaxFile)
 	if err != nil {
 		return nil, err
@@ -131,20 +131,20 @@ func (s *Source) claim(c AttemptConfig, unit *workunit.Unit) (*manifest.Manifest
 		return nil, err
 	}
 	if c.Adapter == ResultBundle {
-		return m, s.checkBundle(c, m)
+		return m, s.checkBundle(ctx, c, m)
 	}
 	return m, nil
 }
 
 // checkBundle looks at every file that the manifest names.
-func (s *Source) checkBundle(c AttemptConfig, m *manifest.Manifest) error {
+func (s *Source) checkBundle(ctx context.Context, c AttemptConfig, m *manifest.Manifest) error {
 	root, err := s.folder.Sub(c.CandidateRoot)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
 	for _, artifact := range m.Artifacts {
-		if err := checkFile(root, artifact.Locator, artifact.Digest); err != nil {
+		if err := checkFile(ctx, root, artifact.Locator, artifact.Digest); err != nil {
 			return fmt.Errorf("artifact %s: %w", artifact.ID, err)
 		}
 	}
@@ -152,14 +152,17 @@ func (s *Source) checkBundle(c AttemptConfig, m *manifest.Manifest) error {
 		if log.Digest == "" {
 			return fmt.Errorf("log %s: the manifest gives no digest, which a bundle needs", log.Locator)
 		}
-		if err := checkFile(root, log.Locator, log.Digest); err != nil {
+		if err := checkFile(ctx, root, log.Locator, log.Digest); err != nil {
 			return fmt.Errorf("log %s: %w", log.Locator, err)
 		}
 	}
 	return nil
 }
 
-func checkFile(root *confined.Folder, name, digest string) error {
+func checkFile(ctx context.Context, root *confined.Folder, name, digest string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	content, err := root.Inspect(name, 0)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 // Bounds of what is read.
 const (
 	MaxFileBytes = 256 << 20 // of a file that is only hashed
+	MaxReadBytes = 1 << 30   // of all files of a folder together, however often one is named
 	MaxEntries   = 10_000    // files and folders below a folder that is listed
 	MaxDepth     = 64
 )
@@ -34,10 +35,11 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Path + " " + f.Reason }
 
-// Folder is an open folder.
+// Folder is an open folder. It is for one goroutine.
 type Folder struct {
 	root *os.Root
 	name string // within the folder that was opened first; "" is that one
+	read int64  // bytes, since it was opened
 }
 
 // Open opens a folder by a path of the caller's own, which may pass through links.
@@ -157,9 +159,13 @@ func (f *Folder) Inspect(name string, most int64) (Content, error) {
 		return Content{}, err
 	}
 	defer func() { _ = file.Close() }()
-	if info.Size() > MaxFileBytes {
+	switch {
+	case info.Size() > MaxFileBytes:
 		return Content{}, f.fault(name, fmt.Sprintf("is larger than %d bytes", int64(MaxFileBytes)))
+	case f.read+info.Size() > MaxReadBytes:
+		return Content{}, f.fault(name, fmt.Sprintf("is not read: of one folder %d bytes are read", int64(MaxReadBytes)))
 	}
+	f.read += info.Size()
 	sum := sha256.New()
 	kept := &keeper{most: most, data: []byte{}}
 	n, err := io.Copy(io.MultiWriter(sum, kept), io.LimitReader(file, MaxFileBytes+1))

@@ -84,7 +84,14 @@ func TestInspect(t *testing.T) {
 	if got, err := f.Inspect("empty", 0); err != nil || got.Bytes == nil {
 		t.Errorf("%+v %v", got, err)
 	}
-	// A file with a hole takes no room.
+	if err := os.Truncate(filepath.Join(dir, "empty"), confined.MaxFileBytes); err != nil { // a hole takes no room
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if _, err := f.Inspect("empty", 0); (err != nil) != (i == 3) {
+			t.Error(i, err) // a few bytes were read before, so the fourth is too much
+		}
+	}
 	if err := os.Truncate(filepath.Join(dir, "empty"), confined.MaxFileBytes+1); err != nil {
 		t.Fatal(err)
 	}
