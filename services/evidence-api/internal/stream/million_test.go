@@ -68,7 +68,7 @@ func held() int64 {
 // streams over a million events that read now and then cost less than 16 MiB, half
 // way and at their end, and see all of them.
 func TestLaggingStreamsAreFlat(t *testing.T) {
-	const streams, most = 8, 16 << 20
+	const streams, most, tail = 8, 16 << 20, events / 50
 	path := filepath.Join(t.TempDir(), "store.db")
 	began := time.Now()
 	manyEvents(t, path, events)
@@ -85,8 +85,8 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 	for i := range clients[2:] {
 		_ = clients[2+i].Close()
 		s.wantReason(t, stream.Gone)
-		clients[2+i] = s.follow(t, fmt.Sprint("/", events-20_000))
-		clients[2+i].want(fmt.Sprintf("%sid: %d\n", retry, events-20_000+1))
+		clients[2+i] = s.follow(t, fmt.Sprint("/", events-tail))
+		clients[2+i].want(fmt.Sprintf("%sid: %d\n", retry, events-tail+1))
 	}
 	if used := held() - before; used > most {
 		t.Errorf("%d streams that lag hold %d bytes", streams, used)
@@ -98,7 +98,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 			in := bufio.NewReaderSize(c, 16<<10)
 			want := 2
 			if i >= 2 {
-				want = events - 20_000 + 2
+				want = events - tail + 2
 			}
 			for want <= events {
 				line, err := in.ReadSlice('\n')

@@ -4,4 +4,4 @@ package stream_test
 
 // events is how many the largest log has under the race detector, where SQLite is
 // some twenty times slower.
-const events = 60_000
+const events = 40_000
