@@ -40,10 +40,6 @@ func openDB(path, mode string, wait time.Duration) (*sql.DB, error) {
 	}}
 	if mode == modeReadOnly {
 		query.Add("_pragma", "query_only(1)")
-		// No page outlives the transaction that read it: SQLite trusts its pages as long
-		// as the change counter in the file stays, which whoever edits the file around
-		// SQLite does not move. The kernel caches pages too, and knows of every edit.
-		query.Add("_pragma", "cache_size(0)")
 	}
 	// The path is escaped: a '?' or '%' in a file's name is no parameter.
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query.Encode()}

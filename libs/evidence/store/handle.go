@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
-// readBegin opens a read transaction. The shared lock is taken by its first
-// statement, which reads the version.
-const readBegin = "BEGIN"
+// readBegin opens a read transaction on pages read anew. SQLite trusts the pages it
+// has as long as the change counter in the file stays the same, which whoever edits
+// the file around SQLite does not move; the kernel keeps pages too, and knows of every
+// edit. The shared lock is taken by the first statement, which reads the version.
+const readBegin = "PRAGMA shrink_memory; BEGIN"
 
 // readConns bounds what a reader holds open: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
