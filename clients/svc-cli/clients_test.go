@@ -75,6 +75,15 @@ func TestBothClientsReadTheSame(t *testing.T) {
 // facts is what clients/python/tests/facts.py prints, read by the Go client.
 func facts(t *testing.T, c *controltower.Client, report string) string {
 	t.Helper()
+	defer func() {
+		switch fault := recover().(type) {
+		case nil:
+		case error: // of must
+			t.Fatal(fault)
+		default:
+			panic(fault)
+		}
+	}()
 	ctx := t.Context()
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -124,23 +133,18 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 	}
 	say("events [%s] %s", strings.Join(ids, ", "), truth(events.Value.NextCursor != ""))
 	var last int64
-	for {
-		var state controltower.StreamState
-		o := controltower.StreamOptions{IdleTimeout: 20 * time.Second, LastEventID: &last, MaxEvents: 1, State: &state}
-		if last > 0 {
-			o.MaxDuration = 500 * time.Millisecond
-		}
-		for e, err := range c.Stream(ctx, o) {
-			if err != nil {
-				t.Fatal(err)
-			}
+	var state controltower.StreamState
+	for range 4 {
+		for e, err := range c.Stream(ctx, controltower.StreamOptions{IdleTimeout: 20 * time.Second, LastEventID: &last, MaxEvents: 1, State: &state}) {
+			e := must(e, err)
 			say("streamed %d %s %s", e.Sequence, e.EventType, e.Envelope.RunID)
-		}
-		if state.EndReason == controltower.EndClientMaxSeconds {
-			break
 		}
 		last = state.LastEventID
 	}
+	for e, err := range c.Stream(ctx, controltower.StreamOptions{IdleTimeout: 20 * time.Second, LastEventID: &last, MaxDuration: 200 * time.Millisecond, State: &state}) {
+		t.Errorf("event %d came last: %v", e.Sequence, err)
+	}
+	say("after them [] %s", state.EndReason)
 	for _, call := range []func() error{
 		func() error { _, err := c.Run(ctx, "none"); return err },
 		func() error { _, err := c.Run(ctx, "foreign/batch-0001"); return err },
@@ -160,7 +164,7 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 	return b.String()
 }
 
-// must gives the result of a call that has to succeed; the panic of a failure fails the test with its text.
+// must gives the result of a call that has to succeed. It panics with the error, which facts makes a failure.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -1,8 +1,6 @@
 package controltower
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"regexp"
@@ -129,7 +127,7 @@ func (a *answer) apiError(x *exchange) error {
 		keys = 4
 	}
 	if !a.hasKeys(a.doc, 5, "api_version", "schema_version", "kind", "ok", "error") || !a.hasKeys(body, keys, "code", "message", "retryable") ||
-		json.Unmarshal(a.c1, &e) != nil || e.APIVersion != document.APIVersion || e.SchemaVersion != spine.SchemaVersion ||
+		a.into(&e, a.doc, a.c1) != nil || e.APIVersion != document.APIVersion || e.SchemaVersion != spine.SchemaVersion ||
 		e.Kind != document.KindError || e.OK || !codePattern.MatchString(e.Error.Code) || e.Error.Message == "" ||
 		hasDetails && e.Error.Details == nil {
 		return a.broken("the answer has status %d and is no error envelope", x.StatusCode)
@@ -206,20 +204,4 @@ func (a *answer) digest(of canon.Value, path ...string) error {
 		return a.tampered("%s is not the digest of what it stands for", path[len(path)-1])
 	}
 	return nil
-}
-
-func decode[T any](a *answer) (Result[T], error) {
-	r := Result[T]{Document: a.doc, Metadata: a.meta}
-	if err := json.Unmarshal(a.c1, &r.Value); err != nil {
-		return Result[T]{}, a.broken("the answer does not have the fields of its kind%s", where(err))
-	}
-	return r, nil
-}
-
-// where names the field a decoder stumbled over, never its value.
-func where(err error) string {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-		return ": " + e.Field
-	}
-	return ""
 }

@@ -127,7 +127,11 @@ func transport() []recorded {
 	full := runAnswer(runID).text()
 	fault := expectation{Error: "transport"}
 	run := func(name, then string, want expectation, pieces ...piece) recorded {
-		return recorded{Name: name, Client: clientSettings{Timeout: 0.4}, Call: "get_run", Args: askRun,
+		var client clientSettings
+		if then != "" {
+			client.Timeout = 0.4 // it will run out
+		}
+		return recorded{Name: name, Client: client, Call: "get_run", Args: askRun,
 			Exchanges: []rawExchange{{Request: get(runTarget), Response: append([]piece{}, pieces...), Then: then}}, Expect: want}
 	}
 	whole := func(name, then string, pieces ...piece) recorded {
@@ -214,7 +218,7 @@ func streams() []recorded {
 	filtered.Exchanges[0].Request = askStream(0, "?project_id=project%2Fdemo&run_id=run%2Fdemo%3A0001&event_type=run.created")
 	timed := streamCase("the client's time", -1, []any{"max_seconds", 0.3}, ended("client-max-seconds"), opening)
 	timed.Exchanges[0].Then = "hold"
-	inFrame := streamCase("the client's time within a frame", 0, []any{"max_seconds", 0.3}, ended("client-max-seconds", 1), opening+frame(1)+"id: 2\n")
+	inFrame := streamCase("the client's time within a frame", 0, []any{"max_seconds", 1}, ended("client-max-seconds", 1), opening+frame(1)+"id: 2\n")
 	inFrame.Exchanges[0].Then = "hold"
 	counted := streamCase("the client's count", 0, []any{"max_events", 1}, ended("client-max-events", 1), opening+frame(1)+frame(2))
 	counted.Exchanges[0].Then = "hold"

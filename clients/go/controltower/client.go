@@ -15,7 +15,7 @@ import (
 // Client is a client of one server. It is safe for concurrent use.
 type Client struct {
 	endpoint endpoint
-	token    string
+	token    func() string // a function, so that no way to print a Client shows it
 	timeout  time.Duration
 	retry    RetryPolicy
 
@@ -45,7 +45,7 @@ func New(baseURL, token string, timeout time.Duration, options ...Option) (*Clie
 	if timeout <= 0 {
 		return nil, misuse("the timeout must be above 0")
 	}
-	c := &Client{endpoint: at, token: token, timeout: timeout, retry: RetryPolicy{MaxAttempts: 1}, wait: sleep, jitter: rand.Float64}
+	c := &Client{endpoint: at, token: func() string { return token }, timeout: timeout, retry: RetryPolicy{MaxAttempts: 1}, wait: sleep, jitter: rand.Float64}
 	for _, o := range options {
 		if err := o(c); err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func (c *Client) open(ctx context.Context, deadline time.Time, method, target st
 	fields = append([]field{
 		{"Host", c.endpoint.authority},
 		{"User-Agent", userAgent},
-		{"X-SVC-UI-Token", c.token},
+		{"X-SVC-UI-Token", c.token()},
 	}, fields...)
 	for _, f := range append(fields, field{"Connection", "close"}) {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.name, f.value)

@@ -97,7 +97,7 @@ func TestTheTokenIsNeverShown(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, 1)
 	_, err := controltower.New("http://127.0.0.1:1", "a token too short", time.Second)
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v", c, c), fmt.Sprint(err)} {
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v %#v %+v %#v", c, c, *c, *c), fmt.Sprint(err)} {
 		if strings.Contains(text, token) || strings.Contains(text, "a token too short") {
 			t.Errorf("the token stands in %q", text)
 		}
@@ -163,4 +163,29 @@ func TestWaitsBetweenAttempts(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
+}
+
+// A key in another case would be decoded over the one that was checked.
+func TestKeysThatDifferInCaseAlone(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]*reply{
+		"at the top":     runAnswer(runID).swap(`"kind":"svc-control`, `"KIND":"x","kind":"svc-control`),
+		"inside":         runAnswer(runID).swap(`"state":"proposed"`, `"State":"decided","state":"proposed"`),
+		"in an array":    runsPage(50, "", "run/a").swap(`"state":"proposed"`, `"State":"decided","state":"proposed"`),
+		"of an envelope": envelope(404, "run_not_found", false, nil).swap(`"code":`, `"Code":"x","code":`),
+	} {
+		target, call := runTarget, func(c *controltower.Client) error { _, err := c.Run(t.Context(), runID); return err }
+		if name == "in an array" {
+			target, call = "/runs", func(c *controltower.Client) error {
+				_, err := c.ListRuns(t.Context(), controltower.RunQuery{})
+				return err
+			}
+		}
+		p := play(t, []rawExchange{{Request: get(target), Response: []piece{{Text: r.sealed().text()}}}})
+		err := call(clientOf(t, p.port))
+		p.verify(t, 1)
+		if _, ok := errors.AsType[*controltower.ProtocolError](err); !ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

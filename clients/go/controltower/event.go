@@ -1,8 +1,6 @@
 package controltower
 
 import (
-	"encoding/json"
-
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
@@ -30,8 +28,8 @@ func (a *answer) event(o *canon.Object, filters query, after int64) (spine.Event
 		return none, a.broken("an event is no JSON: %v", err)
 	}
 	var e spine.Event
-	if err := json.Unmarshal(c1, &e); err != nil {
-		return none, a.broken("an event does not have the fields of an envelope%s", where(err))
+	if err := a.into(&e, o, c1); err != nil {
+		return none, err
 	}
 	switch {
 	case e.Kind != spine.EventKind || e.SchemaVersion != spine.SchemaVersion:

@@ -80,10 +80,10 @@ func (n *noting) Read(p []byte) (int, error) {
 func (e endpoint) exchange(ctx context.Context, deadline time.Time, request []byte) (*exchange, error) {
 	dialer := net.Dialer{Deadline: deadline}
 	conn, err := dialer.DialContext(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", e.port))
-	if err != nil {
-		return nil, &TransportError{fmt.Sprintf("cannot connect to 127.0.0.1:%d; is the server running?", e.port), err}
-	}
 	x := &exchange{ctx: ctx, conn: conn, source: &noting{r: conn, left: maxHead}}
+	if err != nil {
+		return nil, x.broke(fmt.Sprintf("cannot connect to 127.0.0.1:%d; is the server running?", e.port), err)
+	}
 	x.detach = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	x.reader = bufio.NewReader(x.source)
 	if err := x.start(deadline, request); err != nil {

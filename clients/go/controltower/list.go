@@ -2,7 +2,6 @@ package controltower
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"strconv"
 
@@ -166,8 +165,8 @@ func list[T any](ctx context.Context, c *Client, path string, limit int, cursor 
 		return none, err
 	}
 	var page document.List[T]
-	if err := json.Unmarshal(a.c1, &page); err != nil {
-		return none, a.broken("the items of the page do not have the fields of their kind%s", where(err))
+	if err := a.into(&page, a.doc, a.c1); err != nil {
+		return none, err
 	}
 	r := Result[ListPage[T]]{Value: ListPage[T]{Items: page.Items, Limit: page.Page.Limit}, Document: a.doc, Metadata: a.meta}
 	for _, next := range []*string{page.NextCursor, page.Page.NextCursor} {

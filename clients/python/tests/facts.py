@@ -51,15 +51,13 @@ def main(url: str, report: str) -> None:
     events = client.list_events(limit=2).value
     print("events", [e["event_id"] for e in events.items], events.next_cursor is not None)
     last = 0
-    while True:  # one event a stream, each resumed after the one before
-        with client.stream_events(
-            idle_timeout=20, last_event_id=last, max_events=1, max_seconds=0.5 if last else None
-        ) as stream:
+    for _ in range(4):  # one event a stream, each resumed after the one before
+        with client.stream_events(idle_timeout=20, last_event_id=last, max_events=1) as stream:
             for event in stream:
                 print("streamed", event.sequence, event.event_type, event.envelope["run_id"])
-        if stream.end_reason == "client-max-seconds":
-            break
         last = stream.last_event_id or 0
+    with client.stream_events(idle_timeout=20, last_event_id=last, max_seconds=0.2) as stream:
+        print("after them", [event.sequence for event in stream], stream.end_reason)
     for call in (
         lambda: client.get_run("none"),
         lambda: client.get_run("foreign/batch-0001"),
