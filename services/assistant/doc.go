@@ -1,0 +1,2 @@
+// Package assistant answers questions about a Kubernetes cluster, and changes in it what a person approved.
+package assistant
