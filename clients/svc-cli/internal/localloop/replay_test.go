@@ -20,8 +20,13 @@ func written(t testing.TB, l *looptest.Loop) (config, dir string) {
 	base := t.TempDir()
 	config = l.Write(t, filepath.Join(base, "loop"))
 	dir = filepath.Join(base, "out")
-	if err := runAt(t, config).Write(dir); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
+	}
+	for name, data := range runAt(t, config).Files { // Write would flush each to the disk
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return config, dir
 }
