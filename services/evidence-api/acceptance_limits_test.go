@@ -1,0 +1,147 @@
+package evidenceapi_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+)
+
+func TestRow53RequestLine(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	line := func(n int) towertest.Request {
+		const around = len("GET  HTTP/1.1\r\n")
+		return towertest.Request{Target: "/nope/" + strings.Repeat("a", n-around-len("/nope/"))}
+	}
+	tw.Do(line(65536)).Want(404, "not_found")
+	if r := tw.Do(line(65537)); r.Status != 414 || strings.Count(string(r.Body), "\n") > 1 || len(r.Body) == 0 {
+		t.Errorf("%d %q", r.Status, r.Body)
+	}
+}
+
+func TestRow54Fields(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	long := func(n int) string { return "X-Long: " + strings.Repeat("a", n-len("X-Long: \r\n")) }
+	tw.Get("/api/v1/status", long(65536)).Want(200, "")
+	if r := tw.Get("/api/v1/status", long(65537)); r.Status != 431 {
+		t.Errorf("%d %q", r.Status, r.Body)
+	}
+	many := func(n int) (out []string) { // beside Host and the token
+		for i := range n - 2 {
+			out = append(out, fmt.Sprintf("X-%d: a", i))
+		}
+		return out
+	}
+	tw.Get("/api/v1/status", many(99)...).Want(200, "")
+	if r := tw.Get("/api/v1/status", many(100)...); r.Status != 431 {
+		t.Errorf("%d %q", r.Status, r.Body)
+	}
+}
+
+func TestRow55OneRequestAConnection(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Millisecond })
+	one := towertest.Request{Target: "/healthz"}.Text(tw.Addr)
+	if got := string(tw.Raw(append(one, one...))); strings.Count(got, "HTTP/1.1 ") != 1 || !strings.HasSuffix(got, "\r\n\r\nok\n") {
+		t.Errorf("%q", got)
+	}
+	began := time.Now()
+	if got := tw.Raw([]byte("GET /healthz HTTP/1.1\r\nHost: localhost\r\n")); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond || took > 5*time.Second {
+		t.Errorf("after %v", took)
+	}
+	for text, status := range map[string]string{"nonsense\r\n\r\n": "400", "GET / HTTP/2.0\r\n\r\n": "505", "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n": "400"} {
+		if got := string(tw.Raw([]byte(text))); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || !strings.Contains(got, "\r\nX-Request-ID: req_") || strings.Contains(got, "{") {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestRow56SettingsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	const token = "SVC_CONTROL_TOWER_TOKEN="
+	good := strings.Repeat("a", 32)
+	for _, env := range []string{
+		token + good[:31], token + strings.Repeat("a", 4097), token + good + " b", token, token + good + "é",
+		"SVC_CONTROL_TOWER_REQUEST_TIMEOUT=0.05", "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=300.1", "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=x",
+		"SVC_CONTROL_TOWER_REQUEST_TIMEOUT=NaN", "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=-1", "SVC_CONTROL_TOWER_MAX_CONCURRENT_REQUESTS=1025",
+		"SVC_CONTROL_TOWER_MAX_CONCURRENT_REQUESTS=0", "SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=0", "SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=65",
+		"SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=x", "SVC_CONTROL_TOWER_PORT=65536", "SVC_CONTROL_TOWER_PORT=-1",
+	} {
+		if _, err := evidenceapi.LoadConfig([]string{env}); err == nil {
+			t.Errorf("%.60s was taken", env)
+		}
+	}
+	for _, env := range []string{token + good, token + strings.Repeat("~", 4096), "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=0.1", "SVC_CONTROL_TOWER_REQUEST_TIMEOUT=300",
+		"SVC_CONTROL_TOWER_MAX_CONCURRENT_REQUESTS=1024", "SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=64", "SVC_CONTROL_TOWER_PORT=0", "SVC_CONTROL_TOWER_PORT="} {
+		if _, err := evidenceapi.LoadConfig([]string{env}); err != nil {
+			t.Errorf("%.60s: %v", env, err)
+		}
+	}
+	// All faults at once, and never the secret.
+	_, err := evidenceapi.LoadConfig([]string{token + "short-secret", "SVC_CONTROL_TOWER_PORT=x", "SVC_CONTROL_TOWER_MAX_SSE_CLIENTS=99"})
+	if err == nil || strings.Count(err.Error(), "\n") != 2 || strings.Contains(err.Error(), "short-secret") {
+		t.Error(err)
+	}
+	cfg, err := evidenceapi.LoadConfig([]string{token + good})
+	if err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg.Token), good) {
+		t.Errorf("the token shows: %v", err)
+	}
+	// Nothing listens where a setting is refused.
+	called := false
+	err = evidenceapi.Run(t.Context(), evidenceapi.Config{MaxStreams: 65, Started: func(evidenceapi.Tower) { called = true }}, slog.New(slog.DiscardHandler))
+	if err == nil || called {
+		t.Error(err)
+	}
+}
+
+func TestTakenPort(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, towertest.NoStore)
+	var port int
+	if _, err := fmt.Sscanf(tw.Addr, "127.0.0.1:%d", &port); err != nil {
+		t.Fatal(err)
+	}
+	err := evidenceapi.Run(t.Context(), evidenceapi.Config{Port: port}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err == nil || !strings.Contains(err.Error(), "is taken") {
+		t.Error(err)
+	}
+}
+
+func TestRow57ThePage(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	bare := tw.Do(towertest.Request{Target: "/", NoToken: true}).Want(200, "")
+	without := func(what string, r *towertest.Response) {
+		t.Helper()
+		if strings.Contains(string(r.Body), towertest.Token) || strings.Contains(string(r.Body), "run/demo:0002") {
+			t.Errorf("%s: token or report in the page", what)
+		}
+	}
+	without("bare", bare)
+	without("index", tw.Do(towertest.Request{Target: "/index.html", NoToken: true}).Want(200, ""))
+	without("a wrong code", tw.Do(towertest.Request{Target: "/?launch=" + strings.Repeat("A", 32), NoToken: true}).Want(200, ""))
+	launch := strings.TrimPrefix(tw.Launch(), "http://"+tw.Addr)
+	without("its head", tw.Do(towertest.Request{Method: "HEAD", Target: launch, NoToken: true}))
+	full := tw.Do(towertest.Request{Target: launch, NoToken: true}).Want(200, "")
+	if !strings.Contains(string(full.Body), towertest.Token) || !strings.Contains(string(full.Body), "run/demo:0002") {
+		t.Error("no token or no report")
+	}
+	without("spent", tw.Do(towertest.Request{Target: launch, NoToken: true}).Want(200, ""))
+	if len(launch) != len("/?launch=")+32 {
+		t.Error(launch)
+	}
+	policy := func(r *towertest.Response) string { return r.Header.Get("Content-Security-Policy") }
+	if policy(bare) == policy(full) {
+		t.Error("one nonce twice")
+	}
+}

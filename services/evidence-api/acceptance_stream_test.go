@@ -1,0 +1,312 @@
+package evidenceapi_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+)
+
+const stream = "/api/v1/events/stream"
+
+// follow opens a stream and reads its head and its first line.
+func follow(t *testing.T, tw *towertest.Tower, target string, fields ...string) *towertest.Conn {
+	t.Helper()
+	c := tw.Send(towertest.Request{Target: target, Fields: fields})
+	t.Cleanup(c.Close)
+	head := c.Head()
+	if head.Status != 200 || head.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || head.Header.Get("X-Accel-Buffering") != "no" ||
+		head.Header.Get("Content-Length")+head.Header.Get("ETag")+head.Header.Get("X-SVC-Content-Digest") != "" {
+		t.Fatalf("%s %v", head.StatusLine, head.Header)
+	}
+	towertest.CheckFields(t, head)
+	if first := c.Next(); first != "retry: 3000\n\n" {
+		t.Fatalf("the stream begins with %q", first)
+	}
+	return c
+}
+
+// create makes the fixture run under another id.
+func create(t *testing.T, path, id string) {
+	t.Helper()
+	run := fixture.Run()
+	run.RunID = id
+	write(t, path, func(ctx context.Context, w *store.Writer) error {
+		_, err := w.CreateRun(ctx, store.CreateRun{Projection: run, IdempotencyKey: id})
+		return err
+	})
+}
+
+// twoEvents makes a store of the fixture run, created and cancelled.
+func twoEvents(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f1.sqlite")
+	created, err := spine.ParseTime(fixture.CreatedAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, func(ctx context.Context, w *store.Writer) error {
+		if _, err := w.CreateRun(ctx, store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "one", At: created}); err != nil {
+			return err
+		}
+		_, err := w.CancelRun(ctx, fixture.Run().RunID, created.Add(time.Minute))
+		return err
+	})
+	return path
+}
+
+func TestRow43LiveEvent(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	c := follow(t, tw, stream)
+	create(t, tw.Store, "run/demo:0009")
+	began := time.Now()
+	frame := c.Next()
+	if took := time.Since(began); took > 500*time.Millisecond+2*time.Second { // the second part is for a busy machine
+		t.Errorf("after %v", took)
+	}
+	if !strings.HasPrefix(frame, "id: 5\nevent: run.created\ndata: {") || !strings.Contains(frame, `"run_id":"run/demo:0009"`) {
+		t.Errorf("%q", frame)
+	}
+}
+
+func TestRow44Replay(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, towertest.At(twoEvents(t)))
+	c := follow(t, tw, stream, "Last-Event-ID: 0")
+	first, second := c.Next(), c.Next()
+	sum := sha256.Sum256([]byte(first))
+	if len(first) != 682 || hex.EncodeToString(sum[:]) != "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e" {
+		t.Errorf("%d bytes: %q", len(first), first)
+	}
+	if second != string(fixture.RunEvents()[1].Frame()) {
+		t.Errorf("%q", second)
+	}
+	again := follow(t, tw, stream, "Last-Event-ID:  \t1 ")
+	if got := again.Next(); got != second {
+		t.Errorf("%q", got)
+	}
+	// Filters hold for what is replayed.
+	only := follow(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
+	if got := only.Next(); got != second {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestRow45LastEventID(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, towertest.At(twoEvents(t)))
+	for _, bad := range [][]string{{"-1"}, {"x"}, {""}, {" "}, {"+1"}, {"1.0"}, {strings.Repeat("1", 19)}, {"1", "1"}, {"٣"}} {
+		var f []string
+		for _, v := range bad {
+			f = append(f, "Last-Event-ID: "+v)
+		}
+		if r := tw.Get(stream, f...).Want(400, "invalid_last_event_id"); r.At("error", "details") != "" {
+			t.Errorf("%q: %s", bad, r.Body)
+		}
+	}
+	if got := tw.Get(stream, "Last-Event-ID: 999").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":2}` {
+		t.Error(got)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.sqlite")
+	if err := evidenceapi.PrepareStore(t.Context(), empty); err != nil {
+		t.Fatal(err)
+	}
+	none := towertest.Start(t, towertest.At(empty))
+	follow(t, none, stream, "Last-Event-ID: 0")
+	if got := none.Get(stream, "Last-Event-ID: 1").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":0}` {
+		t.Error(got)
+	}
+}
+
+func TestRow46StreamChecks(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	if got := tw.Get(stream+"?limit=1").Want(400, "unexpected_query_parameters").At("error", "details", "allowed"); got != `["event_type","project_id","run_id","work_unit_id"]` {
+		t.Error(got)
+	}
+	tw.Get(stream, "Accept: text/html").Want(406, "not_acceptable")
+	tw.Get(stream+"?run_id=%20").Want(400, "invalid_filter")
+	tw.Get(stream+"?run_id=", "Last-Event-ID: x").Want(400, "invalid_filter")
+	for _, accept := range []string{"text/event-stream", "text/*", "*/*", "application/json"} {
+		follow(t, tw, stream, "Accept: "+accept).Close()
+	}
+}
+
+func TestRow47HeartbeatAndLength(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) {
+		c.Heartbeat, c.MaxStream = 100*time.Millisecond, 450*time.Millisecond
+	})
+	c := follow(t, tw, stream)
+	if got := c.Next(); got != ": keepalive\n\n" {
+		t.Errorf("%q", got)
+	}
+	rest := c.Rest()
+	if !strings.HasSuffix(rest, ": stream-ended reason=max-duration\n\n") || strings.Trim(strings.ReplaceAll(rest, ": keepalive\n\n", ""), "\n") != ": stream-ended reason=max-duration" {
+		t.Errorf("%q", rest)
+	}
+}
+
+func TestRow48Drain(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	c := follow(t, tw, stream)
+	held := hold(t, tw)
+	tw.Drain()
+	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
+		t.Errorf("%q", rest)
+	}
+	r := tw.Get("/api/v1/status").Want(503, "shutting_down")
+	if r.Header.Get("Retry-After") != "1" || r.At("error", "details") != `{"retry_after_seconds":1}` {
+		t.Errorf("%v %s", r.Header, r.Body)
+	}
+	tw.Do(towertest.Request{Target: "/readyz", NoToken: true}).Want(503, "shutting_down")
+	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	began := time.Now()
+	held.finish(t)
+	if err := tw.Wait(); err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+func TestDrainEndsAfterItsTime(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = 200 * time.Millisecond })
+	hold(t, tw)
+	began := time.Now()
+	tw.Drain()
+	if err := tw.Wait(); err != nil || time.Since(began) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+func TestSecondSignalEndsTheDrain(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = time.Hour; c.RequestTimeout = 300 * time.Second })
+	hold(t, tw)
+	tw.Drain()
+	tw.Abort()
+	if err := tw.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRow49StoreTurnsToGarbage(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	c := follow(t, tw, stream)
+	if err := os.WriteFile(tw.Store, []byte(strings.Repeat("garbage ", 4096)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if rest := c.Rest(); rest != ": stream-ended reason=store-error\n\n" {
+		t.Errorf("%q", rest)
+	}
+}
+
+func TestRow50StreamSlots(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	var open []*towertest.Conn
+	for range 8 {
+		open = append(open, follow(t, tw, stream))
+	}
+	if r := tw.Get(stream).Want(503, "too_many_streams"); r.Header.Get("Retry-After") != "1" {
+		t.Errorf("%v", r.Header)
+	}
+	if got := tw.Get("/api/v1/metrics").At("concurrency"); got != `{"event_stream_clients":8,"in_flight_requests":1,"max_concurrent_requests":16,"max_event_stream_clients":8}` {
+		t.Error(got)
+	}
+	open[3].Close()
+	until(t, func() bool { return tw.Get("/api/v1/metrics").At("concurrency", "event_stream_clients") == "7" })
+	follow(t, tw, stream)
+}
+
+// until asks again until the answer is yes.
+func until(t *testing.T, yes func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(towertest.Patience); !yes(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came")
+		}
+	}
+}
+
+// held is an inspection whose body is not there yet.
+type held struct {
+	*towertest.Conn
+	report []byte
+}
+
+// hold announces a report and waits until it is asked for: then it has its slot.
+func hold(t *testing.T, tw *towertest.Tower) held {
+	t.Helper()
+	report := fixtureReport(t)
+	c := tw.Send(towertest.Request{Method: "POST", Target: inspect,
+		Fields: []string{asJSON, fmt.Sprintf("Content-Length: %d", len(report)), "Expect: 100-continue"}})
+	t.Cleanup(c.Close)
+	if head := c.Head(); head.Status != 100 {
+		t.Fatal(head.StatusLine)
+	}
+	return held{c, report}
+}
+
+func (h held) finish(t *testing.T) {
+	t.Helper()
+	if _, err := h.Write(h.report); err != nil {
+		t.Fatal(err)
+	}
+	h.Answer().Want(200, "")
+}
+
+func TestRow51RequestSlots(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	var all []held
+	for range 16 {
+		all = append(all, hold(t, tw))
+	}
+	for _, target := range []string{"/api/v1/status", "/readyz", "/", "/nope"} {
+		if r := tw.Get(target).Want(503, "overloaded"); r.Header.Get("Retry-After") != "1" {
+			t.Errorf("%v", r.Header)
+		}
+	}
+	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Do(towertest.Request{Method: "HEAD", Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Inspect(fixtureReport(t)).Want(503, "overloaded")
+	for _, h := range all {
+		h.finish(t)
+	}
+	if got := tw.Get("/api/v1/metrics").At("admission", "overload_rejections_total"); got != "5" {
+		t.Error(got)
+	}
+}
+
+func TestRow52StreamsTakeNothingFromRequests(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	for range 8 {
+		follow(t, tw, stream)
+	}
+	for range 8 {
+		tw.Do(towertest.Request{Target: stream, NoToken: true}).Want(403, "invalid_session_token")
+	}
+	var all []held
+	for range 16 {
+		all = append(all, hold(t, tw))
+	}
+	for _, h := range all {
+		h.finish(t)
+	}
+}
