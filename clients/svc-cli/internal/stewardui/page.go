@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"html/template"
+	"sync"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
 	"github.com/mlp-platform/platform/libs/loopback/theme"
@@ -14,23 +15,26 @@ import (
 //go:embed *.html.tmpl
 var sources embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"style":  func() template.CSS { return template.CSS(theme.CSS) }, // constant text of the program
-	"status": badge,
-	"short":  func(sha string) string { return sha[:min(len(sha), 12)] },
-	"number": func(n *int64) any {
-		if n == nil {
-			return "—"
-		}
-		return *n
-	},
-	"text": func(s *string) string {
-		if s == nil {
-			return "—"
-		}
-		return *s
-	},
-}).ParseFS(sources, "*.html.tmpl"))
+// templates parses on first use: a command that shows no page must not wait for it.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"style":  func() template.CSS { return template.CSS(theme.CSS) }, // constant text of the program
+		"status": badge,
+		"short":  func(sha string) string { return sha[:min(len(sha), 12)] },
+		"number": func(n *int64) any {
+			if n == nil {
+				return "—"
+			}
+			return *n
+		},
+		"text": func(s *string) string {
+			if s == nil {
+				return "—"
+			}
+			return *s
+		},
+	}).ParseFS(sources, "*.html.tmpl"))
+})
 
 // badge is the class of a state's badge.
 func badge(status string) string {
@@ -38,10 +42,10 @@ func badge(status string) string {
 }
 
 // styleSource is the one style sheet that the page's policy lets in.
-var styleSource = func() string {
+var styleSource = sync.OnceValue(func() string {
 	sum := sha256.Sum256([]byte(theme.CSS))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}()
+})
 
 func reportPage(r *steward.Report) ([]byte, error) {
 	return render("report.html.tmpl", struct {
@@ -59,6 +63,6 @@ func historyPage(h steward.History) ([]byte, error) {
 
 func render(name string, data any) ([]byte, error) {
 	var out bytes.Buffer
-	err := templates.ExecuteTemplate(&out, name, data)
+	err := templates().ExecuteTemplate(&out, name, data)
 	return out.Bytes(), err
 }

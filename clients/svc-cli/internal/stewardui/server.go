@@ -60,7 +60,7 @@ func (s site) answer(w *httpd.Writer, r *httpd.Request, status int, media string
 	h := s.base()
 	for i := range h {
 		if h[i].Name == "Content-Security-Policy" && status == http.StatusOK {
-			h[i].Value += "; style-src " + styleSource + "; img-src data:"
+			h[i].Value += "; style-src " + styleSource() + "; img-src data:"
 		}
 	}
 	h = append(h, httpd.Field{Name: "X-Request-ID", Value: loopback.RequestID(r)}, httpd.Field{Name: "Content-Type", Value: media})

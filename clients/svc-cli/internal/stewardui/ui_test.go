@@ -171,7 +171,7 @@ func TestSite(t *testing.T) {
 		media := "application/json; charset=utf-8"
 		policy := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 		if c.status == 200 {
-			media, policy = "text/html; charset=utf-8", policy+"; style-src "+styleSource+"; img-src data:"
+			media, policy = "text/html; charset=utf-8", policy+"; style-src "+styleSource()+"; img-src data:"
 		}
 		h := resp.Header
 		if h.Get("Content-Type") != media || h.Get("Content-Security-Policy") != policy || h.Get("Cache-Control") != "no-store" || h.Get("X-Frame-Options") != "DENY" ||
@@ -179,7 +179,7 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s %s: %v", c.method, c.path, h)
 		}
 	}
-	if !strings.HasPrefix(styleSource, "'sha256-") {
-		t.Error(styleSource)
+	if !strings.HasPrefix(styleSource(), "'sha256-") {
+		t.Error(styleSource())
 	}
 }
