@@ -1,0 +1,27 @@
+package field_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// The bounds of a glob keep the worst of them cheap: a patch can touch a thousand files.
+func TestCostOfGlobs(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("a/", 500) + "b"
+	for _, glob := range []string{
+		strings.Repeat("**/a/", 50) + "c", strings.Repeat("*a", 127) + "c", "**/" + strings.Repeat("*a", 120) + "/c",
+		strings.Repeat("{**/a,**/*}/", 4) + strings.Repeat("**/a/", 40) + "c", strings.Repeat("{*a*,**/*,a}/", 4) + strings.Repeat("**/*/", 36) + "c",
+	} {
+		for _, path := range []string{deep, strings.Repeat("a", 1000), strings.Repeat(strings.Repeat("a", 200)+"/", 5)} {
+			began := time.Now()
+			_ = doublestar.MatchUnvalidated(glob, path)
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("%.40s on %.20s: %v", glob, path, took)
+			}
+		}
+	}
+}
