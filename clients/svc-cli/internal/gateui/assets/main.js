@@ -4,13 +4,14 @@ const undo = [];
 const MOST_UNDO = 100, SMALL = 20_000, REST = 400;
 const work = { timer: 0, stop: null, audited: "" };
 
-function snapshot() { return canonical(writeMatrix()); }
+function keepStep() {
+  undo.push(saved());
+  if (undo.length > MOST_UNDO) undo.shift();
+}
 
 // changed makes one step that can be taken back.
 grid.changed = (act) => {
-  // A model that cannot be written now has an invalid quorum; the matrix of the step before stands in undo already.
-  try { undo.push(snapshot()); } catch { /* nothing new to return to */ }
-  if (undo.length > MOST_UNDO) undo.shift();
+  keepStep();
   const focus = document.activeElement?.dataset?.cell || document.activeElement?.getAttribute("aria-label");
   act();
   redraw();
@@ -28,15 +29,15 @@ function redraw() {
   let doc = null, wrong = null;
   try { doc = writeMatrix(); } catch (err) { wrong = err; }
   $("quorum").setAttribute("aria-invalid", String(wrong?.path === "/quorum"));
-  fill($("matrix-problem"), wrong ? problem(wrong) : null);
+  fill($("matrix-problem"), wrong ? problem(wrong, wrong.path ? h("p.small", "At ", h("code", wrong.path)) : null) : null);
   $("quorum-hint").textContent = hint();
+  fill($("result-state"), badge("changed since", "warn"));
+  clearTimeout(work.timer);
   if (!doc) return;
   const text = canonical(doc, "  ");
   session.keep("document", text);
   if (document.activeElement !== $("source")) $("source").value = text;
   fill($("source-problem"));
-  clearTimeout(work.timer);
-  fill($("result-state"), badge("changed since", "warn"));
   if (model.candidates.length * model.verifiers.length <= SMALL) work.timer = setTimeout(audit, REST);
 }
 
@@ -54,7 +55,7 @@ async function audit() {
   const stop = work.stop = new AbortController();
   fill($("result-state"), badge("auditing"));
   try {
-    const form = snapshot();
+    const form = canonical(writeMatrix());
     const r = await ask(form, stop.signal);
     if (r.provenance.input_digest_sha256 !== await sha256(ascii(form))) throw { code: "integrity", message: "The report is about another matrix than the one sent." };
     if (work.stop !== stop) return;
@@ -94,7 +95,7 @@ async function ask(form, signal) {
 function take(text, place) {
   try {
     const next = readMatrix(parseJSON(text));
-    try { if (model.candidates.length) undo.push(snapshot()); } catch { /* see grid.changed */ }
+    keepStep();
     Object.assign(model, next);
     grid.page = 0;
     redraw();
@@ -108,7 +109,7 @@ function take(text, place) {
 function takeBack() {
   const before = undo.pop();
   if (before === undefined) return;
-  Object.assign(model, readMatrix(parseJSON(before)));
+  Object.assign(model, before);
   redraw();
   say("Undone");
 }

@@ -41,8 +41,20 @@ function copy(raw) { return Object.assign(Object.create(null), raw); }
 
 function word(accepts) { return accepts ? "accept" : "reject"; }
 
+// named refuses ids that are missing or stand twice: verdicts are kept by id, so one of two would be lost.
+function named(list, where, what) {
+  const seen = new Set();
+  list.forEach((e, i) => {
+    if (!e.id) throw fault(`/${where}/${i}/id`, `this ${what} needs an id`);
+    if (seen.has(e.id)) throw fault(`/${where}/${i}/id`, `another ${what} has the id ${e.id}`);
+    seen.add(e.id);
+  });
+}
+
 // writeMatrix is the document of the model.
 function writeMatrix() {
+  named(model.candidates, "candidates", "candidate");
+  named(model.verifiers, "verifiers", "verifier");
   const doc = copy(model.raw);
   doc.gate_id = model.gate;
   doc.evidence_class = model.evidence;
@@ -95,6 +107,11 @@ function addVerifier() {
 function dropCandidate(i) {
   model.candidates.splice(i, 1);
   for (const v of model.verifiers) v.accepts.splice(i, 1);
+}
+
+// saved is the model as it stands, for undo.
+function saved() {
+  return { ...model, candidates: model.candidates.map((c) => ({ ...c })), verifiers: model.verifiers.map((v) => ({ ...v, accepts: [...v.accepts] })) };
 }
 
 // The correlation of two verifiers' errors, as the audit computes it, for the table of pairs.
