@@ -213,7 +213,7 @@ func TestRow61KillAmongCreates(t *testing.T) {
 }
 
 // build makes the program itself, without the race detector that a test may carry.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "svc")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", bin, "./cmd/svc").CombinedOutput(); err != nil {
@@ -309,4 +309,14 @@ func read(t *testing.T, dir, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// The help is what people wait for most often: reach 20 ms.
+func BenchmarkHelp(b *testing.B) {
+	bin := build(b)
+	for b.Loop() {
+		if err := exec.CommandContext(b.Context(), bin, "--help").Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -45,11 +45,11 @@ func commands(e *command.Env) []*cli.Command {
 	)
 }
 
-const description = `Runs are kept in a store, one SQLite file that --store names. Nothing here works for a run,
-decides for people or merges. svc COMMAND --help tells more of each command.
+const description = `Runs are kept in a store, one SQLite file that --store names. Nothing here
+works for a run, decides for people or merges.
 
-Exit code 0: done. 1: a check answered no. 2: an error, told on stderr, and with --json on
-stdout too.`
+Exit code 0: done. 1: a check answered no. 2: an error, told on stderr, and
+with --json on stdout too.`
 
 // verdicts are the commands whose error document has the shape of a verdict.
 var verdicts = []string{"connections", "doctor", "route", "init"}

@@ -80,10 +80,10 @@ func (e *Env) Table(header []string, rows [][]string) error {
 	return terminal.Table(e.Stdout, e.Width, false, columns, cells)
 }
 
-// numbers says that a column holds nothing but digits.
+// numbers says that a column holds nothing but digits, and not so many that they are a digest or revision.
 func numbers(cells [][]string, column int) bool {
 	for _, row := range cells {
-		if column >= len(row) || row[column] == "" {
+		if column >= len(row) || row[column] == "" || len(row[column]) > 19 {
 			return false
 		}
 		for _, c := range row[column] {

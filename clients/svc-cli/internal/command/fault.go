@@ -45,6 +45,8 @@ const (
 func Usagef(format string, a ...any) *Fault { return Failf(InvalidArguments, format, a...) }
 
 // No says that a check answered no and everything is printed already: exit 1.
+//
+//lint:ignore ST1012 it is an answer, and reads so: return command.No
 var No = errors.New("the check answered no")
 
 // FaultOf makes a fault of any error: the evidence libraries' errors keep their codes.

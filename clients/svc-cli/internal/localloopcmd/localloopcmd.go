@@ -18,7 +18,7 @@ func Commands(e *command.Env) []*cli.Command {
 	return []*cli.Command{{
 		Name:      "local-loop",
 		Category:  "Runs and evidence",
-		Usage:     "judge two attempts at one work unit with a deterministic verifier; nothing is run, selected or integrated",
+		Usage:     "judge two attempts at one work unit with a deterministic verifier",
 		ArgsUsage: "CONFIG",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "output-dir", Usage: "write the run to `PATH`, which must be absent or empty (default: svc-local-loop/<run id>)"},

@@ -1,0 +1,138 @@
+package app_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/app"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/app/apptest"
+)
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	whole := apptest.Run(t, "--help")
+	for _, line := range [][]string{nil, {"-h"}, {"--help", "run"}} {
+		if r := apptest.Run(t, line...); r.Code != 0 || r.Err != "" || r.Out != whole.Out {
+			t.Errorf("%q: %+v", line, r)
+		}
+	}
+	e, _, _ := apptest.Env("")
+	var each func(commands []*cli.Command, path []string)
+	each = func(commands []*cli.Command, path []string) {
+		for _, c := range commands {
+			if c.Hidden {
+				continue
+			}
+			words := append(append([]string{}, path...), c.Name)
+			if len(path) == 0 && (c.Category == "" || !strings.Contains(whole.Out, "\n     "+c.Name+" ")) {
+				t.Errorf("%s has no place in the help", c.Name)
+			}
+			if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
+				t.Errorf("%q: usage %q", words, c.Usage)
+			}
+			// Help wins over whatever else stands on the line.
+			r := apptest.Run(t, append(append([]string{}, words...), "--help")...)
+			if r.Code != 0 || r.Err != "" || !strings.Contains(r.Out, "svc "+strings.Join(words, " ")+" - "+c.Usage) {
+				t.Errorf("%q: %+v", words, r)
+			}
+			each(c.Subcommands, words)
+		}
+	}
+	each(app.New(e).Commands, nil)
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--version", "-V"} {
+		if r := apptest.Run(t, flag); r.Code != 0 || r.Out != "svc test\n" {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// A line that is wrong before any command runs has the error document of its command.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	for line, verdict := range map[string]bool{
+		"run list --nonsense --json":              false,
+		"rn --json":                               false,
+		"--nonsense --json":                       false,
+		"run list --nonsense --output json":       false,
+		"run list --nonsense --output=json":       false,
+		"doctor --nonsense --json":                true,
+		"route explain --nonsense --json":         true,
+		"connections list --nonsense --json":      true,
+		"init --nonsense --output json":           true,
+		"connections nonsense --json":             true,
+		"run list --store x --json --output text": false,
+	} {
+		r := apptest.Run(t, strings.Fields(line)...)
+		var doc struct {
+			OK, Valid *bool
+			Error     struct {
+				Code, Message string
+				Path          *string
+			}
+		}
+		if err := json.Unmarshal([]byte(r.Out), &doc); err != nil || r.Code != 2 || !strings.HasPrefix(r.Err, "error: ") {
+			t.Errorf("%s: %v: %+v", line, err, r)
+			continue
+		}
+		if verdict != (doc.Valid != nil && !*doc.Valid && doc.Error.Path != nil) || verdict == (doc.OK != nil && !*doc.OK && doc.Error.Path == nil) ||
+			doc.Error.Code != "invalid_arguments" || doc.Error.Message == "" {
+			t.Errorf("%s: %s", line, r.Out)
+		}
+	}
+	// After -- nothing is an option.
+	if r := apptest.Run(t, "run", "status", "--", "--json", "more"); r.Code != 2 || r.Out != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		"ru":              "run\n",
+		"run l":           "list\n",
+		"run list --cu":   "--cursor\n",
+		"store ":          "migrate\nkeygen\n",
+		"--show":          "--show-completion\n",
+		"run list --he":   "--help\n",
+		"nothing of this": "",
+	} {
+		if r := apptest.Run(t, append([]string{"__complete", "--"}, strings.Split(words, " ")...)...); r.Code != 0 || r.Out != want {
+			t.Errorf("%q: %+v, want %q", words, r, want)
+		}
+	}
+}
+
+func TestInstallCompletion(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	run := func(flag, shell string) (string, string, int) {
+		e, out, errOut := apptest.Env("")
+		e.Getenv = func(name string) string { return map[string]string{"HOME": home, "SHELL": shell}[name] }
+		code := app.Main(t.Context(), e, []string{"svc", flag})
+		return out.String(), errOut.String(), code
+	}
+	script, _, code := run("--show-completion", "/bin/zsh")
+	if code != 0 || !strings.HasPrefix(script, "#compdef svc\n") {
+		t.Errorf("exit %d %q", code, script)
+	}
+	if out, errOut, code := run("--install-completion", "/bin/zsh"); code != 0 || !strings.HasPrefix(out, "completion installed in "+home) {
+		t.Errorf("exit %d %q %q", code, out, errOut)
+	}
+	if data, err := os.ReadFile(home + "/.zsh/completions/_svc"); err != nil || string(data) != script {
+		t.Errorf("%v %q", err, data)
+	}
+	if out, _, code := run("--install-completion", "/bin/zsh"); code != 0 || !strings.Contains(out, "already installed") {
+		t.Errorf("exit %d %q", code, out)
+	}
+	if _, errOut, code := run("--show-completion", "/bin/csh"); code != 2 || !strings.Contains(errOut, "(unknown_shell)") {
+		t.Errorf("exit %d %q", code, errOut)
+	}
+}

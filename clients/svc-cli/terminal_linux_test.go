@@ -1,0 +1,109 @@
+package svccli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudo-terminal of a width: what a person sees, and what the program gets.
+func terminal(t *testing.T, columns uint16) (person, side *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatalf("no pseudo-terminals here: %v", err)
+	}
+	t.Cleanup(func() { person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { side.Close() })
+	if err := unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return person, side
+}
+
+// seen runs svc at a terminal and gives its screen.
+func seen(t *testing.T, dir string, columns uint16, words string) string {
+	t.Helper()
+	person, side := terminal(t, columns)
+	c := program(t, dir, strings.Fields(words)...)
+	c.Stdin, c.Stdout, c.Stderr = side, side, side
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	side.Close()
+	screen := make([]byte, 64<<10) // the screens here fit the terminal's own buffer
+	n, err := person.Read(screen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(screen[:n]), "\r\n", "\n")
+}
+
+// A terminal gets tables that fit it, records if it is narrow; a pipe gets tabs.
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	const wide = `RUN            STATE            PROJECT       WORK UNIT       ATTEMPTS  EVIDENCE
+run/demo:0001  proposed         project/demo  work/demo-0001         0
+run/demo:0002  awaiting_human…  project/demo  work/demo-0001         2  sha256:d3ee44db…
+run/demo:0003  cancelled        project/demo  work/demo-0001         0
+`
+	if got := seen(t, dir, 90, "run list --store s.db"); got != wide {
+		t.Errorf("got:\n%s\nwant:\n%s", got, wide)
+	}
+	const narrow = `run        run/demo:0003
+state      cancelled
+project    project/demo
+work unit  work/demo-0001
+attempts   0
+evidence   
+`
+	if got := seen(t, dir, 40, "run list --store s.db --state cancelled"); got != narrow {
+		t.Errorf("got:\n%s\nwant:\n%s", got, narrow)
+	}
+	const piped = "run/demo:0003\tcancelled\tproject/demo\twork/demo-0001\t0\t\n"
+	wantOut(t, line(t, dir, "run list --store s.db --state cancelled"), piped)
+	if got := seen(t, dir, 80, "verify s.db"); !strings.HasPrefix(got, "verify: OK\nruns: 3\n") || strings.Contains(got, "\x1b") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+// A reader that went away, as under ` + "`| head -1`" + `, is no error.
+func TestClosedStdoutIsNoError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	for _, words := range []string{"run list --store s.db", "events list --store s.db --json", "events follow --store s.db --after 0", "--help", "--version", "verify s.db"} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			defer w.Close()
+			c := program(t, dir, strings.Fields(words)...)
+			var errOut strings.Builder
+			c.Stdout, c.Stderr = w, &errOut
+			if err := c.Run(); err != nil || errOut.Len() > 0 {
+				t.Fatalf("%v\n%s", err, errOut.String())
+			}
+		})
+	}
+}
