@@ -91,6 +91,9 @@ func Start(t testing.TB, options ...Option) *Tower {
 	return tw
 }
 
+// Attach speaks to a server that the test runs itself.
+func Attach(t testing.TB, addr string) *Tower { return &Tower{t: t, Addr: addr} }
+
 // Drain is SIGTERM.
 func (tw *Tower) Drain() { tw.stop() }
 

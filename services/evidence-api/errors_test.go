@@ -1,0 +1,234 @@
+package evidenceapi_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/loopback/httpd"
+	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and the generated part of docs/evidence-api.md")
+
+// get provokes an error by a GET with fields.
+func get(target string, fields ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
+	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t), towertest.Request{Target: target, Fields: fields}
+	}
+}
+
+// send provokes an error by a body for inspection.
+func send(body string, fields ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
+	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
+		return tw, towertest.Request{Method: "POST", Target: inspect, Fields: fields, Body: []byte(body)}
+	}
+}
+
+// changed provokes an error by a statement that changes the store.
+func changed(target string, statements ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
+	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		tw := towertest.Start(t)
+		edit(t, tw.Store, statements...)
+		return tw, towertest.Request{Target: target}
+	}
+}
+
+// provoke has a way to every error of the catalogue.
+var provoke = map[catalogue.Code]func(*testing.T) (*towertest.Tower, towertest.Request){
+	catalogue.InvalidHost: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t), towertest.Request{Target: "/", NoHost: true, Fields: []string{"Host: evil.example"}}
+	},
+	catalogue.InvalidSessionToken: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t), towertest.Request{Target: "/api/v1/status", NoToken: true}
+	},
+	catalogue.UnsupportedAPIVersion: get("/api/v2/status"),
+	catalogue.NotFound:              get("/api/v1/nope"),
+	catalogue.MethodNotAllowed: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t), towertest.Request{Method: "POST", Target: "/api/v1/runs"}
+	},
+	catalogue.PreflightNotSupported: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t), towertest.Request{Method: "OPTIONS", Target: inspect, NoToken: true}
+	},
+	catalogue.UnexpectedQueryParameters:   get("/api/v1/events?foo=1"),
+	catalogue.NotAcceptable:               get(stream, "Accept: text/html"),
+	catalogue.UnsupportedTransferEncoding: send("0\r\n\r\n", asJSON, "Transfer-Encoding: chunked"),
+	catalogue.UnsupportedMediaType:        send("{}", "Content-Type: text/plain", "Content-Length: 2"),
+	catalogue.LengthRequired:              send("", asJSON),
+	catalogue.InvalidContentLength:        send("{}", asJSON, "Content-Length: +2"),
+	catalogue.PayloadTooLarge:             send("", asJSON, "Content-Length: 2097153"),
+	catalogue.RequestTimeout:              send("{", asJSON, "Content-Length: 2"),
+	catalogue.InvalidUTF8:                 send("\xff", asJSON, "Content-Length: 1"),
+	catalogue.InvalidRunEvidence:          send(`{"a":1}`, asJSON, "Content-Length: 7"),
+	catalogue.StoreNotConfigured: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return towertest.Start(t, towertest.NoStore), towertest.Request{Target: "/api/v1/runs"}
+	},
+	catalogue.InvalidLimit:            get("/api/v1/runs?limit=201"),
+	catalogue.InvalidCursor:           get("/api/v1/runs?cursor=x"),
+	catalogue.InvalidState:            get("/api/v1/runs?state=nope"),
+	catalogue.InvalidFilter:           get("/api/v1/runs?project_id="),
+	catalogue.InvalidEventType:        get("/api/v1/events?event_type=run.x"),
+	catalogue.InvalidLastEventID:      get(stream, "Last-Event-ID: 999"),
+	catalogue.InvalidTreeSize:         get("/api/v1/events/checkpoint?since=999"),
+	catalogue.RunNotFound:             get("/api/v1/runs/none"),
+	catalogue.WorkUnitNotFound:        get("/api/v1/work-units/none"),
+	catalogue.ProjectNotFound:         get("/api/v1/projects/none"),
+	catalogue.ConnectionNotFound:      get("/api/v1/connections/none"),
+	catalogue.EventNotFound:           get("/api/v1/events/evt-000000000999/proof"),
+	catalogue.EvidenceNotAvailable:    get("/api/v1/runs/run/demo:0001/evidence"),
+	catalogue.EvidenceIntegrityError:  changed(run2+"/evidence", `UPDATE runs SET metadata_json = replace(metadata_json, 'not verified', 'now verified') WHERE run_id = 'run/demo:0002'`),
+	catalogue.StoreError:              changed("/api/v1/runs", "PRAGMA user_version = 4"),
+	catalogue.PersistedStateCorrupt:   changed("/api/v1/runs", `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`),
+	catalogue.NotProductSpineRun:      get("/api/v1/runs/foreign/batch-0001"),
+	catalogue.ConnectionRecordInvalid: changed("/api/v1/connections", `UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'`),
+	catalogue.Overloaded: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		tw := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxConcurrentRequests = 1 })
+		hold(t, tw)
+		return tw, towertest.Request{Target: "/api/v1/status"}
+	},
+	catalogue.TooManyStreams: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		tw := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 1 })
+		follow(t, tw, stream)
+		return tw, towertest.Request{Target: stream}
+	},
+	catalogue.ShuttingDown: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		tw := towertest.Start(t)
+		c := follow(t, tw, stream)
+		hold(t, tw)
+		tw.Drain()
+		c.Rest() // its marker comes once the server refuses
+		return tw, towertest.Request{Target: "/readyz"}
+	},
+	catalogue.InternalError: func(t *testing.T) (*towertest.Tower, towertest.Request) {
+		return broken(t), towertest.Request{Target: "/?launch=x"}
+	},
+}
+
+// broken runs the application without a part that it needs.
+func broken(t *testing.T) *towertest.Tower {
+	t.Helper()
+	a, err := app.New(app.Options{Token: towertest.Token, Version: "1.2.3-test", Admission: admission.New(1, 1), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &httpd.Server{Handler: a.Serve, RequestTimeout: towertest.Patience, MaxConns: 8}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return towertest.Attach(t, l.Addr().String())
+}
+
+// TestEveryErrorToTheByte provokes every code of the catalogue over a socket and holds
+// status line, fields and envelope against a golden file.
+func TestEveryErrorToTheByte(t *testing.T) {
+	t.Parallel()
+	for _, e := range catalogue.All() {
+		t.Run(string(e.Code), func(t *testing.T) {
+			t.Parallel()
+			by := provoke[e.Code]
+			if by == nil {
+				t.Fatal("nothing provokes it")
+			}
+			tw, request := by(t)
+			request.Fields = append(request.Fields, "X-Request-ID: golden")
+			r := tw.Do(request).Want(e.Status, string(e.Code))
+			if got := r.At("error", "retryable") == "true"; got != e.Retryable {
+				t.Errorf("retryable %v", got)
+			}
+			got := r.StatusLine + "\n" + fields(r) + "\n" + string(r.Body) + "\n"
+			golden := filepath.Join("testdata", "errors", string(e.Code)+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestNoGoldenFileIsLeftOver(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/errors/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if _, ok := catalogue.Lookup(catalogue.Code(strings.TrimSuffix(filepath.Base(f), ".txt"))); !ok {
+			t.Errorf("%s belongs to no code", f)
+		}
+	}
+}
+
+// TestFaultsAreLoggedOnce: the cause of a server's fault stands in the log under the
+// request's id, and what the caller did wrong does not.
+func TestFaultsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	edit(t, tw.Store, "PRAGMA user_version = 9")
+	tw.Get("/api/v1/runs", "X-Request-ID: the-one").Want(500, "store_error")
+	tw.Get("/api/v1/nope", "X-Request-ID: the-other").Want(404, "not_found")
+	log := tw.Log.String()
+	if strings.Count(log, "the-one") != 1 || strings.Contains(log, "the-other") || strings.Contains(log, towertest.Token) {
+		t.Error(log)
+	}
+}
+
+// TestLockedStoreHoldsNobodyLong: all who ask while a writer holds the store are
+// answered within its lock wait and a little.
+func TestLockedStoreHoldsNobodyLong(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t)
+	db, err := sql.Open("sqlite", "file:"+tw.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	done := make(chan struct{}, 12)
+	for range cap(done) {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			tw.Get("/api/v1/runs").Want(500, "store_error")
+		}()
+	}
+	for range cap(done) {
+		<-done
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("after %v", took)
+	}
+}
