@@ -8,20 +8,24 @@ import (
 	"testing"
 )
 
-const clientDocs = "../../docs/evidence-clients.md"
-
-// Every program of docs/evidence-clients.md is run against a tower over the samples and prints what stands under it.
+// Every program of the pages about clients is run against a tower over the samples and prints what stands under it.
 func TestClientDocs(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(clientDocs)
+	_, url, stop := sampleTower(t)
+	defer stop()
+	runPrograms(t, url, "../../docs/evidence-clients.md", 5)
+	runPrograms(t, url, "../python/README.md", 1)
+}
+
+func runPrograms(t *testing.T, url, file string, least int) {
+	t.Helper()
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url, stop := sampleTower(t)
-	defer stop()
 	blocks := regexp.MustCompile("(?s)```(python|go)\n(.*?)```\n\n```text\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) < 5 || len(blocks) != len(regexp.MustCompile("```(python|go)\n").FindAllString(string(page), -1)) {
-		t.Fatalf("the page has %d programs with their output; each needs one", len(blocks))
+	if len(blocks) < least || len(blocks) != len(regexp.MustCompile("```(python|go)\n").FindAllString(string(page), -1)) {
+		t.Fatalf("%s has %d programs with their output; each needs one", file, len(blocks))
 	}
 	for _, b := range blocks {
 		language, program, want := b[1], b[2], b[3]
@@ -32,7 +36,7 @@ func TestClientDocs(t *testing.T) {
 			got = runGo(t, url, program)
 		}
 		if got != want {
-			t.Errorf("%s program printed\n%s\nthe page says\n%s", language, got, want)
+			t.Errorf("a %s program of %s printed\n%s\nthe page says\n%s", language, file, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 type frames struct {
 	max     int // bytes of a block with what ends it
 	buf     []byte
-	scanned int // bytes of buf in which no end starts
+	scanned int // bytes of buf that have been looked at, and hold no end
 }
 
 func (f *frames) push(data []byte) { f.buf = append(f.buf, data...) }
@@ -31,7 +31,7 @@ func (f *frames) next() (string, bool, error) {
 	switch {
 	case size > f.max:
 		return "", false, fmt.Errorf("a frame of the stream is longer than %d bytes", f.max)
-	case bytes.IndexByte(f.buf[:size], '\r') >= 0:
+	case bytes.IndexByte(f.buf[f.scanned:size], '\r') >= 0:
 		return "", false, errors.New("the stream holds a carriage return")
 	case !whole:
 		f.scanned = max(size-1, 0)

@@ -241,7 +241,7 @@ class EventStream:
             size = end + 2 if end >= 0 else len(self._buffer)
             if size > bound:
                 raise self._broken(f"a frame of the stream is longer than {bound} bytes")
-            if b"\r" in self._buffer[:size]:
+            if self._buffer.find(b"\r", scanned, size) >= 0:
                 raise self._broken("the stream holds a carriage return")
             if end >= 0:
                 block = bytes(self._buffer[:end])
