@@ -248,7 +248,18 @@ func TestRow36Evidence(t *testing.T) {
 	}
 }
 
-// TestRow37 changes one byte of the file while the server runs, and back.
+// settle reads the same until the last change of the store is long enough ago for the
+// server to keep its answer.
+func settle(t *testing.T, tw *towertest.Tower, target string) {
+	t.Helper()
+	until(t, func() bool {
+		tw.Get(target)
+		info, err := os.Stat(tw.Store)
+		return err == nil && time.Since(info.ModTime()) > 200*time.Millisecond
+	})
+}
+
+// TestRow37ChangedReport changes one byte of the file while the server runs, and back.
 func TestRow37ChangedReport(t *testing.T) {
 	t.Parallel()
 	tw := towertest.Start(t)
@@ -257,12 +268,14 @@ func TestRow37ChangedReport(t *testing.T) {
 	}
 	const old, new = "Worker success is not verified correctness.", "Worker success is now verified correctness."
 	for range 3 {
+		settle(t, tw, run2+"/evidence")
 		poke(t, tw.Store, old, new)
 		for range 20 {
 			tw.Get(run2+"/evidence").Want(500, "evidence_integrity_error")
 			tw.Get(run2).Want(200, "")
 			tw.Get(run2+"/attempts").Want(200, "")
 		}
+		settle(t, tw, run2+"/evidence")
 		poke(t, tw.Store, new, old)
 		tw.Get(run2+"/evidence").Want(200, "")
 	}
@@ -293,10 +306,12 @@ func TestRow38ChangedByte(t *testing.T) {
 	}
 	const old, new = `"agent_candidate"`, `"agent_candidatf"`
 	for range 3 {
+		settle(t, tw, "/api/v1/runs")
 		poke(t, tw.Store, old, new)
 		for range 20 {
 			tw.Get("/api/v1/runs").Want(400, "persisted_state_corrupt")
 		}
+		settle(t, tw, "/api/v1/runs")
 		poke(t, tw.Store, new, old)
 		for range 20 {
 			tw.Get("/api/v1/runs").Want(200, "")

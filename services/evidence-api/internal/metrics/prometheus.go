@@ -29,7 +29,7 @@ func (d Document) Text() []byte {
 		name := string(class) + "xx"
 		fmt.Fprintf(&b, "%srequests_total{class=%q} %d\n", prefix, name, d.Requests.ByStatusClass[name])
 	}
-	family(prefix+"request_duration_seconds", "histogram", "Time from accept to the answer; of a stream, to its first byte.")
+	family(prefix+"request_duration_seconds", "histogram", "Time from the head of the request to its answer; of a stream, to its first byte.")
 	for _, bucket := range d.Latency.Buckets {
 		fmt.Fprintf(&b, "%srequest_duration_seconds_bucket{le=%q} %d\n", prefix, seconds(float64(bucket.LeMS)), bucket.Count)
 	}
