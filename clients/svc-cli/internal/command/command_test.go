@@ -1,0 +1,180 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/store"
+)
+
+func env() (e *command.Env, out, errOut *bytes.Buffer) {
+	out, errOut = new(bytes.Buffer), new(bytes.Buffer)
+	return &command.Env{Stdout: out, Stderr: errOut, Getenv: func(string) string { return "" }}, out, errOut
+}
+
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	_, syntax := canon.Parse([]byte(`{"a":1,"a":2}`))
+	_, document := spine.ParseRun(canon.NewObject())
+	for name, tc := range map[string]struct {
+		err                        error
+		code                       int
+		text, envelope, forVerdict string
+	}{
+		"done":              {},
+		"reader gone":       {err: fmt.Errorf("write: %w", syscall.EPIPE)},
+		"the answer is no":  {err: command.No, code: 1},
+		"already told":      {err: &command.Exit{Code: 2}, code: 2},
+		"a fault":           {command.Failf("some_code", "it is %s", "wrong"), 2, "it is wrong (some_code)", `{"error":{"code":"some_code","message":"it is wrong"},"ok":false}`, `{"error":{"code":"some_code","message":"it is wrong","path":""},"valid":false}`},
+		"a wrapped fault":   {fmt.Errorf("outside: %w", command.Failf("some_code", "inside")), 2, "inside (some_code)", `{"error":{"code":"some_code","message":"inside"},"ok":false}`, `{"error":{"code":"some_code","message":"inside","path":""},"valid":false}`},
+		"a fault at a path": {&command.Fault{Code: "c", Path: "/a/0", Message: "bad"}, 2, "/a/0: bad (c)", `{"error":{"code":"c","message":"bad"},"ok":false}`, `{"error":{"code":"c","message":"bad","path":"/a/0"},"valid":false}`},
+		"a wrong line":      {command.Usagef("no such %d", 1), 2, "no such 1", `{"error":{"code":"invalid_arguments","message":"no such 1"},"ok":false}`, `{"error":{"code":"invalid_arguments","message":"no such 1","path":""},"valid":false}`},
+		"unknown":           {errors.New("a\x1b[2Jb"), 2, "a[2Jb", `{"error":{"code":"failed","message":"a\u001b[2Jb"},"ok":false}`, `{"error":{"code":"failed","message":"a\u001b[2Jb","path":""},"valid":false}`},
+		"interrupted":       {fmt.Errorf("read: %w", context.Canceled), 2, "interrupted", `{"error":{"code":"interrupted","message":"interrupted"},"ok":false}`, `{"error":{"code":"interrupted","message":"interrupted","path":""},"valid":false}`},
+		"of the store":      {&store.Error{Code: store.InvalidState, Message: "Bad.", Allowed: []string{"a", "b"}}, 2, "Bad; one of: a, b (invalid_state)", `{"error":{"code":"invalid_state","message":"Bad; one of: a, b"},"ok":false}`, `{"error":{"code":"invalid_state","message":"Bad; one of: a, b","path":""},"valid":false}`},
+		"of a document":     {document, 2, "/schema_version: the key is missing (missing_field)", `{"error":{"code":"missing_field","message":"the key is missing"},"ok":false}`, `{"error":{"code":"missing_field","message":"the key is missing","path":"/schema_version"},"valid":false}`},
+		"of JSON":           {syntax, 2, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for shape, want := range map[command.Shape]string{command.Envelope: tc.envelope, command.Verdict: tc.forVerdict} {
+				e, out, errOut := env()
+				err := e.End(shape, true, tc.err)
+				var exit *command.Exit
+				if name == "of JSON" {
+					if !errors.As(err, &exit) || exit.Code != 2 || !strings.Contains(out.String(), `"code":"invalid_json"`) {
+						t.Errorf("%v %s", err, out)
+					}
+					continue
+				}
+				if tc.code == 0 != (err == nil) || tc.code != 0 && (!errors.As(err, &exit) || exit.Code != tc.code) {
+					t.Errorf("ends with %v", err)
+				}
+				if tc.text == "" {
+					if out.Len()+errOut.Len() > 0 {
+						t.Errorf("printed %q %q", out, errOut)
+					}
+					continue
+				}
+				if errOut.String() != "error: "+tc.text+"\n" || out.String() != want+"\n" {
+					t.Errorf("printed %q and %q, want %q", errOut, out, want)
+				}
+			}
+		})
+	}
+}
+
+func TestReadDocument(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ data, code string }{
+		"good":   {`{"a":1}`, ""},
+		"bom":    {"\ufeff{}", ""},
+		"array":  {`[]`, command.InvalidDocument},
+		"broken": {`{`, command.InvalidJSON},
+		"latin1": {"{\"a\":\"\xe9\"}", command.InvalidUTF8},
+		"large":  {`{"a":"` + strings.Repeat("a", canon.MaxFile) + `"}`, command.InvalidJSON},
+		"deep":   {strings.Repeat("[", 20000), command.InvalidJSON},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(tc.data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v, err := command.ReadDocument(path)
+		if tc.code == "" {
+			if err != nil || v == nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if f := command.FaultOf(err); f == nil || f.Code != tc.code || !strings.Contains(f.Message, path) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	for _, path := range []string{dir, fifo, filepath.Join(dir, "none")} {
+		if _, err := command.ReadDocument(path); command.FaultOf(err).Code != command.InputReadError || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := command.ReadRegular(path); command.FaultOf(err).Code != command.InputReadError || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if v, err := command.ReadValue(filepath.Join(dir, "array")); err != nil || v == nil {
+		t.Error(v, err)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.json")
+	for _, data := range []string{"first", "second"} {
+		if err := command.WriteFile(path, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != data {
+			t.Errorf("%q %v", got, err)
+		}
+	}
+	// A folder stands in the way: it stays, and nothing is left beside it.
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "inside"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{taken, filepath.Join(dir, "none", "out")} {
+		if err := command.WriteFile(target, nil); command.FaultOf(err).Code != command.OutputWriteError || !strings.Contains(err.Error(), target) {
+			t.Errorf("%v", err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v %v", entries, err)
+	}
+	if err := command.WriteFile(filepath.Join(dir, "none", "out"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cause is lost: %v", err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"a\tb\x1b[2J", "1"}, {"c", "22"}}
+	e, out, _ := env()
+	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "a b[2J\t1\nc\t22\n" {
+		t.Errorf("%v %q", err, out)
+	}
+	e, out, _ = env()
+	e.Terminal = true
+	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "NAME     N\na b[2J   1\nc       22\n" {
+		t.Errorf("%v %q", err, out)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	e, out, _ := env()
+	err := e.JSON(struct {
+		Z float64 `json:"z"`
+		A string  `json:"a"`
+	}{10, "é😀<"})
+	if err != nil || out.String() != `{"a":"\u00e9\ud83d\ude00<","z":10.0}`+"\n" {
+		t.Errorf("%v %q", err, out)
+	}
+	if err := e.JSON(make(chan int)); err == nil {
+		t.Error("a channel became JSON")
+	}
+}
