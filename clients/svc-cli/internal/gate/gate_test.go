@@ -306,6 +306,18 @@ func TestLargeMatrices(t *testing.T) {
 	}
 }
 
+// The most replicates of a large matrix would take an hour; that is said at once.
+func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
+	t.Parallel()
+	rows := slices.Repeat([]string{strings.Repeat("A", 100)}, gate.MaxVerifiers)
+	_, err := gate.Audit(t.Context(), parse(t, matrix("0.5", strings.Repeat("AR", 50), rows...)),
+		gate.Options{Bootstrap: &gatestat.Bootstrap{Replicates: gatestat.MaxReplicates, Seed: new(big.Int), ConfidenceLevel: 0.9}})
+	var f *closed.Fault
+	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "ask for ") {
+		t.Error(err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(string(samples.File("gate/panel.json")))
 	f.Add(matrix("0", "ARp", "ARR", "AAA"))

@@ -19,7 +19,7 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	if !u.Sufficient {
 		return u, nil
 	}
-	if err := b.Affordable(len(m.rows), len(p.Members), 1); err != nil {
+	if err := b.Affordable(steps(len(m.rows), len(p.Members))); err != nil {
 		return nil, err
 	}
 	r := newResampler(m, p)
@@ -43,6 +43,12 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	}
 	u.Metrics.Votes.HighCensored = Censored(u.Metrics.Votes.CIHigh)
 	return u, nil
+}
+
+// steps is what one replicate takes: every verdict once, and every pair.
+func steps(rows, members int) int {
+	const pair = 80 // besides its words of 64 rows
+	return rows*members + members*(members-1)/2*(pair+rows/64)
 }
 
 // resampler measures a panel on drawn rows. It keeps error vectors as bits, so that the joint errors of a pair are

@@ -105,18 +105,15 @@ func (b Bootstrap) Run(ctx context.Context, n int, progress Progress, each func(
 	return nil
 }
 
-// MaxWork bounds the steps of a bootstrap: verdicts looked up and pairs compared, times replicates.
+// MaxWork bounds the steps of a bootstrap, all replicates together: a few tens of seconds.
 const MaxWork = 10_000_000_000
 
-// Affordable says whether a bootstrap of a matrix is within bounds, before it starts: one panel costs its verdicts and
-// its pairs, and there are so many panels.
-func (b Bootstrap) Affordable(rows, verifiers, panels int) error {
-	cells := int64(rows) * int64(verifiers)
-	pairs := int64(verifiers) * int64(verifiers-1) / 2 * int64(80+rows/64)
-	if work := (cells + pairs) * int64(panels); work > MaxWork/int64(b.Replicates) {
+// Affordable says whether a bootstrap whose replicates take so many steps each is within bounds, before it starts. A
+// step is a verdict looked up, or as long as that.
+func (b Bootstrap) Affordable(steps int) error {
+	if most := MaxWork / max(steps, 1); b.Replicates > most {
 		return &closed.Fault{Code: TooMuchWork, Detail: fmt.Sprintf(
-			"%d replicates of %d candidates and %d verifiers are more than this command computes; ask for %d replicates or fewer",
-			b.Replicates, rows, verifiers, MaxWork/max(work, 1))}
+			"%d replicates of this matrix are more than this command computes; ask for %d or fewer", b.Replicates, most)}
 	}
 	return nil
 }

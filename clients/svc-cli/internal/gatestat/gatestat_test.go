@@ -178,12 +178,14 @@ func TestBootstrapsThatAreRefused(t *testing.T) {
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := good.Affordable(1000, 10, 1); err != nil {
+	if err := good.Affordable(gatestat.MaxWork / 2000); err != nil {
 		t.Error(err)
 	}
-	good.Replicates = gatestat.MaxReplicates
-	if good.Affordable(800, 256, 1) == nil {
-		t.Error("100,000 replicates of the largest matrix were taken")
+	if err := good.Affordable(0); err != nil {
+		t.Error(err)
+	}
+	if good.Affordable(gatestat.MaxWork/2000+1) == nil {
+		t.Error("too much work was taken")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -22,7 +22,8 @@ func resample(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmente
 	if b.Replicates > maxDeltas/len(augmented) {
 		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; ask for fewer of either"}
 	}
-	if err := b.Affordable(n, len(current.Members)+2*len(augmented), 1); err != nil {
+	const votes = 500 // the search on the curve, for each candidate
+	if err := b.Affordable(n*(len(current.Members)+2*len(augmented)) + len(augmented)*(len(current.Members)+votes)); err != nil {
 		return nil, err
 	}
 	out := make([]deltas, len(augmented))
