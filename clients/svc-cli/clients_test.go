@@ -88,6 +88,12 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status, metrics, openapi := must(c.Status(ctx)), must(c.Metrics(ctx)), must(c.OpenAPI(ctx))
+	// The types of the Go client lose nothing of what this server says.
+	for kind, docs := range map[string][2]any{"status": {status.Value, status.Document}, "metrics": {metrics.Value, metrics.Document}} {
+		if canon.Digest(docs[0]) != canon.Digest(docs[1]) {
+			t.Errorf("the %s document is not all in its type", kind)
+		}
+	}
 	operations, _ := status.Document.Get("operations")
 	limits, _ := operations.(*canon.Object).Get("limits")
 	say("limits %d %d", limits.(*canon.Object).Len(), status.Value.Operations.Limits.MaxSSEClients)

@@ -1,6 +1,9 @@
 package controltower
 
-import "github.com/mlp-platform/platform/libs/evidence/document"
+import (
+	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+)
 
 // Status is what the server can do and within which limits.
 type Status struct {
@@ -63,8 +66,8 @@ type Metrics struct {
 		Sum     float64 `json:"sum"`
 		Max     float64 `json:"max"`
 		Buckets []struct {
-			LeMS  float64 `json:"le_ms"`
-			Count int64   `json:"count"` // cumulative
+			LeMS  int64 `json:"le_ms"`
+			Count int64 `json:"count"` // cumulative
 		} `json:"buckets"`
 	} `json:"latency_ms"`
 	Concurrency struct {
@@ -90,4 +93,13 @@ type Metrics struct {
 			RequiredForCoreReadiness bool   `json:"required_for_core_readiness"`
 		} `json:"product_spine_store"`
 	} `json:"dependencies"`
+	Telemetry struct {
+		TraceContext         string `json:"trace_context"`
+		PathLabels           bool   `json:"path_labels"`
+		QueryLabels          bool   `json:"query_labels"`
+		RequestIDLabels      bool   `json:"request_id_labels"`
+		AuthenticationLabels bool   `json:"authentication_labels"`
+		PayloadLabels        bool   `json:"payload_labels"`
+	} `json:"telemetry"`
+	Authority spine.Authority `json:"authority"`
 }
