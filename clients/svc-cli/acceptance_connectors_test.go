@@ -252,6 +252,15 @@ func TestConnectionsInAStore(t *testing.T) {
 	if !doc.Valid || doc.Count != 4 {
 		t.Errorf("%+v", doc)
 	}
+	wantVerdict(t, dir, "connections import connectors/profile.json --store s.db --signing-key none.key", "signing_key_error", "")
+	public := ok(t, line(t, dir, "store keygen sign.key")).out
+	if err := os.WriteFile(filepath.Join(dir, "sign.pub"), []byte(public), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, line(t, dir, "connections import connectors/profile.json --store signed.db --signing-key sign.key"))
+	if r := ok(t, line(t, dir, "verify signed.db --public-key sign.pub")); !strings.Contains(r.out, "signed_checkpoints: 1\n") {
+		t.Errorf("%s", r.out)
+	}
 	wantVerdict(t, dir, "connections stored --store none.db", "store_error", "")
 	wantVerdict(t, dir, "connections stored", "invalid_arguments", "")
 	wantVerdict(t, dir, "connections import connectors/profile.json", "invalid_arguments", "")

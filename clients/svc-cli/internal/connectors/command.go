@@ -41,7 +41,7 @@ func Commands(e *command.Env) []*cli.Command {
 			sub("validate", "check a profile", "PROFILE", func(c *cli.Context) error { return validate(e, c) }),
 			sub("list", "list the connectors of a profile", "PROFILE", func(c *cli.Context) error { return list(e, c) }),
 			sub("import", "keep the connectors of a profile in a store, all or none; one that is there is replaced", "PROFILE",
-				func(c *cli.Context) error { return importInto(e, c) }, storeFlag),
+				func(c *cli.Context) error { return importInto(e, c) }, storeFlag, command.SigningFlag()),
 			sub("stored", "list the connectors that a store keeps", "", func(c *cli.Context) error { return stored(e, c) }, storeFlag),
 			sub("probe", "probe the connectors of a profile with the offline fakes", "PROFILE", func(c *cli.Context) error { return probeAll(e, c) }, CheckedAtFlag()),
 		},
@@ -114,7 +114,11 @@ func importInto(e *command.Env, c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := store.OpenWriter(c.Context, path, store.WriterOptions{Now: e.Now})
+	o, err := e.WriterOptions(c)
+	if err != nil {
+		return err
+	}
+	w, err := store.OpenWriter(c.Context, path, o)
 	if err != nil {
 		return err
 	}

@@ -35,12 +35,6 @@ func storeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "store", Usage: "the store's `FILE`"}
 }
 
-func signingFlag() cli.Flag {
-	return &cli.StringFlag{Name: "signing-key", Usage: "sign the log's checkpoint with the key in `FILE` (default $" + signingEnv + ")"}
-}
-
-const signingEnv = "SVC_STORE_SIGNING_KEY_FILE"
-
 func storePath(c *cli.Context) (string, error) {
 	path := c.String("store")
 	if path == "" {
@@ -66,7 +60,7 @@ func writing(e *command.Env, c *cli.Context, run func(context.Context, *store.Wr
 	if err != nil {
 		return err
 	}
-	o, err := writerOptions(e, c)
+	o, err := e.WriterOptions(c)
 	if err != nil {
 		return err
 	}
@@ -79,23 +73,6 @@ func writing(e *command.Env, c *cli.Context, run func(context.Context, *store.Wr
 		return err
 	}
 	return w.Close()
-}
-
-func writerOptions(e *command.Env, c *cli.Context) (store.WriterOptions, error) {
-	o := store.WriterOptions{Now: e.Now}
-	key := c.String("signing-key")
-	if key == "" {
-		key = e.Getenv(signingEnv)
-	}
-	if key == "" {
-		return o, nil
-	}
-	signer, err := store.LoadSigner(key)
-	if err != nil {
-		return o, command.Failf("signing_key_error", "%w", err)
-	}
-	o.Signer = signer
-	return o, nil
 }
 
 // set gives the value of an option, or nil if it was not given: an empty filter is a fault, an absent one is none.

@@ -18,7 +18,7 @@ func runCommand(e *command.Env) *cli.Command {
 		{
 			Name: "create", Usage: "keep a proposed run; nothing is dispatched", ArgsUsage: "PROJECTION",
 			Flags: slices.Concat([]cli.Flag{
-				storeFlag(), keyFlag(), signingFlag(),
+				storeFlag(), keyFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "created-at", Usage: "`TIME` of the creation, ISO 8601 with zone (default now)"},
 			}, command.JSONFlags),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return create(e, c) }),
@@ -28,7 +28,7 @@ func runCommand(e *command.Env) *cli.Command {
 			Description: "SOURCE is an evidence report, or a folder that local-loop wrote, whose run record is kept too.\n" +
 				"The run is the one of --projection, or is made from the report, --project-id and --source-revision.",
 			Flags: slices.Concat([]cli.Flag{
-				storeFlag(), keyFlag(), signingFlag(),
+				storeFlag(), keyFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "projection", Usage: "`FILE` of the run"},
 				&cli.StringFlag{Name: "project-id", Usage: "`ID` of the project"},
 				&cli.StringFlag{Name: "source-revision", Usage: "the work unit's `REV`, 40 or 64 hex digits"},
@@ -59,7 +59,7 @@ func runCommand(e *command.Env) *cli.Command {
 		{
 			Name: "cancel", Usage: "record that a run is cancelled; a provider's work goes on", ArgsUsage: "RUN_ID",
 			Flags: slices.Concat([]cli.Flag{
-				storeFlag(), signingFlag(),
+				storeFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "updated-at", Usage: "`TIME` of the cancellation, ISO 8601 with zone (default now)"},
 			}, command.JSONFlags),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return cancel(e, c) }),

@@ -15,7 +15,7 @@ func storeCommand(e *command.Env) *cli.Command {
 	return &cli.Command{Name: "store", Category: tools, Usage: "migrate a store, make signing keys", Subcommands: []*cli.Command{
 		{
 			Name: "migrate", Usage: "bring a store to this build's version", ArgsUsage: "PATH",
-			Flags:  slices.Concat([]cli.Flag{signingFlag()}, command.JSONFlags),
+			Flags:  slices.Concat([]cli.Flag{command.SigningFlag()}, command.JSONFlags),
 			Action: e.Action(command.Envelope, func(c *cli.Context) error { return migrate(e, c) }),
 		},
 		{
@@ -33,7 +33,7 @@ func migrate(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := writerOptions(e, c)
+	o, err := e.WriterOptions(c)
 	if err != nil {
 		return err
 	}
