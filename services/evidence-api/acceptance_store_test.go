@@ -248,6 +248,9 @@ func TestRow36Evidence(t *testing.T) {
 	}
 }
 
+// busy is what a machine that runs all tests at once may take longer.
+const busy = 4 * time.Second
+
 // settle reads the same until the last change of the store is long enough ago for the
 // server to keep its answer.
 func settle(t *testing.T, tw *towertest.Tower, target string) {
@@ -369,7 +372,8 @@ func TestRow42FaultyStore(t *testing.T) {
 		for _, path := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/stream"} {
 			began := time.Now()
 			tw.Get(path).Want(500, "store_error")
-			if took := time.Since(began); took > 3*time.Second {
+			// SQLite waits in many short steps, each of which a busy machine makes longer.
+			if took := time.Since(began); took > 3*time.Second+busy {
 				t.Errorf("%s: %s after %v", what, path, took)
 			}
 			tw.Get("/readyz").Want(200, "")
