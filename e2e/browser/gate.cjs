@@ -134,6 +134,7 @@ async function strangers(open, config) {
   await tab.type(config.token);
   await tab.press("Enter");
   await tab.sees("#grid", "The matrix is empty");
+  await tab.sees("#result", "Figures appear here");
   await tab.judge("empty");
   await tab.done();
 }

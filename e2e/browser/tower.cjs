@@ -58,6 +58,7 @@ async function evidence(tab) {
   await tab.reach("#run-state");
   await tab.type("await");
   await tab.page.locator("#run-list tbody tr").filter({ hasText: "run/demo:0001" }).waitFor({ state: "detached" });
+  await tab.sees("#run-list", "run/demo:0002");
   await tab.reach("#run-list button.link");
   await tab.press("Enter");
   await tab.sees("#run-detail", "run/demo:0002");

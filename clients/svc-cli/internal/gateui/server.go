@@ -136,11 +136,6 @@ func (x *exchange) judge() {
 		x.fail(http.StatusBadRequest, "incomplete_body", "The body ended or stalled before its stated length.")
 		return
 	}
-	doc, err := canon.Parse(body, canon.ObjectRoot())
-	if err != nil {
-		x.failed(err)
-		return
-	}
 	select {
 	case x.room <- struct{}{}:
 		defer func() { <-x.room }()
@@ -148,7 +143,7 @@ func (x *exchange) judge() {
 		x.fail(http.StatusServiceUnavailable, "shutting_down", "The editor is closing.")
 		return
 	}
-	report, err := x.audit(x.ctx, doc, gate.Options{Version: x.version})
+	report, err := x.read(x.ctx, body)
 	if err != nil {
 		x.failed(err)
 		return
@@ -157,6 +152,15 @@ func (x *exchange) judge() {
 		OK     bool         `json:"ok"`
 		Report *gate.Report `json:"report"`
 	}{true, report})
+}
+
+// read audits the matrix that a text holds.
+func (s *server) read(ctx context.Context, body []byte) (*gate.Report, error) {
+	doc, err := canon.Parse(body, canon.ObjectRoot())
+	if err != nil {
+		return nil, err
+	}
+	return s.audit(ctx, doc, gate.Options{Version: s.version})
 }
 
 // length is how long the body is; whatever is wrong with its framing is answered.

@@ -38,7 +38,12 @@ function redraw() {
   session.keep("document", text);
   if (document.activeElement !== $("source")) $("source").value = text;
   fill($("source-problem"));
-  if (model.candidates.length * model.verifiers.length <= SMALL) work.timer = setTimeout(audit, REST);
+  const size = model.candidates.length * model.verifiers.length;
+  if (size === 0) {
+    work.stop?.abort();
+    fill($("result-state"));
+    fill($("result"), empty("Figures appear here once there are candidates and a verifier."));
+  } else if (size <= SMALL) work.timer = setTimeout(audit, REST);
 }
 
 function hint() {

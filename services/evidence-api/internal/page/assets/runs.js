@@ -4,7 +4,7 @@ const STATES = ["proposed", "previewed", "admission_blocked", "admitted", "dispa
   "normalized", "verification_requested", "verification_error", "evidence_ready", "awaiting_human_decision", "decided", "cancelled"];
 
 // trail holds the cursor of every page up to the shown one.
-const runs = { trail: [""], next: null, chosen: "" };
+const runs = { trail: [""], next: null, chosen: "", asked: 0 };
 
 function startRuns() {
   $("run-state").append(...STATES.map((s) => h("option", { value: s }, s.replaceAll("_", " "))));
@@ -23,17 +23,20 @@ function restartRuns() {
 async function showRuns() {
   const place = $("run-list");
   const filter = { state: $("run-state").value, project_id: $("run-project").value.trim(), limit: $("run-limit").value };
+  const turn = ++runs.asked; // a filter that is typed asks often, and only the last answer counts
   const filtered = Boolean(filter.state || filter.project_id);
   runs.next = null;
   $("run-page").textContent = "";
   await shown(place, async () => {
     const { value } = await call("/runs" + query({ ...filter, cursor: runs.trail.at(-1) }));
+    if (turn !== runs.asked) return;
     runs.next = value.next_cursor;
     $("run-page").textContent = `Page ${runs.trail.length}, ${count(value.items.length, "run")}`;
     say(`${count(value.items.length, "run")} on page ${runs.trail.length}`);
     fill(place, value.items.length ? runTable(value.items)
       : empty(filtered ? "No stored run matches this filter." : ["The store holds no run yet. Create one with ", h("code", "svc run create"), "."]));
   });
+  if (turn !== runs.asked) return;
   $("run-previous").disabled = runs.trail.length < 2;
   $("run-next").disabled = runs.next === null;
 }
