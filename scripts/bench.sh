@@ -6,6 +6,12 @@ echo "== inference: POST /predict beside a bare net/http JSON echo, 64 clients"
 go test ./services/inference/bench -run "^$" -bench . -benchtime 1x
 echo "== outbox: insert → relay → JetStream → consumer, beside the same messages through JetStream alone"
 go test ./libs/outbox -run '^$' -bench . -benchtime 1x
+echo "== evidence: reads at 16 connections, beside a bare server that hashes the same body; its transport alone; pages of a million events"
+go test ./services/evidence-api/bench -run '^$' -bench . -benchtime 1x
+go test ./libs/loopback/httpd -run '^$' -bench . -benchtime 1x
+go test ./libs/evidence/store -run '^$' -bench EventPages -benchtime 100x
+echo "== svc --help"
+go test ./clients/svc-cli -run '^$' -bench Help -benchtime 20x
 echo "== control plane: a page of 50,000 pending approvals, and a scrape with them"
 go test ./services/control-plane -run "^$" -bench "ApprovalsPage|MetricsCrowded" -benchtime 3x
 echo "== control plane: the audit ledger verified and appended to, 100,000 entries"
