@@ -1,0 +1,101 @@
+package guard
+
+import "github.com/mlp-platform/platform/services/assistant/internal/operation"
+
+// Role is what a caller may do at most.
+type Role string
+
+// The three roles.
+const (
+	Admin    Role = "admin"
+	Operator Role = "operator"
+	Readonly Role = "readonly"
+)
+
+// Answer is what a role gets for an operation. The zero value asks.
+type Answer int
+
+// The answers.
+const (
+	AlwaysAsk Answer = iota // a person decides, whatever was approved beforehand
+	Approval                // a person decides, now or beforehand
+	Allow
+	Refuse
+)
+
+func (a Answer) String() string {
+	switch a {
+	case AlwaysAsk:
+		return "always asks"
+	case Approval:
+		return "approval"
+	case Allow:
+		return "yes"
+	}
+	return "refused"
+}
+
+// Row is one row of the permission table.
+type Row string
+
+// The rows.
+const (
+	Read             Row = "read"
+	MediumWrite      Row = "medium_write"
+	HighWrite        Row = "high_write"
+	ImageOrResources Row = "image_or_resources"
+	PrivilegeGain    Row = "privilege_gain"
+	Forbidden        Row = "forbidden"
+	Decide           Row = "decide"
+	OthersSessions   Row = "others_sessions"
+	MintDemoKeys     Row = "mint_demo_keys"
+)
+
+// Change is one object before and after an operation, as plain JSON values. Before is
+// nil when the object is created, After when it is deleted.
+type Change struct {
+	Ref           operation.Ref
+	Before, After map[string]any
+}
+
+// Case is all that a verdict depends on.
+type Case struct {
+	Role       Role
+	Operations []operation.Expanded
+	// Changes hold one entry per target that the dry run returned, in any order.
+	Changes []Change
+	// Words is what the user wrote in this session; Known is text of specs and earlier
+	// revisions; Untrusted is text of logs, events and annotations that was read.
+	Words, Known, Untrusted []string
+}
+
+// Confirm names why an operation always asks. The set is closed.
+type Confirm string
+
+// The members of the always-confirm class.
+const (
+	DeletesCascadingKind    Confirm = "deletes_cascading_kind"
+	RemovesMany             Confirm = "removes_many"
+	Drains                  Confirm = "drains"
+	TaintsNoExecute         Confirm = "taints_no_execute"
+	ChangesImageOrResources Confirm = "changes_image_or_resources"
+	ReplacesByForce         Confirm = "replaces_by_force"
+	Prunes                  Confirm = "prunes"
+	RemovesFinalizer        Confirm = "removes_finalizer"
+	GainsPrivilege          Confirm = "gains_privilege"
+	UntrustedValue          Confirm = "untrusted_value"
+	NoDryRun                Confirm = "no_dry_run"
+)
+
+// Verdict is the judgement of a [Case].
+type Verdict struct {
+	Answer Answer
+	Row    Row
+	Risk   operation.Risk
+	// Confirms are the members of the always-confirm class that apply, each once.
+	Confirms []Confirm
+	// Code is a slug for metrics when refused, and Reason the sentence for the caller.
+	Code, Reason string
+	// Notes say what was found, such as the privilege gained, for the prompt.
+	Notes []string
+}

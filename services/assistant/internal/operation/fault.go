@@ -1,0 +1,45 @@
+package operation
+
+import "fmt"
+
+// Reason sorts refusals, for metrics and tests. The set is closed.
+type Reason string
+
+// Why an operation was refused before the cluster was asked.
+const (
+	UnknownVerb     Reason = "unknown_verb"
+	ForbiddenVerb   Reason = "forbidden_verb"   // exec, port-forward and their kin
+	UnknownFlag     Reason = "unknown_flag"     // also a member that is not the verb's
+	ForbiddenFlag   Reason = "forbidden_flag"   // another identity, another cluster, raw access
+	ShellSyntax     Reason = "shell_syntax"     // would mean more in a shell than it says
+	InvalidArgument Reason = "invalid_argument" // out of range, malformed, contradictory
+	MissingArgument Reason = "missing_argument"
+	InvalidManifest Reason = "invalid_manifest"
+	TooLarge        Reason = "too_large"
+)
+
+// Fault says why an operation is refused. Its text is a sentence for the caller; it
+// quotes at most a short piece of the input.
+type Fault struct {
+	Reason   Reason
+	Field    string // JSON member or flag; may be empty
+	Sentence string
+}
+
+// Error is the sentence.
+func (f *Fault) Error() string { return f.Sentence }
+
+// Refuse makes a fault.
+func Refuse(r Reason, field, format string, a ...any) *Fault {
+	return &Fault{r, field, fmt.Sprintf(format, a...)}
+}
+
+// Quote shortens foreign text for a sentence and shows what cannot be seen.
+func Quote(s string) string {
+	const most = 60
+	runes := []rune(s)
+	if len(runes) > most {
+		return fmt.Sprintf("%q…", string(runes[:most]))
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,145 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// Limits on a manifest, after aliases are followed: a few lines of YAML can stand for
+// billions of nodes.
+const (
+	MaxDocuments = 50
+	maxNodes     = 20_000
+	maxDepth     = 64
+)
+
+// Document is one object of a manifest.
+type Document struct {
+	APIVersion, Kind, Namespace, Name string
+	// Object holds maps, slices, strings, bools, int64, float64 and nil only.
+	Object map[string]any
+}
+
+// Documents takes a manifest apart: documents of a stream and items of lists, each an
+// object with a kind and a name. What could be read in two ways (a key twice, a merge
+// key, yes for true) is refused. The error is a *Fault.
+func Documents(manifest string) ([]Document, error) {
+	if len(manifest) > MaxManifest {
+		return nil, Refuse(TooLarge, "manifest", "The manifest is over %d bytes.", MaxManifest)
+	}
+	if !cleanText(manifest) {
+		return nil, Refuse(InvalidManifest, "manifest", "The manifest holds control characters or is not UTF-8.")
+	}
+	roots, err := decodeYAML("manifest", manifest)
+	if err != nil {
+		return nil, err
+	}
+	var docs []Document
+	for _, root := range roots {
+		if root == nil {
+			continue // an empty document, as between two separators
+		}
+		object, ok := root.(map[string]any)
+		if !ok {
+			return nil, Refuse(InvalidManifest, "manifest", "Each document must be an object.")
+		}
+		if docs, err = appendObjects(docs, object, 0); err != nil {
+			return nil, err
+		}
+	}
+	if len(docs) == 0 {
+		return nil, Refuse(InvalidManifest, "manifest", "The manifest has no objects.")
+	}
+	return docs, nil
+}
+
+func appendObjects(docs []Document, object map[string]any, depth int) ([]Document, error) {
+	kind, _ := object["kind"].(string)
+	version, _ := object["apiVersion"].(string)
+	if items, ok := object["items"].([]any); ok && strings.HasSuffix(kind, "List") {
+		if depth > 0 {
+			return nil, Refuse(InvalidManifest, "manifest", "A list holds another list.")
+		}
+		for _, item := range items {
+			inner, ok := item.(map[string]any)
+			if !ok {
+				return nil, Refuse(InvalidManifest, "manifest", "Each item of a list must be an object.")
+			}
+			var err error
+			if docs, err = appendObjects(docs, inner, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return docs, nil
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	namespace, hasNamespace := meta["namespace"].(string)
+	switch {
+	case version == "" || kind == "":
+		return nil, Refuse(InvalidManifest, "manifest", "Each object needs apiVersion and kind.")
+	case !ValidName(name):
+		return nil, Refuse(InvalidManifest, "manifest", "%s needs a valid metadata.name; a generated one could not be approved.", Quote(kind))
+	case hasNamespace && !validLabel(namespace), meta["namespace"] != nil && !hasNamespace:
+		return nil, Refuse(InvalidManifest, "manifest", "metadata.namespace of %s is no namespace name.", Quote(name))
+	case len(docs) == MaxDocuments:
+		return nil, Refuse(TooLarge, "manifest", "At most %d objects in one manifest.", MaxDocuments)
+	}
+	return append(docs, Document{version, kind, namespace, name, object}), nil
+}
+
+// CanonicalPatch reads a patch, YAML or JSON, and gives it as compact JSON with sorted
+// keys. The error is a *Fault.
+func CanonicalPatch(text string) (string, error) {
+	if len(text) > MaxManifest {
+		return "", Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
+	}
+	roots, err := decodeYAML("patch", text)
+	if err != nil {
+		return "", err
+	}
+	if len(roots) != 1 {
+		return "", Refuse(InvalidManifest, "patch", "The patch must be one object.")
+	}
+	object, ok := roots[0].(map[string]any)
+	if !ok || len(object) == 0 {
+		return "", Refuse(InvalidManifest, "patch", "The patch must be an object that is not empty.")
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(object); err != nil {
+		return "", Refuse(InvalidManifest, "patch", "The patch cannot be written as JSON.")
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// decodeYAML reads a stream of documents. JSON is YAML, so both come this way.
+func decodeYAML(field, text string) ([]any, error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	b := budget{field: field, nodes: maxNodes}
+	var roots []any
+	for {
+		var node yaml.Node
+		err := dec.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			return roots, nil
+		}
+		if err != nil {
+			return nil, Refuse(InvalidManifest, field, "The %s is no valid YAML: %s.", field, Quote(strings.TrimPrefix(err.Error(), "yaml: ")))
+		}
+		if len(roots) == 4*MaxDocuments {
+			return nil, Refuse(TooLarge, field, "At most %d documents.", MaxDocuments)
+		}
+		value, err := b.value(&node, 0)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, value)
+	}
+}

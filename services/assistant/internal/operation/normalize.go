@@ -1,0 +1,91 @@
+package operation
+
+import (
+	"slices"
+	"strings"
+)
+
+// suspendPatches are what kubectl users write for lack of a suspend command. Both
+// forms mean one operation, so the typed one stands for it.
+var suspendPatches = map[string]Verb{
+	`{"spec":{"suspend":true}}`:  Suspend,
+	`{"spec":{"suspend":false}}`: Resume,
+}
+
+// Normalize gives the one form of an operation that stands for all equal ones: no
+// empty lists, removals sorted, kinds folded, a manifest ended by a line feed. It
+// changes no meaning and validates nothing.
+func Normalize(o Operation) Operation {
+	o.Names = normalList(o.Names)
+	o.Remove = sortedSet(o.Remove)
+	o.Taints = sortedSet(o.Taints)
+	o.RemoveTaints = sortedSet(o.RemoveTaints)
+	for _, m := range []*map[string]string{&o.Images, &o.Requests, &o.Limits, &o.Set} {
+		if len(*m) == 0 {
+			*m = nil
+		}
+	}
+	o.Kind, o.Names = foldKinds(o.Kind, o.Names)
+	if s := specOf(o.Verb); s != nil && s.refs == chosenNodes && (o.Kind == "" && len(o.Names) == 0 || oneOf(o.Kind, nodeKinds)) {
+		o.Kind = "node"
+	}
+	if o.PatchType == "strategic" {
+		o.PatchType = ""
+	}
+	if o.Cascade == "background" {
+		o.Cascade = ""
+	}
+	if o.Patch != "" {
+		if c, err := CanonicalPatch(o.Patch); err == nil {
+			o.Patch = c
+		}
+	}
+	if v, ok := suspendPatches[o.Patch]; ok && o.Verb == Patch && oneOf(o.Kind, jobKinds) {
+		o.Verb, o.Patch, o.PatchType = v, "", ""
+	}
+	if o.Manifest != "" {
+		o.Manifest = strings.TrimRight(strings.ReplaceAll(o.Manifest, "\r\n", "\n"), "\n") + "\n"
+	}
+	return o
+}
+
+// foldKinds turns kind/name entries that share a kind into a kind and names, and takes
+// the doubles out of a comma list.
+func foldKinds(kind string, names []string) (string, []string) {
+	if kind != "" {
+		kinds := strings.Split(kind, ",")
+		return strings.Join(normalList(kinds), ","), names
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	shared, _, _ := strings.Cut(names[0], "/")
+	bare := make([]string, 0, len(names))
+	for _, n := range names {
+		k, name, ok := strings.Cut(n, "/")
+		if !ok || k != shared {
+			return "", names
+		}
+		bare = append(bare, name)
+	}
+	return shared, bare
+}
+
+// normalList drops doubles and keeps the order; none is nil.
+func normalList(list []string) []string {
+	var kept []string
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func sortedSet(list []string) []string {
+	kept := slices.Compact(slices.Sorted(slices.Values(list)))
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
