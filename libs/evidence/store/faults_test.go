@@ -389,6 +389,57 @@ func TestRowFaults(t *testing.T) {
 	got(r.Connections(t.Context(), store.Window{}))
 }
 
+// A row that fails its checks fails the page that it is on, and not the one before.
+func TestFaultsFailTheirOwnPage(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	w := writer(t, path, store.WriterOptions{})
+	other := fixture.Run()
+	other.RunID, other.WorkUnit.ID = "run/other:0001", "work/other-0001"
+	if _, err := w.CreateRun(t.Context(), store.CreateRun{Projection: other, IdempotencyKey: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, "UPDATE runs SET state = 'decided' WHERE run_id = 'run/other:0001'",
+		"UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'",
+		"DROP TRIGGER events_no_update", "UPDATE events SET payload_json = '{}' WHERE sequence = 5")
+	r := reader(t, path, store.ReadWait)
+	ctx := t.Context()
+	runs := func(w store.Window) (string, error) {
+		page, err := r.Runs(ctx, store.RunQuery{Window: w})
+		return page.Next, err
+	}
+	units := func(w store.Window) (string, error) {
+		page, err := r.WorkUnits(ctx, store.WorkUnitQuery{Window: w})
+		return page.Next, err
+	}
+	connections := func(w store.Window) (string, error) {
+		page, err := r.Connections(ctx, w)
+		return page.Next, err
+	}
+	events := func(w store.Window) (string, error) {
+		page, err := r.Events(ctx, store.EventQuery{Window: w})
+		return page.Next, err
+	}
+	for name, c := range map[string]struct {
+		page  func(store.Window) (string, error)
+		sound int
+		code  store.Code
+	}{
+		"runs": {runs, 3, store.PersistedStateCorrupt}, "work units": {units, 1, store.PersistedStateCorrupt},
+		"connections": {connections, 3, store.ConnectionRecordInvalid}, "events": {events, 4, store.StoreError},
+	} {
+		next, err := c.page(store.Window{Limit: c.sound})
+		if err != nil || next == "" {
+			t.Errorf("%s: the page before: %q, %v", name, next, err)
+			continue
+		}
+		_, err = c.page(store.Window{Cursor: &next})
+		wantCode(t, err, c.code)
+		_, err = c.page(store.Window{Limit: c.sound + 1})
+		wantCode(t, err, c.code)
+	}
+}
+
 func TestNothingIsAppendedToAChangedLog(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string][]string{

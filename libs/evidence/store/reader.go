@@ -230,15 +230,15 @@ func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err erro
 		c.and("r.state", q.State)
 		c.and("r.project_id", q.ProjectID)
 		page = Page[Run]{Items: []Run{}}
-		err = t.eachRun("r.run_id > ?"+c.text+" ORDER BY r.run_id", c.args, func(run Run) error {
-			if len(page.Items) == p.limit {
+		return t.eachRow("r.run_id > ?"+c.text+" ORDER BY r.run_id", c.args, func(row *runRow) error {
+			if len(page.Items) == p.limit { // sound or not, it is on the next page
 				page.Next = p.next(page.Items[p.limit-1].Projection.RunID)
 				return errEnough
 			}
+			run, err := row.run()
 			page.Items = append(page.Items, run)
-			return nil
+			return err
 		})
-		return err
 	})
 	if err != nil {
 		return Page[Run]{}, err
@@ -248,9 +248,20 @@ func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err erro
 
 var errEnough = errors.New("enough")
 
-// eachRun checks and passes on every run that the condition selects, until fn
-// returns errEnough.
+// eachRun checks and passes on every run that the condition selects.
 func (t tx) eachRun(where string, args []any, fn func(Run) error) error {
+	return t.eachRow(where, args, func(row *runRow) error {
+		run, err := row.run()
+		if err != nil {
+			return err
+		}
+		return fn(run)
+	})
+}
+
+// eachRow passes on the row of every run that the condition selects, until fn
+// returns errEnough.
+func (t tx) eachRow(where string, args []any, fn func(*runRow) error) error {
 	err := t.each(runSelect+" WHERE "+oursOrClaimed+" AND "+where, args, func(rows *sql.Rows) error {
 		var row runRow
 		if err := row.scan(rows); err != nil {
@@ -259,11 +270,7 @@ func (t tx) eachRun(where string, args []any, fn func(Run) error) error {
 		if row.foreign() { // it only quotes one of our kinds
 			return nil
 		}
-		run, err := row.run()
-		if err != nil {
-			return err
-		}
-		return fn(run)
+		return fn(&row)
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -282,6 +289,12 @@ func (t tx) runRow(id string) (*runRow, error) {
 		return nil, noRun(id)
 	}
 	return &row, err
+}
+
+// isCorrupt says that a run's row was found and fails its checks.
+func isCorrupt(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == PersistedStateCorrupt
 }
 
 func noRun(id string) error {
@@ -318,7 +331,6 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 		page = Page[spine.WorkUnit]{Items: []spine.WorkUnit{}}
 		c := conditions{args: []any{p.after}}
 		c.and("r.project_id", q.ProjectID)
-		var ids []string
 		err = t.each("SELECT DISTINCT r.work_unit_id FROM runs r WHERE "+oursOrClaimed+" AND r.work_unit_id > ?"+c.text+
 			" ORDER BY r.work_unit_id", c.args, func(rows *sql.Rows) error {
 			var id string
@@ -327,12 +339,12 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 			}
 			// A row that only quotes one of our kinds may give a unit without a run.
 			unit, err := t.workUnit(id, q.ProjectID)
+			if len(page.Items) == p.limit && (unit.RunCount > 0 || isCorrupt(err)) { // sound or not, it is on the next page
+				page.Next = p.next(page.Items[p.limit-1].ID)
+				return errEnough
+			}
 			if err != nil || unit.RunCount == 0 {
 				return err
-			}
-			if ids = append(ids, id); len(ids) > p.limit {
-				page.Next = p.next(ids[p.limit-1])
-				return errEnough
 			}
 			page.Items = append(page.Items, unit)
 			return nil
@@ -485,7 +497,7 @@ func (r *Reader) Events(ctx context.Context, q EventQuery) (page Page[Event], er
 			}
 		}
 		items, err := t.events(after, q.EventFilter, p.limit+1)
-		if err != nil {
+		if err != nil && len(items) <= p.limit { // the one beyond is on the next page, sound or not
 			return err
 		}
 		page = Page[Event]{Items: items}
