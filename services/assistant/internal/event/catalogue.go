@@ -1,0 +1,19 @@
+package event
+
+import "github.com/mlp-platform/platform/libs/outbox"
+
+// Declared are all events that this service publishes; the store refuses to write
+// any other.
+var Declared = outbox.NewCatalogue(
+	outbox.AuditDeclaration,
+
+	declare("turn_finished", Turn{}, "an answer has ended; outcome says how"),
+	declare("action_proposed", Action{}, "a write waits for a decision, or was approved beforehand"),
+	declare("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
+	declare("action_executed", Action{}, "an approved write was carried out, failed, or ended in a way that nobody knows"),
+	declare("action_refused", Action{}, "a decision was not allowed to who made it"),
+)
+
+func declare(name string, data any, when string) outbox.Declaration {
+	return outbox.Declaration{Namespace: Namespace, Name: name, Data: data, When: when, Platform: true}
+}

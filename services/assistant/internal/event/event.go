@@ -1,0 +1,82 @@
+// Package event makes the assistant's outbox events, each beside its fact for the
+// audit ledger. Neither holds a question, an answer or a log line.
+package event
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+)
+
+// Source names this service in the audit ledger.
+const Source = "assistant"
+
+// Namespace is that of the service's events.
+const Namespace = "assistant"
+
+// Outcomes of an audit fact.
+const (
+	OK     = "ok"
+	Denied = "denied"
+	Failed = "failed"
+)
+
+// Who tells who acted and how they came in.
+type Who struct {
+	Principal string
+	Role      string
+	User      string // what the request called its user; anybody may write anything there
+	RequestID string
+	Address   string
+	Method    string
+	Path      string
+}
+
+// Turn is the data of assistant.turn_finished.
+type Turn struct {
+	Session    string    `json:"session"`
+	Turn       int32     `json:"turn"`
+	ID         uuid.UUID `json:"id"`
+	Role       string    `json:"role"`
+	Outcome    string    `json:"outcome"`
+	Reason     string    `json:"reason,omitempty"`
+	DurationMS int64     `json:"duration_ms"`
+}
+
+// Action is the data of the events about a write.
+type Action struct {
+	ID            uuid.UUID `json:"id"`
+	Session       string    `json:"session"`
+	State         string    `json:"state"`
+	Digest        string    `json:"digest"`
+	Command       string    `json:"command"`
+	Risk          string    `json:"risk"`
+	AlwaysConfirm bool      `json:"always_confirm"`
+	Requester     string    `json:"requester"`
+	Decider       string    `json:"decider,omitempty"`
+	Basis         string    `json:"basis,omitempty"`
+	Reason        string    `json:"reason,omitempty"`
+	Result        string    `json:"result,omitempty"`
+}
+
+// Facts are an event about a subject and its audit fact. action is the name of the
+// act in the ledger, such as action.decided.
+func Facts(w Who, now time.Time, name, action, subject, target, outcome string, payload any, details map[string]any) []outbox.Event {
+	if details == nil {
+		details = map[string]any{}
+	}
+	for k, v := range map[string]string{"role": w.Role, "user": w.User, "address": w.Address, "method": w.Method, "path": w.Path} {
+		if v != "" {
+			details[k] = v
+		}
+	}
+	return []outbox.Event{
+		{Namespace: Namespace, Name: name, SubjectID: subject, Actor: w.Principal, RequestID: w.RequestID, Payload: payload},
+		outbox.Audit(outbox.AuditFact{
+			Actor: w.Principal, Action: Namespace + "." + action, Target: target, Outcome: outcome, Source: Source,
+			Details: details, RequestID: w.RequestID, Time: now,
+		}),
+	}
+}

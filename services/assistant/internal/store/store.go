@@ -1,0 +1,90 @@
+// Package store holds all of the assistant's SQL: its migrations, the typed queries
+// generated from queries/*.sql, and the one way to a transaction.
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
+)
+
+//go:generate sh ../../../../scripts/sqlc.sh
+
+// Schema is the assistant's own.
+const Schema = "assistant"
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations are the tables of this package.
+func Migrations() postgres.Set {
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return postgres.Set{Name: "assistant", FS: sub}
+}
+
+// Migrate makes every table that the packages on this store need.
+func Migrate(ctx context.Context, url string) error {
+	return postgres.Migrate(ctx, url, Schema, outbox.Migrations(), Migrations())
+}
+
+// Store reads through its embedded queries and writes through InTx.
+type Store struct {
+	*Queries
+	pool *pgxpool.Pool
+}
+
+// Open wraps a pool that is bound to Schema.
+func Open(pool *pgxpool.Pool) *Store { return &Store{Queries: New(pool), pool: pool} }
+
+// Pool is for what is not the assistant's own SQL: outbox and coordinator.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Tx is an open transaction: state changes and the events that tell of them.
+type Tx struct {
+	*Queries
+	tx pgx.Tx
+}
+
+// Emit adds events to the outbox; they exist if and only if the transaction
+// commits. One that the service has not declared is refused.
+func (t Tx) Emit(ctx context.Context, events ...outbox.Event) error {
+	if err := event.Declared.Check(events...); err != nil {
+		return err
+	}
+	return outbox.Insert(ctx, t.tx, events...)
+}
+
+// InTx runs fn in a transaction; fn may run again after a serialization failure,
+// so it must not keep what an aborted try did outside of it.
+func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
+	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
+}
+
+// None says whether a query for one row found none.
+func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// Text is s as Postgres takes it, without NUL and broken UTF-8.
+func Text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// Opt is nil for an empty text.
+func Opt(s string) *string {
+	if s == "" {
+		return nil
+	}
+	s = Text(s)
+	return &s
+}
