@@ -3,6 +3,7 @@ package evidenceapi_test
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,6 +133,14 @@ func TestRow24ShortBody(t *testing.T) {
 	if got := r.At("error", "details"); got != `{"request_timeout_seconds":0.5}` {
 		t.Error(got)
 	}
+	// A body that ends early is not waited for.
+	slow := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
+	c = slow.Send(towertest.Request{Method: "POST", Target: inspect, Fields: []string{asJSON, "Content-Length: 100"}, Body: []byte("{")})
+	defer c.Close()
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	c.Answer().Want(408, "request_timeout")
 }
 
 func TestRow25InvalidUTF8(t *testing.T) {
@@ -159,6 +168,8 @@ func TestRow26InvalidReports(t *testing.T) {
 		{`"\ud800"`, "invalid_json", ""},
 		{`{} x`, "invalid_json", ""},
 		{`[]`, "not_an_object", ""},
+		{strings.Repeat("[", 512) + strings.Repeat("]", 512), "not_an_object", ""}, // the deepest that is read
+		{strings.Repeat("[", 513) + strings.Repeat("]", 513), "too_deep", strings.Repeat("/0", 512)[:256-1] + "…"},
 		{strings.Repeat("[", 20000), "too_deep", strings.Repeat("/0", 512)[:256-1] + "…"},
 		{`{}`, "missing_field", "/schema_version"},
 		{strings.Replace(report, "{", `{"extra":1,`, 1), "unknown_field", "/extra"},
@@ -176,13 +187,13 @@ func TestRow26InvalidReports(t *testing.T) {
 			t.Errorf("%.40s: at %s, want %s", c.body, got, c.path)
 		}
 	}
-	for count, want := range map[string]string{"run_evidence_inspections_total": "14"} {
+	for count, want := range map[string]string{"run_evidence_inspections_total": "16"} {
 		if got := tw.Get("/api/v1/metrics").At("operations", count); got != want {
 			t.Errorf("%s = %s, want %s", count, got, want)
 		}
 	}
 	tw.Inspect([]byte{0xff})
-	if got := tw.Get("/api/v1/metrics").At("operations", "run_evidence_inspections_total"); got != "14" {
+	if got := tw.Get("/api/v1/metrics").At("operations", "run_evidence_inspections_total"); got != "16" {
 		t.Error("bytes that are no text count:", got)
 	}
 }

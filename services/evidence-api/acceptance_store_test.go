@@ -83,6 +83,15 @@ func TestRow27NoStore(t *testing.T) {
 func TestRow28Limits(t *testing.T) {
 	t.Parallel()
 	tw := towertest.Start(t)
+	for i := range 201 { // one more than the largest page
+		create(t, tw.Store, fmt.Sprintf("run/many:%04d", i))
+	}
+	for _, path := range []string{"runs", "events"} {
+		r := tw.Get("/api/v1/"+path+"?limit=200").Want(200, "")
+		if r.At("items", 199) == "" || r.At("items", 200) != "" || r.At("next_cursor") == "null" {
+			t.Errorf("%s: not 200 on the page", path)
+		}
+	}
 	for _, path := range []string{"runs", "work-units", "connections", "events"} {
 		for _, limit := range []string{"0", "201", "x", "+5", "%2B5", "", "%20", "-1", "1.0", "0000000001", "1%00", "٣"} {
 			r := tw.Get("/api/v1/"+path+"?limit="+url.PathEscape(limit)).Want(400, "invalid_limit")
@@ -219,12 +228,19 @@ func TestRow34RunByEitherSpelling(t *testing.T) {
 	if got := tw.Get("/api/v1/runs/run/demo:0001/attempts").Want(200, "").At("attempts"); got != "[]" {
 		t.Error(got)
 	}
+	// The longest identifier, and one that ends like a sub-resource.
+	for id, path := range map[string]string{strings.Repeat("r", 192): strings.Repeat("r", 192), "run/attempts": "run%2Fattempts"} {
+		create(t, tw.Store, id)
+		if got := tw.Get("/api/v1/runs/"+path).Want(200, "").At("run", "run_id"); got != `"`+id+`"` {
+			t.Error(got)
+		}
+	}
 }
 
 func TestRow35NotFound(t *testing.T) {
 	t.Parallel()
 	tw := towertest.Start(t)
-	for _, id := range []string{"none", "%20", "a%zz", "%", "..%2f..", "%00", strings.Repeat("a", 300), "%C3%A9"} {
+	for _, id := range []string{"none", "%20", "a%zz", "%", "..%2f..", "%00", strings.Repeat("a", 193), strings.Repeat("a", 300), "%C3%A9"} {
 		tw.Get("/api/v1/runs/"+id).Want(404, "run_not_found")
 		tw.Get("/api/v1/runs/"+id+"/attempts").Want(404, "run_not_found")
 		tw.Get("/api/v1/runs/"+id+"/evidence").Want(404, "run_not_found")
@@ -298,6 +314,15 @@ func TestRow38ChangedRow(t *testing.T) {
 		}
 	}
 	tw.Get(run2).Want(200, "")
+
+	// The page that holds it fails, and no other.
+	other := towertest.Start(t)
+	edit(t, other.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0003'`)
+	before := other.Get("/api/v1/runs?limit=2").Want(200, "")
+	page := other.Get("/api/v1/runs?limit=2&cursor="+strings.Trim(before.At("next_cursor"), `"`)).Want(400, "persisted_state_corrupt")
+	if page.At("error", "details", "id") != `"run/demo:0003"` {
+		t.Errorf("%s", page.Body)
+	}
 }
 
 // TestRow38ChangedByte changes a byte of a row that the server has in its caches.
@@ -412,9 +437,26 @@ func TestRow42FaultyStore(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
+	heals("locked")
+
+	// A lock that is gone within the wait is waited for.
+	if _, err := conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
+		t.Fatal(err)
+	}
+	began, rolledBack := time.Now(), make(chan error, 1)
+	time.AfterFunc(500*time.Millisecond, func() {
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		rolledBack <- err
+	})
+	heals("locked for a while")
+	if took := time.Since(began); took < 500*time.Millisecond {
+		t.Errorf("answered after %v, from a locked store", took)
+	}
+	if err := <-rolledBack; err != nil {
+		t.Fatal(err)
+	}
 	_ = conn.Close()
 	_ = db.Close()
-	heals("locked")
 
 	put(bytes.Repeat([]byte("garbage "), len(whole)/8))
 	fails("garbage")

@@ -70,14 +70,24 @@ func TestRow43LiveEvent(t *testing.T) {
 	t.Parallel()
 	tw := towertest.Start(t)
 	c := follow(t, tw, stream)
-	create(t, tw.Store, "run/demo:0009")
-	began := time.Now()
-	frame := c.Next()
-	if took := time.Since(began); took > 500*time.Millisecond+busy {
-		t.Errorf("after %v", took)
+	fastest := busy
+	for i := range 4 {
+		id := fmt.Sprintf("run/demo:%04d", i+9)
+		create(t, tw.Store, id)
+		began := time.Now()
+		frame := c.Next()
+		took := time.Since(began)
+		fastest = min(fastest, took)
+		if took > 500*time.Millisecond+busy {
+			t.Errorf("after %v", took)
+		}
+		if !strings.HasPrefix(frame, fmt.Sprintf("id: %d\nevent: run.created\ndata: {", i+5)) || !strings.Contains(frame, `"run_id":"`+id+`"`) || strings.Count(frame, "\n\n") != 1 {
+			t.Errorf("%q", frame)
+		}
 	}
-	if !strings.HasPrefix(frame, "id: 5\nevent: run.created\ndata: {") || !strings.Contains(frame, `"run_id":"run/demo:0009"`) {
-		t.Errorf("%q", frame)
+	// One of them met no other test on its way.
+	if fastest > 500*time.Millisecond {
+		t.Errorf("the fastest came after %v", fastest)
 	}
 }
 
