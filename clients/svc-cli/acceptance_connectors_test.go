@@ -180,9 +180,12 @@ func TestRow71InlineSecret(t *testing.T) {
 		t.Fatal("the sample holds no secret")
 	}
 	for _, words := range []string{
-		"connections validate", "connections list", "connections import --store s.db", "connections probe", "doctor",
+		"connections validate", "connections list", "connections import --store s.db", "connections probe", "doctor", "route explain",
 	} {
 		words += " connectors/inline-secret.json"
+		if strings.HasPrefix(words, "route") {
+			words += " connectors/decision.json"
+		}
 		wantVerdict(t, dir, words, "inline_secret_forbidden", "/settings/access_token")
 		if r := line(t, dir, words+" --json"); strings.Contains(r.out+r.err, secret) {
 			t.Errorf("%s tells the secret: %s%s", words, r.out, r.err)

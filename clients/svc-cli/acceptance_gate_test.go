@@ -127,6 +127,7 @@ func TestRow65(t *testing.T) {
 		"holdout_results.1.panel_error_delta": 0, "holdout_results.1.delta_effective_votes": .419510314247157,
 		"holdout_results.1.mean_error_correlation_with_current_panel": .05755772154867046,
 		"holdout_results.4.status":                                    "evaluated_with_unresolved_metrics", "holdout_results.4.delta_effective_votes": nil,
+		"holdout_results.4.holdout_candidate_status": "unresolved",
 	})
 
 	// A synthesis of two reports, one of them made just now.

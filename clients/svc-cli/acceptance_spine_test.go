@@ -243,6 +243,15 @@ func TestRow62ImportEvidence(t *testing.T) {
 	if r := line(t, dir, "run list --store new.db"); r.out != "" {
 		t.Errorf("something is stored: %q", r.out)
 	}
+	before := read(t, dir, "s.db")
+	wantFault(t, dir, "run import-evidence spine/report.json --store s.db --idempotency-key l --projection other.json", "invalid_run_evidence")
+	wantFault(t, dir, "run import-evidence spine/report-altered.json --store s.db --idempotency-key l "+projectFlags, "summary_mismatch")
+	if !bytes.Equal(before, read(t, dir, "s.db")) {
+		t.Error("a refused import wrote to the store")
+	}
+	// A projection and its state may both be named.
+	wantOut(t, line(t, dir, "run import-evidence spine/report.json --store given.db --idempotency-key k --projection spine/report-run.json --state evidence_ready"),
+		"imported: run/demo:0002 state=evidence_ready evidence="+fixture.Report().Digest()+"\n")
 }
 
 func TestRow76EditedEvent(t *testing.T) {

@@ -149,8 +149,8 @@ func TestFaults(t *testing.T) {
 		"schema show":                                            "invalid_arguments",
 		imported:                                                 "invalid_arguments",
 		imported + "--project-id project/demo":                   "invalid_arguments",
-		imported + built + " --projection in/spine/report-run.json":               "invalid_arguments",
-		imported + "--projection in/spine/report-run.json --state evidence_ready": "invalid_arguments",
+		imported + built + " --projection in/spine/report-run.json":                        "invalid_arguments",
+		imported + "--projection in/spine/report-run.json --state awaiting_human_decision": "invalid_state",
 
 		// Inputs.
 		"run create none.json --store new.db --idempotency-key k":                                      "input_read_error",

@@ -49,8 +49,8 @@ func importRequest(c *cli.Context, source string) (in store.ImportEvidence, err 
 	}
 	built := c.IsSet("project-id") || c.IsSet("source-revision")
 	switch {
-	case c.IsSet("projection") && (built || c.IsSet("state")):
-		return in, command.Usagef("--projection brings the run's project, revision and state; leave out --project-id, --source-revision and --state")
+	case c.IsSet("projection") && built:
+		return in, command.Usagef("--projection brings the run's project and revision; leave out --project-id and --source-revision")
 	case !c.IsSet("projection") && !built:
 		return in, command.Usagef("name the run with --projection FILE, or with --project-id ID and --source-revision REV")
 	case built:
@@ -70,6 +70,9 @@ func importRequest(c *cli.Context, source string) (in store.ImportEvidence, err 
 		projection, err := readProjection(c.String("projection"))
 		if err != nil {
 			return in, err
+		}
+		if c.IsSet("state") && projection.State != in.State {
+			return in, command.Failf(spine.InvalidState, "the projection is in state %s, not %s", projection.State, in.State)
 		}
 		in.Projection = &projection
 	}
