@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mlp-platform/platform/clients/go/controltower"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
@@ -285,6 +286,13 @@ func brokenStreams() []recorded {
 		c.Exchanges[0].Then = then
 		return c
 	}
+	// Nothing of these frames is wrong before their size is, so that the bound alone decides.
+	unasked := func(name string, size int, idle float64, kind string) recorded {
+		c := streamCase(name, 0, []any{"idle_timeout", idle}, fault(kind), "")
+		c.Exchanges[0].Response = []piece{{Text: streamHead().head() + opening}, {Text: "x", Repeat: size}}
+		c.Exchanges[0].Then = "hold"
+		return c
+	}
 	behind := streamCase("an event not after the one asked for", 2, nil, expectation{Error: "protocol", RequestID: requestID, LastEventID: ptr(int64(2))}, opening+frame(2))
 	otherRun := streamCase("an event the filter does not ask for", 0, []any{"run_id", "run/x"}, fault("protocol"), opening+frame(1))
 	otherRun.Exchanges[0].Request = askStream(0, "?run_id=run%2Fx")
@@ -339,6 +347,8 @@ func brokenStreams() []recorded {
 		bound("a frame over the bound", opening+frame(1), len(frame(1))-1, ""),
 		bound("a frame over the bound that does not end", opening+strings.Repeat("x", 201), 200, "hold"),
 		bound("a frame over the bound behind a good one", opening+frame(1)+"id: "+strings.Repeat("1", 700), len(frame(1)), "hold", 1),
+		unasked("a frame of just the bound that nobody set", controltower.DefaultMaxFrameBytes, 0.5, "transport"),
+		unasked("a frame over the bound that nobody set", controltower.DefaultMaxFrameBytes+1, 20, "protocol"),
 		streamCase("cut behind a frame", 0, nil, fault("transport", 1), opening+frame(1)),
 		streamCase("cut in a frame", 0, nil, fault("transport", 1), opening+frame(1)+"id: 2\n"),
 		streamCase("cut at once", 0, nil, fault("transport"), ""),
