@@ -59,6 +59,10 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, should the first not end the command
+	out := command.NewOutput(e.Stdout)
+	own := *e
+	own.Stdout = out
+	e = &own
 	a := New(e)
 	line, err := argv.Arrange(a, args)
 	if err == nil {
@@ -68,6 +72,9 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 	if errors.As(err, &wrong) {
 		err = command.Usagef("%s", wrong.Error())
 	}
+	if lost := out.Err(); lost != nil && !errors.Is(lost, syscall.EPIPE) && !isFault(err) {
+		err = lost // a verdict that nobody could read is no verdict
+	}
 	// What an action ended is printed; this is what went wrong before one ran.
 	err = e.End(shapeOf(args), wantsJSON(args), err)
 	var exit *command.Exit
@@ -75,6 +82,12 @@ func Main(ctx context.Context, e *command.Env, args []string) int {
 		return exit.Code
 	}
 	return command.ExitDone
+}
+
+// isFault says that err is a fault, printed or not, and not the end of a command that did its work.
+func isFault(err error) bool {
+	var exit *command.Exit
+	return err != nil && (!errors.As(err, &exit) || exit.Code == command.ExitFault)
 }
 
 // New makes the app.

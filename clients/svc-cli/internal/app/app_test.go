@@ -2,14 +2,18 @@ package app_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/app"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/app/apptest"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 )
 
 func TestHelp(t *testing.T) {
@@ -136,3 +140,53 @@ func TestInstallCompletion(t *testing.T) {
 		t.Errorf("exit %d %q", code, errOut)
 	}
 }
+
+// A full disk behind stdout is a fault of every command, whichever way it prints.
+func TestLostOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if r := apptest.Run(t, "fixtures", filepath.Join(dir, "fx"), "--store", filepath.Join(dir, "s.db")); r.Code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	db, run := filepath.Join(dir, "s.db"), filepath.Join(dir, "fx", "spine", "run.json")
+	key := filepath.Join(dir, "key")
+	lines := [][]string{
+		{"--help"}, {"run", "--help"}, {"run"}, {"--version"}, {"--show-completion"}, {"__complete", "r"},
+		{"verify", db}, {"verify", db, "--json"}, {"digest", run}, {"run", "list", "--store", db}, {"run", "status", "run/demo:0001", "--store", db},
+		{"run", "create", run, "--store", filepath.Join(dir, "new.db"), "--idempotency-key", "k"},
+		{"store", "migrate", db}, {"store", "keygen", key}, {"store", "keygen", key, "--json"}, {"schema", "list"},
+		{"connections", "validate", filepath.Join(dir, "fx", "connectors", "profile.json")},
+		{"doctor", filepath.Join(dir, "fx", "connectors", "profile.json")}, // it answers no
+	}
+	for _, line := range lines {
+		e, _, errOut := apptest.Env("")
+		e.Stdout = full{}
+		e.Getenv = func(name string) string { return map[string]string{"SHELL": "bash"}[name] }
+		code := app.Main(t.Context(), e, append([]string{"svc"}, line...))
+		if text := errOut.String(); code != command.ExitFault || strings.Count(text, "error: ") != 1 || !strings.Contains(text, "no space left") {
+			t.Errorf("%q: %d %q", line, code, text)
+		}
+	}
+	if _, err := os.Stat(key); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a key whose public half nobody saw: %v", err)
+	}
+	// The first fault is the one that is told.
+	e, _, errOut := apptest.Env("")
+	e.Stdout = full{}
+	if code := app.Main(t.Context(), e, []string{"svc", "verify", filepath.Join(dir, "none"), "--json"}); code != command.ExitFault || strings.Contains(errOut.String(), "space") {
+		t.Errorf("%d %q", code, errOut)
+	}
+	// A reader that went away is no fault, and takes no verdict with it.
+	e.Stdout = gone{}
+	if code := app.Main(t.Context(), e, []string{"svc", "verify", db}); code != command.ExitDone {
+		t.Errorf("%d", code)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -50,9 +50,18 @@ func (e *Env) JSON(v any) error {
 	return err
 }
 
-// Printf prints on stdout. Text of others must pass [Clean] first. A reader that went away is noticed by the next
-// JSON or Table, if there is one; it is no fault anyway.
+// Printf prints on stdout. Text of others must pass [Clean] first. A write that fails ends the command by its end at
+// the latest: see [Output].
 func (e *Env) Printf(format string, a ...any) { fmt.Fprintf(e.Stdout, format, a...) }
+
+// Written tells that what was printed until now did not reach stdout. Only an act that cannot be repeated, or whose
+// result is lost with its text, needs to ask before the command ends.
+func (e *Env) Written() error {
+	if o, ok := e.Stdout.(*Output); ok {
+		return o.Err()
+	}
+	return nil
+}
 
 // Clean makes text of others safe to print: no control characters.
 func Clean(s string) string { return terminal.Clean(s) }

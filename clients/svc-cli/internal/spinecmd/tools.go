@@ -2,6 +2,7 @@ package spinecmd
 
 import (
 	"io"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -66,11 +67,18 @@ func keygen(e *command.Env, c *cli.Context) error {
 		return command.Failf(command.OutputWriteError, "cannot make a key: %w", err)
 	}
 	if command.WantsJSON(c) {
-		return e.JSON(struct {
+		err = e.JSON(struct {
 			PublicKey string `json:"public_key"`
 		}{public})
+	} else {
+		e.Printf("%s\n", public)
+		err = e.Written()
 	}
-	e.Printf("%s\n", public)
+	if err != nil {
+		// Nobody has the public key, so what the private one signs could not be checked.
+		_ = os.Remove(args[0])
+		return command.Failf(command.OutputWriteError, "no key was made, since the public key could not be printed: %v", err)
+	}
 	return nil
 }
 
