@@ -1,0 +1,98 @@
+package chat
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// stopSign must not occur in text: terminal clients take it for the mark of an approval prompt, so a log line that has
+// one could stage a prompt.
+const (
+	stopSign     = '\U0001F6D1'
+	stopSignText = "[stop sign]"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendString adds s as a JSON string. Beside what JSON demands, it escapes DEL, the C1 controls, U+2028 and U+2029,
+// at which line splitters cut; what is not UTF-8 becomes U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b >= ' ' && b < 0x7f && b != '"' && b != '\\' {
+			i++
+			continue
+		}
+		if b < utf8.RuneSelf {
+			dst = appendEscape(append(dst, s[start:i]...), b)
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(append(dst, s[start:i]...), "\uFFFD"...)
+		case r <= 0x9f:
+			dst = append(append(dst, s[start:i]...), `\u00`...)
+			dst = append(dst, hexDigits[r>>4], hexDigits[r&15])
+		case r == '\u2028':
+			dst = append(append(dst, s[start:i]...), `\u2028`...)
+		case r == '\u2029':
+			dst = append(append(dst, s[start:i]...), `\u2029`...)
+		default:
+			i += size
+			continue
+		}
+		i += size
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+// appendEscape adds the escape of one ASCII character.
+func appendEscape(dst []byte, b byte) []byte {
+	switch b {
+	case '"', '\\':
+		return append(dst, '\\', b)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
+}
+
+// appendText is appendString for prose, in which the stop sign is named instead of shown.
+func appendText(dst []byte, s string) []byte { return appendString(dst, Prose(s)) }
+
+// Prose is text as frames carry it: without stop signs.
+func Prose(s string) string {
+	if !strings.ContainsRune(s, stopSign) {
+		return s
+	}
+	return strings.ReplaceAll(s, string(stopSign), stopSignText)
+}
+
+// cut shortens s to at most limit code points.
+func cut(s string, limit int) (short string, was bool) {
+	if len(s) <= limit {
+		return s, false
+	}
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i], true
+		}
+		n++
+	}
+	return s, false
+}

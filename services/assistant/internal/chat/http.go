@@ -1,0 +1,73 @@
+package chat
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/sse"
+)
+
+// Read reads and validates a chat request, in the order of the API: 415, 413, 422. limit bounds the body in bytes. The
+// route needs a higher bound in service.Options.BodyLimits, since the server's own is checked before the caller is.
+func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
+	r, err := read(c, limit)
+	if err != nil {
+		return Request{}, SessionHint{}, err
+	}
+	hint, err := HintOf(c.Request().Header, r)
+	return r, hint, err
+}
+
+func read(c echo.Context, limit int64) (Request, error) {
+	r := c.Request()
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return Request{}, problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")
+	}
+	if r.ContentLength > limit {
+		c.Response().Header().Set("Connection", "close") // rather than read the rest
+		return Request{}, problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", limit))
+	}
+	r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
+	raw, err := service.ReadBody(c)
+	if err != nil {
+		return Request{}, err
+	}
+	return Parse(raw)
+}
+
+// Profile is how a stream is rendered.
+type Profile int
+
+// The profiles.
+const (
+	Canonical Profile = iota
+	Strict            // nothing but chat-completions chunks and comments
+)
+
+// strictSuffix on the model's id asks for the strict profile, for clients that can set no header.
+const strictSuffix = "-openai"
+
+// ProfileOf is the profile that a request asks for. model is the service's own model name, asked what the body named.
+func ProfileOf(h http.Header, model, asked string) Profile {
+	if strings.EqualFold(h.Get("X-Stream-Profile"), "openai") || asked == model+strictSuffix {
+		return Strict
+	}
+	return Canonical
+}
+
+// WantsIDs says whether the stream shall carry event ids.
+func WantsIDs(h http.Header) bool { return strings.EqualFold(h.Get("X-Stream-Ids"), "true") }
+
+// SetHeaders prepares the header of a stream.
+func SetHeaders(h http.Header, sessionID string) {
+	h.Set("Content-Type", sse.ContentType)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect frames
+	h.Set(SessionHeader, sessionID)
+}

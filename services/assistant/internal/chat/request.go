@@ -1,0 +1,280 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+)
+
+// Bounds of a request.
+const (
+	MaxMessages = 1000
+	MaxText     = 512 << 10 // bytes of one message's text
+	MaxUser     = 256       // characters
+	MaxBody     = 1 << 20   // bytes, unless configured otherwise
+)
+
+// DefaultUser is the user of a request that names none.
+const DefaultUser = "default"
+
+// Message is one message of a request, reduced to its text.
+type Message struct{ Role, Text string }
+
+// Roles that mean something here; any other passes and is not looked at.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+)
+
+// Request is the body of a chat request that passed validation.
+type Request struct {
+	// Model is what the client named; it chooses at most the profile.
+	Model string
+	// Query is the last user message without its context groups, trimmed. It may be empty.
+	Query string
+	// Context is what those groups said.
+	Context Context
+	// History is what users and assistants said before the query. It seeds a new session only.
+	History []Message
+	// User is opaque, for the audit log.
+	User string
+	// AutoApprove asks to skip approval in this request, where rules let it.
+	AutoApprove bool
+	// IncludeUsage asks for token counts on the completion.
+	IncludeUsage bool
+	// QuotedIDs are the ids that the last assistant message quotes; see SessionHint.
+	QuotedIDs []string
+}
+
+// Parse reads and validates a body. Its error is a problem: 422, with every fault that it found.
+func Parse(raw []byte) (Request, error) {
+	if !utf8.Valid(raw) { // or names that differ in broken bytes alone would be taken for one
+		return Request{}, fault.Invalid(problem.Field{Loc: []string{"body"}, Msg: "not UTF-8"})
+	}
+	var d document
+	if err := service.ParseJSON(raw, &d, false); err != nil {
+		return Request{}, err
+	}
+	return d.request()
+}
+
+// document is a body after its types were checked, before its rules were.
+type document struct {
+	model        string
+	messages     []message
+	user         string
+	stream       bool
+	autoApprove  bool
+	includeUsage bool
+
+	faults faults
+}
+
+// message is a Message with what else the rules ask.
+type message struct {
+	Message
+	textless bool // no string, and no part that has text
+}
+
+// UnmarshalJSON takes members by their exact names, where encoding/json would let "Stream" overrule "stream".
+func (d *document) UnmarshalJSON(raw []byte) error {
+	*d = document{user: DefaultUser, stream: true}
+	at := []string{"body"}
+	if !members(raw, func(name string, value json.RawMessage) {
+		loc := append(slices.Clone(at), name)
+		switch name {
+		case "model":
+			d.faults.text(loc, value, &d.model)
+		case "messages":
+			d.readMessages(loc, value)
+		case "stream":
+			d.stream = string(value) == "true"
+		case "user":
+			d.readUser(loc, value)
+		case "auto_approve":
+			d.faults.flag(loc, value, &d.autoApprove)
+		case "stream_options":
+			d.readStreamOptions(loc, value)
+		}
+	}) {
+		d.faults.add(at, "must be an object")
+	}
+	return nil
+}
+
+func (d *document) readUser(loc []string, value json.RawMessage) {
+	d.faults.text(loc, value, &d.user)
+	if utf8.RuneCountInString(d.user) > MaxUser {
+		d.faults.add(loc, fmt.Sprintf("must have at most %d characters", MaxUser))
+	}
+	if d.user == "" {
+		d.user = DefaultUser
+	}
+}
+
+func (d *document) readStreamOptions(loc []string, value json.RawMessage) {
+	if isNull(value) {
+		return
+	}
+	if !members(value, func(name string, value json.RawMessage) {
+		if name == "include_usage" {
+			d.faults.flag(append(loc, name), value, &d.includeUsage)
+		}
+	}) {
+		d.faults.add(loc, "must be an object")
+	}
+}
+
+func (d *document) readMessages(loc []string, value json.RawMessage) {
+	d.messages = nil
+	if isNull(value) {
+		return
+	}
+	if !elements(value, func(i int, value json.RawMessage) bool {
+		if i == MaxMessages {
+			d.faults.add(loc, fmt.Sprintf("must have at most %d messages", MaxMessages))
+			return false
+		}
+		d.messages = append(d.messages, d.readMessage(element(loc, i), value))
+		return true
+	}) {
+		d.faults.add(loc, "must be a list")
+	}
+}
+
+func (d *document) readMessage(loc []string, value json.RawMessage) message {
+	m := message{textless: true}
+	role := false
+	if !members(value, func(name string, value json.RawMessage) {
+		loc := append(slices.Clone(loc), name)
+		switch name {
+		case "role":
+			role = true
+			if isNull(value) {
+				d.faults.add(loc, "must be a string")
+				return
+			}
+			d.faults.text(loc, value, &m.Role)
+		case "content":
+			m.Text, m.textless = d.readContent(loc, value)
+		}
+	}) {
+		d.faults.add(loc, "must be an object")
+		return m
+	}
+	if !role {
+		d.faults.add(append(slices.Clone(loc), "role"), "must be a string")
+	}
+	return m
+}
+
+// readContent is the text of a content: a string, or the text parts of a list joined by line feeds. Null stands for an
+// answer that was tool calls only.
+func (d *document) readContent(loc []string, value json.RawMessage) (text string, textless bool) {
+	switch value[0] {
+	case 'n':
+		return "", true
+	case '"':
+		d.faults.text(loc, value, &text)
+	case '[':
+		text, textless = d.readParts(loc, value)
+	default:
+		d.faults.add(loc, "must be a string or a list of parts")
+		return "", true
+	}
+	if len(text) > MaxText {
+		d.faults.add(loc, fmt.Sprintf("must have at most %d bytes of text", MaxText))
+	}
+	return text, textless
+}
+
+func (d *document) readParts(loc []string, value json.RawMessage) (text string, textless bool) {
+	var b strings.Builder
+	textless = true
+	elements(value, func(i int, value json.RawMessage) bool {
+		loc := element(loc, i)
+		var kind, part string
+		var content json.RawMessage
+		if !members(value, func(name string, value json.RawMessage) {
+			switch name {
+			case "type":
+				d.faults.text(append(slices.Clone(loc), name), value, &kind)
+			case "text":
+				content = slices.Clone(value)
+			}
+		}) {
+			d.faults.add(loc, "must be an object")
+			return true
+		}
+		if kind != "text" {
+			return true
+		}
+		if content == nil || isNull(content) {
+			d.faults.add(append(loc, "text"), "must be a string")
+			return true
+		}
+		d.faults.text(append(loc, "text"), content, &part)
+		if !textless {
+			b.WriteByte('\n')
+		}
+		textless = false
+		b.WriteString(part)
+		return true
+	})
+	return b.String(), textless
+}
+
+// request checks what goes beyond types, in the order of the API.
+func (d *document) request() (Request, error) {
+	if len(d.faults.list) > 0 {
+		return Request{}, fault.Invalid(d.faults.list...)
+	}
+	last := -1
+	for i, m := range d.messages {
+		if m.Role == RoleUser {
+			last = i
+		}
+	}
+	switch {
+	case last < 0:
+		return Request{}, fault.NoUserMessage.New("Nothing was asked: send at least one message whose role is user.").
+			WithErrors(problem.Field{Loc: []string{"body", "messages"}, Msg: "must have a user message"})
+	case d.messages[last].textless:
+		return Request{}, fault.Invalid(problem.Field{Loc: append(element([]string{"body", "messages"}, last), "content"), Msg: "must have text"})
+	case !d.stream:
+		return Request{}, fault.StreamRequired.New(`Answers are streamed: send "stream": true or leave it out, and turn off title or tag generation in the chat client.`).
+			WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})
+	}
+	r := Request{Model: d.model, User: d.user, AutoApprove: d.autoApprove, IncludeUsage: d.includeUsage, QuotedIDs: d.quoted()}
+	r.Context, r.Query = CutContext(d.messages[last].Text)
+	for _, m := range d.messages[:last] {
+		switch m.Role {
+		case RoleUser:
+			_, m.Text = CutContext(m.Text)
+		case RoleAssistant:
+		default: // what a client calls system or tool is not the assistant's own word
+			continue
+		}
+		if m.Text != "" {
+			r.History = append(r.History, m.Message)
+		}
+	}
+	return r, nil
+}
+
+// quoted are the ids in the last thing the assistant said.
+func (d *document) quoted() []string {
+	for _, m := range slices.Backward(d.messages) {
+		if m.Role == RoleAssistant {
+			return quotedIDs(m.Text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package chat
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Verdict is what a query that is a decision word decides. The zero value decides nothing.
+type Verdict int
+
+// The verdicts.
+const (
+	NoVerdict      Verdict = iota
+	Approve                // the one action that waits
+	Deny                   // every action that waits
+	ApproveOne             // the action of the id
+	DenyOne                // the action of the id
+	ApproveAll             // what waits and may be approved so, and later writes
+	AutoApproveOff         // ends ApproveAll
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Approve:
+		return "approve"
+	case Deny:
+		return "deny"
+	case ApproveOne:
+		return "approve_one"
+	case DenyOne:
+		return "deny_one"
+	case ApproveAll:
+		return "approve_all"
+	case AutoApproveOff:
+		return "auto_approve_off"
+	}
+	return "none"
+}
+
+// Word is a query read as a decision.
+type Word struct {
+	Verdict  Verdict
+	ActionID string // of ApproveOne and DenyOne, lower-case
+	Reason   string // of DenyOne, if one was given
+}
+
+// maxReason bounds a reason, in code points.
+const maxReason = 500
+
+// words are compared with the whole query, so that "yes but later" approves nothing.
+var words = map[string]Verdict{
+	"yes": Approve, "approve": Approve, "/approve": Approve, "proceed": Approve,
+	"no": Deny, "deny": Deny, "/deny": Deny, "cancel": Deny,
+	"approve all": ApproveAll, "auto-approve": ApproveAll,
+	"auto-approve off": AutoApproveOff,
+}
+
+const idPattern = `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`
+
+var (
+	oneExpr = regexp.MustCompile(`^/?(?i:(approve|deny))[ \t]+(` + idPattern + `)(?:\s+(?s:(.*)))?$`)
+	idExpr  = regexp.MustCompile(`\b` + idPattern + `\b`)
+)
+
+// ParseWord reads a query, without its context groups, as a decision.
+func ParseWord(query string) Word {
+	q := strings.TrimSpace(query)
+	if v, ok := words[lower(q)]; ok {
+		return Word{Verdict: v}
+	}
+	m := oneExpr.FindStringSubmatch(q)
+	switch {
+	case m == nil:
+		return Word{}
+	case lower(m[1]) == "deny":
+		return Word{Verdict: DenyOne, ActionID: lower(m[2]), Reason: reason(m[3])}
+	case m[3] != "": // "approve <id>, but…" is no approval
+		return Word{}
+	}
+	return Word{Verdict: ApproveOne, ActionID: lower(m[2])}
+}
+
+// lower is for ASCII only: no look-alike letter becomes part of a word.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// reason is one line without control characters, as log and prompt can show it.
+func reason(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, s)
+	s, _ = cut(strings.Join(strings.Fields(s), " "), maxReason)
+	return strings.TrimSpace(s)
+}

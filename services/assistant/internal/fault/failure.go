@@ -1,0 +1,31 @@
+package fault
+
+// Failure is a row of the closed table of what an error event in a stream may say. The cause of a failure stays in the
+// log: an event never quotes it.
+type Failure struct {
+	Code    string // stable slug
+	Message string // a sentence for the person who asked
+}
+
+// The failures.
+var (
+	ClusterUnreachable = Failure{"cluster_unreachable", "The cluster does not answer."}
+	ClusterForbidden   = Failure{"cluster_forbidden", "The cluster does not let the assistant do this."}
+	EngineFailed       = Failure{"engine_failed", "The investigation failed."}
+	ModelUnavailable   = Failure{"model_unavailable", "The language model does not answer; the built-in playbooks go on without it."}
+	BudgetSpent        = Failure{"budget_spent", "The investigation used up its budget."}
+	TurnTimeout        = Failure{"turn_timeout", "The answer took longer than a turn may take."}
+	Superseded         = Failure{"superseded", "A newer request of this session took the place of this one."}
+	Interrupted        = Failure{"interrupted", "The server stopped while it answered."}
+	ShuttingDown       = Failure{"shutting_down", "The server is shutting down; send the request again."}
+	StreamStore        = Failure{"store_unavailable", "The assistant's own store does not answer."}
+	InternalFailure    = Failure{"internal", "The assistant failed; its log has the cause."}
+)
+
+// Failures is the whole table.
+func Failures() []Failure {
+	return []Failure{
+		ClusterUnreachable, ClusterForbidden, EngineFailed, ModelUnavailable, BudgetSpent, TurnTimeout,
+		Superseded, Interrupted, ShuttingDown, StreamStore, InternalFailure,
+	}
+}

@@ -1,0 +1,82 @@
+// Package fault is the assistant's table of errors: one row per stable code, for answers that are no stream and for
+// events in one. Its documents carry, beside the members of RFC 9457, the error object that chat-completions clients
+// read.
+package fault
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// The kinds, by status.
+var (
+	TTLTooLong = problem.Kind{Code: "ttl_too_long", Status: http.StatusBadRequest, Title: "Time to live too long"}
+
+	Unauthenticated = problem.Kind{Code: "unauthenticated", Status: http.StatusUnauthorized, Title: "Key required"}
+
+	Forbidden = problem.Kind{Code: "forbidden", Status: http.StatusForbidden, Title: "Not allowed"}
+
+	SessionNotFound = problem.Kind{Code: "session_not_found", Status: http.StatusNotFound, Title: "No such session"}
+	ActionNotFound  = problem.Kind{Code: "action_not_found", Status: http.StatusNotFound, Title: "No such action"}
+	ModelNotFound   = problem.Kind{Code: "model_not_found", Status: http.StatusNotFound, Title: "No such model"}
+
+	TurnActive      = problem.Kind{Code: "turn_active", Status: http.StatusConflict, Title: "Session is answering"}
+	AlreadyDecided  = problem.Kind{Code: "already_decided", Status: http.StatusConflict, Title: "Already decided"}
+	ActionExecuting = problem.Kind{Code: "action_executing", Status: http.StatusConflict, Title: "Action is being executed"}
+
+	ActionExpired = problem.Kind{Code: "action_expired", Status: http.StatusGone, Title: "Action expired"}
+	ActionStale   = problem.Kind{Code: "action_stale", Status: http.StatusGone, Title: "Target has changed"}
+
+	NoUserMessage  = problem.Kind{Code: "no_user_message", Status: http.StatusUnprocessableEntity, Title: "No user message"}
+	StreamRequired = problem.Kind{Code: "stream_required", Status: http.StatusUnprocessableEntity, Title: "Streaming required"}
+
+	DemoKeysUnavailable = problem.Kind{Code: "demo_keys_unavailable", Status: http.StatusServiceUnavailable, Title: "Demo keys unavailable"}
+	ClusterUnavailable  = problem.Kind{Code: "cluster_unavailable", Status: http.StatusServiceUnavailable, Title: "Cluster unavailable"}
+	StoreUnavailable    = problem.Kind{Code: "store_unavailable", Status: http.StatusServiceUnavailable, Title: "State store unavailable"}
+)
+
+const (
+	challengeHeader = "WWW-Authenticate"
+	challenge       = `Bearer realm="assistant"`
+)
+
+// NoKey is the 401 of a request without a key.
+func NoKey(detail string) *problem.Error {
+	return Unauthenticated.New(detail).WithHeader(challengeHeader, challenge)
+}
+
+// BadKey is the 401 of a request whose key is not accepted. It does not say why: unknown, forged and expired look alike.
+func BadKey(detail string) *problem.Error {
+	return Unauthenticated.New(detail).WithHeader(challengeHeader, challenge+`, error="invalid_token"`)
+}
+
+// NotPermitted is the 403 of a caller whose key is good but not for this.
+func NotPermitted(detail string) *problem.Error {
+	return Forbidden.New(detail).WithHeader(challengeHeader, challenge+`, error="insufficient_scope"`)
+}
+
+// busyRetry is when a client may try again after turn_active: most turns are over by then.
+const busyRetry = 5 * time.Second
+
+// Busy is the 409 of a second request while the session answers the first.
+func Busy() *problem.Error {
+	return TurnActive.New("This session is still answering another request; wait for its end, or send the same request again with its X-Request-ID to follow it.").
+		After(busyRetry)
+}
+
+// Invalid is a 422 for every fault found in a request, each with its place. There must be one.
+func Invalid(fields ...problem.Field) *problem.Error {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = strings.Join(f.Loc, ".") + ": " + f.Msg
+	}
+	return problem.Validation.New(strings.Join(parts, "; ") + ".").WithErrors(fields...)
+}
+
+// InvalidHeader is a 422 for one request header.
+func InvalidHeader(name, msg string) *problem.Error {
+	return Invalid(problem.Field{Loc: []string{"header", name}, Msg: msg})
+}

@@ -1,0 +1,75 @@
+package fault
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/problem"
+)
+
+// member is what clients of the chat-completions format read from a refusal. All four are always there, as in that
+// format; param is null when no field is at fault.
+type member struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Code    string  `json:"code"`
+	Param   *string `json:"param"`
+}
+
+// Document turns any error into the problem the assistant answers with.
+func Document(err error) *problem.Error {
+	p := problem.From(err)
+	m := member{Message: p.Detail, Type: errorType(p.Status()), Code: p.Kind.Code}
+	if m.Message == "" {
+		m.Message = p.Kind.Title
+	}
+	if len(p.Errors) > 0 {
+		name := param(p.Errors[0].Loc)
+		m.Param = &name
+	}
+	return p.With(map[string]any{"error": m})
+}
+
+// Handler writes and logs errors as problem.Handler does, with the error member.
+func Handler(log *slog.Logger) echo.HTTPErrorHandler {
+	write := problem.Handler(log)
+	return func(err error, c echo.Context) { write(Document(err), c) }
+}
+
+func errorType(status int) string {
+	switch {
+	case status == http.StatusUnauthorized:
+		return "authentication_error"
+	case status == http.StatusForbidden:
+		return "permission_error"
+	case status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// param writes a place as chat-completions servers do: messages[3].content. The part of the request is left out unless
+// it is all there is.
+func param(loc []string) string {
+	if len(loc) > 1 {
+		loc = loc[1:]
+	}
+	var b strings.Builder
+	for i, name := range loc {
+		if _, err := strconv.ParseUint(name, 10, 32); err == nil && i > 0 {
+			b.WriteString("[" + name + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
