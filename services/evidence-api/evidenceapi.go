@@ -79,9 +79,12 @@ func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Log
 		DrainTimeout: cfg.DrainTimeout, Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream,
 	}
 	slots := admission.New(cfg.MaxConcurrentRequests, cfg.MaxStreams)
+	lifetime, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	options := app.Options{
 		Token: string(cfg.Token), Version: cfg.Version, Settings: settings, Admission: slots,
 		Launches: &loopback.Launches{}, Report: cfg.Report, AccessLog: accesslog.New(cfg.AccessLog), Log: log,
+		Lifetime: lifetime,
 	}
 	endStreams := func() {}
 	if cfg.StorePath != "" {
@@ -129,9 +132,11 @@ func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Log
 	case <-slots.Idle():
 	case <-timer.C:
 		log.Warn("requests were cut at the end of the drain time")
+		cut()
 		server.Abort()
 	case <-cfg.Abort:
 		log.Warn("requests were cut")
+		cut()
 		server.Abort()
 	}
 	stop()

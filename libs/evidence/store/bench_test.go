@@ -67,6 +67,23 @@ func BenchmarkEventPages(b *testing.B) {
 	}
 }
 
+// BenchmarkRun reads one run after the other from a store of a hundred.
+func BenchmarkRun(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "s.db")
+	w := writer(b, path, store.WriterOptions{})
+	for i := range 100 {
+		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+	}
+	_ = w.Close()
+	r := reader(b, path, store.ReadWait)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		got(r.Run(b.Context(), run(i%100).RunID))
+	}
+}
+
 // BenchmarkCreate is one durable create: three rows, an event, a checkpoint.
 func BenchmarkCreate(b *testing.B) {
 	w := writer(b, filepath.Join(b.TempDir(), "s.db"), store.WriterOptions{})

@@ -32,7 +32,6 @@ func openDB(path, mode string, wait time.Duration) (*sql.DB, error) {
 	query := url.Values{"mode": {mode}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()),
 		"foreign_keys(1)",
-		"synchronous(FULL)",
 		// A file made elsewhere may hide calls in views and triggers.
 		"trusted_schema(0)",
 		// Damage shows as an error instead of as a wrong row.
@@ -40,6 +39,9 @@ func openDB(path, mode string, wait time.Duration) (*sql.DB, error) {
 	}}
 	if mode == modeReadOnly {
 		query.Add("_pragma", "query_only(1)")
+	} else {
+		// It reads the file, which a connection that only reads does with its first read.
+		query.Add("_pragma", "synchronous(FULL)")
 	}
 	// The path is escaped: a '?' or '%' in a file's name is no parameter.
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query.Encode()}
@@ -52,19 +54,55 @@ func openDB(path, mode string, wait time.Duration) (*sql.DB, error) {
 type tx struct {
 	ctx  context.Context
 	conn *sql.Conn
+	kept statements // nil: nothing is prepared beforehand
 }
 
 func (t tx) exec(query string, args ...any) (sql.Result, error) {
-	return t.conn.ExecContext(t.ctx, query, args...)
+	if t.kept == nil {
+		return t.conn.ExecContext(t.ctx, query, args...)
+	}
+	stmt, err := t.kept.of(t.conn, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(context.Background(), args...)
 }
 
-func (t tx) row(query string, args ...any) *sql.Row {
-	return t.conn.QueryRowContext(t.ctx, query, args...)
+// scanner is a row that was asked for.
+type scanner interface{ Scan(dest ...any) error }
+
+// failed is the row of a query that could not be asked.
+type failed struct{ err error }
+
+func (f failed) Scan(...any) error { return f.err }
+
+// row reads one row that an index leads to. That takes microseconds, less than it
+// would cost to watch the context meanwhile.
+func (t tx) row(query string, args ...any) scanner {
+	if t.kept == nil {
+		return t.conn.QueryRowContext(t.ctx, query, args...)
+	}
+	stmt, err := t.kept.of(t.conn, query)
+	if err != nil {
+		return failed{err}
+	}
+	return stmt.QueryRowContext(context.Background(), args...)
+}
+
+func (t tx) rows(query string, args []any) (*sql.Rows, error) {
+	if t.kept == nil {
+		return t.conn.QueryContext(t.ctx, query, args...)
+	}
+	stmt, err := t.kept.of(t.conn, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(t.ctx, args...)
 }
 
 // each calls fn for every row of query.
 func (t tx) each(query string, args []any, fn func(*sql.Rows) error) error {
-	rows, err := t.conn.QueryContext(t.ctx, query, args...)
+	rows, err := t.rows(query, args)
 	if err != nil {
 		return err
 	}
@@ -77,6 +115,24 @@ func (t tx) each(query string, args []any, fn func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
+// run runs fn between begin and COMMIT, or rolls back.
+func (t tx) run(begin string, fn func() error) error {
+	if _, err := t.exec(begin); err != nil {
+		return err
+	}
+	err := fn()
+	if err == nil {
+		_, err = t.exec("COMMIT")
+	}
+	if err != nil {
+		// Also when the caller went away: the lock must not outlive the call.
+		back, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), ReadWait)
+		defer cancel()
+		_, _ = t.conn.ExecContext(back, "ROLLBACK")
+	}
+	return err
+}
+
 // inTx runs fn between begin and COMMIT on a connection of db, or rolls back.
 func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) error {
 	conn, err := db.Conn(ctx)
@@ -84,20 +140,8 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return err
-	}
-	err = fn(tx{ctx, conn})
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
-	}
-	if err != nil {
-		// Also when the caller went away: the lock must not outlive the call.
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReadWait)
-		defer cancel()
-		_, _ = conn.ExecContext(back, "ROLLBACK")
-	}
-	return err
+	t := tx{ctx: ctx, conn: conn}
+	return t.run(begin, func() error { return fn(t) })
 }
 
 // needsRollback tells that a writer died in mid-transaction: its journal lies
@@ -109,8 +153,8 @@ func needsRollback(err error) bool {
 
 // playBack lets SQLite undo what a dead writer left unfinished. Nothing else can
 // change: the connection refuses statements that write.
-func playBack(ctx context.Context, path string, wait time.Duration) error {
-	db, err := openDB(path, modeWrite, wait)
+func playBack(ctx context.Context, path string) error {
+	db, err := openDB(path, modeWrite, 0)
 	if err != nil {
 		return err
 	}

@@ -7,19 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// readBegin opens a read transaction on pages read anew. SQLite trusts the pages it
-// has as long as the change counter in the file stays the same, which whoever edits
-// the file around SQLite does not move; the kernel keeps pages too, and knows of every
-// edit. The shared lock is taken by the first statement, which reads the version.
-const readBegin = "PRAGMA shrink_memory; BEGIN"
-
 // readConns bounds what a reader holds open: 16 requests and the tailer share
 // them; each costs a page cache of about 2 MiB at most.
-const readConns = 8 + 1 // one for the probes
+const readConns = 8
 
 // handle is one opened file. The file's identity is kept, since a path that was
 // replaced leaves old connections on a file that nobody else sees.
@@ -27,19 +20,23 @@ type handle struct {
 	db     *sql.DB
 	info   fs.FileInfo // as last looked at; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
+	idle   sessions
 
 	probeMu   sync.Mutex // guards what follows: a connection that only looks
 	probeConn *sql.Conn
 	probeStmt *sql.Stmt
-	ended     atomic.Bool // the handle is closed; whoever probes it still gives the connection back
+	ended     bool // the handle is closed
 }
 
-func (h *handle) close() error { return errors.Join(h.endProbe(), h.db.Close()) }
+// close ends what is idle; what is in use ends when it is given back.
+func (h *handle) close() error {
+	return errors.Join(h.endProbe(), h.idle.close(), h.db.Close())
+}
 
 // source is the file that a [Reader] reads, through all that happens to it.
 type source struct {
 	path string
-	wait time.Duration
+	wait time.Duration // for a lock
 
 	mu     sync.Mutex // guards what follows
 	open   *handle
@@ -77,15 +74,17 @@ func (s *source) acquire() (*handle, error) {
 		s.open.info = info
 		return s.open, nil
 	}
-	db, err := openDB(s.path, modeReadOnly, s.wait)
+	// SQLite does not wait for locks here: see patiently.
+	db, err := openDB(s.path, modeReadOnly, 0)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(readConns)
-	// An idle connection keeps the file's inode from being given to another file.
-	db.SetMaxIdleConns(readConns)
+	// Two beside the sessions: one watches the change counter, one probes. An idle
+	// connection keeps the file's inode from being given to another file.
+	db.SetMaxOpenConns(readConns + 2)
+	db.SetMaxIdleConns(readConns + 2)
 	s.opened++
-	s.open = &handle{db: db, info: info, number: s.opened}
+	s.open = &handle{db: db, info: info, number: s.opened, idle: sessions{places: make(chan struct{}, readConns)}}
 	return s.open, nil
 }
 
@@ -99,24 +98,43 @@ func (s *source) drop(h *handle) {
 	}
 }
 
-// on runs fn on the file's handle. If a dead writer left its journal, it is
-// played back once and fn runs again; a faulty file is looked at anew next time.
+// ended tells that h is no longer the file at the path.
+func (s *source) ended(h *handle) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open != h && !s.closed
+}
+
+// on runs fn on the file's handle and waits for a lock that is in its way. fn takes
+// the lock before it does anything that it could not do again.
 func (s *source) on(ctx context.Context, fn func(*handle) error) error {
-	for attempt := 0; ; attempt++ {
+	return s.patiently(ctx, func() error { return s.attempt(ctx, fn) })
+}
+
+// attempt runs fn on the file's handle. If a dead writer left its journal, it is
+// played back once and fn runs again; a faulty file is looked at anew next time.
+func (s *source) attempt(ctx context.Context, fn func(*handle) error) error {
+	for first := true; ; first = false {
 		h, err := s.acquire()
 		if err != nil {
 			return storeFault(ctx, err)
 		}
 		err = fn(h)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if needsRollback(err) && attempt == 0 {
+		case needsRollback(err) && first:
 			s.drop(h)
-			if err := playBack(ctx, s.path, s.wait); err != nil {
+			if err := playBack(ctx, s.path); isBusy(err) {
+				return err
+			} else if err != nil {
 				return storeFault(ctx, err)
 			}
 			continue
+		case isBusy(err):
+			return err
+		case first && s.ended(h) && !isKnown(err) && ctx.Err() == nil:
+			continue // another file took its place meanwhile, and its connections were ended
 		}
 		err = storeFault(ctx, err)
 		if CodeOf(err) == StoreError {
@@ -129,12 +147,14 @@ func (s *source) on(ctx context.Context, fn func(*handle) error) error {
 // read runs fn in a read transaction on a file of this build's version.
 func (s *source) read(ctx context.Context, fn func(tx) error) error {
 	return s.on(ctx, func(h *handle) error {
-		return inTx(ctx, h.db, readBegin, func(t tx) error {
-			if err := t.checkVersion(); err != nil {
-				return err
-			}
-			return fn(t)
-		})
+		state := s.state(h)
+		one, err := h.idle.take(ctx, h.db)
+		if err != nil {
+			return err
+		}
+		err = one.read(ctx, state, fn)
+		h.idle.give(one, err)
+		return err
 	})
 }
 
@@ -165,7 +185,7 @@ func (s *source) mark(ctx context.Context) (Mark, error) {
 			return err
 		}
 		// An emptied file has a counter too, but no version.
-		return tx{ctx, s.watch}.checkVersion()
+		return tx{ctx: ctx, conn: s.watch}.checkVersion()
 	})
 	if err != nil {
 		s.unwatch()

@@ -86,7 +86,7 @@ func newer(v int) error {
 // migrate brings the file to [Version] in one transaction and returns the version
 // that it had. A file of this version is not written to.
 func migrate(ctx context.Context, db *sql.DB, born identity) (from int, err error) {
-	err = inTx(ctx, db, readBegin, func(t tx) error {
+	err = inTx(ctx, db, "BEGIN", func(t tx) error {
 		from, err = t.version()
 		return err
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"sync"
@@ -26,26 +27,26 @@ const settleTime = 50 * time.Millisecond
 // writer holds the file and that no dead writer left it unfinished. If it is not
 // settled, the file changed just now and nothing may be concluded from the stamp.
 // Callers who ask at the same time share one look, which began after each had asked.
-func (r *Reader) Stamp() (stamp Stamp, settled bool, err error) {
-	l := r.source.looks.share(r.source.look)
-	return l.stamp, l.settled, l.err
+func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err error) {
+	var l look
+	err = r.source.patiently(ctx, func() error {
+		l = r.source.looks.share(r.source.look)
+		return l.err
+	})
+	return l.stamp, l.settled, err
 }
 
 // look is what a look at the file found.
 type look struct {
-	stamp   Stamp
-	settled bool
-	err     error
+	state
+	err error
 }
 
-// look looks at the file. The wait for a lock is bounded by the connection's own, so
-// no context is watched, which would cost more than the look.
+// look looks at the file. It waits for nothing, so no context is watched, which would
+// cost more than the look.
 func (s *source) look() (l look) {
-	l.err = s.on(context.Background(), func(h *handle) error {
-		info, now := s.seen(h), time.Now()
-		changed, ok := changeTime(info)
-		l.stamp = Stamp{opening: h.number, size: info.Size(), changed: changed}
-		l.settled = ok && now.Sub(changed) > settleTime
+	l.err = s.attempt(context.Background(), func(h *handle) error {
+		l.state = s.state(h)
 		return h.probe()
 	})
 	return l
@@ -61,17 +62,9 @@ func (s *source) seen(h *handle) fs.FileInfo {
 // probe takes and releases the file's lock, which is what reading the change counter
 // does. It fails as any read would that cannot read the file now.
 func (h *handle) probe() error {
-	err := h.readCounter()
-	if h.ended.Load() {
-		err = errors.Join(err, h.endProbe())
-	}
-	return err
-}
-
-func (h *handle) readCounter() error {
 	h.probeMu.Lock()
 	defer h.probeMu.Unlock()
-	if h.probeStmt == nil {
+	if h.probeStmt == nil && !h.ended {
 		conn, err := h.db.Conn(context.Background())
 		if err != nil {
 			return err
@@ -82,18 +75,18 @@ func (h *handle) readCounter() error {
 		}
 		h.probeConn, h.probeStmt = conn, stmt
 	}
+	if h.ended {
+		return sql.ErrConnDone
+	}
 	var version int64
 	return h.probeStmt.QueryRowContext(context.Background()).Scan(&version)
 }
 
-// endProbe gives the connection of the probes back, now or, if it waits for a lock,
-// as soon as it is free: the caller holds up every read.
+// endProbe gives the connection of the probes back.
 func (h *handle) endProbe() error {
-	h.ended.Store(true)
-	if !h.probeMu.TryLock() {
-		return nil
-	}
+	h.probeMu.Lock()
 	defer h.probeMu.Unlock()
+	h.ended = true
 	if h.probeStmt == nil {
 		return nil
 	}
@@ -104,7 +97,7 @@ func (h *handle) endProbe() error {
 
 // looks lets callers share looks. One is under way at a time; who comes meanwhile
 // shares the next one. If the one under way fails, they fail with it: the file could
-// not be read after they had asked, and a second wait for a lock would be too long.
+// not be read after they had asked.
 type looks struct {
 	mu            sync.Mutex // guards what follows
 	running, next *sharedLook

@@ -14,7 +14,7 @@ func settled(t *testing.T, r *store.Reader) store.Stamp {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		stamp, ok, err := r.Stamp()
+		stamp, ok, err := r.Stamp(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestStampFailsWhereAReadFails(t *testing.T) {
 	db := raw(t, path)
 	conn := got(db.Conn(t.Context()))
 	got(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
-	_, _, err := r.Stamp()
+	_, _, err := r.Stamp(t.Context())
 	wantCode(t, err, store.StoreError)
 	got(conn.ExecContext(t.Context(), "ROLLBACK"))
 	_ = conn.Close()
@@ -81,10 +81,10 @@ func TestStampFailsWhereAReadFails(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = r.Stamp()
+	_, _, err = r.Stamp(t.Context())
 	wantCode(t, err, store.StoreError)
 	_ = r.Close()
-	_, _, err = r.Stamp()
+	_, _, err = r.Stamp(t.Context())
 	wantCode(t, err, store.StoreError)
 }
 

@@ -109,7 +109,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 	s := &source{path: path, wait: o.Wait}
 	defer func() { _ = s.close() }()
 	err = s.on(ctx, func(h *handle) error {
-		return inTx(ctx, h.db, readBegin, func(t tx) error {
+		return inTx(ctx, h.db, "BEGIN", func(t tx) error {
 			v.begin()
 			err := v.all(t)
 			if code := primary(err); (code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_ERROR) && v.opened {

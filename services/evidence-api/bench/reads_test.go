@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/evidence/fixture"
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
 )
 
@@ -37,26 +40,59 @@ func BenchmarkReads(b *testing.B) {
 		{"runs", "/api/v1/runs"},
 		{"events", "/api/v1/events"},
 	} {
-		b.Run(read.name, func(b *testing.B) {
-			request := towertest.Request{Target: read.target}
-			body := tower.Get(read.target).Want(200, "").Body
-			floor := bare(b, body)
-			asked, askedFloor := request.Text(tower.Addr), request.Text(floor)
-			for b.Loop() {
-				var ours, theirs, ratios []float64
-				measure(b, tower.Addr, asked, len(body)) // warm
-				measure(b, floor, askedFloor, len(body))
-				for range rounds {
-					t := measure(b, floor, askedFloor, len(body))
-					o := measure(b, tower.Addr, asked, len(body))
-					ours, theirs, ratios = append(ours, o), append(theirs, t), append(ratios, o/t)
-				}
-				b.ReportMetric(median(ours), "req/s")
-				b.ReportMetric(median(theirs), "floor-req/s")
-				b.ReportMetric(median(ratios), "ratio")
-				b.ReportMetric(0, "ns/op")
-			}
-		})
+		b.Run(read.name, func(b *testing.B) { beside(b, tower, []string{read.target}) })
+	}
+}
+
+// BenchmarkDifferentRuns reads one run after the other, so that no answer is one that
+// was given before: each is read from the store, checked and written. The server keeps
+// 4 MiB of answers, less than these.
+func BenchmarkDifferentRuns(b *testing.B) {
+	const runs = 6000
+	path := filepath.Join(b.TempDir(), "store.sqlite")
+	w, err := store.OpenWriter(b.Context(), path, store.WriterOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	targets := make([]string, runs)
+	for i := range targets {
+		run := fixture.Run()
+		run.RunID = fmt.Sprintf("run/bench:%06d", i)
+		targets[i] = "/api/v1/runs/" + run.RunID
+		if _, err := w.CreateRun(b.Context(), store.CreateRun{Projection: run, IdempotencyKey: run.RunID}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	beside(b, towertest.Start(b, towertest.At(path)), targets)
+}
+
+// beside asks the tower for the targets in turn, and the floor for an answer like the
+// first, and reports both.
+func beside(b *testing.B, tower *towertest.Tower, targets []string) {
+	body := tower.Get(targets[0]).Want(200, "").Body
+	floor := bare(b, body)
+	var asked, askedFloor [][]byte
+	for _, target := range targets {
+		request := towertest.Request{Target: target}
+		asked, askedFloor = append(asked, request.Text(tower.Addr)), append(askedFloor, request.Text(floor))
+	}
+	var turn, turnFloor atomic.Int64
+	for b.Loop() {
+		var ours, theirs, ratios []float64
+		measure(b, tower.Addr, asked, &turn, len(body)) // warm
+		measure(b, floor, askedFloor, &turnFloor, len(body))
+		for range rounds {
+			t := measure(b, floor, askedFloor, &turnFloor, len(body))
+			o := measure(b, tower.Addr, asked, &turn, len(body))
+			ours, theirs, ratios = append(ours, o), append(theirs, t), append(ratios, o/t)
+		}
+		b.ReportMetric(median(ours), "req/s")
+		b.ReportMetric(median(theirs), "floor-req/s")
+		b.ReportMetric(median(ratios), "ratio")
+		b.ReportMetric(0, "ns/op")
 	}
 }
 
@@ -86,7 +122,7 @@ func bare(b *testing.B, body []byte) string {
 
 // measure asks over 16 connections at a time, a new one for each request, and gives
 // the answers a second.
-func measure(b *testing.B, addr string, request []byte, size int) float64 {
+func measure(b *testing.B, addr string, requests [][]byte, turn *atomic.Int64, size int) float64 {
 	b.Helper()
 	var done atomic.Int64
 	var failed atomic.Pointer[error]
@@ -96,6 +132,7 @@ func measure(b *testing.B, addr string, request []byte, size int) float64 {
 		wg.Go(func() {
 			buffer := make([]byte, 64<<10)
 			for time.Since(began) < aRound {
+				request := requests[turn.Add(1)%int64(len(requests))]
 				if err := ask(addr, request, buffer, size); err != nil {
 					failed.Store(&err)
 					return

@@ -38,6 +38,7 @@ type Options struct {
 	Report    []byte // what the page opens with
 	AccessLog *accesslog.Log
 	Log       *slog.Logger
+	Lifetime  context.Context // ends when requests are cut: nothing waits for the store any more
 }
 
 // App is the application.

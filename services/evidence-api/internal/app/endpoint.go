@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/mlp-platform/platform/libs/evidence/document"
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/query"
@@ -51,7 +53,8 @@ func (x *exchange) read(op *route.Op, id string, values query.Values) {
 			return
 		}
 	}
-	stamp, settled, err := x.app.Reader.Stamp()
+	asked := time.Now()
+	stamp, settled, err := x.app.Reader.Stamp(x.app.Lifetime)
 	if err != nil {
 		x.fail(asFault(err))
 		return
@@ -68,7 +71,9 @@ func (x *exchange) read(op *route.Op, id string, values query.Values) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), x.app.Settings.RequestTimeout)
+	// The look at the file may have waited for a lock; both together wait no longer.
+	patient := store.WithLockDeadline(x.app.Lifetime, asked.Add(store.ReadWait))
+	ctx, cancel := context.WithTimeout(patient, x.app.Settings.RequestTimeout)
 	defer cancel()
 	doc, err := look(ctx, x.app.Reader)
 	if err != nil {

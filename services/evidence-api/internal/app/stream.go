@@ -28,7 +28,7 @@ func (x *exchange) stream(values query.Values) {
 		x.fail(f)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), x.app.Settings.RequestTimeout)
+	ctx, cancel := context.WithTimeout(x.app.Lifetime, x.app.Settings.RequestTimeout)
 	session, err := x.app.Streams.Open(ctx, after, filter)
 	cancel()
 	if err != nil {

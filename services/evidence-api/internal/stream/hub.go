@@ -37,8 +37,8 @@ type frame struct {
 type Hub struct {
 	reader  *store.Reader
 	config  Config
-	down    chan struct{} // closed when the server shuts down
-	stop    sync.Once
+	life    context.Context // ends when the server shuts down, and with it all waits for the store
+	stop    context.CancelFunc
 	history chan struct{} // places to read history in
 	tailers sync.WaitGroup
 
@@ -52,11 +52,13 @@ func New(reader *store.Reader, config Config) *Hub {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Hub{reader: reader, config: config, down: make(chan struct{}), history: make(chan struct{}, historyReads)}
+	h := &Hub{reader: reader, config: config, history: make(chan struct{}, historyReads)}
+	h.life, h.stop = context.WithCancel(context.Background())
+	return h
 }
 
 // Shutdown ends all streams with their marker, those too that start later.
-func (h *Hub) Shutdown() { h.stop.Do(func() { close(h.down) }) }
+func (h *Hub) Shutdown() { h.stop() }
 
 // Wait returns when nothing of the hub runs any more; streams must have ended.
 func (h *Hub) Wait() { h.tailers.Wait() }
@@ -68,7 +70,7 @@ func (h *Hub) join(newest int64) *tailer {
 	defer h.mu.Unlock()
 	h.open++
 	if h.tailer == nil || h.tailer.hasFailed() {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(h.life)
 		if h.tailer != nil {
 			h.tailer.cancel() // it ended; this frees its context
 		}

@@ -115,7 +115,7 @@ func (s *Session) Run(peer Peer) Reason {
 			}
 		case <-end.C:
 			return s.finish(peer, MaxDuration)
-		case <-s.hub.down:
+		case <-s.hub.life.Done():
 			return s.finish(peer, Shutdown)
 		case <-t.failed:
 			return s.finish(peer, StoreError)
@@ -133,7 +133,7 @@ func (s *Session) ended(peer Peer, end <-chan time.Time, t *tailer) Reason {
 	default:
 	}
 	select {
-	case <-s.hub.down:
+	case <-s.hub.life.Done():
 		return Shutdown
 	case <-t.failed:
 		return StoreError
@@ -180,17 +180,20 @@ func (s *Session) readPast(peer Peer, end <-chan time.Time, t *tailer) Reason {
 	case s.hub.history <- struct{}{}:
 	case <-end:
 		return MaxDuration
-	case <-s.hub.down:
+	case <-s.hub.life.Done():
 		return Shutdown
 	case <-t.failed:
 		return StoreError
 	case <-peer.Gone():
 		return Gone
 	}
-	events, seen, err := s.hub.reader.EventsAfter(context.Background(), s.at, s.filter, batchSize)
+	events, seen, err := s.hub.reader.EventsAfter(s.hub.life, s.at, s.filter, batchSize)
 	<-s.hub.history
 	if err == nil && seen < s.at {
 		err = errReplaced
+	}
+	if s.hub.life.Err() != nil {
+		return Shutdown
 	}
 	if err != nil {
 		s.hub.config.Log.Error("reading the event log for a stream failed", slog.Any("err", err))
