@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,25 @@ func TestRow55OneRequestAConnection(t *testing.T) {
 	}
 }
 
+// TestStalledHeads: a thousand connections that send half a head hold the server up until
+// they are late, and no longer.
+func TestStalledHeads(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
+	for range 1000 {
+		c, err := net.Dial("tcp4", tw.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Get("/api/v1/status").Want(200, "")
+}
+
 func TestRow56SettingsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const token = "SVC_CONTROL_TOWER_TOKEN="
@@ -96,6 +116,11 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 	if err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg.Token), good) {
 		t.Errorf("the token shows: %v", err)
 	}
+	// The longest token is as good as any.
+	longest := strings.Repeat("~", 4096)
+	tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.Token = evidenceapi.Token(longest) })
+	tw.Do(towertest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest}}).Want(200, "")
+	tw.Do(towertest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest[1:]}}).Want(403, "invalid_session_token")
 	// Nothing listens where a setting is refused.
 	called := false
 	err = evidenceapi.Run(t.Context(), evidenceapi.Config{MaxStreams: 65, Started: func(evidenceapi.Tower) { called = true }}, slog.New(slog.DiscardHandler))

@@ -241,6 +241,13 @@ func TestRow50StreamSlots(t *testing.T) {
 	open[3].Close()
 	until(t, func() bool { return tw.Get("/api/v1/metrics").At("concurrency", "event_stream_clients") == "7" })
 	follow(t, tw, stream)
+
+	// The most that may be chosen.
+	wide := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 64 })
+	for range 64 {
+		follow(t, wide, stream)
+	}
+	wide.Get(stream).Want(503, "too_many_streams")
 }
 
 // until asks again until the answer is yes.

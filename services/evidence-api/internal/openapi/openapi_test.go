@@ -49,6 +49,51 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestPromises: what programs rely on in the document whatever else it gains.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	text, err := openapi.Document(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		OpenAPI    string
+		Servers    json.RawMessage
+		Security   json.RawMessage
+		Kind       string `json:"x-svc-kind"`
+		Schema     string `json:"x-svc-schema-version"`
+		Components struct {
+			SecuritySchemes map[string]struct{ Type, In, Name string }
+		}
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	scheme := doc.Components.SecuritySchemes["LocalSessionToken"]
+	if doc.OpenAPI != "3.1.0" || string(doc.Servers) != `[{"url":"/"}]` || string(doc.Security) != `[{"LocalSessionToken":[]}]` ||
+		doc.Kind != "svc-openapi" || doc.Schema != "0.1" || len(doc.Components.SecuritySchemes) != 1 ||
+		scheme.Type != "apiKey" || scheme.In != "header" || scheme.Name != "X-SVC-UI-Token" {
+		t.Errorf("%+v %s %s", doc, doc.Servers, doc.Security)
+	}
+	for endpoint, id := range map[string]string{
+		"get /healthz": "health", "get /readyz": "readiness", "get /api/v1/status": "status", "get /api/v1/openapi.json": "openapi",
+		"get /api/v1/metrics": "metrics", "post /api/v1/run-evidence/inspect": "inspect_run_evidence",
+		"get /api/v1/connections": "list_connections", "get /api/v1/connections/{connection_id}": "read_connection",
+		"get /api/v1/runs": "list_runs", "get /api/v1/runs/{run_id}": "read_run", "get /api/v1/runs/{run_id}/attempts": "read_run_attempts",
+		"get /api/v1/runs/{run_id}/evidence": "read_run_evidence", "get /api/v1/work-units": "list_work_units",
+		"get /api/v1/work-units/{work_unit_id}": "read_work_unit", "get /api/v1/projects/{project_id}": "read_project",
+		"get /api/v1/events": "list_events", "get /api/v1/events/stream": "stream_events",
+	} {
+		method, path, _ := strings.Cut(endpoint, " ")
+		if got := doc.Paths[path][method].OperationID; got != id {
+			t.Errorf("%s is %q, want %s", endpoint, got, id)
+		}
+	}
+}
+
 // TestEveryRouteStandsInIt compares the document with the route table, both ways.
 func TestEveryRouteStandsInIt(t *testing.T) {
 	t.Parallel()
