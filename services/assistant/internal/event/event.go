@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
 // Source names this service in the audit ledger.
@@ -26,7 +27,7 @@ const (
 // Who tells who acted and how they came in.
 type Who struct {
 	Principal string
-	Role      string
+	Role      guard.Role
 	User      string // what the request called its user; anybody may write anything there
 	RequestID string
 	Address   string
@@ -67,7 +68,7 @@ func Facts(w Who, now time.Time, name, action, subject, target, outcome string, 
 	if details == nil {
 		details = map[string]any{}
 	}
-	for k, v := range map[string]string{"role": w.Role, "user": w.User, "address": w.Address, "method": w.Method, "path": w.Path} {
+	for k, v := range map[string]string{"role": string(w.Role), "user": w.User, "address": w.Address, "method": w.Method, "path": w.Path} {
 		if v != "" {
 			details[k] = v
 		}

@@ -400,6 +400,71 @@ func (q *Queries) ExpireActions(ctx context.Context, arg ExpireActionsParams) ([
 	return items, nil
 }
 
+const expireSessionActions = `-- name: ExpireSessionActions :many
+update actions set state = 'expired', decided_at = $1
+where session_id = $2 and state = 'pending' and expires_at <= $1
+returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+`
+
+type ExpireSessionActionsParams struct {
+	Now       *time.Time
+	SessionID string
+}
+
+func (q *Queries) ExpireSessionActions(ctx context.Context, arg ExpireSessionActionsParams) ([]Action, error) {
+	rows, err := q.db.Query(ctx, expireSessionActions, arg.Now, arg.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Action
+	for rows.Next() {
+		var i Action
+		if err := rows.Scan(
+			&i.ID,
+			&i.SessionID,
+			&i.Turn,
+			&i.State,
+			&i.Operations,
+			&i.Digest,
+			&i.Command,
+			&i.Risk,
+			&i.AlwaysConfirm,
+			&i.Confirms,
+			&i.Notes,
+			&i.Diff,
+			&i.Requester,
+			&i.RequesterRole,
+			&i.RequesterUser,
+			&i.RequestID,
+			&i.ProposedAt,
+			&i.ExpiresAt,
+			&i.Basis,
+			&i.Decider,
+			&i.DeciderRole,
+			&i.DecidedAt,
+			&i.DecidedTurn,
+			&i.Reason,
+			&i.ReplacedBy,
+			&i.Fence,
+			&i.Executor,
+			&i.LeaseUntil,
+			&i.Observed,
+			&i.StartedAt,
+			&i.FinishedAt,
+			&i.Result,
+			&i.Verification,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const finishAction = `-- name: FinishAction :one
 update actions set state = $1, finished_at = $2, result = $3, lease_until = null
 where id = $4 and state = 'executing' and fence = $5
@@ -630,6 +695,56 @@ func (q *Queries) KeepAction(ctx context.Context, arg KeepActionParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const linkAction = `-- name: LinkAction :one
+update actions set replaced_by = $1 where id = $2 and state = 'stale' returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
+`
+
+type LinkActionParams struct {
+	ReplacedBy *uuid.UUID
+	ID         uuid.UUID
+}
+
+func (q *Queries) LinkAction(ctx context.Context, arg LinkActionParams) (Action, error) {
+	row := q.db.QueryRow(ctx, linkAction, arg.ReplacedBy, arg.ID)
+	var i Action
+	err := row.Scan(
+		&i.ID,
+		&i.SessionID,
+		&i.Turn,
+		&i.State,
+		&i.Operations,
+		&i.Digest,
+		&i.Command,
+		&i.Risk,
+		&i.AlwaysConfirm,
+		&i.Confirms,
+		&i.Notes,
+		&i.Diff,
+		&i.Requester,
+		&i.RequesterRole,
+		&i.RequesterUser,
+		&i.RequestID,
+		&i.ProposedAt,
+		&i.ExpiresAt,
+		&i.Basis,
+		&i.Decider,
+		&i.DeciderRole,
+		&i.DecidedAt,
+		&i.DecidedTurn,
+		&i.Reason,
+		&i.ReplacedBy,
+		&i.Fence,
+		&i.Executor,
+		&i.LeaseUntil,
+		&i.Observed,
+		&i.StartedAt,
+		&i.FinishedAt,
+		&i.Result,
+		&i.Verification,
+	)
+	return i, err
+}
+
 const listActions = `-- name: ListActions :many
 select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 order by proposed_at, id limit $2
 `
@@ -745,19 +860,18 @@ func (q *Queries) PendingWithDigest(ctx context.Context, arg PendingWithDigestPa
 }
 
 const staleAction = `-- name: StaleAction :one
-update actions set state = 'stale', decided_at = $1, replaced_by = $2
-where id = $3 and state = 'pending' and expires_at > $1
+update actions set state = 'stale', decided_at = $1
+where id = $2 and state = 'pending' and expires_at > $1
 returning id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification
 `
 
 type StaleActionParams struct {
-	Now        *time.Time
-	ReplacedBy *uuid.UUID
-	ID         uuid.UUID
+	Now *time.Time
+	ID  uuid.UUID
 }
 
 func (q *Queries) StaleAction(ctx context.Context, arg StaleActionParams) (Action, error) {
-	row := q.db.QueryRow(ctx, staleAction, arg.Now, arg.ReplacedBy, arg.ID)
+	row := q.db.QueryRow(ctx, staleAction, arg.Now, arg.ID)
 	var i Action
 	err := row.Scan(
 		&i.ID,

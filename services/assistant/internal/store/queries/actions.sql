@@ -25,9 +25,12 @@ where id = @id and state = 'pending' and expires_at > @now
 returning *;
 
 -- name: StaleAction :one
-update actions set state = 'stale', decided_at = @now, replaced_by = @replaced_by
+update actions set state = 'stale', decided_at = @now
 where id = @id and state = 'pending' and expires_at > @now
 returning *;
+
+-- name: LinkAction :one
+update actions set replaced_by = @replaced_by where id = @id and state = 'stale' returning *;
 
 -- name: ExpireAction :one
 update actions set state = 'expired', decided_at = @now where id = @id and state = 'pending' and expires_at <= @now
@@ -70,3 +73,8 @@ select * from actions where state = 'executing' and lease_until <= @now order by
 
 -- name: CountPending :one
 select count(*) from actions where state = 'pending';
+
+-- name: ExpireSessionActions :many
+update actions set state = 'expired', decided_at = @now
+where session_id = @session_id and state = 'pending' and expires_at <= @now
+returning *;

@@ -1,0 +1,225 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// Decision is what somebody says about an action that waits.
+type Decision struct {
+	Approve bool
+	Reason  string
+	Turn    *int32 // of the action's session; nil when decided outside of a turn
+}
+
+// Decide approves or denies. The error is a *problem.Error where the action or the
+// rules stand in the way: not found, not permitted, decided by somebody else first,
+// expired or stale. Of a stale one, the action given back is the fresh proposal that
+// took its place.
+func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decision) (Action, error) {
+	a, err := s.Get(ctx, id)
+	if err != nil {
+		return Action{}, err
+	}
+	if a, err = s.open(ctx, a); err != nil {
+		return a, err
+	}
+	if v := s.Judge(w.Role, a.Operations); v.Answer == guard.Refuse {
+		return a, s.refuseDecision(ctx, w, a, v.Reason)
+	}
+	if !d.Approve {
+		return s.settle(ctx, w, a, Denied, d)
+	}
+	if s.FourEyes && w.Principal == a.Requester {
+		return a, s.refuseDecision(ctx, w, a, "You asked for this yourself; somebody else has to approve it.")
+	}
+	plan, err := s.Cluster.Plan(ctx, w.Role, a.Ops())
+	switch {
+	case err != nil:
+		return a, fmt.Errorf("look at the target before approving: %w", err)
+	case plan.Verdict.Answer == guard.Refuse:
+		return a, s.refuseDecision(ctx, w, a, plan.Verdict.Reason)
+	case plan.Digest != a.Digest:
+		return s.replace(ctx, a, plan)
+	}
+	return s.settle(ctx, w, a, Approved, d)
+}
+
+// open gives an action that still waits, or why it does not.
+func (s *Service) open(ctx context.Context, a Action) (Action, error) {
+	if a.State != Pending {
+		return a, settled(a)
+	}
+	now := s.Now()
+	if a.ExpiresAt.After(now) {
+		return a, nil
+	}
+	var late Action
+	err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		row, err := tx.ExpireAction(ctx, store.ExpireActionParams{ID: a.ID, Now: &now})
+		if err != nil {
+			return err
+		}
+		gone, err := expired(ctx, tx, []store.Action{row}, now)
+		if err == nil {
+			late = gone[0]
+		}
+		return err
+	})
+	if store.None(err) { // somebody was quicker
+		if late, err = s.Get(ctx, a.ID); err == nil {
+			return late, settled(late)
+		}
+	}
+	if err != nil {
+		return a, err
+	}
+	s.moved(late)
+	return late, settled(late)
+}
+
+// settled says why an action cannot be decided any more, and by whom it was.
+func settled(a Action) *problem.Error {
+	with := map[string]any{"action_id": a.ID, "state": a.State}
+	switch a.State {
+	case Expired:
+		return fault.ActionExpired.New("Nobody decided this action in time; ask for it again.").With(with)
+	case Stale:
+		if a.ReplacedBy != nil {
+			with["replaced_by"] = *a.ReplacedBy
+		}
+		return fault.ActionStale.New("The target is not as it was shown; a fresh action has been proposed.").With(with)
+	}
+	with["decided_by"], with["decided_at"] = a.Decider, a.DecidedAt
+	verdict := Approved
+	if a.State == Denied {
+		verdict = Denied
+	}
+	return fault.AlreadyDecided.New(fmt.Sprintf("This action was %s by %s; it is %s.", verdict, a.Decider, a.State)).With(with)
+}
+
+// refuseDecision records a decision that was not allowed.
+func (s *Service) refuseDecision(ctx context.Context, w event.Who, a Action, why string) error {
+	told := a
+	told.Reason = why
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		return tx.Emit(ctx, facts(w, s.Now(), refusedEvent, refusedAct, event.Denied, told)...)
+	}); err != nil {
+		return err
+	}
+	return fault.NotPermitted(why)
+}
+
+// settle makes the one move out of pending.
+func (s *Service) settle(ctx context.Context, w event.Who, a Action, to State, d Decision) (Action, error) {
+	var done Action
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		done, err = decideIn(ctx, tx, w, a, to, Person, d.Reason, d.Turn, s.Now())
+		return err
+	})
+	if store.None(err) {
+		first, err := s.Get(ctx, a.ID)
+		if err != nil {
+			return a, err
+		}
+		if first, err = s.open(ctx, first); err != nil {
+			return first, err
+		}
+		return first, fmt.Errorf("action %s waits and cannot be decided", a.ID)
+	}
+	if err != nil {
+		return a, err
+	}
+	s.moved(done)
+	return done, nil
+}
+
+// decideIn moves a out of pending; store.None tells that somebody else did.
+func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State, basis Basis, reason string, turn *int32, now time.Time) (Action, error) {
+	role, b := string(w.Role), string(basis)
+	row, err := tx.DecideAction(ctx, store.DecideActionParams{
+		ID: a.ID, ToState: string(to), Basis: &b, Decider: &w.Principal, DeciderRole: &role, Now: &now, DecidedTurn: turn, Reason: store.Opt(reason),
+	})
+	if err != nil {
+		return Action{}, err
+	}
+	done, err := of(row)
+	if err != nil {
+		return Action{}, err
+	}
+	return done, tx.Emit(ctx, facts(w, now, decidedEvent, decidedAct, event.OK, done)...)
+}
+
+// replace makes an action stale and proposes it anew as it stands now, in the name of
+// who asked for it.
+func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, error) {
+	var old, fresh Action
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		now := s.Now()
+		if _, err := tx.LockSession(ctx, a.Session); err != nil {
+			return err
+		}
+		// It is out of pending before the fresh one comes in: ten may wait, not eleven.
+		row, err := tx.StaleAction(ctx, store.StaleActionParams{ID: a.ID, Now: &now})
+		if err != nil {
+			return err
+		}
+		// What always asked goes on to, though this plan does not know why.
+		plan.Verdict.Confirms = merged(plan.Verdict.Confirms, a.Confirms)
+		if a.AlwaysConfirm {
+			plan.Verdict.Answer = guard.AlwaysAsk
+		}
+		p := Proposal{Session: a.Session, Turn: a.Turn, Who: a.requester(), Plan: plan}
+		same, err := tx.PendingWithDigest(ctx, store.PendingWithDigestParams{SessionID: a.Session, Digest: plan.Digest, Now: now})
+		switch {
+		case err == nil:
+			fresh, err = of(same)
+		case store.None(err):
+			fresh, err = insert(ctx, tx, p, "", now, now.Add(s.TTL))
+		}
+		if err != nil {
+			return err
+		}
+		if row, err = tx.LinkAction(ctx, store.LinkActionParams{ID: a.ID, ReplacedBy: &fresh.ID}); err != nil {
+			return err
+		}
+		if old, err = of(row); err != nil {
+			return err
+		}
+		return tx.Emit(ctx, facts(system("approval"), now, decidedEvent, decidedAct, event.OK, old)...)
+	})
+	if store.None(err) {
+		first, err := s.Get(ctx, a.ID)
+		if err != nil {
+			return a, err
+		}
+		return s.open(ctx, first)
+	}
+	if err != nil {
+		return a, err
+	}
+	s.moved(old, fresh)
+	return fresh, settled(old)
+}
+
+func merged(confirms []guard.Confirm, more []string) []guard.Confirm {
+	seen := map[guard.Confirm]bool{}
+	for _, c := range confirms {
+		seen[c] = true
+	}
+	for _, c := range more {
+		if !seen[guard.Confirm(c)] {
+			confirms = append(confirms, guard.Confirm(c))
+		}
+	}
+	return confirms
+}
