@@ -210,6 +210,23 @@ func TestControlTower(t *testing.T) {
 	}
 }
 
+// The access log is a line on stderr for every request, if the environment asks for it.
+func TestControlTowerAccessLog(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
+	url, _ := strings.CutPrefix(p.line(t), "control-tower: ")
+	if status, body := get(t, url+"/api/v1/status?secret=1"); status != 400 {
+		t.Errorf("%d %s", status, body)
+	}
+	p.signal(t, os.Interrupt)
+	p.ends(t)
+	log := p.errOut.String()
+	if strings.Count(log, "\n") != 1 || !strings.Contains(log, `"event":"http_request"`) || !strings.Contains(log, `"path":"/api/v1/status"`) ||
+		!strings.Contains(log, `"status":400`) || strings.Contains(log, "secret") || strings.Contains(log, token) {
+		t.Errorf("%q", log)
+	}
+}
+
 // A store that cannot be opened is warned of; the tower starts and answers store_error.
 func TestControlTowerWithoutItsStore(t *testing.T) {
 	t.Parallel()

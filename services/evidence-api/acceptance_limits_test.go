@@ -116,6 +116,11 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 	if err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg.Token), good) {
 		t.Errorf("the token shows: %v", err)
 	}
+	for value, on := range map[string]bool{"1": true, "true": true, "yes": true, "on": true, "": false, "0": false, "false": false, "no": false, "off": false, "2": false} {
+		if cfg, err := evidenceapi.LoadConfig([]string{"SVC_HTTP_ACCESS_LOG=" + value}); err != nil || (cfg.AccessLog != nil) != on {
+			t.Errorf("SVC_HTTP_ACCESS_LOG=%s: %v", value, err)
+		}
+	}
 	// The longest token is as good as any.
 	longest := strings.Repeat("~", 4096)
 	tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.Token = evidenceapi.Token(longest) })
