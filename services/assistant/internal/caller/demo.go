@@ -1,0 +1,62 @@
+package caller
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Demo makes and checks demo keys: read-only keys that carry their holder's address and their expiry, sealed with a
+// secret, so that nothing need be stored. A new secret voids all keys.
+type Demo struct {
+	secret []byte
+	now    func() time.Time
+}
+
+// signatureLen is how many hex digits of the HMAC a key carries.
+const signatureLen = 32
+
+// Mint makes a key that is valid while expiry, in unix seconds, is to come.
+func (d *Demo) Mint(email string, expiry int64) string {
+	payload := base64.RawURLEncoding.EncodeToString([]byte(email + ":" + strconv.FormatInt(expiry, 10)))
+	return readOnlyPrefix + payload + "." + d.sign(payload)
+}
+
+// Valid says whether key was made with this secret and has not expired.
+func (d *Demo) Valid(key string) bool {
+	sealed, ok := strings.CutPrefix(key, readOnlyPrefix)
+	dot := strings.LastIndexByte(sealed, '.')
+	if !ok || dot < 0 {
+		return false
+	}
+	payload, signature := sealed[:dot], sealed[dot+1:]
+	if !hmac.Equal([]byte(signature), []byte(d.sign(payload))) {
+		return false
+	}
+	expiry, ok := expiryOf(payload)
+	return ok && expiry > d.now().Unix()
+}
+
+func (d *Demo) sign(payload string) string {
+	h := hmac.New(sha256.New, d.secret)
+	h.Write([]byte(payload))
+	return hex.EncodeToString(h.Sum(nil))[:signatureLen]
+}
+
+// expiryOf reads the digits after the last colon: an address may have colons of its own.
+func expiryOf(payload string) (int64, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return 0, false
+	}
+	colon := strings.LastIndexByte(string(raw), ':')
+	if colon < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(raw[colon+1:]), 10, 63) // takes digits only, no sign
+	return int64(n), err == nil
+}

@@ -1,0 +1,15 @@
+// Package caller says who calls the assistant, and as what.
+//
+// A key's prefix picks the list it must be in, and the role:
+//
+//	ki-admin-…  ASSISTANT_ADMIN_KEYS     admin
+//	ki-op-…     ASSISTANT_OPERATOR_KEYS  operator
+//	ki-ro-…     ASSISTANT_READONLY_KEYS  readonly, or a demo key (see Demo)
+//
+// The principal is the key's id, the first 16 hex digits of its SHA-256: that is what sessions belong to and what is
+// logged, never the key. In place of a key the delegation of libs/auth is taken, whose scopes name the role and whose
+// subject is the principal.
+//
+// With nothing configured every caller is admin, under the principal local. The service then listens on loopback only,
+// and refuses what a web page of another site could send there.
+package caller

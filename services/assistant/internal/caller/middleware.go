@@ -1,0 +1,149 @@
+package caller
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/problem"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+)
+
+// roles are the scopes of delegations: each role may do what the lesser ones may.
+var roles = auth.Rules{Scopes: map[string][]string{
+	string(guard.Admin):    {string(guard.Operator)},
+	string(guard.Operator): {string(guard.Readonly)},
+	string(guard.Readonly): nil,
+}}
+
+// Middleware lets a request pass whose caller is known, and puts them into its context, where logs find the principal
+// too. Mount it on routes: what is no route must answer 404 to everybody.
+func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
+	delegated := c.delegated(next)
+	return func(ec echo.Context) error {
+		r := ec.Request()
+		if c.open {
+			if err := c.localOnly(r); err != nil {
+				return err
+			}
+			return pass(ec, Caller{Principal: Local, Role: guard.Admin}, next)
+		}
+		key, err := bearer(r.Header)
+		if err != nil {
+			return err
+		}
+		if delegated != nil && !strings.HasPrefix(key, keyPrefix) {
+			return delegated(ec)
+		}
+		who, err := c.Identify(key)
+		if err != nil {
+			return err
+		}
+		return pass(ec, who, next)
+	}
+}
+
+func pass(ec echo.Context, who Caller, next echo.HandlerFunc) error {
+	r := ec.Request()
+	ctx := WithCaller(r.Context(), who)
+	if _, known := auth.FromContext(ctx); !known {
+		ctx = auth.WithPrincipal(ctx, auth.Principal{Name: who.Principal})
+	}
+	ec.SetRequest(r.WithContext(ctx))
+	return next(ec)
+}
+
+// delegated takes a delegation; nil when none is trusted. libs/auth spends each token on the first request that may
+// change something.
+func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
+	if c.delegation == nil {
+		return nil
+	}
+	accepted := c.delegation.Require(string(guard.Readonly))(func(ec echo.Context) error {
+		p, _ := auth.FromContext(ec.Request().Context())
+		who := Caller{Principal: p.Name, Role: guard.Readonly, Via: p.Via}
+		for _, role := range []guard.Role{guard.Operator, guard.Admin} {
+			if p.Has(string(role)) {
+				who.Role = role
+			}
+		}
+		// next's own errors must not be taken for those of the delegation.
+		if err := pass(ec, who, next); err != nil {
+			return passed{err}
+		}
+		return nil
+	})
+	return func(ec echo.Context) error {
+		err := accepted(ec)
+		if p, ok := err.(passed); ok {
+			return p.error
+		}
+		return translate(err)
+	}
+}
+
+// passed marks an error that came from behind the middleware.
+type passed struct{ error }
+
+// translate gives the refusals of libs/auth the assistant's codes; its 503 answers stay.
+func translate(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problem.From(err)
+	switch {
+	case auth.InvalidCredential.Has(err), auth.MissingCredential.Has(err):
+		return fault.BadKey(p.Detail).WithCause(err)
+	case auth.InsufficientScope.Has(err):
+		return fault.NotPermitted("This delegation names no role: its scopes must have one of admin, operator and readonly.").WithCause(err)
+	}
+	return err
+}
+
+// RequireAdmin lets admins pass.
+func RequireAdmin(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(ec echo.Context) error {
+		if who, _ := FromContext(ec.Request().Context()); who.Role != guard.Admin {
+			return fault.NotPermitted("This is for admins.")
+		}
+		return next(ec)
+	}
+}
+
+// localOnly keeps web pages out while auth is off: one that got the address by DNS has its own name in Host, one of
+// another site its own in Origin.
+func (c *Callers) localOnly(r *http.Request) error {
+	if !loopbackHost(r.Host) {
+		return fault.Forbidden.New("Without keys the assistant answers on localhost only: call it as 127.0.0.1 or localhost, or configure keys.")
+	}
+	origins := r.Header.Values("Origin")
+	switch {
+	case len(origins) == 0:
+		return nil
+	case len(origins) == 1 && (ownOrigin(origins[0], r.Host) || slices.ContainsFunc(c.origins, func(o string) bool { return strings.EqualFold(o, origins[0]) })):
+		return nil
+	}
+	return fault.Forbidden.New("Pages of this origin may not call the assistant while it has no keys; ASSISTANT_ALLOWED_ORIGINS names those that may.")
+}
+
+func loopbackHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	} else {
+		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	ip := net.ParseIP(host)
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func ownOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Scheme == "http" && strings.EqualFold(u.Host, host)
+}

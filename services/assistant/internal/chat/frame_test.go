@@ -1,0 +1,319 @@
+package chat_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+)
+
+var (
+	head = chat.Head{SessionID: "s-1", ID: "chatcmpl-0f3a9c2be471", Created: time.Unix(1764000000, 0), Model: "cluster-assistant"}
+	enc  = chat.NewEncoder(head)
+
+	approval = chat.Approval{
+		ActionID: "0198c5a4-0000-7000-8000-000000000001", RiskLevel: "medium",
+		HumanSummary: "kubectl scale deployment/api -n shop --replicas=3",
+		ExpiresAt:    time.Date(2025, 11, 24, 17, 0, 0, 0, time.FixedZone("CET", 3600)), Digest: "sha256:" + strings.Repeat("ab", 32),
+	}
+	always = chat.Approval{
+		ActionID: "0198c5a4-0000-7000-8000-000000000002", RiskLevel: "high", HumanSummary: `kubectl delete pvc 'a"b' -n shop`,
+		AlwaysConfirm: true, ExpiresAt: time.Date(2025, 11, 24, 16, 0, 0, 0, time.UTC), Digest: "sha256:" + strings.Repeat("01", 32),
+	}
+	// nasty has every character that is escaped, and what looks like the frame around it.
+	nasty = "a\x00\b\t\n\v\f\r\x1b[31m\x1c\x7f\u0085\u009f\u2028\u2029 <&> \"\\ \xff\xc3 é\U0001F680\U0001F6D1 \"}],\"usage\":{} ,\"choices\":[\n\ndata: [DONE]\n\n"
+)
+
+// kinds is one frame of every kind.
+var kinds = map[string][]byte{
+	"handshake":           enc.Handshake(nil),
+	"status":              enc.Status(nil, chat.Snapshot, "Reading pods and warnings"),
+	"plan":                enc.Plan(nil, []chat.Step{{"Compare selector and labels", chat.StepInProgress}, {"Look at endpoints", chat.StepPending}}),
+	"plan_empty":          enc.Plan(nil, nil),
+	"tool_call":           enc.ToolCall(nil, "list", "Running: kubectl get pods -n shop", "call_1"),
+	"tool_result":         enc.ToolResult(nil, chat.ToolResult{Tool: "list", CallID: "call_1", Output: "NAME READY\napi 0/1\n", OK: true}),
+	"tool_result_failed":  enc.ToolResult(nil, chat.ToolResult{Tool: "list", CallID: "call_2", Output: "There is no kind gizmo.", Truncated: true}),
+	"error":               enc.Error(nil, fault.ClusterUnreachable, true),
+	"error_passing":       enc.Error(nil, fault.ModelUnavailable, false),
+	"token":               enc.Token(nil, "The "),
+	"token_nasty":         enc.Token(nil, nasty),
+	"token_empty":         enc.Token(nil, ""),
+	"approval":            enc.Approval(nil, "Shall I run it?\n", approval),
+	"approval_always":     enc.Approval(nil, "Shall I run it?", always),
+	"completion":          enc.Completion(nil, nil, nil),
+	"completion_usage":    enc.Completion(nil, nil, &chat.Usage{PromptTokens: 12, CompletionTokens: 30}),
+	"completion_no_model": enc.Completion(nil, nil, &chat.Usage{}),
+	"completion_pending":  enc.Completion(nil, &approval, nil),
+	"completion_both":     enc.Completion(nil, &always, &chat.Usage{PromptTokens: 1, CompletionTokens: 2}),
+	"done":                []byte(chat.Done),
+	"heartbeat":           []byte(chat.Heartbeat),
+}
+
+func render(t testing.TB, p chat.Profile, ids bool, frames ...[]byte) []byte {
+	t.Helper()
+	r := chat.NewRenderer(p)
+	var out []byte
+	for i, f := range frames {
+		id := ""
+		if ids && string(f) != chat.Heartbeat {
+			id = "7." + strconv.Itoa(i)
+		}
+		var err error
+		if out, err = r.Render(out, f, id); err != nil {
+			t.Fatalf("%v: %s", err, f)
+		}
+	}
+	return out
+}
+
+func TestFramesOfEveryKind(t *testing.T) {
+	t.Parallel()
+	for name, frame := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden.Check(t, "frames/canonical/"+name+".sse", frame)
+			if got := render(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
+				t.Errorf("the canonical profile changes %s into %s", frame, got)
+			}
+			// The stream's one role is sent before, so that what is compared is the kind's own.
+			whole := render(t, chat.Strict, false, kinds["token_empty"], frame)
+			own := bytes.TrimPrefix(whole, render(t, chat.Strict, false, kinds["token_empty"]))
+			golden.Check(t, "frames/strict/"+name+".sse", own)
+			for _, stream := range [][]byte{frame, whole} {
+				if _, err := chattest.Split(stream); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// turn is a turn with every kind of frame, as it would be stored.
+var turn = [][]byte{
+	kinds["handshake"], kinds["status"], kinds["plan"], kinds["tool_call"], kinds["tool_result"], kinds["error_passing"],
+	kinds["token"], enc.Token(nil, "end.\n"), kinds["approval"], kinds["completion_both"], kinds["done"],
+}
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]chat.Profile{"canonical": chat.Canonical, "strict": chat.Strict} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden.Check(t, "turn/"+name+".sse", render(t, p, false, turn...))
+			golden.Check(t, "turn/"+name+"_ids.sse", render(t, p, true, turn...))
+		})
+	}
+}
+
+func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
+	t.Parallel()
+	plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, false, turn...))))
+	items := chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, turn...)))
+	chunks := chattest.Chunks(t, items)
+	role, reasoning := "", ""
+	for i, c := range chunks {
+		if c.Usage != nil {
+			if len(c.Choices) != 0 || i != len(chunks)-1 {
+				t.Errorf("usage in chunk %d with %d choices", i, len(c.Choices))
+			}
+			continue
+		}
+		if c.Event != nil || c.Object != "chat.completion.chunk" || len(c.Choices) != 1 || c.ID != head.ID || c.Created != head.Created.Unix() || c.Model != head.Model {
+			t.Errorf("chunk %d: %+v", i, c)
+			continue
+		}
+		role += c.Choices[0].Delta.Role
+		if r := c.Choices[0].Delta.ReasoningContent; r != nil {
+			reasoning += *r
+		}
+	}
+	if role != "assistant" || chunks[0].Choices[0].Delta.Role == "" || reasoning != "Running: kubectl get pods -n shop\n" {
+		t.Errorf("role %q, reasoning %q", role, reasoning)
+	}
+	if got, want := chattest.Answer(chunks), chattest.Answer(plain); got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+	seen := map[string]bool{}
+	for _, item := range items {
+		if item.ID != "" && seen[item.ID] {
+			t.Errorf("id %s twice", item.ID)
+		}
+		seen[item.ID] = true
+	}
+}
+
+// A reader that resumes in the middle still gets a role first.
+func TestStrictResumption(t *testing.T) {
+	t.Parallel()
+	for i := 1; i < len(turn)-1; i++ {
+		chunks := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, false, turn[i:]...))))
+		if chunks[0].Choices[0].Delta.Role != "assistant" || *chunks[0].Choices[0].Delta.Content != "" {
+			t.Errorf("from %d: %+v", i, chunks[0])
+		}
+	}
+}
+
+// The stop sign is kept where text is what will run.
+func TestStopSign(t *testing.T) {
+	t.Parallel()
+	const sign = "\U0001F6D1"
+	for i, frame := range [][]byte{
+		enc.Token(nil, sign), enc.Approval(nil, sign, approval), enc.Status(nil, chat.Loading, sign), enc.Plan(nil, []chat.Step{{sign, chat.StepDone}}),
+		enc.ToolCall(nil, "list", sign, "c"), enc.ToolResult(nil, chat.ToolResult{Output: sign}),
+	} {
+		if bytes.Contains(frame, []byte(sign)) || !bytes.Contains(frame, []byte("[stop sign]")) {
+			t.Errorf("%d: %s", i, frame)
+		}
+	}
+	a := approval
+	a.HumanSummary = "kubectl label pod a x=" + sign
+	if frame := enc.Approval(nil, "", a); !bytes.Contains(frame, []byte(a.HumanSummary)) {
+		t.Errorf("%s", frame)
+	}
+}
+
+func TestOutputIsCut(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in   string
+		want int
+		cut  bool
+	}{
+		{"", 0, false}, {strings.Repeat("é", chat.MaxOutput), chat.MaxOutput, false}, {strings.Repeat("é", chat.MaxOutput+1), chat.MaxOutput, true},
+		{strings.Repeat("\xff", chat.MaxOutput+1), chat.MaxOutput, true}, {strings.Repeat("x", 1<<20), chat.MaxOutput, true},
+		{strings.Repeat("\U0001F6D1", chat.MaxOutput), chat.MaxOutput, true},
+	} {
+		c := decode(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
+		if n := utf8.RuneCountInString(c.Event.Output); n != tc.want || c.Event.Truncated != tc.cut {
+			t.Errorf("%.8q of %d bytes: %d code points, truncated %v", tc.in, len(tc.in), n, c.Event.Truncated)
+		}
+	}
+}
+
+func decode(t testing.TB, frame []byte) chattest.Chunk {
+	t.Helper()
+	payload, ok := chat.Payload(frame)
+	if !ok {
+		t.Fatalf("no frame: %q", frame)
+	}
+	var c chattest.Chunk
+	if err := json.Unmarshal(payload, &c); err != nil {
+		t.Fatalf("%v: %s", err, payload)
+	}
+	return c
+}
+
+func TestRenderRefusesForeignBytes(t *testing.T) {
+	t.Parallel()
+	for _, frame := range []string{
+		"", "data: ", "data: {}\n\n", "data: [DONE]", ": ki {}\n\n", `data: {"id":"x"}` + "\n\n", `data: {"id":"x","choices":[]}` + "\n\n",
+		`data: {"id":"x","choices":[{"index":0,"delta":{"content":"a` + "\n\n", `data: {"id":"x","choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n",
+		`data: {"id":"x","choices":[],"ki_event":{"type":"tool_call"` + "\n\n",
+	} {
+		out, err := chat.NewRenderer(chat.Strict).Render([]byte("before"), []byte(frame), "1")
+		if err == nil || string(out) != "before" {
+			t.Errorf("%q: %q, %v", frame, out, err)
+		}
+	}
+}
+
+// FuzzFrame: what goes into a frame comes out of it in both profiles, but for what no frame carries, and the stream
+// stays whole.
+func FuzzFrame(f *testing.F) {
+	f.Add(nasty, "list")
+	f.Add("The ", "")
+	f.Add("\U0001F6D1", `"}],"usage":{`)
+	f.Fuzz(func(t *testing.T, text, other string) {
+		want := chat.Prose(strings.ToValidUTF8(text, "\uFFFD"))
+		if !utf8.ValidString(text) { // each broken byte becomes a mark of its own
+			want = chat.Prose(string([]rune(text)))
+		}
+		a := chat.Approval{ActionID: other, HumanSummary: text, RiskLevel: other, Digest: other}
+		e := chat.NewEncoder(chat.Head{SessionID: other, ID: text, Model: other})
+		frames := [][]byte{
+			e.Handshake(nil), e.Status(nil, chat.Phase(other), text), e.Plan(nil, []chat.Step{{text, chat.StepStatus(other)}}), e.ToolCall(nil, other, text, other),
+			e.ToolResult(nil, chat.ToolResult{Tool: other, Output: text, CallID: other}), e.Error(nil, fault.Failure{Code: other, Message: text}, true),
+			e.Token(nil, text), e.Approval(nil, text, a), e.Completion(nil, &a, &chat.Usage{PromptTokens: 1}), []byte(chat.Done),
+		}
+		plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, true, frames...))))
+		strict := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, frames...))))
+		if len(plain) != len(frames)-1 {
+			t.Fatalf("%d chunks of %d frames", len(plain), len(frames))
+		}
+		for name, chunks := range map[string][]chattest.Chunk{"canonical": plain, "strict": strict} {
+			if got := chattest.Answer(chunks); got != want+want {
+				t.Fatalf("%s: answer %q, want twice %q", name, got, want)
+			}
+		}
+		if got := plain[1].Event.Message; got != want {
+			t.Fatalf("message %q, want %q", got, want)
+		}
+		summary := string([]rune(text))
+		for _, c := range []chattest.Choice{plain[7].Choices[0], plain[8].Choices[0], strict[len(strict)-2].Choices[0], strict[len(strict)-3].Choices[0]} {
+			if c.HumanSummary != summary || !c.HITLRequired {
+				t.Fatalf("summary %q, want %q", c.HumanSummary, summary)
+			}
+		}
+		if strict[len(strict)-1].Usage.TotalTokens != 1 || *strict[1].Choices[0].Delta.ReasoningContent != want+"\n" {
+			t.Fatalf("%+v", strict)
+		}
+	})
+}
+
+func BenchmarkTokenFrame(b *testing.B) {
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = enc.Token(dst[:0], " the deployment")
+	}
+	b.SetBytes(int64(len(dst)))
+}
+
+func BenchmarkTokenFrameStrict(b *testing.B) {
+	r := chat.NewRenderer(chat.Strict)
+	var frame, dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		frame = enc.Token(frame[:0], " the deployment")
+		var err error
+		if dst, err = r.Render(dst[:0], frame, "7.12"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(len(dst)))
+}
+
+// BenchmarkTokenFrameByReflection is the floor to compare with: the same chunk through encoding/json.
+func BenchmarkTokenFrameByReflection(b *testing.B) {
+	type delta struct {
+		Content string `json:"content"`
+		Role    string `json:"role"`
+	}
+	type choice struct {
+		Index        int     `json:"index"`
+		Delta        delta   `json:"delta"`
+		FinishReason *string `json:"finish_reason"`
+	}
+	type chunk struct {
+		ID      string   `json:"id"`
+		Object  string   `json:"object"`
+		Created int64    `json:"created"`
+		Model   string   `json:"model"`
+		Choices []choice `json:"choices"`
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		raw, err := json.Marshal(chunk{head.ID, "chat.completion.chunk", head.Created.Unix(), head.Model, []choice{{Delta: delta{" the deployment", "assistant"}}}})
+		if err != nil || len(raw) == 0 {
+			b.Fatal(err)
+		}
+	}
+}
