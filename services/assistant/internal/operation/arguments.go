@@ -177,7 +177,11 @@ func (o Operation) validAssignments() error {
 	if o.Verb == SetEnv {
 		validKey = validEnvName
 	}
+	size := 0
 	for key, value := range o.Set {
+		if size += len(value); size > MaxValues {
+			return Refuse(TooLarge, "set", "The values together are over %d bytes.", MaxValues)
+		}
 		if !validKey(key) || o.Verb == Label && !validLabelValue(value) {
 			return Refuse(InvalidArgument, "set", "%s cannot be set to %s.", Quote(key), Quote(value))
 		}

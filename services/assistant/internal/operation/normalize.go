@@ -13,8 +13,8 @@ var suspendPatches = map[string]Verb{
 }
 
 // Normalize gives the one form of an operation that stands for all equal ones: no
-// empty lists, removals sorted, kinds folded, a manifest ended by a line feed. It
-// changes no meaning and validates nothing.
+// empty lists, removals sorted, kinds folded, a manifest ended by a line feed. It runs
+// before anything is shown or stored, and validates nothing.
 func Normalize(o Operation) Operation {
 	o.Names = normalList(o.Names)
 	o.Remove = sortedSet(o.Remove)
@@ -44,7 +44,22 @@ func Normalize(o Operation) Operation {
 		o.Verb, o.Patch, o.PatchType = v, "", ""
 	}
 	if o.Manifest != "" {
-		o.Manifest = strings.TrimRight(strings.ReplaceAll(o.Manifest, "\r\n", "\n"), "\n") + "\n"
+		o.Manifest = strings.TrimSuffix(strings.ReplaceAll(o.Manifest, "\r\n", "\n"), "\n") + "\n"
+	}
+	return o
+}
+
+// AsPatch gives the patch that a suspend, or the resume of a job, stands for, since
+// kubectl has no command of its own. Other operations come back as they are.
+func (o Operation) AsPatch() Operation {
+	if o.Verb != Suspend && (o.Verb != Resume || !oneOf(o.Kind, jobKinds)) {
+		return o
+	}
+	for patch, verb := range suspendPatches {
+		if verb == o.Verb {
+			o.Verb, o.Patch, o.PatchType = Patch, patch, "merge"
+			break
+		}
 	}
 	return o
 }

@@ -1,7 +1,10 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +16,7 @@ const (
 	MaxPairs    = 100
 	MaxLimit    = 500
 	MaxText     = 8 << 10 // a selector, query or value
+	MaxValues   = 64 << 10 // the values of one operation together
 	MaxManifest = 256 << 10
 )
 
@@ -134,6 +138,10 @@ func (o Operation) validCount(s *spec) error {
 		if s.refs == chosenNodes && o.Kind != "node" {
 			return Refuse(InvalidArgument, "kind", "%s works on kind node.", o.Verb)
 		}
+		if s.refs == chosenNodes && slices.ContainsFunc(o.Names, func(n string) bool { return strings.Contains(n, ":") }) {
+			// In a taint line a colon tells a taint from a node.
+			return Refuse(InvalidArgument, "names", "A node name has no colon.")
+		}
 		if o.Verb == Evict && !oneOf(o.Kind, podKinds) {
 			return Refuse(InvalidArgument, "kind", "Only pods can be evicted.")
 		}
@@ -166,16 +174,16 @@ func (o Operation) validScope() error {
 	return validFieldSelector(o.FieldSelector)
 }
 
-// MarshalText of a struct would lose unknown members; Parse reads the stored form back
-// strictly and validates it.
+// Parse reads the stored JSON form back, strictly, and validates it: a row written by
+// a newer release with a member that this one does not know must not run without it.
 func Parse(stored []byte) (Operation, error) {
 	var o Operation
-	dec := json.NewDecoder(strings.NewReader(string(stored)))
+	dec := json.NewDecoder(bytes.NewReader(stored))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&o); err != nil {
 		return Operation{}, Refuse(InvalidArgument, "", "The stored operation cannot be read: %v.", err)
 	}
-	if dec.More() {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Operation{}, Refuse(InvalidArgument, "", "The stored operation has a tail.")
 	}
 	return o, o.Validate()

@@ -1,0 +1,4 @@
+package kubectl
+
+// Split shows tests the words of a line.
+var Split = split

@@ -1,0 +1,112 @@
+package kubectl
+
+import (
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Render writes an operation as the line that [Parse] reads back as the same
+// operation, quoted for a POSIX shell. The operation must be valid; one of an unknown
+// verb gives the bare verb.
+func Render(o operation.Operation) string {
+	o = o.AsPatch()
+	c := commandOf(o.Verb)
+	if c == nil {
+		return string(o.Verb)
+	}
+	words := append([]string{}, c.words...)
+	for _, w := range c.objects(o) {
+		words = append(words, quote(w))
+	}
+	words = append(words, c.fixed...)
+	for _, f := range c.flags {
+		words = append(words, f.write(&o)...)
+	}
+	if o.Verb == operation.CanI && o.Action == "" {
+		words = append(words, "--list")
+	}
+	if c.args == expression {
+		// Last, behind a mark: a query may begin with a dash.
+		words = append(words, "--", quote(o.PromQL+o.LogQL))
+	}
+	line := strings.Join(words, " ")
+	if o.Manifest != "" {
+		line += " " + heredoc(o.Manifest)
+	}
+	return line
+}
+
+func commandOf(v operation.Verb) *command {
+	if v == operation.Get {
+		v = operation.List
+	}
+	for i := range grammar {
+		if grammar[i].verb == v {
+			return &grammar[i]
+		}
+	}
+	return nil
+}
+
+// objects gives the words beside the flags.
+func (c *command) objects(o operation.Operation) []string {
+	switch c.args {
+	case refs:
+		return refWords(o)
+	case pod:
+		if o.Kind == "pod" {
+			return o.Names
+		}
+		return refWords(o)
+	case nodes:
+		return o.Names
+	case nodesPairs:
+		return append(append([]string{"node"}, o.Names...), changes(nil, o.Taints, o.RemoveTaints)...)
+	case pairs:
+		set := o.Set
+		if o.Verb == operation.SetImage {
+			set = o.Images
+		}
+		return append(refWords(o), changes(set, nil, o.Remove)...)
+	case fieldPath:
+		if o.Path == "" {
+			return []string{o.Kind}
+		}
+		return []string{o.Kind + "." + o.Path}
+	case right:
+		if o.Action == "" {
+			return nil
+		}
+		return append([]string{o.Action}, refWords(o)...)
+	case jobName:
+		return []string{o.NewName}
+	case none, expression:
+	}
+	return nil
+}
+
+func refWords(o operation.Operation) []string {
+	switch {
+	case o.Kind == "":
+		return o.Names
+	case len(o.Names) == 0:
+		return []string{o.Kind}
+	case strings.Contains(o.Kind, ","):
+		return append([]string{o.Kind}, o.Names...)
+	}
+	words := make([]string, 0, len(o.Names))
+	for _, n := range o.Names {
+		words = append(words, o.Kind+"/"+n)
+	}
+	return words
+}
+
+// changes gives name=value words, words as they are, then removals.
+func changes(set map[string]string, as, remove []string) []string {
+	words := append(written(set), as...)
+	for _, r := range remove {
+		words = append(words, r+"-")
+	}
+	return words
+}

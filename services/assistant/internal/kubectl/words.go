@@ -1,0 +1,159 @@
+package kubectl
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// MaxLine bounds a line: the largest manifest, or the largest patch with every
+// character quoted, fits.
+const MaxLine = 2 << 20
+
+// plain reports the characters that stand for themselves in every POSIX shell without
+// quotes.
+func plain(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)
+}
+
+// quote writes a word so that a POSIX shell, and split, read it back as it is.
+func quote(word string) string {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
+}
+
+// scanner reads the words of one command as a POSIX shell would, and stops at
+// anything by which a shell would do more than that.
+type scanner struct {
+	rest  string
+	words []string
+	word  strings.Builder
+	open  bool // a word has begun, perhaps an empty one
+}
+
+// split takes a line apart into words, and the body of a here-document if there is one.
+func split(line string) (words []string, body string, err error) {
+	if len(line) > MaxLine {
+		return nil, "", operation.Refuse(operation.TooLarge, "", "The command is over %d bytes.", MaxLine)
+	}
+	if !utf8.ValidString(line) || strings.ContainsRune(line, 0) {
+		return nil, "", operation.Refuse(operation.ShellSyntax, "", "The command is not text in UTF-8.")
+	}
+	s := scanner{rest: strings.TrimSpace(strings.ReplaceAll(line, "\r\n", "\n"))}
+	for s.rest != "" {
+		if strings.HasPrefix(s.rest, "<<") {
+			s.end()
+			body, err = hereDocument(s.rest)
+			return s.words, body, err
+		}
+		if err := s.step(); err != nil {
+			return nil, "", err
+		}
+	}
+	s.end()
+	return s.words, "", nil
+}
+
+func (s *scanner) end() {
+	if s.open {
+		s.words = append(s.words, s.word.String())
+	}
+	s.word.Reset()
+	s.open = false
+}
+
+func (s *scanner) step() error {
+	r, size := utf8.DecodeRuneInString(s.rest)
+	switch {
+	case r == ' ' || r == '\t':
+		s.end()
+	case r == '\'':
+		return s.single()
+	case r == '"':
+		return s.double()
+	case strings.HasPrefix(s.rest, "\\\n"): // a continued line
+		size = 2
+	case plain(r), r == '!' && s.open: // a lone ! is a shell word of its own
+		s.word.WriteRune(r)
+		s.open = true
+	default:
+		return operation.Refuse(operation.ShellSyntax, "", "%s means something to a shell; only one plain command is read. Quote it if it is part of a value.", operation.Quote(string(r)))
+	}
+	s.rest = s.rest[size:]
+	return nil
+}
+
+func (s *scanner) single() error {
+	text, after, ok := strings.Cut(s.rest[1:], "'")
+	if !ok {
+		return operation.Refuse(operation.ShellSyntax, "", "A single quote is not closed.")
+	}
+	s.word.WriteString(text)
+	s.rest, s.open = after, true
+	return nil
+}
+
+func (s *scanner) double() error {
+	s.open = true
+	for i := 1; i < len(s.rest); i++ {
+		switch c := s.rest[i]; c {
+		case '"':
+			s.rest = s.rest[i+1:]
+			return nil
+		case '$', '`':
+			return operation.Refuse(operation.ShellSyntax, "", "%q inside double quotes would be expanded by a shell; use single quotes.", string(c))
+		case '\\':
+			if i+1 < len(s.rest) && strings.IndexByte("\\\"$`\n", s.rest[i+1]) >= 0 {
+				if i++; s.rest[i] != '\n' {
+					s.word.WriteByte(s.rest[i])
+				}
+				continue
+			}
+			s.word.WriteByte(c)
+		default:
+			s.word.WriteByte(c)
+		}
+	}
+	return operation.Refuse(operation.ShellSyntax, "", "A double quote is not closed.")
+}
+
+var hereExpr = regexp.MustCompile(`^<<[ \t]*(?:'([A-Za-z_][A-Za-z0-9_]*)'|"([A-Za-z_][A-Za-z0-9_]*)"|([A-Za-z_][A-Za-z0-9_]*))[ \t]*\n`)
+
+// hereDocument reads the one redirection that the grammar has, since a manifest needs
+// somewhere to stand.
+func hereDocument(rest string) (string, error) {
+	m := hereExpr.FindStringSubmatch(rest)
+	if m == nil {
+		return "", operation.Refuse(operation.ShellSyntax, "", "Write a manifest as <<'EOF' at the end of the line, the manifest below it, and EOF.")
+	}
+	mark := m[1] + m[2] + m[3]
+	lines := strings.SplitAfter(rest[len(m[0]):], "\n")
+	var body strings.Builder
+	for i, line := range lines {
+		if strings.TrimSuffix(line, "\n") != mark {
+			body.WriteString(line)
+			continue
+		}
+		if strings.TrimSpace(strings.Join(lines[i+1:], "")) != "" {
+			return "", operation.Refuse(operation.ShellSyntax, "", "Something follows the manifest; only one command is read.")
+		}
+		if m[3] != "" && strings.ContainsAny(body.String(), "$`\\") {
+			return "", operation.Refuse(operation.ShellSyntax, "", "The manifest holds what a shell would expand; write <<'%s' with quotes.", mark)
+		}
+		return body.String(), nil
+	}
+	return "", operation.Refuse(operation.ShellSyntax, "", "The line %s that ends the manifest is missing.", mark)
+}
+
+// heredoc writes a manifest as a here-document whose mark is no line of it.
+func heredoc(manifest string) string {
+	mark := "EOF"
+	for strings.Contains("\n"+manifest, "\n"+mark+"\n") {
+		mark += "_"
+	}
+	return "<<'" + mark + "'\n" + manifest + mark
+}

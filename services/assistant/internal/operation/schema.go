@@ -1,0 +1,217 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+)
+
+// property is the JSON Schema of one member.
+type property map[string]any
+
+func text(about string) property { return property{"type": "string", "description": about} }
+
+func flag(about string) property { return property{"type": "boolean", "description": about} }
+
+func number(least, most int, about string) property {
+	return property{"type": "integer", "minimum": least, "maximum": most, "description": about}
+}
+
+func choice(about string, values ...string) property {
+	return property{"type": "string", "enum": values, "description": about}
+}
+
+func pairs(about string) property {
+	return property{"type": "object", "additionalProperties": property{"type": "string"}, "minProperties": 1, "maxProperties": MaxPairs, "description": about}
+}
+
+func texts(most int, about string) property {
+	return property{"type": "array", "items": property{"type": "string"}, "minItems": 1, "maxItems": most, "description": about}
+}
+
+var properties = map[string]property{
+	"kind":                 text("Kind: plural, singular, short name or kind.group."),
+	"name":                 {"type": "string", "pattern": NamePattern, "maxLength": 253, "description": "Name of the object."},
+	"names":                {"type": "array", "items": property{"type": "string", "pattern": NamePattern, "maxLength": 253}, "minItems": 1, "maxItems": MaxNames, "description": "Names of the objects."},
+	"namespace":            {"type": "string", "pattern": `^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`, "maxLength": 63, "description": "Namespace; left out: that of the session."},
+	"all_namespaces":       flag("Every namespace."),
+	"all":                  flag("Every object of the kind in the namespace."),
+	"label_selector":       text("Label selector, such as app=api."),
+	"field_selector":       text("Field selector, such as status.phase=Running."),
+	"limit":                number(1, MaxLimit, "Most entries to return."),
+	"output":               choice("Form of the answer.", "wide", "yaml", "json", "name"),
+	"dry_run":              flag("Rehearse on the server, change nothing."),
+	"container":            text("Container; left out: the only one, or all."),
+	"previous":             flag("The container before its last restart."),
+	"since":                text("How far back, such as 15m; at most 24h."),
+	"tail":                 number(1, MaxLimit, "Last lines to return."),
+	"contains":             text("Only lines with this text."),
+	"action":               text("API verb, such as get."),
+	"subresource":          text("Subresource, such as log."),
+	"path":                 text("Field path below the kind, such as spec.template."),
+	"api_version":          text("API version, such as apps/v1."),
+	"recursive":            flag("All fields below."),
+	"promql":               text("PromQL expression."),
+	"range_minutes":        number(0, 30*24*60, "Minutes back from now; 0 is an instant."),
+	"logql":                text("LogQL expression."),
+	"replicas":             number(0, 100_000, "Wanted replicas."),
+	"revision":             number(1, 1<<31-1, "Revision; left out: the one before."),
+	"new_name":             text("Name of the new object."),
+	"images":               pairs("Container to image; * is every container."),
+	"requests":             pairs("Resource to amount, such as memory to 128Mi."),
+	"limits":               pairs("Resource to amount, such as memory to 256Mi."),
+	"set":                  pairs("Name to value."),
+	"remove":               texts(MaxPairs, "Names to remove."),
+	"overwrite":            flag("Replace values that exist."),
+	"port":                 number(1, 65535, "Port of the service."),
+	"target_port":          text("Port number or name in the pods."),
+	"protocol":             choice("Protocol.", "TCP", "UDP", "SCTP"),
+	"service_type":         choice("Type of the service.", "ClusterIP", "NodePort", "LoadBalancer"),
+	"min":                  number(0, 100_000, "Fewest replicas."),
+	"max":                  number(1, 100_000, "Most replicas."),
+	"cpu_percent":          number(1, 10_000, "Wanted CPU use in percent of the request."),
+	"patch":                text("The patch, a JSON object as text."),
+	"patch_type":           choice("strategic falls back to merge where the kind has no strategic patch.", "strategic", "merge"),
+	"manifest":             text("YAML or JSON, one or several documents."),
+	"prune":                flag("Delete selected objects that the manifest no longer has."),
+	"force":                flag("Delete at once, replace by deleting, take over fields, or drop pods without an owner."),
+	"grace_period":         number(0, 86_400, "Seconds to stop in."),
+	"cascade":              choice("What becomes of dependents.", "background", "foreground", "orphan"),
+	"ignore_daemonsets":    flag("Leave pods of daemon sets."),
+	"delete_emptydir_data": flag("Also pods whose local data is lost."),
+	"pod_selector":         text("Only these pods."),
+	"taints":               texts(MaxPairs, "Taints to set, key=value:Effect."),
+	"remove_taints":        texts(MaxPairs, "Taints to remove, key, key:Effect or key=value:Effect."),
+}
+
+// Schema is the JSON Schema of a verb's tool arguments, compact, keys sorted; nil for
+// an unknown verb.
+func Schema(v Verb) json.RawMessage {
+	s := specOf(v)
+	if s == nil {
+		return nil
+	}
+	props := map[string]property{}
+	for _, m := range s.arguments() {
+		props[m] = properties[m]
+	}
+	required := slices.Clone(s.required)
+	switch s.refs {
+	case kindOnly, anyRefs, chosenRefs:
+		required = append(required, "kind")
+	case oneRef:
+		required = append(required, "kind", "name")
+	case namedRefs:
+		required = append(required, "kind", "names")
+	case noRef, maybeRef, oneNode, chosenNodes:
+	}
+	slices.Sort(required)
+	schema := property{"type": "object", "properties": props, "additionalProperties": false}
+	if required = slices.Compact(required); len(required) > 0 {
+		schema["required"] = required
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return nil // plain maps and strings always encode; a test reads every schema
+	}
+	return raw
+}
+
+// About is one sentence on what the verb does, for tool lists.
+func About(v Verb) string {
+	if s := specOf(v); s != nil {
+		return s.about
+	}
+	return ""
+}
+
+// arguments are the members of the tool: those of the operation, with name for names
+// where one is the most, and no kind where only one is possible.
+func (s *spec) arguments() []string {
+	args := slices.Clone(s.members())
+	if i := slices.Index(args, "names"); i >= 0 && s.single() {
+		args[i] = "name"
+	}
+	if i := slices.Index(args, "kind"); i >= 0 && s.refs == chosenNodes {
+		args = slices.Delete(args, i, i+1)
+	}
+	return args
+}
+
+// Decode makes an operation of a tool call and validates it. Member names are exact;
+// null is as good as absent, since models send it. The error is a *Fault.
+func Decode(v Verb, arguments []byte) (Operation, error) {
+	s := specOf(v)
+	if s == nil {
+		return Operation{}, Refuse(UnknownVerb, "verb", "There is no tool %s.", Quote(string(v)))
+	}
+	if len(arguments) > 2*MaxManifest {
+		return Operation{}, Refuse(TooLarge, "", "The arguments are over %d bytes.", 2*MaxManifest)
+	}
+	members, err := objectMembers(arguments)
+	if err != nil {
+		return Operation{}, err
+	}
+	allowed := s.arguments()
+	for name := range members {
+		if !slices.Contains(allowed, name) {
+			return Operation{}, Refuse(UnknownFlag, name, "%s takes no %s; it takes %s.", v, Quote(name), strings.Join(allowed, ", "))
+		}
+	}
+	if name, ok := members["name"]; ok {
+		delete(members, "name")
+		if string(name) != "null" {
+			members["names"] = slices.Concat([]byte("["), name, []byte("]"))
+		}
+	}
+	plain, err := json.Marshal(members)
+	if err != nil {
+		return Operation{}, Refuse(InvalidArgument, "", "The arguments are no JSON object.")
+	}
+	var o Operation
+	if err := json.Unmarshal(plain, &o); err != nil {
+		return Operation{}, Refuse(InvalidArgument, "", "An argument has the wrong type: %s.", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	o.Verb = v
+	o = Normalize(o)
+	return o, o.Validate()
+}
+
+// objectMembers reads a JSON object, refusing a member that comes twice: parsers
+// disagree on which one counts.
+func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
+	bad := Refuse(InvalidArgument, "", "The arguments are no JSON object.")
+	members := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return members, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, bad
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil, bad
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, bad
+		}
+		if _, twice := members[name]; twice {
+			return nil, Refuse(InvalidArgument, name, "The argument %s comes twice.", Quote(name))
+		}
+		members[name] = value
+	}
+	if t, err := dec.Token(); err != nil || t != json.Delim('}') {
+		return nil, bad
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, bad
+	}
+	return members, nil
+}
