@@ -45,6 +45,7 @@ func MustFrom(x any) Value {
 
 var (
 	intType    = reflect.TypeFor[Int]()
+	rawType    = reflect.TypeFor[Raw]()
 	objectType = reflect.TypeFor[*Object]()
 	bigType    = reflect.TypeFor[*big.Int]()
 )
@@ -58,7 +59,7 @@ func convert(v reflect.Value, depth int) (Value, error) {
 		return nil, fmt.Errorf("canon: %s is nested too deeply", v.Type())
 	}
 	switch v.Type() {
-	case intType:
+	case intType, rawType:
 		return v.Interface(), nil
 	case bigType:
 		if n, _ := v.Interface().(*big.Int); n != nil {

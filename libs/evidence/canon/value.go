@@ -16,6 +16,11 @@ type Value any
 // Array is a JSON array.
 type Array []Value
 
+// Raw is a document in form C1 that stands inside another one: what was read and checked
+// is written again without being taken apart. The writers take it for what it says it is;
+// [Parse] never makes one.
+type Raw []byte
+
 // Float is a JSON number that was written with a point or an exponent.
 type Float float64
 
@@ -213,6 +218,9 @@ func Clone(v Value) Value {
 
 // Pointer appends one reference token to a JSON pointer (RFC 6901).
 func Pointer(path, token string) string {
+	if strings.IndexByte(token, '~') < 0 && strings.IndexByte(token, '/') < 0 {
+		return path + "/" + token
+	}
 	return path + "/" + pointerEscaper.Replace(token)
 }
 

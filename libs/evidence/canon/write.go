@@ -68,6 +68,9 @@ type form struct {
 	indent bool // two spaces a level
 }
 
+// firstSize is the room that a document gets before it is written: most are runs.
+const firstSize = 1024
+
 type writer struct {
 	form
 	out   []byte
@@ -75,7 +78,7 @@ type writer struct {
 }
 
 func write(v Value, f form, end string) ([]byte, error) {
-	w := &writer{form: f}
+	w := &writer{form: f, out: make([]byte, 0, firstSize)}
 	if err := w.value(v); err != nil {
 		return nil, err
 	}
@@ -94,6 +97,8 @@ func (w *writer) value(v Value) error {
 		w.out = append(w.out, v.String()...)
 	case Float:
 		return w.float(float64(v))
+	case Raw:
+		return w.raw(v)
 	case Array:
 		return w.array(v)
 	case *Object:
@@ -106,6 +111,19 @@ func (w *writer) value(v Value) error {
 		return w.value(conv)
 	}
 	return nil
+}
+
+// raw writes a document that is in form C1. The other forms need its values.
+func (w *writer) raw(r Raw) error {
+	if w.form == (form{sorted: true}) {
+		w.out = append(w.out, r...)
+		return nil
+	}
+	v, err := Parse(r)
+	if err != nil {
+		return err
+	}
+	return w.value(v)
 }
 
 func (w *writer) open(c byte) error {
@@ -161,8 +179,11 @@ func (w *writer) object(o *Object) error {
 	members := o.members
 	if w.sorted {
 		// Go compares strings by their UTF-8 bytes, which is the order of code points.
-		members = slices.Clone(members)
-		slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+		byKey := func(a, b Member) int { return strings.Compare(a.Key, b.Key) }
+		if !slices.IsSortedFunc(members, byKey) { // what was read from form C1 is
+			members = slices.Clone(members)
+			slices.SortFunc(members, byKey)
+		}
 	}
 	for i, m := range members {
 		if i > 0 {

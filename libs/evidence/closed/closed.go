@@ -265,7 +265,15 @@ func (o Object) MatchOrNull(key, code, what string, accept func(string) bool) *s
 
 // OneOf reads one of these strings; another is refused with code.
 func (o Object) OneOf(key, code string, allowed ...string) string {
-	return o.Match(key, code, "one of "+strings.Join(allowed, ", "), func(s string) bool { return slices.Contains(allowed, s) })
+	v, ok := o.get(key)
+	if !ok {
+		return ""
+	}
+	s := o.r.String(v, o.At(key))
+	if o.r.OK() && !slices.Contains(allowed, s) {
+		o.Fail(code, key, "one of %s must stand here", strings.Join(allowed, ", "))
+	}
+	return s
 }
 
 // Bool reads true or false.

@@ -12,21 +12,29 @@ const (
 // CreateRequestDigest binds what was asked when a run was created. The projection
 // counts as it was first stored: of a run that has moved on, take the digest of its
 // projection put back to state proposed.
-func CreateRequestDigest(projection Run) string {
+func CreateRequestDigest(projection Run) string { return CreateDigestOf(projection.Value()) }
+
+// CreateDigestOf is CreateRequestDigest of a projection that is a document already.
+func CreateDigestOf(projection canon.Value) string {
 	return canon.Digest(canon.NewObject(
-		canon.Member{Key: "schema_version", Value: SchemaVersion},
 		canon.Member{Key: "kind", Value: CreatedRow},
-		canon.Member{Key: "projection", Value: projection.Value()},
+		canon.Member{Key: "projection", Value: projection},
+		canon.Member{Key: "schema_version", Value: SchemaVersion},
 	))
 }
 
 // ImportRequestDigest is CreateRequestDigest of a run that was stored with its
 // evidence report; put a run that has moved on back to its initial state first.
 func ImportRequestDigest(projection Run, evidenceReportDigest string) string {
+	return ImportDigestOf(projection.Value(), evidenceReportDigest)
+}
+
+// ImportDigestOf is ImportRequestDigest of a projection that is a document already.
+func ImportDigestOf(projection canon.Value, evidenceReportDigest string) string {
 	return canon.Digest(canon.NewObject(
-		canon.Member{Key: "schema_version", Value: SchemaVersion},
-		canon.Member{Key: "kind", Value: ImportedRow},
-		canon.Member{Key: "projection", Value: projection.Value()},
 		canon.Member{Key: "evidence_report_digest", Value: evidenceReportDigest},
+		canon.Member{Key: "kind", Value: ImportedRow},
+		canon.Member{Key: "projection", Value: projection},
+		canon.Member{Key: "schema_version", Value: SchemaVersion},
 	))
 }

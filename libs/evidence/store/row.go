@@ -13,7 +13,8 @@ import (
 // Run is a stored run that passed every check of its row.
 type Run struct {
 	Projection          spine.Run
-	IdempotencyKey      string // as the caller gave it
+	Document            canon.Raw // the projection as it is stored
+	IdempotencyKey      string    // as the caller gave it
 	CreateRequestDigest string
 	CreatedAt           string
 	UpdatedAt           string
@@ -24,10 +25,14 @@ const ours = "row_kind IN ('" + spine.CreatedRow + "', '" + spine.ImportedRow + 
 
 // oursOrClaimed also selects rows whose document names one of the two kinds while
 // the column says otherwise: such a row was changed, and must fail its page rather
-// than vanish from it. What another kind of row merely quotes is sorted out after.
+// than vanish from it, and so must one whose key or event shows that it was a run.
+// What another kind of row merely quotes is sorted out after.
 const oursOrClaimed = "(r." + ours +
 	` OR instr(r.metadata_json, '"kind":"` + spine.CreatedRow + `"') > 0` +
-	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0)`
+	` OR instr(r.metadata_json, '"kind":"` + spine.ImportedRow + `"') > 0 OR ` + claimed + ")"
+
+// claimed holds for rows that have a key or an event as only runs of ours have.
+const claimed = "(substr(r.idempotency_key, 1, 18) = 'product-spine-cli:' OR EXISTS (SELECT 1 FROM events e WHERE e.run_id = r.run_id))"
 
 func isOurs(kind string) bool { return kind == spine.CreatedRow || kind == spine.ImportedRow }
 
@@ -45,15 +50,17 @@ type runRow struct {
 	workUnitID    string
 
 	keyDigest, keyRun, keyCreatedAt sql.NullString
+
+	claimed bool // of another kind, and yet with the key or an event of a run
 }
 
 const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
-	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at
+	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at, NOT r.` + ours + ` AND ` + claimed + `
 	FROM runs r LEFT JOIN idempotency i ON i.idempotency_key = r.idempotency_key`
 
 func (r *runRow) scan(from interface{ Scan(...any) error }) error {
 	return from.Scan(&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
-		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt)
+		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt, &r.claimed)
 }
 
 // record is a run's metadata_json.
@@ -63,6 +70,7 @@ type record struct {
 	createRequestDigest string
 	projectionDigest    string // product_spine_request_digest
 	projection          spine.Run
+	document            canon.Raw     // the projection in form C1
 	imported            *importedPart // nil on rows of `run create`
 }
 
@@ -96,9 +104,10 @@ func kindOf(metadata string) string {
 }
 
 // foreign tells that a row is another product's. If column and document disagree
-// and one of them names a kind of ours, the row is ours and damaged.
+// and one of them names a kind of ours, the row is ours and damaged; so it is if
+// its key or an event is that of a run.
 func (r *runRow) foreign() bool {
-	if isOurs(r.kind) {
+	if isOurs(r.kind) || r.claimed {
 		return false
 	}
 	return !isOurs(kindOf(r.metadata))
@@ -146,7 +155,11 @@ func (r *runRow) record() (*record, error) {
 	if f := rd.Fault(); f != nil {
 		return nil, corrupt(r.id, "%s", f.Error())
 	}
-	if rec.projection, err = spine.ReadRun(o.Value("projection")); err != nil {
+	projection := o.Value("projection")
+	if rec.projection, err = spine.ReadRun(projection); err != nil {
+		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+	}
+	if rec.document, err = canon.C1(projection); err != nil {
 		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
 	}
 	return rec, nil
@@ -195,16 +208,23 @@ func (r *runRow) check(rec *record) error {
 
 // expectedDigest is the create digest of the run as it was first stored.
 func (rec *record) expectedDigest() string {
-	first := rec.projection
 	if rec.imported == nil {
-		first.State = spine.Proposed
-		return spine.CreateRequestDigest(first)
+		return spine.CreateDigestOf(rec.inState(spine.Proposed))
 	}
-	first.State = rec.imported.initialState
-	if first.EvidenceReportDigest == nil {
+	if rec.projection.EvidenceReportDigest == nil {
 		return ""
 	}
-	return spine.ImportRequestDigest(first, *first.EvidenceReportDigest)
+	return spine.ImportDigestOf(rec.inState(rec.imported.initialState), *rec.projection.EvidenceReportDigest)
+}
+
+// inState is the projection as a document, in another state.
+func (rec *record) inState(state spine.State) canon.Value {
+	if rec.projection.State == state {
+		return rec.document
+	}
+	first := rec.projection
+	first.State = state
+	return first.Value()
 }
 
 func (p *importedPart) checkShape(id string) error {
@@ -247,7 +267,7 @@ func (r *runRow) run() (Run, error) {
 
 func (r *runRow) view(rec *record) Run {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.key, "product-spine-cli:"), ":")
-	return Run{Projection: rec.projection, IdempotencyKey: key, CreateRequestDigest: rec.createRequestDigest,
+	return Run{Projection: rec.projection, Document: rec.document, IdempotencyKey: key, CreateRequestDigest: rec.createRequestDigest,
 		CreatedAt: r.createdAt, UpdatedAt: r.updatedAt}
 }
 

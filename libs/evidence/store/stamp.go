@@ -36,6 +36,17 @@ func (r *Reader) Stamp(ctx context.Context) (stamp Stamp, settled bool, err erro
 	return l.stamp, l.settled, err
 }
 
+// Glance takes the stamp of the file and makes sure of nothing: it is for who reads
+// next, which does. It is not settled if the file cannot be looked at.
+func (r *Reader) Glance() (stamp Stamp, settled bool) {
+	h, err := r.source.acquire()
+	if err != nil {
+		return Stamp{}, false
+	}
+	s := r.source.state(h)
+	return s.stamp, s.settled
+}
+
 // look is what a look at the file found.
 type look struct {
 	state

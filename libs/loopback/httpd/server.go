@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// spareWorkers is how many goroutines wait for the next connection.
+const spareWorkers = 32
+
 // Handler answers one request by the writer's Answer or Stream before it returns.
 type Handler func(w *Writer, r *Request)
 
@@ -22,6 +25,8 @@ type Server struct {
 	Log            *slog.Logger            // nil: nothing is logged
 
 	large  chan struct{} // places of large heads
+	work   chan *conn    // to goroutines that wait for the next connection
+	spare  chan struct{} // places of those
 	ending chan struct{} // closed when Serve's context ended
 
 	mu    sync.Mutex // guards what follows
@@ -39,6 +44,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.conns = make(map[*conn]struct{})
 	s.large = make(chan struct{}, largeHeads)
+	s.work = make(chan *conn)
+	s.spare = make(chan struct{}, spareWorkers)
 	s.ending = make(chan struct{})
 	s.mu.Unlock()
 	if s.Log == nil {
@@ -107,15 +114,35 @@ func (s *Server) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup)
 		s.mu.Lock()
 		s.conns[c] = struct{}{}
 		s.mu.Unlock()
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			s.serve(ctx, c)
-			s.mu.Lock()
-			delete(s.conns, c)
-			s.mu.Unlock()
-			<-places
-		}()
+		select {
+		case s.work <- c:
+		default:
+			wg.Go(func() { s.worker(ctx, c, places) })
+		}
+	}
+}
+
+// worker serves connections, one after the other. The stack of a goroutine grows to
+// what a request takes by being copied again and again; one that waits for the next
+// connection keeps it.
+func (s *Server) worker(ctx context.Context, c *conn, places chan struct{}) {
+	for {
+		s.serve(ctx, c)
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		<-places
+		select {
+		case s.spare <- struct{}{}:
+		default:
+			return
+		}
+		select {
+		case c = <-s.work:
+			<-s.spare
+		case <-s.ending:
+			return
+		}
 	}
 }
 

@@ -45,32 +45,26 @@ func (x *exchange) read(op *route.Op, id string, values query.Values) {
 		return
 	}
 	key := op.ID + " " + id + "?" + x.r.RawQuery
-	look := lookup(nil)
-	if !x.app.memo.has(key) {
-		var err error
-		if look, err = reads[op.ID](id, values); err != nil {
+	asked := time.Now()
+	if x.app.memo.has(key) {
+		stamp, settled, err := x.app.Reader.Stamp(x.app.Lifetime)
+		if err != nil {
 			x.fail(asFault(err))
 			return
 		}
+		if settled {
+			if body, ok := x.app.memo.get(stamp, key); ok {
+				x.json(200, body)
+				return
+			}
+		}
 	}
-	asked := time.Now()
-	stamp, settled, err := x.app.Reader.Stamp(x.app.Lifetime)
+	look, err := reads[op.ID](id, values)
 	if err != nil {
 		x.fail(asFault(err))
 		return
 	}
-	if settled {
-		if body, ok := x.app.memo.get(stamp, key); ok {
-			x.json(200, body)
-			return
-		}
-	}
-	if look == nil { // what there was is of an older state; its values were good
-		if look, err = reads[op.ID](id, values); err != nil {
-			x.fail(asFault(err))
-			return
-		}
-	}
+	stamp, settled := x.app.Reader.Glance()
 	// The look at the file may have waited for a lock; both together wait no longer.
 	patient := store.WithLockDeadline(x.app.Lifetime, asked.Add(store.ReadWait))
 	ctx, cancel := context.WithTimeout(patient, x.app.Settings.RequestTimeout)

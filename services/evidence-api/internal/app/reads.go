@@ -30,13 +30,13 @@ var reads = map[string]func(id string, v query.Values) (lookup, error){
 		q := store.RunQuery{Window: w, State: v.Get(route.State), ProjectID: v.Get(route.ProjectID)}
 		return func(ctx context.Context, s *store.Reader) (any, error) {
 			page, err := s.Runs(ctx, q)
-			return list(page, w, func(r store.Run) spine.Run { return r.Projection }), err
+			return list(page, w, func(r store.Run) canon.Raw { return r.Document }), err
 		}, q.Check()
 	},
 	route.Run: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
-		return document.NewRun(document.RunDetail{Run: r.Projection, IdempotencyKey: r.IdempotencyKey,
-			CreateRequestDigest: r.CreateRequestDigest}), err
+		return stored{Head: head(document.KindRun), Run: r.Document, IdempotencyKey: r.IdempotencyKey,
+			CreateRequestDigest: r.CreateRequestDigest}, err
 	}),
 	route.RunAttempts: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
@@ -89,6 +89,23 @@ func one(read func(ctx context.Context, s *store.Reader, id string) (any, error)
 	}
 }
 
+func head(kind string) document.Head {
+	return document.Head{APIVersion: document.APIVersion, SchemaVersion: spine.SchemaVersion, Kind: kind, OK: true}
+}
+
+// stored is [document.Run] around the projection as it is stored.
+type stored struct {
+	document.Head
+	Run                         canon.Raw `json:"run"`
+	IdempotencyKey              string    `json:"idempotency_key"`
+	CreateRequestDigest         string    `json:"create_request_digest"`
+	Created                     bool      `json:"created"`
+	Replayed                    bool      `json:"replayed"`
+	ProviderExecutionTerminated bool      `json:"provider_execution_terminated"`
+	CandidateAccepted           bool      `json:"candidate_accepted"`
+	MergeAuthority              bool      `json:"merge_authority"`
+}
+
 // retained is the evidence answer around the report as it is stored, unlike
 // [document.RunEvidence], which would read it into a struct first.
 type retained struct {
@@ -101,9 +118,7 @@ type retained struct {
 func evidence(ctx context.Context, s *store.Reader, id string) (any, error) {
 	e, err := s.Evidence(ctx, id)
 	return retained{
-		Head: document.Head{APIVersion: document.APIVersion, SchemaVersion: spine.SchemaVersion,
-			Kind: document.KindRunEvidence, OK: true},
-		RunID: e.RunID, EvidenceReportDigest: e.Digest, EvidenceReport: e.Report,
+		Head: head(document.KindRunEvidence), RunID: e.RunID, EvidenceReportDigest: e.Digest, EvidenceReport: e.Report,
 	}, err
 }
 
