@@ -146,6 +146,9 @@ func (t tx) writeCheckpoint(f *frontier, at string, signer note.Signer) error {
 		if err != nil {
 			return err
 		}
+		if err := t.sealOlder(id, signer); err != nil {
+			return err
+		}
 		text, err := statement{originPrefix + id, f.size, root}.sign(signer)
 		if err != nil {
 			return err

@@ -37,7 +37,10 @@ const (
 	metaCursorKey   = "cursor_key"
 	metaEventsSince = "events_since"
 	metaFrontier    = "tree_frontier"
+	metaOlderRuns   = "older_runs" // absent, or what the first signature says of runs without events
 )
+
+var metaKeys = []string{metaStoreID, metaCursorKey, metaEventsSince, metaFrontier, metaOlderRuns}
 
 // sinceEver is events_since of a store without a run older than its events.
 const sinceEver = "0001-01-01T00:00:00Z"

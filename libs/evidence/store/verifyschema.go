@@ -1,0 +1,206 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mlp-platform/platform/libs/evidence/spine"
+	"github.com/mlp-platform/platform/libs/evidence/tree"
+)
+
+func (v *verifier) sqlite(t tx) error {
+	return t.each("PRAGMA integrity_check(100)", nil, func(rows *sql.Rows) error {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return err
+		}
+		if line != "ok" {
+			v.find(FindingSQLite, "store", "%s", line)
+		}
+		return nil
+	})
+}
+
+func (v *verifier) foreignKeys(t tx) error {
+	err := t.each("PRAGMA foreign_key_check", nil, func(rows *sql.Rows) error {
+		var table, parent string
+		var row, key sql.NullInt64
+		if err := rows.Scan(&table, &row, &parent, &key); err != nil {
+			return err
+		}
+		v.find(FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
+		return nil
+	})
+	if primary(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
+		v.find(FindingForeignKey, "store", "%v", err)
+		return nil
+	}
+	return err
+}
+
+// object is an entry of sqlite_schema.
+type object struct{ kind, name string }
+
+// shape is how a store of this build is made.
+type shape struct {
+	texts   map[object]string   // white space apart
+	tables  map[object]string   // of what the object is a part
+	columns map[string][]string // by table
+}
+
+// reference is the shape that the migrations give a new store. What a store was
+// made with is what keeps rows single and events unchanged, so it is compared whole.
+var reference = sync.OnceValues(func() (s shape, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // another connection would be another database
+	err = inTx(context.Background(), db, "BEGIN", func(t tx) error {
+		for _, step := range steps {
+			text, err := migrations.ReadFile(step.file)
+			if err != nil {
+				return err
+			}
+			if _, err := t.exec(string(text)); err != nil {
+				return err
+			}
+		}
+		s, err = t.shape()
+		return err
+	})
+	return s, err
+})
+
+func (t tx) shape() (shape, error) {
+	s := shape{texts: map[object]string{}, tables: map[object]string{}, columns: map[string][]string{}}
+	err := t.each("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema", nil, func(rows *sql.Rows) error {
+		var o object
+		var table, text string
+		err := rows.Scan(&o.kind, &o.name, &table, &text)
+		s.texts[o] = strings.Join(strings.Fields(text), " ")
+		s.tables[o] = table
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	err = t.each("SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'", nil, func(rows *sql.Rows) error {
+		var table, column string
+		err := rows.Scan(&table, &column)
+		s.columns[table] = append(s.columns[table], column)
+		return err
+	})
+	return s, err
+}
+
+// statistics are what SQLite's ANALYZE leaves: they steer how it looks rows up.
+var statistics = []object{{"table", "sqlite_stat1"}, {"table", "sqlite_stat4"}}
+
+// schema reports whether the tables have the columns that the other checks read.
+func (v *verifier) schema(t tx) (usable bool, err error) {
+	want, err := reference()
+	if err != nil {
+		return false, err
+	}
+	have, err := t.shape()
+	if err != nil {
+		return false, err
+	}
+	for _, o := range sortedObjects(have.texts) {
+		if _, ok := want.texts[o]; !ok && !slices.Contains(statistics, o) {
+			v.find(FindingSchema, o.name, "The store has a %s of this name that is none of its own.", o.kind)
+		}
+	}
+	usable = true
+	for _, o := range sortedObjects(want.texts) {
+		text, there := have.texts[o]
+		switch {
+		case o.kind == "trigger" && text != want.texts[o]:
+			v.find(FindingTrigger, want.tables[o], "The trigger %s is missing or refuses something else.", o.name)
+		case !there:
+			v.find(FindingSchema, o.name, "The %s is missing.", o.kind)
+		case text != want.texts[o]:
+			v.find(FindingSchema, o.name, "The %s is not the one that this build makes: its columns or constraints differ.", o.kind)
+		}
+		if o.kind != "table" {
+			continue
+		}
+		for _, name := range want.columns[o.name] {
+			if !slices.Contains(have.columns[o.name], name) {
+				if there {
+					v.find(FindingSchema, o.name, "The column %s is missing.", name)
+				}
+				usable = false
+			}
+		}
+	}
+	return usable, nil
+}
+
+func sortedObjects(m map[object]string) []object {
+	return slices.SortedFunc(maps.Keys(m), func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+	})
+}
+
+// journal finds a store that another program put into write-ahead mode: part of it
+// may lie in another file, and a copy of this one alone be older.
+func (v *verifier) journal(t tx) error {
+	var mode string
+	if err := t.row("PRAGMA journal_mode").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "delete" {
+		v.find(FindingJournal, "journal_mode", "It is %s, not the rollback journal; the next writing command sets it back.", mode)
+	}
+	return nil
+}
+
+func (v *verifier) meta(t tx) error {
+	id, err := t.meta(metaStoreID)
+	if err != nil {
+		return err
+	}
+	v.storeID = id
+	if parsed, err := uuid.Parse(id); err != nil || parsed.Version() != 7 || parsed.String() != id {
+		v.find(FindingMeta, metaStoreID, "It is no UUID of version 7.")
+	}
+	key, err := t.meta(metaCursorKey)
+	if err != nil {
+		return err
+	}
+	if _, err := tree.ParseHex(key); err != nil {
+		v.find(FindingMeta, metaCursorKey, "It is not 64 lower-case hex digits.")
+	}
+	since, err := t.meta(metaEventsSince)
+	if err != nil {
+		return err
+	}
+	v.since, err = spine.ParseTime(since)
+	if err != nil || !spine.IsTimestamp(since) {
+		v.find(FindingMeta, metaEventsSince, "It is no UTC time.")
+	} else if made, err := t.eventsSince(); err != nil {
+		return err
+	} else if made != since {
+		v.find(FindingMeta, metaEventsSince, "It is not just past the newest run without a %s.", spine.RunCreated)
+	}
+	return t.each("SELECT key FROM store_meta ORDER BY key", nil, func(rows *sql.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		if !slices.Contains(metaKeys, key) {
+			v.find(FindingMeta, key, "The store has a key of this name that is none of its own.")
+		}
+		return err
+	})
+}
