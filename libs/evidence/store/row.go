@@ -13,7 +13,8 @@ import (
 // Run is a stored run that passed every check of its row.
 type Run struct {
 	Projection          spine.Run
-	IdempotencyKey      string // as the caller gave it
+	Document            canon.Raw // the projection as it is stored
+	IdempotencyKey      string    // as the caller gave it
 	CreateRequestDigest string
 	CreatedAt           string
 	UpdatedAt           string
@@ -69,6 +70,7 @@ type record struct {
 	createRequestDigest string
 	projectionDigest    string // product_spine_request_digest
 	projection          spine.Run
+	document            canon.Raw     // the projection in form C1
 	imported            *importedPart // nil on rows of `run create`
 }
 
@@ -153,7 +155,11 @@ func (r *runRow) record() (*record, error) {
 	if f := rd.Fault(); f != nil {
 		return nil, corrupt(r.id, "%s", f.Error())
 	}
-	if rec.projection, err = spine.ReadRun(o.Value("projection")); err != nil {
+	projection := o.Value("projection")
+	if rec.projection, err = spine.ReadRun(projection); err != nil {
+		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+	}
+	if rec.document, err = canon.C1(projection); err != nil {
 		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
 	}
 	return rec, nil
@@ -202,16 +208,23 @@ func (r *runRow) check(rec *record) error {
 
 // expectedDigest is the create digest of the run as it was first stored.
 func (rec *record) expectedDigest() string {
-	first := rec.projection
 	if rec.imported == nil {
-		first.State = spine.Proposed
-		return spine.CreateRequestDigest(first)
+		return spine.CreateDigestOf(rec.inState(spine.Proposed))
 	}
-	first.State = rec.imported.initialState
-	if first.EvidenceReportDigest == nil {
+	if rec.projection.EvidenceReportDigest == nil {
 		return ""
 	}
-	return spine.ImportRequestDigest(first, *first.EvidenceReportDigest)
+	return spine.ImportDigestOf(rec.inState(rec.imported.initialState), *rec.projection.EvidenceReportDigest)
+}
+
+// inState is the projection as a document, in another state.
+func (rec *record) inState(state spine.State) canon.Value {
+	if rec.projection.State == state {
+		return rec.document
+	}
+	first := rec.projection
+	first.State = state
+	return first.Value()
 }
 
 func (p *importedPart) checkShape(id string) error {
@@ -254,7 +267,7 @@ func (r *runRow) run() (Run, error) {
 
 func (r *runRow) view(rec *record) Run {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.key, "product-spine-cli:"), ":")
-	return Run{Projection: rec.projection, IdempotencyKey: key, CreateRequestDigest: rec.createRequestDigest,
+	return Run{Projection: rec.projection, Document: rec.document, IdempotencyKey: key, CreateRequestDigest: rec.createRequestDigest,
 		CreatedAt: r.createdAt, UpdatedAt: r.updatedAt}
 }
 
