@@ -16,7 +16,7 @@ func verifyCommand(e *command.Env) *cli.Command {
 		Name: "verify", Category: tools, Usage: "check a whole store: rows, digests, event log, signatures", ArgsUsage: "STORE",
 		Description: "Changes nothing and needs no server. Exit code 1: there are findings; 2: the store cannot be read.\n" +
 			"A store can only be held against what was signed or kept elsewhere: no check shows a loss before the oldest\n" +
-			"signed checkpoint.",
+			"signed checkpoint, or what was cut off after the newest. With a key, events that no signature covers are a finding.",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "public-key", Usage: "check signatures with the key in `FILE`, as store keygen prints it"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "also check that the log continues the older checkpoint in `FILE`"},
@@ -66,13 +66,19 @@ func printVerification(e *command.Env, v store.Verification) error {
 		verdict = "FINDINGS"
 	}
 	n := v.Checked
-	e.Printf("verify: %s\nruns: %d\nforeign_rows: %d\nevidence_reports: %d\nidempotency_keys: %d\nconnections: %d\nevents: %d\n"+
-		"checkpoints: %d\nsigned_checkpoints: %d\n", verdict, n.Runs, n.ForeignRows, n.EvidenceReports, n.IdempotencyKeys,
-		n.Connections, n.Events, n.Checkpoints, n.SignedCheckpoints)
+	e.Printf("verify: %s\nruns: %d\nruns_without_events: %d\nforeign_rows: %d\nevidence_reports: %d\nidempotency_keys: %d\n"+
+		"connections: %d\nevents: %d\nsigned_events: %d\ncheckpoints: %d\nsigned_checkpoints: %d\n",
+		verdict, n.Runs, n.RunsWithoutEvents, n.ForeignRows, n.EvidenceReports, n.IdempotencyKeys,
+		n.Connections, n.Events, n.SignedEvents, n.Checkpoints, n.SignedCheckpoints)
 	if v.OldestSigned > 0 {
-		e.Printf("limit: a loss before event %d, the oldest signed checkpoint, cannot be shown\n", v.OldestSigned)
+		e.Printf("limit: a loss before event %d, the oldest signed checkpoint, cannot be shown\n"+
+			"limit: nor can the loss of what came after event %d, the newest; a checkpoint kept elsewhere shows it (--checkpoint)\n",
+			v.OldestSigned, n.SignedEvents)
 	} else {
 		e.Printf("limit: without a signed checkpoint a log that was made anew cannot be told from the first one\n")
+	}
+	if n.RunsWithoutEvents > 0 && n.SignedCheckpoints == 0 {
+		e.Printf("limit: runs_without_events were there before the store had events, or were put there since\n")
 	}
 	rows := make([][]string, len(v.Findings))
 	for i, f := range v.Findings {
