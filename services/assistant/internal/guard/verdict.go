@@ -56,6 +56,9 @@ const (
 type Change struct {
 	Ref           operation.Ref
 	Before, After map[string]any
+	// CopyOf is the object whose pod spec a created one takes over, such as the CronJob
+	// of a job that is run now. What it has already is no gain.
+	CopyOf map[string]any
 }
 
 // Case is all that a verdict depends on.
@@ -64,8 +67,9 @@ type Case struct {
 	Operations []operation.Expanded
 	// Changes hold one entry per target that the dry run returned, in any order.
 	Changes []Change
-	// Words is what the user wrote in this session; Known is text of specs and earlier
-	// revisions; Untrusted is text of logs, events and annotations that was read.
+	// Words is what the user wrote in this session; Known is [SpecTexts] of existing
+	// objects and earlier revisions; Untrusted is text of logs, events and annotations
+	// that was read.
 	Words, Known, Untrusted []string
 }
 

@@ -96,19 +96,9 @@ func appendObjects(docs []Document, object map[string]any, depth int) ([]Documen
 // CanonicalPatch reads a patch, YAML or JSON, and gives it as compact JSON with sorted
 // keys. The error is a *Fault.
 func CanonicalPatch(text string) (string, error) {
-	if len(text) > MaxManifest {
-		return "", Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
-	}
-	roots, err := decodeYAML("patch", text)
+	object, err := PatchObject(text)
 	if err != nil {
 		return "", err
-	}
-	if len(roots) != 1 {
-		return "", Refuse(InvalidManifest, "patch", "The patch must be one object.")
-	}
-	object, ok := roots[0].(map[string]any)
-	if !ok || len(object) == 0 {
-		return "", Refuse(InvalidManifest, "patch", "The patch must be an object that is not empty.")
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -117,6 +107,26 @@ func CanonicalPatch(text string) (string, error) {
 		return "", Refuse(InvalidManifest, "patch", "The patch cannot be written as JSON.")
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// PatchObject reads a patch as plain values, of the types that [Document] has. The
+// error is a *Fault.
+func PatchObject(text string) (map[string]any, error) {
+	if len(text) > MaxManifest {
+		return nil, Refuse(TooLarge, "patch", "The patch is over %d bytes.", MaxManifest)
+	}
+	roots, err := decodeYAML("patch", text)
+	if err != nil {
+		return nil, err
+	}
+	if len(roots) != 1 {
+		return nil, Refuse(InvalidManifest, "patch", "The patch must be one object.")
+	}
+	object, ok := roots[0].(map[string]any)
+	if !ok || len(object) == 0 {
+		return nil, Refuse(InvalidManifest, "patch", "The patch must be an object that is not empty.")
+	}
+	return object, nil
 }
 
 // decodeYAML reads a stream of documents. JSON is YAML, so both come this way.

@@ -15,7 +15,7 @@ const (
 	MaxNames    = 100
 	MaxPairs    = 100
 	MaxLimit    = 500
-	MaxText     = 8 << 10 // a selector, query or value
+	MaxText     = 8 << 10  // a selector, query or value
 	MaxValues   = 64 << 10 // the values of one operation together
 	MaxManifest = 256 << 10
 )

@@ -1,0 +1,216 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// cascading are the kinds whose end takes more with it than the object.
+var cascading = map[[2]string]bool{
+	{"", "Namespace"}:             true,
+	{"", "PersistentVolume"}:      true,
+	{"", "PersistentVolumeClaim"}: true,
+	{"", "Node"}:                  true,
+	{"apiextensions.k8s.io", "CustomResourceDefinition"}: true,
+	{"storage.k8s.io", "StorageClass"}:                   true,
+}
+
+// Judge decides what a role gets for operations that are one action. It looks at the
+// expanded operations and at the objects before and after, never at text, and one
+// member of the always-confirm class makes the whole a member.
+func (p Policy) Judge(c Case) Verdict {
+	v := Verdict{Risk: operation.Low}
+	writes := false
+	for _, e := range c.Operations {
+		v.Risk = v.Risk.Max(e.Risk())
+		writes = writes || e.Risk() != operation.Low
+	}
+	if !writes {
+		return p.judgeRead(c)
+	}
+	if len(c.Operations) == 0 {
+		return v.refuse("unresolved", "There is nothing to do.")
+	}
+	if r := p.outOfReach(c); r != nil {
+		v.Row, v.Risk = Forbidden, operation.High
+		return v.refuse(r.code, r.reason)
+	}
+	for _, e := range c.Operations {
+		if e.Risk() == operation.Low {
+			continue // a read or a rehearsal among the writes
+		}
+		if len(e.Targets) == 0 {
+			return v.refuse("unresolved", "Nothing in the cluster matches, so there is nothing to do.")
+		}
+		v.confirmOperation(e, c.Changes)
+	}
+	for _, change := range c.Changes {
+		v.confirmChange(change)
+	}
+	v.confirmOrigin(c)
+	v.finish(c.Role, slices.ContainsFunc(c.Operations, func(e operation.Expanded) bool {
+		return e.Risk() == operation.High && e.Verb != operation.SetImage && e.Verb != operation.SetResources
+	}))
+	return v
+}
+
+// judgeRead lets reads and rehearsals pass, except into what exists for nobody.
+func (p Policy) judgeRead(c Case) Verdict {
+	v := Verdict{Answer: Permit(c.Role, Read), Row: Read, Risk: operation.Low}
+	if v.Answer == Refuse {
+		return v.refuse("role_too_low", "The role is not known.")
+	}
+	for _, e := range c.Operations {
+		hidden := !p.Visible(e.Namespace)
+		for _, t := range e.Targets {
+			hidden = hidden || !p.Visible(scopeOf(t.Ref))
+		}
+		if hidden {
+			return v.refuse("not_found", "There is no such namespace.")
+		}
+	}
+	return v
+}
+
+func (v Verdict) refuse(code, reason string) Verdict {
+	v.Answer, v.Code, v.Reason = Refuse, code, reason
+	return v
+}
+
+func (v *Verdict) add(c Confirm, note string) {
+	if !slices.Contains(v.Confirms, c) {
+		v.Confirms = append(v.Confirms, c)
+	}
+	if note != "" && !slices.Contains(v.Notes, note) {
+		v.Notes = append(v.Notes, note)
+	}
+}
+
+// confirmOperation finds the members that the operation and its targets show.
+func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
+	selected := e.All || e.LabelSelector != "" || e.FieldSelector != ""
+	several := len(e.Targets) > 1 || len(e.Names) > 1
+	switch e.Verb {
+	case operation.Delete, operation.Evict:
+		if selected || several {
+			v.add(RemovesMany, "")
+		}
+	case operation.Drain:
+		v.add(Drains, "")
+	case operation.Taint:
+		for _, t := range e.Taints {
+			if strings.HasSuffix(t, ":NoExecute") {
+				v.add(TaintsNoExecute, "evicts the pods that do not tolerate "+t)
+			}
+		}
+	case operation.SetImage, operation.SetResources:
+		v.add(ChangesImageOrResources, "")
+	case operation.Replace:
+		if e.Force {
+			v.add(ReplacesByForce, "")
+		}
+	case operation.Apply:
+		if e.Prune {
+			v.add(Prunes, "")
+		}
+	}
+	removes := e.Verb == operation.Delete || e.Verb == operation.Replace && e.Force
+	for _, t := range e.Targets {
+		if removes && cascading[[2]string{t.Ref.Group, t.Ref.Kind}] {
+			v.add(DeletesCascadingKind, "deletes "+t.Ref.String())
+		}
+	}
+	if e.NoDryRun || !rehearsed(e, changes) {
+		v.add(NoDryRun, "")
+	}
+}
+
+// rehearsed says whether each target that the operation keeps came back from the dry
+// run. Without its after there is nothing to judge a change by.
+func rehearsed(e operation.Expanded, changes []Change) bool {
+	switch e.Verb {
+	case operation.Delete, operation.Evict, operation.Drain:
+		return true
+	}
+	for _, t := range e.Targets {
+		if !slices.ContainsFunc(changes, func(c Change) bool { return same(c.Ref, t.Ref) && c.After != nil }) {
+			return false
+		}
+	}
+	return true
+}
+
+// same compares objects; versions of one kind are views of the same object.
+func same(a, b operation.Ref) bool {
+	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// confirmChange finds the members that only the objects show, whatever verb caused
+// them.
+func (v *Verdict) confirmChange(c Change) {
+	if c.After == nil {
+		if c.Before != nil && cascading[[2]string{c.Ref.Group, c.Ref.Kind}] {
+			v.add(DeletesCascadingKind, "deletes "+c.Ref.String())
+		}
+		return
+	}
+	for _, f := range lostFinalizers(c.Before, c.After) {
+		v.add(RemovesFinalizer, "removes the finalizer "+f)
+	}
+	if c.Before != nil && changesImageOrResources(c.Before, c.After) {
+		v.add(ChangesImageOrResources, "")
+	}
+	base := c.Before
+	if base == nil {
+		base = c.CopyOf
+	}
+	for _, gain := range Gains(base, c.After) {
+		v.add(GainsPrivilege, "gains "+gain)
+	}
+	if c.Ref.Group == "" && c.Ref.Kind == "Node" {
+		for _, t := range newNoExecute(c.Before, c.After) {
+			v.add(TaintsNoExecute, "evicts the pods that do not tolerate "+t)
+		}
+	}
+}
+
+// finish turns what was found into the row, the risk and the answer. highVerb tells of
+// a verb that is high by itself and not for its image or resources.
+func (v *Verdict) finish(role Role, highVerb bool) {
+	if len(v.Confirms) > 0 {
+		v.Risk = operation.High
+	}
+	has := func(c Confirm) bool { return slices.Contains(v.Confirms, c) }
+	// An operator may change images and resources though they are high; nothing else
+	// that is high may hide behind that.
+	onlyImage := has(ChangesImageOrResources) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
+		return c != ChangesImageOrResources && c != UntrustedValue
+	})
+	switch {
+	case has(GainsPrivilege):
+		v.Row = PrivilegeGain
+	case onlyImage && !highVerb:
+		v.Row = ImageOrResources
+	case v.Risk == operation.High:
+		v.Row = HighWrite
+	default:
+		v.Row = MediumWrite
+	}
+	v.Answer = Permit(role, v.Row)
+	switch {
+	case v.Answer == Refuse:
+		v.Code = "role_too_low"
+		v.Reason = "The role " + string(role) + " may not do this: it is " + phrases[v.Row] + "."
+	case len(v.Confirms) > 0:
+		v.Answer = AlwaysAsk
+	}
+}
+
+var phrases = map[Row]string{
+	MediumWrite:      "a write",
+	HighWrite:        "a write of high risk",
+	ImageOrResources: "a change of a container's image or resources",
+	PrivilegeGain:    "a gain of privilege for pods",
+}

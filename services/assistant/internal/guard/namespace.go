@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Policy is which namespaces are out of reach.
+type Policy struct {
+	Protected []string // read, never written
+	Hidden    []string // exist for nobody
+}
+
+// Visible says whether a namespace exists for callers.
+func (p Policy) Visible(namespace string) bool { return !slices.Contains(p.Hidden, namespace) }
+
+// refusal is why a write is out of reach for every role.
+type refusal struct{ code, reason string }
+
+// fixedGroups hold kinds that grant power over the cluster; all of each group is out
+// of reach.
+var fixedGroups = map[string]string{
+	"rbac.authorization.k8s.io":    "RBAC",
+	"admissionregistration.k8s.io": "admission",
+	"certificates.k8s.io":          "certificate",
+	"apiregistration.k8s.io":       "API service",
+}
+
+// outOfReach finds what nobody may write, in any of the operations.
+func (p Policy) outOfReach(c Case) *refusal {
+	for _, e := range c.Operations {
+		if r := p.named(e.Operation); r != nil {
+			return r
+		}
+		for _, t := range e.Targets {
+			if r := p.refused(t.Ref); r != nil {
+				return r
+			}
+		}
+		for _, ref := range e.Affected {
+			if !p.Visible(scopeOf(ref)) {
+				return &refusal{"not_found", "This would reach objects that are not there for you."}
+			}
+			// A drain names the pods it moves, so that whoever approves sees them.
+			if e.Verb != operation.Drain && slices.Contains(p.Protected, scopeOf(ref)) {
+				return p.protected(ref)
+			}
+		}
+	}
+	for _, change := range c.Changes {
+		if r := p.refused(change.Ref); r != nil {
+			return r
+		}
+		for _, object := range []map[string]any{change.Before, change.After} {
+			claim := operation.Ref{Kind: "PersistentVolumeClaim", Namespace: text(object, "spec", "claimRef", "namespace"), Name: text(object, "spec", "claimRef", "name")}
+			if change.Ref.Group == "" && change.Ref.Kind == "PersistentVolume" && slices.Contains(slices.Concat(p.Protected, p.Hidden), claim.Namespace) {
+				return p.protected(claim)
+			}
+		}
+	}
+	return nil
+}
+
+// named looks at the namespace an operation names, before anything is resolved.
+func (p Policy) named(o operation.Operation) *refusal {
+	switch {
+	case o.Namespace == "":
+		return nil
+	case !p.Visible(o.Namespace):
+		return &refusal{"not_found", "There is no such namespace."}
+	case o.Risk() != operation.Low && slices.Contains(p.Protected, o.Namespace):
+		return p.protected(operation.Ref{Namespace: o.Namespace})
+	}
+	return nil
+}
+
+// Precheck says what is refused by role and namespace alone, so that nothing is asked
+// of the cluster for it. A verdict with another answer than Refuse is no permission
+// yet: [Policy.Judge] gives that.
+func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
+	v := Verdict{Risk: o.Risk()}
+	if r := p.named(o); r != nil {
+		return v.refuse(r.code, r.reason)
+	}
+	if !MayAttempt(role, o) {
+		return v.refuse("role_too_low", "The role "+string(role)+" may not "+string(o.Verb)+".")
+	}
+	return v
+}
+
+func (p Policy) refused(ref operation.Ref) *refusal {
+	switch {
+	case ref.Kind == "" || ref.Version == "":
+		return &refusal{"unresolved", "The kind could not be resolved, so it is not known what this would change."}
+	case !p.Visible(scopeOf(ref)):
+		return &refusal{"not_found", ref.Kind + " " + ref.Name + " is not there."}
+	case slices.Contains(p.Protected, scopeOf(ref)):
+		return p.protected(ref)
+	case ref.Group == "" && (ref.Kind == "Secret" || ref.Kind == "ServiceAccount"):
+		return &refusal{"protected_kind", ref.Kind + " objects are never written here; do it yourself with your own rights."}
+	case fixedGroups[ref.Group] != "":
+		return &refusal{"protected_kind", "Objects of " + fixedGroups[ref.Group] + " are never written here; do it yourself with your own rights."}
+	}
+	return nil
+}
+
+func (p Policy) protected(ref operation.Ref) *refusal {
+	return &refusal{"protected_namespace", "The namespace " + scopeOf(ref) + " is protected: it can be read and is never written."}
+}
+
+// scopeOf is the namespace of an object, where a namespace is in itself.
+func scopeOf(ref operation.Ref) string {
+	if ref.Group == "" && ref.Kind == "Namespace" {
+		return ref.Name
+	}
+	return ref.Namespace
+}

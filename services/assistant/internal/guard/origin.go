@@ -1,0 +1,216 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+var urlExpr = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+
+// leastSuspect is how long a manifest's value must be before finding it in a log means
+// anything; true, 8080 and app are everywhere.
+const leastSuspect = 6
+
+// confirmOrigin asks about images, commands, URLs and manifests that the user did not
+// write and no spec or earlier revision holds. Logs, events and annotations are written
+// by whatever runs in the cluster, so a value that is found there is named as theirs;
+// one that is found nowhere was made up and is no better.
+func (v *Verdict) confirmOrigin(c Case) {
+	words, known, untrusted := newCorpus(c.Words), newCorpus(c.Known), newCorpus(c.Untrusted)
+	for _, value := range novel(c) {
+		switch {
+		case words.mentions(value) || known.mentions(value):
+		case untrusted.contains(value):
+			v.add(UntrustedValue, "takes "+operation.Quote(value)+" from a log, event or annotation")
+		default:
+			v.add(UntrustedValue, "takes "+operation.Quote(value)+" from neither your words nor an existing spec")
+		}
+	}
+	for _, e := range c.Operations {
+		for _, value := range leaves(e.Operation) {
+			if len(value) >= leastSuspect && untrusted.contains(value) && !words.mentions(value) && !known.mentions(value) {
+				v.add(UntrustedValue, "takes "+operation.Quote(value)+" from a log, event or annotation")
+			}
+		}
+	}
+}
+
+// novel lists, sorted, the images, commands and URLs that the operations bring in.
+func novel(c Case) []string {
+	found := set{}
+	for _, e := range c.Operations {
+		for _, image := range e.Images {
+			found[image] = true
+		}
+		for _, value := range e.Set {
+			addURLs(found, value)
+		}
+	}
+	for _, change := range c.Changes {
+		had := set{}
+		for _, base := range []map[string]any{change.Before, change.CopyOf} {
+			collect(had, base)
+		}
+		now := set{}
+		collect(now, change.After)
+		for value := range now {
+			if !had[value] {
+				found[value] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// collect gathers the images and commands of all pod specs, and all URLs.
+func collect(found set, object map[string]any) {
+	for _, spec := range podSpecs(object) {
+		for _, c := range containersOf(spec) {
+			if image := text(c, "image"); image != "" {
+				found[image] = true
+			}
+			// A command is one value: its words apart are too common to tell anything.
+			for _, member := range []string{"command", "args"} {
+				if words := texts(c[member]); len(words) > 0 {
+					found[strings.Join(words, " ")] = true
+				}
+			}
+			for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+				addCommand(found, at(c, probe, "exec", "command"))
+			}
+			for _, hook := range []string{"postStart", "preStop"} {
+				addCommand(found, at(c, "lifecycle", hook, "exec", "command"))
+			}
+		}
+	}
+	for _, s := range allTexts(object, 0) {
+		addURLs(found, s)
+	}
+}
+
+// SpecTexts gives what [Case].Known wants of an existing object or an earlier revision:
+// its spec. Annotations and status are left out, since workloads write those.
+func SpecTexts(object map[string]any) []string {
+	trusted := map[string]any{}
+	for key, v := range object {
+		if key != "metadata" && key != "status" {
+			trusted[key] = v
+		}
+	}
+	found := set{}
+	collect(found, trusted)
+	return append(allTexts(trusted, 0), slices.Sorted(maps.Keys(found))...)
+}
+
+func addCommand(found set, command any) {
+	if words := texts(command); len(words) > 0 {
+		found[strings.Join(words, " ")] = true
+	}
+}
+
+func addURLs(found set, s string) {
+	for _, u := range urlExpr.FindAllString(s, 64) {
+		found[u] = true
+	}
+}
+
+// leaves are the values of an operation's own manifest or patch.
+func leaves(o operation.Operation) []string {
+	var values []string
+	if docs, err := operation.Documents(o.Manifest); err == nil {
+		for _, d := range docs {
+			values = append(values, allTexts(d.Object, 0)...)
+		}
+	}
+	if o.Patch != "" {
+		if object, err := operation.PatchObject(o.Patch); err == nil {
+			values = append(values, allTexts(object, 0)...)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+func allTexts(v any, depth int) []string {
+	if depth > maxDepth {
+		return nil
+	}
+	var found []string
+	switch v := v.(type) {
+	case string:
+		found = append(found, v)
+	case map[string]any:
+		for key, inner := range v {
+			if key != "managedFields" {
+				found = append(found, allTexts(inner, depth+1)...)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			found = append(found, allTexts(inner, depth+1)...)
+		}
+	case nil, bool:
+	default:
+		found = append(found, fmt.Sprint(v))
+	}
+	return found
+}
+
+// corpus is text to search, in lower case with single blanks.
+type corpus struct{ texts []string }
+
+func newCorpus(texts []string) corpus {
+	folded := make([]string, len(texts))
+	for i, t := range texts {
+		folded[i] = fold(t)
+	}
+	return corpus{folded}
+}
+
+func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+
+// contains finds a value anywhere; that is wide on purpose, where finding it warns.
+func (c corpus) contains(value string) bool {
+	value = fold(value)
+	return value != "" && slices.ContainsFunc(c.texts, func(t string) bool { return strings.Contains(t, value) })
+}
+
+// mentions finds a value as a word of its own, where finding it clears: whoever writes
+// nginx has not written nginx:evil, nor evil/nginx.
+func (c corpus) mentions(value string) bool {
+	value = fold(value)
+	if value == "" {
+		return false
+	}
+	return slices.ContainsFunc(c.texts, func(t string) bool {
+		for from := 0; ; {
+			i := strings.Index(t[from:], value)
+			if i < 0 {
+				return false
+			}
+			start, end := from+i, from+i+len(value)
+			if (start == 0 || !joins(t[start-1])) && endsWord(t[end:]) {
+				return true
+			}
+			from = start + 1
+		}
+	})
+}
+
+// joins reports bytes that make a neighbour part of the same value; all of UTF-8
+// beyond ASCII does.
+func joins(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 || strings.IndexByte("._/:@-+%?&#~", b) >= 0
+}
+
+// endsWord says whether a value ends here; a full stop or colon that ends a sentence is
+// not part of it.
+func endsWord(rest string) bool {
+	trimmed := strings.TrimLeft(rest, ".:?")
+	return rest == "" || !joins(rest[0]) || trimmed == "" || len(trimmed) < len(rest) && trimmed[0] == ' '
+}

@@ -1,0 +1,85 @@
+package guard
+
+import "github.com/mlp-platform/platform/services/assistant/internal/operation"
+
+// permissions is the table of roles, row by row: admin, operator, readonly.
+var permissions = map[Row][3]Answer{
+	Read:             {Allow, Allow, Allow},
+	MediumWrite:      {Approval, Approval, Refuse},
+	HighWrite:        {Approval, Refuse, Refuse},
+	ImageOrResources: {AlwaysAsk, AlwaysAsk, Refuse},
+	PrivilegeGain:    {AlwaysAsk, Refuse, Refuse},
+	Forbidden:        {Refuse, Refuse, Refuse},
+	OthersSessions:   {Allow, Refuse, Refuse},
+	MintDemoKeys:     {Allow, Refuse, Refuse},
+}
+
+// Permit looks a row up for a role. Whoever is no known role is refused.
+func Permit(role Role, row Row) Answer {
+	answers, known := permissions[row]
+	if !known {
+		return Refuse
+	}
+	switch role {
+	case Admin:
+		return answers[0]
+	case Operator:
+		return answers[1]
+	case Readonly:
+		return answers[2]
+	}
+	return Refuse
+}
+
+// MayAttempt says whether a role could ever do a verb, before any object is known: a
+// refusal here needs no look at the cluster.
+func MayAttempt(role Role, o operation.Operation) bool {
+	switch {
+	case o.Risk() == operation.Low:
+		return Permit(role, Read) == Allow
+	case o.Verb == operation.SetImage || o.Verb == operation.SetResources:
+		return Permit(role, ImageOrResources) != Refuse
+	case o.Risk() == operation.Medium:
+		return Permit(role, MediumWrite) != Refuse
+	}
+	return Permit(role, HighWrite) != Refuse
+}
+
+// Prompts says whether a person must decide now. beforehand tells that the request or
+// the session approved writes in advance, which never covers what always asks, and
+// nothing at all where four eyes are wanted.
+func (v Verdict) Prompts(beforehand, fourEyes bool) bool {
+	switch v.Answer {
+	case Allow, Refuse:
+		return false
+	case Approval:
+		return !beforehand || fourEyes
+	}
+	return true
+}
+
+// Decision is one person's word on an action of another, or of the same, person.
+type Decision struct {
+	Approve              bool
+	Requester, Principal string
+	// Verdict is the action's under the role of the one who decides.
+	Verdict  Verdict
+	Role     Role
+	FourEyes bool
+}
+
+// MayDecide says why not, as a code and a sentence; both are empty if it is allowed.
+// Who may not do an operation may not decide it either, except that a requester may
+// always withdraw.
+func MayDecide(d Decision) (code, reason string) {
+	own := d.Principal != "" && d.Principal == d.Requester
+	switch {
+	case d.Approve && d.FourEyes && (own || d.Principal == ""):
+		return "four_eyes", "Somebody else must approve this: the policy wants four eyes, and you asked for it."
+	case !d.Approve && own && Permit(d.Role, MediumWrite) != Refuse:
+		return "", ""
+	case d.Verdict.Answer == Refuse:
+		return "role_too_low", "Your role may not do this, so it may not decide it: " + d.Verdict.Reason
+	}
+	return "", ""
+}
