@@ -18,6 +18,7 @@ const (
 	FindingForeignKey    = "foreign_key"        // a row refers to a row that is not there
 	FindingVersion       = "store_version"      // user_version is not this build's
 	FindingSchema        = "store_schema"       // tables or indexes are not those of this build
+	FindingValue         = "value_type"         // a blob or number where text must stand, or the other way round
 	FindingJournal       = "store_journal"      // part of the store may lie in another file
 	FindingTrigger       = "trigger_missing"    // nothing refuses a change of this table
 	FindingMeta          = "store_meta_invalid" // store_id, cursor_key, events_since or the frontier
@@ -188,7 +189,7 @@ func (v *verifier) all(t tx) error {
 	if usable, err := v.schema(t); err != nil || !usable {
 		return err
 	}
-	for _, part := range []func(tx) error{v.foreignKeys, v.journal, v.meta, v.runs, v.olderRuns, v.keys, v.connections, v.events} {
+	for _, part := range []func(tx) error{v.foreignKeys, v.journal, v.values, v.meta, v.runs, v.olderRuns, v.keys, v.connections, v.events} {
 		if err := part(t); err != nil {
 			return err
 		}

@@ -55,6 +55,7 @@ type shape struct {
 	texts   map[object]string   // white space apart
 	tables  map[object]string   // of what the object is a part
 	columns map[string][]string // by table
+	types   map[string][]string // of the columns
 }
 
 // reference is the shape that the migrations give a new store. What a store was
@@ -83,7 +84,7 @@ var reference = sync.OnceValues(func() (s shape, err error) {
 })
 
 func (t tx) shape() (shape, error) {
-	s := shape{texts: map[object]string{}, tables: map[object]string{}, columns: map[string][]string{}}
+	s := shape{texts: map[object]string{}, tables: map[object]string{}, columns: map[string][]string{}, types: map[string][]string{}}
 	err := t.each("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema", nil, func(rows *sql.Rows) error {
 		var o object
 		var table, text string
@@ -95,10 +96,11 @@ func (t tx) shape() (shape, error) {
 	if err != nil {
 		return s, err
 	}
-	err = t.each("SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'", nil, func(rows *sql.Rows) error {
-		var table, column string
-		err := rows.Scan(&table, &column)
+	err = t.each("SELECT t.name, c.name, lower(c.type) FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'", nil, func(rows *sql.Rows) error {
+		var table, column, kind string
+		err := rows.Scan(&table, &column, &kind)
 		s.columns[table] = append(s.columns[table], column)
+		s.types[table] = append(s.types[table], kind)
 		return err
 	})
 	return s, err
@@ -152,6 +154,37 @@ func sortedObjects(m map[object]string) []object {
 	return slices.SortedFunc(maps.Keys(m), func(a, b object) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 	})
+}
+
+// values finds values of another type than their column's. To SQLite a blob is
+// never equal to a text of the same bytes: a row could be read and not be found.
+func (v *verifier) values(t tx) error {
+	want, err := reference()
+	if err != nil {
+		return err
+	}
+	for _, table := range slices.Sorted(maps.Keys(want.columns)) {
+		var wrong []string
+		for i, column := range want.columns[table] {
+			if kind := want.types[table][i]; kind != "" { // of SQLite's own table
+				wrong = append(wrong, fmt.Sprintf("CASE WHEN typeof(%s) NOT IN ('%s', 'null') THEN '%[1]s, ' ELSE '' END", column, kind))
+			}
+		}
+		if wrong == nil {
+			continue
+		}
+		err := t.each("SELECT rowid, rtrim("+strings.Join(wrong, " || ")+", ', ') AS wrong FROM "+table+" WHERE wrong <> ''", nil, func(rows *sql.Rows) error {
+			var row int64
+			var names string
+			err := rows.Scan(&row, &names)
+			v.find(FindingValue, fmt.Sprintf("%s row %d", table, row), "Of another type than their column: %s.", names)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // journal finds a store that another program put into write-ahead mode: part of it
