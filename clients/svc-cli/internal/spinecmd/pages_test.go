@@ -143,6 +143,20 @@ func TestKeygen(t *testing.T) {
 	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "a loss before event ") {
 		t.Errorf("%+v", r)
 	}
+	// What goes on without the key is not vouched for.
+	whole, err := os.ReadFile(filepath.Join(w.dir, "new.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, "longer.db", string(whole))
+	if r := w.run(t, "run cancel run/demo:0001 --store longer.db"); r.Code != 0 {
+		t.Fatal(r.Err)
+	}
+	if r := w.run(t, "verify longer.db --public-key public.key"); r.Code != 1 ||
+		!strings.Contains(r.Out, "\nevents: 2\nsigned_events: 1\n") || !strings.Contains(r.Out, "after event 1, the newest") ||
+		!strings.Contains(r.Out, "\ncheckpoint_unsigned\tevent 2\t") {
+		t.Errorf("%+v", r)
+	}
 	// With another key the signatures are findings; without any signed checkpoint too.
 	w.write(t, "other.key", w.run(t, "store keygen second.key").Out)
 	if r := w.run(t, "verify new.db --public-key other.key"); r.Code != 1 || !strings.Contains(r.Out, "checkpoint_signature") {
