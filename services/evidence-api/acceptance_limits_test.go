@@ -1,10 +1,12 @@
 package evidenceapi_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,42 @@ func TestStalledHeads(t *testing.T) {
 	}
 	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	tw.Get("/api/v1/status").Want(200, "")
+}
+
+// TestOpenConnections: with requests and streams to spare and 256 more open, the listener
+// pauses until one leaves.
+func TestOpenConnections(t *testing.T) {
+	t.Parallel()
+	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp4", tw.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	var open []net.Conn
+	for range 16 + 8 + 256 - 1 {
+		open = append(open, dial())
+	}
+	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "") // the last there is room for
+	open = append(open, dial())
+	beyond := tw.Send(towertest.Request{Target: "/healthz", NoToken: true})
+	defer beyond.Close()
+	if err := beyond.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := beyond.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one connection more is served: %d bytes, %v", n, err)
+	}
+	if err := open[17].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := beyond.SetReadDeadline(time.Now().Add(towertest.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	beyond.Answer().Want(200, "")
 }
 
 func TestRow56SettingsThatAreRefused(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -101,6 +102,59 @@ func serve(t testing.TB, path string, o options) *server {
 		}
 	})
 	return s
+}
+
+// lockingPeer takes what is written and locks the store with the first of it.
+type lockingPeer struct {
+	lock func()
+	once sync.Once
+	text bytes.Buffer
+}
+
+func (p *lockingPeer) Write(b []byte) (int, error) {
+	p.once.Do(p.lock)
+	return p.text.Write(b)
+}
+
+func (*lockingPeer) Gone() <-chan struct{} { return nil }
+
+// TestShutdownEndsAWaitForHistory: a stream that waits for a locked store to read what
+// was before it ends when the server shuts down, and not when the wait is over.
+func TestShutdownEndsAWaitForHistory(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.db")
+	manyEvents(t, path, 20)
+	reader := store.NewReader(path, 10*limit)
+	hub := stream.New(reader, stream.Config{Heartbeat: limit, MaxStream: limit})
+	from := int64(0)
+	session, err := hub.Open(t.Context(), &from, store.EventFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	peer := &lockingPeer{lock: func() {
+		db, err := sql.Open("sqlite", "file:"+path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		db.SetMaxOpenConns(1)
+		t.Cleanup(func() { _ = db.Close() })
+		if _, err := db.ExecContext(t.Context(), "PRAGMA busy_timeout = 5000; BEGIN EXCLUSIVE"); err != nil {
+			t.Error(err)
+		}
+		time.AfterFunc(200*time.Millisecond, hub.Shutdown)
+	}}
+	if reason := session.Run(peer); reason != stream.Shutdown || time.Since(began) > limit/2 {
+		t.Errorf("%s after %v", reason, time.Since(began))
+	}
+	if got := peer.text.String(); got != "retry: 3000\n\n: stream-ended reason=shutdown\n\n" {
+		t.Errorf("%q", got)
+	}
+	hub.Wait()
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // client is one open stream.
