@@ -44,6 +44,7 @@ var cases = map[string]error{
 	"several_fields":       fault.Invalid(problem.Field{Loc: []string{"body", "messages", "3", "content"}, Msg: "must be a string"}, problem.Field{Loc: []string{"body", "user"}, Msg: "must be a string"}),
 	"whole_body":           fault.Invalid(problem.Field{Loc: []string{"body"}, Msg: "not UTF-8"}),
 	"header_field":         fault.InvalidHeader("X-Session-ID", "must be sent once"),
+	"long_place":           fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("é", 101)}, Msg: "is there twice"}),
 	"markup_in_the_detail": fault.SessionNotFound.New(`<b>"&`),
 }
 
@@ -74,6 +75,17 @@ func TestDocuments(t *testing.T) {
 				t.Error("tells the cause")
 			}
 		})
+	}
+}
+
+func TestDocumentsAreShort(t *testing.T) {
+	t.Parallel()
+	err := fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("x", 1<<20)}, Msg: strings.Repeat("y", 1<<20)})
+	if n := len(golden.Dump(t, answer(t, http.MethodPost, err))); n > 8000 {
+		t.Errorf("%d bytes", n)
+	}
+	if len(err.Errors[0].Msg) != 1<<20 || len(err.Errors[0].Loc[1]) != 1<<20 {
+		t.Error("the error itself was changed")
 	}
 }
 

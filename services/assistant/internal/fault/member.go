@@ -3,8 +3,10 @@ package fault
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -20,9 +22,24 @@ type member struct {
 	Param   *string `json:"param"`
 }
 
+// Bounds of a document in bytes: a fault names its place, and a place may be a member's name as long as the request.
+const (
+	maxDetail = 2000
+	maxPlace  = 200
+)
+
 // Document turns any error into the problem the assistant answers with.
 func Document(err error) *problem.Error {
-	p := problem.From(err)
+	p := problem.From(err).WithErrors() // a copy
+	p.Detail = short(p.Detail, maxDetail)
+	for i, f := range p.Errors {
+		f.Loc = slices.Clone(f.Loc)
+		for j, name := range f.Loc {
+			f.Loc[j] = short(name, maxPlace)
+		}
+		f.Msg = short(f.Msg, maxPlace)
+		p.Errors[i] = f
+	}
 	m := member{Message: p.Detail, Type: errorType(p.Status()), Code: p.Kind.Code}
 	if m.Message == "" {
 		m.Message = p.Kind.Title
@@ -38,6 +55,16 @@ func Document(err error) *problem.Error {
 func Handler(log *slog.Logger) echo.HTTPErrorHandler {
 	write := problem.Handler(log)
 	return func(err error, c echo.Context) { write(Document(err), c) }
+}
+
+func short(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
 }
 
 func errorType(status int) string {

@@ -1,0 +1,381 @@
+package caller_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/caller"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+)
+
+const (
+	adminKey    = "ki-admin-0123456789abcdef"
+	operatorKey = "ki-op-0123456789abcdef"
+	readonlyKey = "ki-ro-0123456789abcdef"
+	demoSecret  = "0123456789abcdef0123456789abcdef"
+)
+
+var now = time.Unix(1764000000, 0)
+
+func clock() time.Time { return now }
+
+var keys = caller.Config{
+	AdminKeys: "ki-admin-another-long-one.x.y, " + adminKey + " ,,", OperatorKeys: operatorKey, ReadonlyKeys: readonlyKey,
+	Backend: "hmac", DemoSecret: demoSecret, Addr: "0.0.0.0:18004", Now: clock,
+}
+
+func newCallers(t testing.TB, cfg caller.Config) *caller.Callers {
+	t.Helper()
+	c, err := caller.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// server answers who called, and mints demo keys.
+func server(c *caller.Callers) *echo.Echo {
+	e := echo.New()
+	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(ec echo.Context) error {
+			ec.Response().Header().Set("X-Request-ID", "req-1")
+			return next(ec)
+		}
+	})
+	who := func(ec echo.Context) error {
+		ctx := ec.Request().Context()
+		w, _ := caller.FromContext(ctx)
+		p, _ := auth.FromContext(ctx)
+		return ec.String(http.StatusOK, w.Principal+" "+string(w.Role)+" "+w.Via+" "+p.Name)
+	}
+	e.GET("/v1/who", who, c.Middleware)
+	e.POST("/v1/who", who, c.Middleware)
+	e.GET("/v1/broken", func(echo.Context) error { return auth.InvalidCredential.New("A neighbour's.") }, c.Middleware)
+	e.GET("/v1/admins", who, c.Middleware, caller.RequireAdmin)
+	e.POST("/v1/auth/demo-keys", func(ec echo.Context) error {
+		w, _ := caller.FromContext(ec.Request().Context())
+		body, err := io.ReadAll(ec.Request().Body)
+		if err != nil {
+			return err
+		}
+		minted, err := c.Mint(w, body)
+		if err != nil {
+			return err
+		}
+		return ec.JSON(http.StatusOK, minted)
+	}, c.Middleware)
+	return e
+}
+
+func send(e *echo.Echo, method, path, body string, header ...string) *http.Response {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:18004"
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+			continue
+		}
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func bodyOf(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	e := server(newCallers(t, keys))
+	demo := newCallers(t, keys)
+	minted, err := demo.Mint(caller.Caller{Role: guard.Admin}, []byte(`{"email":"ana@example.org"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, want := range map[string]string{
+		"Bearer " + adminKey:                       caller.KeyID(adminKey) + " admin",
+		"bearer " + operatorKey:                    caller.KeyID(operatorKey) + " operator",
+		"BEARER   " + readonlyKey + " ":            caller.KeyID(readonlyKey) + " readonly",
+		"Bearer ki-admin-another-long-one.x.y":     caller.KeyID("ki-admin-another-long-one.x.y") + " admin",
+		"Bearer " + minted.APIKey:                  caller.KeyID(minted.APIKey) + " readonly",
+		"Bearer " + strings.ToUpper(adminKey):      "",
+		"Bearer " + adminKey[:len(adminKey)-1]:     "",
+		"Bearer " + adminKey + "0":                 "",
+		"Bearer ki-admin-" + operatorKey:           "",
+		"Bearer ki-admin-0123456789abcdeg":         "",
+		"Bearer 0123456789abcdef":                  "",
+		"Bearer ki-admin-":                         "",
+		"Bearer " + adminKey + "," + operatorKey:   "",
+		"Bearer " + demoSecret:                     "",
+		"Bearer " + minted.APIKey[:len("ki-ro-x")]: "",
+	} {
+		resp := send(e, http.MethodGet, "/v1/who", "", "Authorization", header)
+		id, _, _ := strings.Cut(want, " ")
+		switch got := bodyOf(t, resp); {
+		case want == "" && (resp.StatusCode != 401 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="invalid_token"`)):
+			t.Errorf("%s: %d %s", header, resp.StatusCode, got)
+		case want != "" && got != want+"  "+id:
+			t.Errorf("%s: %q, want %q", header, got, want)
+		}
+	}
+	if id := caller.KeyID(adminKey); len(id) != 16 || strings.Trim(id, "0123456789abcdef") != "" {
+		t.Errorf("key id %q", id)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	on, off := server(newCallers(t, keys)), server(newCallers(t, caller.Config{Addr: "127.0.0.1:18004"}))
+	static := keys
+	static.Backend = "static"
+	noDemo := server(newCallers(t, static))
+	const mint = "/v1/auth/demo-keys"
+	for name, resp := range map[string]*http.Response{
+		"key_missing":              send(on, "GET", "/v1/who", ""),
+		"key_of_other_scheme":      send(on, "GET", "/v1/who", "", "Authorization", "Basic YTpi"),
+		"key_empty":                send(on, "GET", "/v1/who", "", "Authorization", "Bearer "),
+		"key_in_the_url":           send(on, "GET", "/v1/who?api_key="+adminKey, ""),
+		"key_unknown":              send(on, "GET", "/v1/who", "", "Authorization", "Bearer ki-admin-nobody"),
+		"key_malformed":            send(on, "GET", "/v1/who", "", "Authorization", "Bearer a b"),
+		"key_twice":                send(on, "GET", "/v1/who", "", "Authorization", "Bearer "+adminKey, "Authorization", "Bearer "+operatorKey),
+		"role_too_low":             send(on, "GET", "/v1/admins", "", "Authorization", "Bearer "+operatorKey),
+		"unknown_route":            send(on, "GET", "/v1/nothing", ""),
+		"foreign_host":             send(off, "GET", "/v1/who", "", "Host", "evil.example:18004"),
+		"foreign_origin":           send(off, "GET", "/v1/who", "", "Origin", "http://evil.example"),
+		"mint_without_key":         send(on, "POST", mint, ""),
+		"mint_not_admin":           send(on, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
+		"mint_not_admin_unset":     send(noDemo, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
+		"mint_unavailable":         send(noDemo, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
+		"mint_malformed":           send(on, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
+		"mint_empty":               send(on, "POST", mint, "", "Authorization", "Bearer "+adminKey),
+		"mint_no_email":            send(on, "POST", mint, "{}", "Authorization", "Bearer "+adminKey),
+		"mint_bad_email":           send(on, "POST", mint, `{"email":"ana"}`, "Authorization", "Bearer "+adminKey),
+		"mint_email_type":          send(on, "POST", mint, `{"email":1}`, "Authorization", "Bearer "+adminKey),
+		"mint_ttl_zero":            send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":0}`, "Authorization", "Bearer "+adminKey),
+		"mint_both":                send(on, "POST", mint, `{"email":"ana","ttl_hours":"1"}`, "Authorization", "Bearer "+adminKey),
+		"mint_unknown_member":      send(on, "POST", mint, `{"email":"ana@example.org","role":"admin"}`, "Authorization", "Bearer "+adminKey),
+		"mint_bad_before_too_long": send(on, "POST", mint, `{"email":"ana","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
+		"mint_too_long":            send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
+		"minted":                   send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":24}`, "Authorization", "Bearer "+adminKey),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := golden.Dump(t, resp)
+			golden.Check(t, name+".http", got)
+			if strings.Contains(string(got), "0123456789") {
+				t.Error("tells a key")
+			}
+		})
+	}
+}
+
+func TestAuthOff(t *testing.T) {
+	t.Parallel()
+	c := newCallers(t, caller.Config{Addr: "localhost:18004", AllowedOrigins: []string{"http://localhost:3000"}})
+	if !c.Open() {
+		t.Fatal("auth is on")
+	}
+	e := server(c)
+	for _, tc := range []struct {
+		host, origin string
+		status       int
+	}{
+		{"127.0.0.1:18004", "", 200}, {"127.0.0.1", "", 200}, {"127.1.2.3:1", "", 200}, {"localhost", "", 200}, {"LocalHost.:18004", "", 200}, {"[::1]:18004", "", 200}, {"[::1]", "", 200},
+		{"", "", 403}, {"evil.example", "", 403}, {"localhost.evil.example", "", 403}, {"127.0.0.1.evil.example:18004", "", 403}, {"10.0.0.1:18004", "", 403}, {"0.0.0.0:18004", "", 403}, {"[::]", "", 403},
+		{"localhost:18004", "http://localhost:18004", 200}, {"localhost:18004", "http://LOCALHOST:3000", 200}, {"127.0.0.1:18004", "http://127.0.0.1:18004", 200},
+		{"localhost:18004", "http://localhost:18005", 403}, {"localhost:18004", "https://localhost:18004", 403}, {"localhost:18004", "null", 403}, {"localhost:18004", "", 200},
+		{"localhost:18004", "http://evil.example", 403}, {"localhost:18004", "http://localhost:18004.evil.example", 403}, {"localhost:18004", "http://evil.example@localhost:18004x", 403},
+	} {
+		header := []string{"Host", tc.host, "Authorization", "Bearer whatever"}
+		if tc.origin != "" {
+			header = append(header, "Origin", tc.origin)
+		}
+		resp := send(e, http.MethodPost, "/v1/who", "", header...)
+		if resp.StatusCode != tc.status {
+			t.Errorf("%+v: %d", tc, resp.StatusCode)
+		}
+		if got := bodyOf(t, resp); tc.status == 200 && got != "local admin  local" {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+	if got := send(e, http.MethodGet, "/v1/who", "", "Origin", "http://127.0.0.1:18004", "Origin", "http://evil.example").StatusCode; got != 403 {
+		t.Errorf("two origins: %d", got)
+	}
+}
+
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	const loopback, open = "127.0.0.1:18004", "0.0.0.0:18004"
+	for name, tc := range map[string]struct {
+		cfg      caller.Config
+		open     bool
+		faults   []string // each must be in the error; none: it starts
+		warnings int
+	}{
+		"nothing":                      {cfg: caller.Config{Addr: loopback}, open: true},
+		"nothing, beyond loopback":     {cfg: caller.Config{Addr: open}, faults: []string{"0.0.0.0:18004"}},
+		"blanks are nothing":           {cfg: caller.Config{Addr: loopback, AdminKeys: " , ,"}, open: true},
+		"keys":                         {cfg: keys},
+		"static secret is nothing":     {cfg: caller.Config{Addr: loopback, DemoSecret: demoSecret}, open: true},
+		"hmac without secret":          {cfg: caller.Config{Addr: loopback, Backend: "hmac"}, open: true, warnings: 1},
+		"secret without admin":         {cfg: caller.Config{Addr: open, Backend: "hmac", DemoSecret: demoSecret}, warnings: 1},
+		"short ones":                   {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-a,ki-admin-b", Backend: "hmac", DemoSecret: "short"}, warnings: 3},
+		"four eyes with keys":          {cfg: caller.Config{Addr: open, AdminKeys: adminKey, FourEyes: true}},
+		"four eyes without":            {cfg: caller.Config{Addr: loopback, FourEyes: true}, faults: []string{"four-eyes"}},
+		"backend":                      {cfg: caller.Config{Addr: loopback, Backend: "ldap"}, faults: []string{"AUTH_BACKEND"}},
+		"placeholder secret":           {cfg: caller.Config{Addr: loopback, Backend: "hmac", DemoSecret: "changeme"}, faults: []string{"DEMO_KEY_HMAC_SECRET"}},
+		"hours":                        {cfg: caller.Config{Addr: loopback, DefaultHours: 721}, faults: []string{"DEFAULT_TTL"}},
+		"negative hours":               {cfg: caller.Config{Addr: loopback, DefaultHours: -1, MaxHours: -1}, faults: []string{"DEFAULT_TTL", "MAX_TTL"}},
+		"too many hours":               {cfg: caller.Config{Addr: loopback, MaxHours: 1 << 40}, faults: []string{"MAX_TTL"}},
+		"another list's prefix":        {cfg: caller.Config{Addr: open, AdminKeys: adminKey + "," + operatorKey}, faults: []string{"ASSISTANT_ADMIN_KEYS: entry 2"}},
+		"no prefix":                    {cfg: caller.Config{Addr: open, ReadonlyKeys: "secret-of-mine"}, faults: []string{"ASSISTANT_READONLY_KEYS: entry 1"}},
+		"bare prefix":                  {cfg: caller.Config{Addr: open, OperatorKeys: "ki-op-"}, faults: []string{"ASSISTANT_OPERATOR_KEYS: entry 1"}},
+		"placeholder":                  {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-changeme-please-now"}, faults: []string{"entry 1 is a placeholder"}},
+		"placeholder after the prefix": {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-example"}, faults: []string{"entry 1 is a placeholder"}},
+		"blank within":                 {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-secret of mine"}, faults: []string{"blanks"}},
+		"all faults at once":           {cfg: caller.Config{Addr: open, AdminKeys: "ki-op-x,ki-admin-", ReadonlyKeys: "y", Backend: "z"}, faults: []string{"ADMIN_KEYS: entry 1", "ADMIN_KEYS: entry 2", "READONLY_KEYS", "AUTH_BACKEND"}},
+		"delegation":                   {cfg: caller.Config{Addr: open, DelegationTrust: "{}", Once: onceOnly()}, warnings: 1},
+		"delegation without memory":    {cfg: caller.Config{Addr: open, DelegationTrust: "{}"}, faults: []string{"DELEGATION_TRUST_JSON"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := caller.New(tc.cfg)
+			if len(tc.faults) > 0 {
+				for _, f := range tc.faults {
+					if err == nil || !strings.Contains(err.Error(), f) {
+						t.Errorf("%v, want %q", err, f)
+					}
+				}
+				for _, list := range []service.Secret{tc.cfg.AdminKeys, tc.cfg.OperatorKeys, tc.cfg.ReadonlyKeys, tc.cfg.DemoSecret} {
+					for entry := range strings.SplitSeq(list.Reveal(), ",") {
+						if len(entry) > 10 && strings.Contains(err.Error(), entry) {
+							t.Errorf("the error tells an entry: %v", err)
+						}
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Open() != tc.open || len(c.Warnings()) != tc.warnings {
+				t.Errorf("open %v, warnings %q", c.Open(), c.Warnings())
+			}
+		})
+	}
+}
+
+// once is what libs/coord does for services, for one process.
+type once struct {
+	mu   sync.Mutex // guards used
+	used map[string]bool
+	err  error
+}
+
+func onceOnly() *once { return &once{used: map[string]bool{}} }
+
+func (o *once) Once(_ context.Context, key string, _ time.Duration) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := !o.used[key]
+	o.used[key] = true
+	return first, o.err
+}
+
+const seed = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+func delegating(t testing.TB, o *once, scopes string) (*echo.Echo, *auth.Delegator) {
+	t.Helper()
+	d, err := auth.NewDelegator("dashboard", seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := keys
+	cfg.Now = nil // tokens are made by the real clock
+	cfg.Once = o
+	cfg.DelegationTrust = service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":` + scopes + `}}`)
+	return server(newCallers(t, cfg)), d
+}
+
+func TestDelegation(t *testing.T) {
+	t.Parallel()
+	e, d := delegating(t, onceOnly(), `["operator"]`)
+	ask := func(method, path, token string) *http.Response {
+		return send(e, method, path, "", "Authorization", "Bearer "+token)
+	}
+	mint := func(audience string, scopes ...string) string {
+		token, err := d.Mint(audience, auth.Person{Name: "ana@example.org", Tenant: "default", Scopes: scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	for scope, want := range map[string]string{"readonly": "readonly", "operator": "operator", "admin": "operator"} {
+		if got := bodyOf(t, ask("GET", "/v1/who", mint("assistant", scope))); got != "ana@example.org "+want+" dashboard ana@example.org" {
+			t.Errorf("%s: %q", scope, got)
+		}
+	}
+	token := mint("assistant", "operator", "read")
+	for i, tc := range []struct {
+		method, path string
+		status       int
+	}{{"GET", "/v1/who", 200}, {"POST", "/v1/who", 200}, {"GET", "/v1/who", 200}, {"POST", "/v1/who", 401}, {"GET", "/v1/admins", 403}} {
+		if got := ask(tc.method, tc.path, token).StatusCode; got != tc.status {
+			t.Errorf("%d: %+v: %d", i, tc, got)
+		}
+	}
+	for name, token := range map[string]string{"another service's": mint("inference", "operator"), "forged": token[:len(token)-4] + "AAAA", "no token": "a.b.c", "no key": "secret"} {
+		resp := ask("GET", "/v1/who", token)
+		if got := bodyOf(t, resp); resp.StatusCode != 401 || !strings.Contains(got, `"code":"unauthenticated"`) || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `realm="assistant", error="invalid_token"`) {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, got)
+		}
+	}
+	if resp := ask("GET", "/v1/who", mint("assistant", "read")); resp.StatusCode != 403 || !strings.Contains(bodyOf(t, resp), `"code":"forbidden"`) {
+		t.Errorf("no role: %d", resp.StatusCode)
+	}
+	// A route's own error is its own, whatever it looks like.
+	if got := bodyOf(t, ask("GET", "/v1/broken", mint("assistant", "operator"))); !strings.Contains(got, `"code":"invalid_credential"`) {
+		t.Errorf("%s", got)
+	}
+	if got := ask("GET", "/v1/who", "ki-admin-another-long-one.x.y").StatusCode; got != 200 {
+		t.Errorf("a key with two dots: %d", got)
+	}
+}
+
+func TestDelegationThatCannotBeRemembered(t *testing.T) {
+	t.Parallel()
+	o := onceOnly()
+	o.err = errors.New("the store is down")
+	e, d := delegating(t, o, `["admin"]`)
+	token, err := d.Mint("assistant", auth.Person{Name: "ana", Tenant: "default", Scopes: []string{"admin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := send(e, "POST", "/v1/who", "", "Authorization", "Bearer "+token)
+	if got := bodyOf(t, resp); resp.StatusCode != 503 || !strings.Contains(got, `"code":"coordinator_unavailable"`) || !strings.Contains(got, `"type":"server_error"`) {
+		t.Errorf("%d %s", resp.StatusCode, got)
+	}
+}
