@@ -68,7 +68,11 @@ func call(ctx context.Context, in io.Reader, out, errs io.Writer, token string, 
 			return errors.New("no desktop")
 		},
 	}
-	a := &cli.App{Commands: Commands(e), Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
+	commands := Commands(e)
+	for _, c := range commands {
+		c.HideHelp = true // the library's help flag is one for all apps of a process
+	}
+	a := &cli.App{Commands: commands, HideHelp: true, Writer: io.Discard, ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}}
 	return a.RunContext(ctx, append([]string{"svc", "gate-audit-ui"}, args...))
 }
 
