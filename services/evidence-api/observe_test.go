@@ -121,6 +121,9 @@ func TestProofs(t *testing.T) {
 	if got := tw.Get("/api/v1/events/checkpoint").Want(200, "").At("consistency"); got != "null" {
 		t.Error(got)
 	}
+	for _, since := range []string{"1", "4", "004"} {
+		tw.Get("/api/v1/events/checkpoint?since="+since).Want(200, "")
+	}
 	for _, since := range []string{"0", "5", "x", "", "-1", "+1", strings.Repeat("9", 19)} {
 		tw.Get("/api/v1/events/checkpoint?since="+since).Want(400, "invalid_tree_size")
 	}
