@@ -147,6 +147,15 @@ func (s *Service) In(ctx context.Context, session string, state State) ([]Action
 	return all(kept)
 }
 
+// DecidedIn reads the actions of a session that one of its turns decided.
+func (s *Service) DecidedIn(ctx context.Context, session string, turn int32) ([]Action, error) {
+	rows, err := s.Store.ActionsDecidedIn(ctx, store.ActionsDecidedInParams{SessionID: session, Turn: turn})
+	if err != nil {
+		return nil, err
+	}
+	return all(rows)
+}
+
 func all(rows []store.Action) ([]Action, error) {
 	out := make([]Action, len(rows))
 	for i, r := range rows {
@@ -201,4 +210,17 @@ func (s *Service) moved(actions ...Action) {
 	for _, a := range actions {
 		s.Moved(a)
 	}
+}
+
+// Quoted is the session of the one action among ids that waits and that the principal
+// asked for. Without exactly one it is empty.
+func (s *Service) Quoted(ctx context.Context, principal string, ids []uuid.UUID) (string, error) {
+	if len(ids) == 0 {
+		return "", nil
+	}
+	rows, err := s.Store.PendingAmong(ctx, store.PendingAmongParams{Ids: ids, Requester: principal, Now: s.Now()})
+	if err != nil || len(rows) != 1 {
+		return "", err
+	}
+	return rows[0], nil
 }

@@ -56,8 +56,8 @@ func (s *Service) Stands(ctx context.Context, session, principal string) (bool, 
 }
 
 // CloseIn denies what waits in a session that is being deleted, in its transaction.
-// The caller has the session locked.
-func CloseIn(ctx context.Context, tx store.Tx, w event.Who, session string, s *Service) ([]Action, error) {
+// The caller has the session locked, and tells Moved of them after the commit.
+func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session string) ([]Action, error) {
 	now := s.Now()
 	rows, err := tx.ExpireSessionActions(ctx, store.ExpireSessionActionsParams{SessionID: session, Now: &now})
 	if err != nil {

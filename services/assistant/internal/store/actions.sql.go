@@ -76,6 +76,69 @@ func (q *Queries) AbandonedActions(ctx context.Context, arg AbandonedActionsPara
 	return items, nil
 }
 
+const actionsDecidedIn = `-- name: ActionsDecidedIn :many
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 and decided_turn = $2::int order by decided_at, id
+`
+
+type ActionsDecidedInParams struct {
+	SessionID string
+	Turn      int32
+}
+
+func (q *Queries) ActionsDecidedIn(ctx context.Context, arg ActionsDecidedInParams) ([]Action, error) {
+	rows, err := q.db.Query(ctx, actionsDecidedIn, arg.SessionID, arg.Turn)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Action
+	for rows.Next() {
+		var i Action
+		if err := rows.Scan(
+			&i.ID,
+			&i.SessionID,
+			&i.Turn,
+			&i.State,
+			&i.Operations,
+			&i.Digest,
+			&i.Command,
+			&i.Risk,
+			&i.AlwaysConfirm,
+			&i.Confirms,
+			&i.Notes,
+			&i.Diff,
+			&i.Requester,
+			&i.RequesterRole,
+			&i.RequesterUser,
+			&i.RequestID,
+			&i.ProposedAt,
+			&i.ExpiresAt,
+			&i.Basis,
+			&i.Decider,
+			&i.DeciderRole,
+			&i.DecidedAt,
+			&i.DecidedTurn,
+			&i.Reason,
+			&i.ReplacedBy,
+			&i.Fence,
+			&i.Executor,
+			&i.LeaseUntil,
+			&i.Observed,
+			&i.StartedAt,
+			&i.FinishedAt,
+			&i.Result,
+			&i.Verification,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const actionsIn = `-- name: ActionsIn :many
 select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 and state = $2 order by proposed_at, id
 `
@@ -801,6 +864,63 @@ func (q *Queries) ListActions(ctx context.Context, arg ListActionsParams) ([]Act
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockUnfinished = `-- name: LockUnfinished :many
+select state from actions where session_id = $1 and state in ('approved', 'executing') for update
+`
+
+// Nobody claims an approved one from here on.
+func (q *Queries) LockUnfinished(ctx context.Context, sessionID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, lockUnfinished, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var state string
+		if err := rows.Scan(&state); err != nil {
+			return nil, err
+		}
+		items = append(items, state)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pendingAmong = `-- name: PendingAmong :many
+select session_id from actions
+where id = any($1::uuid[]) and requester = $2 and state = 'pending' and expires_at > $3 limit 2
+`
+
+type PendingAmongParams struct {
+	Ids       []uuid.UUID
+	Requester string
+	Now       time.Time
+}
+
+// The session of each action that waits and that the principal asked for; two are enough to know.
+func (q *Queries) PendingAmong(ctx context.Context, arg PendingAmongParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, pendingAmong, arg.Ids, arg.Requester, arg.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var session_id string
+		if err := rows.Scan(&session_id); err != nil {
+			return nil, err
+		}
+		items = append(items, session_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -90,6 +90,7 @@ type Turn struct {
 	Fence         int64
 	LeaseUntil    time.Time
 	AttachedUntil time.Time
+	FollowedUntil time.Time
 	StopRequested bool
 	StartedAt     time.Time
 	FinishedAt    *time.Time

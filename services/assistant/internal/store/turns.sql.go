@@ -13,7 +13,7 @@ import (
 )
 
 const abandonedTurns = `-- name: AbandonedTurns :many
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns where state = 'active' and lease_until <= $1 order by lease_until limit $2
+select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at from turns where state = 'active' and lease_until <= $1 order by lease_until limit $2
 `
 
 type AbandonedTurnsParams struct {
@@ -50,6 +50,7 @@ func (q *Queries) AbandonedTurns(ctx context.Context, arg AbandonedTurnsParams) 
 			&i.Fence,
 			&i.LeaseUntil,
 			&i.AttachedUntil,
+			&i.FollowedUntil,
 			&i.StopRequested,
 			&i.StartedAt,
 			&i.FinishedAt,
@@ -65,7 +66,7 @@ func (q *Queries) AbandonedTurns(ctx context.Context, arg AbandonedTurnsParams) 
 }
 
 const activeTurn = `-- name: ActiveTurn :one
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns where session_id = $1 and state = 'active'
+select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at from turns where session_id = $1 and state = 'active'
 `
 
 func (q *Queries) ActiveTurn(ctx context.Context, sessionID string) (Turn, error) {
@@ -91,6 +92,7 @@ func (q *Queries) ActiveTurn(ctx context.Context, sessionID string) (Turn, error
 		&i.Fence,
 		&i.LeaseUntil,
 		&i.AttachedUntil,
+		&i.FollowedUntil,
 		&i.StopRequested,
 		&i.StartedAt,
 		&i.FinishedAt,
@@ -161,6 +163,23 @@ func (q *Queries) FinishTurn(ctx context.Context, arg FinishTurnParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const followTurn = `-- name: FollowTurn :exec
+update turns set followed_until = greatest(followed_until, $1)
+where session_id = $2 and number = $3 and state = 'active'
+`
+
+type FollowTurnParams struct {
+	FollowedUntil time.Time
+	SessionID     string
+	Number        int32
+}
+
+// A reader at another replica says that it is there.
+func (q *Queries) FollowTurn(ctx context.Context, arg FollowTurnParams) error {
+	_, err := q.db.Exec(ctx, followTurn, arg.FollowedUntil, arg.SessionID, arg.Number)
+	return err
+}
+
 const framesAfter = `-- name: FramesAfter :many
 select turn, seq, data from frames
 where session_id = $1 and (turn, seq) > ($2::int, $3::int) and turn <= $4
@@ -208,7 +227,7 @@ func (q *Queries) FramesAfter(ctx context.Context, arg FramesAfterParams) ([]Fra
 }
 
 const getTurn = `-- name: GetTurn :one
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns where session_id = $1 and number = $2
+select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at from turns where session_id = $1 and number = $2
 `
 
 type GetTurnParams struct {
@@ -239,6 +258,7 @@ func (q *Queries) GetTurn(ctx context.Context, arg GetTurnParams) (Turn, error) 
 		&i.Fence,
 		&i.LeaseUntil,
 		&i.AttachedUntil,
+		&i.FollowedUntil,
 		&i.StopRequested,
 		&i.StartedAt,
 		&i.FinishedAt,
@@ -248,10 +268,10 @@ func (q *Queries) GetTurn(ctx context.Context, arg GetTurnParams) (Turn, error) 
 
 const insertTurn = `-- name: InsertTurn :one
 insert into turns (session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage,
-    state, owner, fence, lease_until, attached_until, started_at)
+    state, owner, fence, lease_until, attached_until, followed_until, started_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    'active', $12, 1, $13, $14, $15)
-returning session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at
+    'active', $12, 1, $13, $14, $15, $15)
+returning session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at
 `
 
 type InsertTurnParams struct {
@@ -311,6 +331,7 @@ func (q *Queries) InsertTurn(ctx context.Context, arg InsertTurnParams) (Turn, e
 		&i.Fence,
 		&i.LeaseUntil,
 		&i.AttachedUntil,
+		&i.FollowedUntil,
 		&i.StopRequested,
 		&i.StartedAt,
 		&i.FinishedAt,
@@ -319,9 +340,9 @@ func (q *Queries) InsertTurn(ctx context.Context, arg InsertTurnParams) (Turn, e
 }
 
 const keepTurn = `-- name: KeepTurn :one
-update turns set lease_until = $1, attached_until = greatest(attached_until, $2)
+update turns set lease_until = $1, attached_until = $2
 where session_id = $3 and number = $4 and fence = $5 and state = 'active'
-returning attached_until, stop_requested
+returning followed_until, stop_requested
 `
 
 type KeepTurnParams struct {
@@ -333,7 +354,7 @@ type KeepTurnParams struct {
 }
 
 type KeepTurnRow struct {
-	AttachedUntil time.Time
+	FollowedUntil time.Time
 	StopRequested bool
 }
 
@@ -346,7 +367,7 @@ func (q *Queries) KeepTurn(ctx context.Context, arg KeepTurnParams) (KeepTurnRow
 		arg.Fence,
 	)
 	var i KeepTurnRow
-	err := row.Scan(&i.AttachedUntil, &i.StopRequested)
+	err := row.Scan(&i.FollowedUntil, &i.StopRequested)
 	return i, err
 }
 
@@ -367,7 +388,8 @@ func (q *Queries) LastFrame(ctx context.Context, arg LastFrameParams) (int32, er
 }
 
 const lastTurns = `-- name: LastTurns :many
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns where session_id = $1 and state = 'finished' order by number desc limit $2
+select number, query, query_kind, answer, started_at, finished_at from turns
+where session_id = $1 and state = 'finished' order by number desc limit $2
 `
 
 type LastTurnsParams struct {
@@ -375,36 +397,29 @@ type LastTurnsParams struct {
 	MaxRows   int32
 }
 
-func (q *Queries) LastTurns(ctx context.Context, arg LastTurnsParams) ([]Turn, error) {
+type LastTurnsRow struct {
+	Number     int32
+	Query      string
+	QueryKind  string
+	Answer     string
+	StartedAt  time.Time
+	FinishedAt *time.Time
+}
+
+func (q *Queries) LastTurns(ctx context.Context, arg LastTurnsParams) ([]LastTurnsRow, error) {
 	rows, err := q.db.Query(ctx, lastTurns, arg.SessionID, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Turn
+	var items []LastTurnsRow
 	for rows.Next() {
-		var i Turn
+		var i LastTurnsRow
 		if err := rows.Scan(
-			&i.SessionID,
 			&i.Number,
-			&i.ID,
-			&i.CompletionID,
-			&i.Principal,
-			&i.Role,
-			&i.RequestID,
 			&i.Query,
-			&i.QueryHash,
 			&i.QueryKind,
-			&i.IncludeUsage,
-			&i.State,
-			&i.Outcome,
-			&i.Reason,
 			&i.Answer,
-			&i.Owner,
-			&i.Fence,
-			&i.LeaseUntil,
-			&i.AttachedUntil,
-			&i.StopRequested,
 			&i.StartedAt,
 			&i.FinishedAt,
 		); err != nil {
@@ -418,55 +433,31 @@ func (q *Queries) LastTurns(ctx context.Context, arg LastTurnsParams) ([]Turn, e
 	return items, nil
 }
 
-const listTurns = `-- name: ListTurns :many
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns where session_id = $1 order by number
+const leaveTurn = `-- name: LeaveTurn :exec
+update turns set attached_until = $1
+where session_id = $2 and number = $3 and fence = $4 and state = 'active'
 `
 
-func (q *Queries) ListTurns(ctx context.Context, sessionID string) ([]Turn, error) {
-	rows, err := q.db.Query(ctx, listTurns, sessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Turn
-	for rows.Next() {
-		var i Turn
-		if err := rows.Scan(
-			&i.SessionID,
-			&i.Number,
-			&i.ID,
-			&i.CompletionID,
-			&i.Principal,
-			&i.Role,
-			&i.RequestID,
-			&i.Query,
-			&i.QueryHash,
-			&i.QueryKind,
-			&i.IncludeUsage,
-			&i.State,
-			&i.Outcome,
-			&i.Reason,
-			&i.Answer,
-			&i.Owner,
-			&i.Fence,
-			&i.LeaseUntil,
-			&i.AttachedUntil,
-			&i.StopRequested,
-			&i.StartedAt,
-			&i.FinishedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+type LeaveTurnParams struct {
+	Now       time.Time
+	SessionID string
+	Number    int32
+	Fence     int64
+}
+
+// The owner's last reader has gone.
+func (q *Queries) LeaveTurn(ctx context.Context, arg LeaveTurnParams) error {
+	_, err := q.db.Exec(ctx, leaveTurn,
+		arg.Now,
+		arg.SessionID,
+		arg.Number,
+		arg.Fence,
+	)
+	return err
 }
 
 const repeatedTurn = `-- name: RepeatedTurn :one
-select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at from turns
+select session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at from turns
 where session_id = $1 and request_id = $2::text and query_hash = $3 and principal = $4
   and (state = 'active' or query_kind = 'decision' or finished_at > $5)
 order by number desc limit 1
@@ -510,6 +501,7 @@ func (q *Queries) RepeatedTurn(ctx context.Context, arg RepeatedTurnParams) (Tur
 		&i.Fence,
 		&i.LeaseUntil,
 		&i.AttachedUntil,
+		&i.FollowedUntil,
 		&i.StopRequested,
 		&i.StartedAt,
 		&i.FinishedAt,
@@ -534,7 +526,7 @@ func (q *Queries) StopTurn(ctx context.Context, arg StopTurnParams) error {
 const takeOverTurn = `-- name: TakeOverTurn :one
 update turns set owner = $1, fence = fence + 1, lease_until = $2
 where session_id = $3 and number = $4 and fence = $5 and state = 'active' and lease_until <= $6
-returning session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, stop_requested, started_at, finished_at
+returning session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at
 `
 
 type TakeOverTurnParams struct {
@@ -576,28 +568,12 @@ func (q *Queries) TakeOverTurn(ctx context.Context, arg TakeOverTurnParams) (Tur
 		&i.Fence,
 		&i.LeaseUntil,
 		&i.AttachedUntil,
+		&i.FollowedUntil,
 		&i.StopRequested,
 		&i.StartedAt,
 		&i.FinishedAt,
 	)
 	return i, err
-}
-
-const touchTurn = `-- name: TouchTurn :exec
-update turns set attached_until = greatest(attached_until, $1)
-where session_id = $2 and number = $3 and state = 'active'
-`
-
-type TouchTurnParams struct {
-	AttachedUntil time.Time
-	SessionID     string
-	Number        int32
-}
-
-// A reader at another replica says that it is there.
-func (q *Queries) TouchTurn(ctx context.Context, arg TouchTurnParams) error {
-	_, err := q.db.Exec(ctx, touchTurn, arg.AttachedUntil, arg.SessionID, arg.Number)
-	return err
 }
 
 const useSession = `-- name: UseSession :one

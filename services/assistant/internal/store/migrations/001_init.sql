@@ -40,7 +40,8 @@ create table turns (
     owner           uuid not null,
     fence           bigint not null,
     lease_until     timestamptz not null,
-    attached_until  timestamptz not null, -- somebody reads it at least until then
+    attached_until  timestamptz not null, -- somebody reads it at its owner, at least until then
+    followed_until  timestamptz not null, -- somebody reads it at another replica, at least until then
     stop_requested  boolean not null default false,
     started_at      timestamptz not null,
     finished_at     timestamptz,

@@ -78,3 +78,15 @@ select count(*) from actions where state = 'pending';
 update actions set state = 'expired', decided_at = @now
 where session_id = @session_id and state = 'pending' and expires_at <= @now
 returning *;
+
+-- name: PendingAmong :many
+-- The session of each action that waits and that the principal asked for; two are enough to know.
+select session_id from actions
+where id = any(@ids::uuid[]) and requester = @requester and state = 'pending' and expires_at > @now limit 2;
+
+-- name: LockUnfinished :many
+-- Nobody claims an approved one from here on.
+select state from actions where session_id = @session_id and state in ('approved', 'executing') for update;
+
+-- name: ActionsDecidedIn :many
+select * from actions where session_id = @session_id and decided_turn = @turn::int order by decided_at, id;

@@ -1,8 +1,8 @@
 -- name: InsertTurn :one
 insert into turns (session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage,
-    state, owner, fence, lease_until, attached_until, started_at)
+    state, owner, fence, lease_until, attached_until, followed_until, started_at)
 values (@session_id, @number, @id, @completion_id, @principal, @role, @request_id, @query, @query_hash, @query_kind, @include_usage,
-    'active', @owner, 1, @lease_until, @attached_until, @now)
+    'active', @owner, 1, @lease_until, @attached_until, @now, @now)
 returning *;
 
 -- name: UseSession :one
@@ -22,11 +22,9 @@ where session_id = @session_id and request_id = @request_id::text and query_hash
   and (state = 'active' or query_kind = 'decision' or finished_at > @since)
 order by number desc limit 1;
 
--- name: ListTurns :many
-select * from turns where session_id = @session_id order by number;
-
 -- name: LastTurns :many
-select * from turns where session_id = @session_id and state = 'finished' order by number desc limit @max_rows;
+select number, query, query_kind, answer, started_at, finished_at from turns
+where session_id = @session_id and state = 'finished' order by number desc limit @max_rows;
 
 -- name: AppendFrames :execrows
 -- Zero rows mean that the turn has another owner now. The share lock keeps a takeover waiting until
@@ -46,14 +44,19 @@ order by turn, seq limit @max_rows;
 select coalesce(max(seq), 0)::int from frames where session_id = @session_id and turn = @number;
 
 -- name: KeepTurn :one
-update turns set lease_until = @lease_until, attached_until = greatest(attached_until, @attached_until)
+update turns set lease_until = @lease_until, attached_until = @attached_until
 where session_id = @session_id and number = @number and fence = @fence and state = 'active'
-returning attached_until, stop_requested;
+returning followed_until, stop_requested;
 
--- name: TouchTurn :exec
+-- name: FollowTurn :exec
 -- A reader at another replica says that it is there.
-update turns set attached_until = greatest(attached_until, @attached_until)
+update turns set followed_until = greatest(followed_until, @followed_until)
 where session_id = @session_id and number = @number and state = 'active';
+
+-- name: LeaveTurn :exec
+-- The owner's last reader has gone.
+update turns set attached_until = @now
+where session_id = @session_id and number = @number and fence = @fence and state = 'active';
 
 -- name: StopTurn :exec
 update turns set stop_requested = true where session_id = @session_id and number = @number and state = 'active';

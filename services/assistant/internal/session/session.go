@@ -1,0 +1,259 @@
+// Package session keeps conversations: who owns one, what was said in it, who may read
+// it, and when it goes.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+const (
+	// maxShown bounds the turns whose messages a document has, newest kept.
+	maxShown = 200
+	// MaxSeed and maxSeedBytes bound what a new session takes over from its first
+	// request, newest kept: an engine looks at 20 messages.
+	MaxSeed      = 20
+	maxSeedBytes = 128 << 10
+)
+
+// Service reads and ends sessions. They begin with their first turn.
+type Service struct {
+	Store   *store.Store
+	Actions *action.Service
+	TTL     time.Duration // since the last use; 0 means 30 days
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Message is something that was said.
+type Message struct {
+	Role    string     `json:"role"`
+	Content string     `json:"content"`
+	Turn    int32      `json:"turn,omitempty"` // none: the first request brought it along
+	At      *time.Time `json:"at,omitempty"`
+}
+
+// Head is a session in a list.
+type Head struct {
+	ID        string    `json:"session_id"`
+	Owner     string    `json:"owner"`
+	Namespace string    `json:"namespace"`
+	Turns     int32     `json:"turns"`
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at"`
+}
+
+// Document is a session with what was said and what waits in it.
+type Document struct {
+	Head
+	Messages []Message       `json:"messages"`
+	Earlier  bool            `json:"messages_omitted"` // there are older ones
+	Pending  []action.Action `json:"pending_actions"`
+	AutoAll  bool            `json:"session_wide_approval"` // of the caller
+}
+
+func headOf(r store.Session) Head {
+	return Head{r.ID, r.Owner, r.Namespace, r.LastTurn, r.CreatedAt, r.UsedAt}
+}
+
+func unknown() error { return fault.SessionNotFound.New("There is no such session.") }
+
+// Readable gives the session if w may read it; to others it does not exist.
+func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.Session, error) {
+	r, err := s.Store.GetSession(ctx, id)
+	switch {
+	case store.None(err):
+		return r, unknown()
+	case err != nil:
+		return r, err
+	case r.Owner != w.Principal && w.Role != guard.Admin:
+		return store.Session{}, unknown()
+	}
+	return r, nil
+}
+
+// Get reads one session.
+func (s *Service) Get(ctx context.Context, w event.Who, id string) (Document, error) {
+	r, err := s.Readable(ctx, w, id)
+	if err != nil {
+		return Document{}, err
+	}
+	d := Document{Head: headOf(r)}
+	turns, err := s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: id, MaxRows: maxShown + 1})
+	if err != nil {
+		return d, err
+	}
+	if d.Earlier = len(turns) > maxShown; d.Earlier {
+		turns = turns[:maxShown]
+	} else {
+		seed, err := Seeded(r)
+		if err != nil {
+			return d, err
+		}
+		for _, m := range seed {
+			d.Messages = append(d.Messages, Message{Role: m.Role, Content: m.Text})
+		}
+	}
+	slices.Reverse(turns)
+	for _, t := range turns {
+		d.Messages = append(d.Messages,
+			Message{chat.RoleUser, t.Query, t.Number, &t.StartedAt}, Message{chat.RoleAssistant, t.Answer, t.Number, t.FinishedAt})
+	}
+	if d.Pending, err = s.Actions.In(ctx, id, action.Pending); err != nil {
+		return d, err
+	}
+	d.AutoAll, err = s.Actions.Stands(ctx, id, w.Principal)
+	return d, err
+}
+
+// After is a place in the list of sessions, which is newest first.
+type After struct {
+	UsedAt time.Time
+	ID     string
+}
+
+// List reads the caller's sessions, an admin's every one, from a place on; nil is the
+// beginning.
+func (s *Service) List(ctx context.Context, w event.Who, after *After, limit int32) ([]Head, error) {
+	p := store.ListSessionsParams{Every: w.Role == guard.Admin, Owner: w.Principal, MaxRows: limit}
+	if after != nil {
+		p.Later, p.BeforeUsed, p.BeforeID = true, after.UsedAt, after.ID
+	}
+	rows, err := s.Store.ListSessions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Head, len(rows))
+	for i, r := range rows {
+		out[i] = headOf(r)
+	}
+	return out, nil
+}
+
+// Delete ends a session of the caller's own: what waits is denied, what was said is
+// forgotten, the ledger stays, an approved action that nobody has begun never runs.
+// While one is executing, the session stays.
+func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
+	if r, err := s.Readable(ctx, w, id); err != nil {
+		return err
+	} else if r.Owner != w.Principal {
+		return fault.NotPermitted("Only its owner may delete a session.")
+	}
+	var closed []action.Action
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		if _, err := tx.LockSession(ctx, id); store.None(err) {
+			return unknown()
+		} else if err != nil {
+			return err
+		}
+		if closed, err = s.Actions.CloseIn(ctx, tx, w, id); err != nil {
+			return err
+		}
+		states, err := tx.LockUnfinished(ctx, id)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(states, string(action.Executing)) {
+			return fault.ActionExecuting.New("An approved action of this session is being executed; delete the session when it is done.")
+		}
+		_, err = tx.DeleteSession(ctx, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range closed {
+		s.Actions.Moved(a)
+	}
+	return nil
+}
+
+// Forget deletes sessions that were not used for the TTL.
+func (s *Service) Forget(ctx context.Context) error {
+	const batch = 100
+	ttl := s.TTL
+	if ttl <= 0 {
+		ttl = 30 * 24 * time.Hour
+	}
+	for {
+		var n int
+		err := s.Store.InTx(ctx, func(tx store.Tx) error {
+			ids, err := tx.UnusedSessions(ctx, store.UnusedSessionsParams{Before: s.Now().Add(-ttl), MaxRows: batch})
+			if err != nil {
+				return err
+			}
+			n = len(ids)
+			_, err = tx.DeleteSessions(ctx, ids)
+			return err
+		})
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+// Run forgets sessions, every hour, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		if err := s.Forget(ctx); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "old sessions could not be forgotten", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Enter locks the session in the transaction of a new turn, and makes it where there
+// is none.
+func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat.Message, now time.Time) (store.Session, error) {
+	doc, err := json.Marshal(newest(seed))
+	if err != nil {
+		return store.Session{}, fmt.Errorf("first messages: %w", err)
+	}
+	if _, err := tx.InsertSession(ctx, store.InsertSessionParams{ID: id, Owner: w.Principal, Seed: doc, Now: now}); err != nil {
+		return store.Session{}, err
+	}
+	return tx.LockSession(ctx, id)
+}
+
+// newest is what of the messages a session keeps.
+func newest(seed []chat.Message) []chat.Message {
+	if len(seed) > MaxSeed {
+		seed = seed[len(seed)-MaxSeed:]
+	}
+	size, from := 0, len(seed)
+	for from > 0 && size+len(seed[from-1].Text) <= maxSeedBytes {
+		from--
+		size += len(seed[from].Text)
+	}
+	kept := make([]chat.Message, 0, len(seed)-from)
+	for _, m := range seed[from:] {
+		kept = append(kept, chat.Message{Role: store.Text(m.Role), Text: store.Text(m.Text)})
+	}
+	return kept
+}
+
+// Seeded are the messages that the first request brought along.
+func Seeded(r store.Session) ([]chat.Message, error) {
+	var m []chat.Message
+	if err := json.Unmarshal(r.Seed, &m); err != nil {
+		return nil, fmt.Errorf("first messages of session %s: %w", r.ID, err)
+	}
+	return m, nil
+}

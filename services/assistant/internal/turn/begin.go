@@ -1,0 +1,209 @@
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/session"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// busyPoll is how often a waiting request looks whether the session is free.
+const busyPoll = 50 * time.Millisecond
+
+// entry of a request into its session.
+type entered struct {
+	turn    store.Turn
+	session store.Session
+	state   entryState
+}
+
+type entryState int
+
+const (
+	started entryState = iota
+	repeat
+	busy
+)
+
+// Begin answers a request, or attaches it to the turn that it repeats. Nothing is run
+// or decided twice for a repeat. The error is a problem: 403, 409, 503.
+func (s *Service) Begin(ctx context.Context, q Request) (*Reader, error) {
+	if err := s.refuseDraining(); err != nil {
+		return nil, err
+	}
+	patience := time.Now().Add(s.Busy)
+	stopped := false
+	for {
+		e, err := s.enter(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		switch e.state {
+		case started:
+			return s.start(ctx, q, e)
+		case repeat:
+			return s.attach(e.turn, q.After), nil
+		}
+		switch {
+		case time.Now().Before(patience):
+		case stopped || s.occupied(e.turn):
+			return nil, fault.Busy()
+		default:
+			if err := s.stop(ctx, e.turn); err != nil {
+				return nil, err
+			}
+			stopped, patience = true, time.Now().Add(s.StopAfter)
+		}
+		t := time.NewTimer(busyPoll)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *Service) refuseDraining() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return problem.Draining.New("The server is shutting down; send the request again.").After(time.Second)
+	}
+	return nil
+}
+
+// occupied says whether somebody reads the active turn. What its row says of its owner's
+// readers may be as old as the last renewal of the lease.
+func (s *Service) occupied(t store.Turn) bool {
+	now := s.Now()
+	if r := s.own(t.SessionID, t.Number); r != nil {
+		_, alone := r.live.alone()
+		return !alone || t.FollowedUntil.After(now)
+	}
+	return t.AttachedUntil.After(now) || t.FollowedUntil.After(now)
+}
+
+// stop asks an orphan to make place.
+func (s *Service) stop(ctx context.Context, t store.Turn) error {
+	if r := s.own(t.SessionID, t.Number); r != nil {
+		r.cancel(errSuperseded)
+		return nil
+	}
+	return s.Store.StopTurn(ctx, store.StopTurnParams{SessionID: t.SessionID, Number: t.Number})
+}
+
+// enter finds out, with the session locked, what the request is, and makes its turn.
+func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
+	word := chat.ParseWord(q.Chat.Query)
+	hash := sha256.Sum256([]byte(q.Chat.Query))
+	var e entered
+	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
+		now := s.Now()
+		e = entered{}
+		if e.session, err = session.Enter(ctx, tx, q.Who, q.Session, q.Chat.History, now); err != nil {
+			return err
+		}
+		if q.RequestID != "" {
+			since := now.Add(-s.Repeat)
+			e.turn, err = tx.RepeatedTurn(ctx, store.RepeatedTurnParams{
+				SessionID: q.Session, RequestID: q.RequestID, QueryHash: hash[:], Principal: q.Who.Principal, Since: &since,
+			})
+			if !store.None(err) {
+				e.state = repeat
+				return err
+			}
+		}
+		if err := s.admit(ctx, tx, q, e.session, word); err != nil {
+			return err
+		}
+		e.turn, err = tx.ActiveTurn(ctx, q.Session)
+		if !store.None(err) {
+			e.state = busy
+			return err
+		}
+		number, err := tx.UseSession(ctx, store.UseSessionParams{ID: q.Session, Now: now})
+		if err != nil {
+			return err
+		}
+		if ns := q.Chat.Context.Namespace; ns != "" && ns != e.session.Namespace {
+			if err := tx.SetSessionScope(ctx, store.SetSessionScopeParams{ID: q.Session, Namespace: ns}); err != nil {
+				return err
+			}
+			e.session.Namespace = ns
+		}
+		kind := kindQuestion
+		if word.Verdict != chat.NoVerdict {
+			kind = kindDecision
+		}
+		e.turn, err = tx.InsertTurn(ctx, store.InsertTurnParams{
+			SessionID: q.Session, Number: number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
+			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(q.Chat.Query),
+			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me,
+			LeaseUntil: now.Add(s.Lease), AttachedUntil: now.Add(s.Lease), Now: now,
+		})
+		return err
+	})
+	return e, err
+}
+
+// admit says whether the caller may speak in the session. In another's only a decision
+// may be said, while something waits for one.
+func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) error {
+	if r.Owner == q.Who.Principal {
+		return nil
+	}
+	if word.Verdict != chat.NoVerdict {
+		waiting, err := tx.ActionsIn(ctx, store.ActionsInParams{SessionID: r.ID, State: string(action.Pending)})
+		if err != nil {
+			return err
+		}
+		now := s.Now()
+		for _, a := range waiting {
+			if a.ExpiresAt.After(now) {
+				return nil
+			}
+		}
+	}
+	return fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
+}
+
+// completionID is chatcmpl- and 12 hex digits.
+func completionID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails, as its documentation says
+	return "chatcmpl-" + hex.EncodeToString(b[:])
+}
+
+// attach reads a turn that is there: from memory where this process answers it, else
+// from the store.
+func (s *Service) attach(t store.Turn, after Place) *Reader {
+	from := Place{Turn: t.Number}
+	if after.Turn == t.Number && after.Seq > 0 {
+		from = after
+	}
+	if r := s.own(t.SessionID, t.Number); r != nil {
+		return s.reader(r.live, from)
+	}
+	return &Reader{s: s, session: t.SessionID, after: from, last: t.Number, follow: t.State == stateActive}
+}
+
+func (s *Service) reader(l *live, after Place) *Reader {
+	return &Reader{s: s, session: l.session, after: after, live: l, joined: l.join()}
+}
+
+// Replay reads all turns of a session in order, from after on, and with follow the
+// active one to its end. Whether the caller may is for the caller of Replay to know.
+func (s *Service) Replay(r store.Session, after Place, follow bool) *Reader {
+	return &Reader{s: s, session: r.ID, after: after, last: r.LastTurn, follow: follow}
+}

@@ -1,0 +1,215 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// decide carries out the decision that the query is, if it is one. ask says that the
+// query is a question for the engine.
+func (r *running) decide(ctx context.Context) (ask bool, err error) {
+	word := chat.ParseWord(r.turn.Query)
+	d := action.Decision{Approve: word.Verdict == chat.Approve || word.Verdict == chat.ApproveOne || word.Verdict == chat.ApproveAll, Reason: word.Reason, Turn: &r.turn.Number}
+	switch word.Verdict {
+	case chat.NoVerdict:
+		return true, nil
+	case chat.ApproveOne, chat.DenyOne:
+		return false, r.decideOne(ctx, word.ActionID, d)
+	case chat.AutoApproveOff:
+		_, err := r.s.Actions.Stand(ctx, r.turn.Who, r.turn.Session, false)
+		if err == nil {
+			r.say("Later changes ask for approval again.")
+		}
+		return false, err
+	case chat.ApproveAll:
+		held, err := r.s.Actions.Stand(ctx, r.turn.Who, r.turn.Session, true)
+		if err != nil {
+			return false, err
+		}
+		r.say(standText(held))
+		return false, r.decideAll(ctx, d)
+	}
+	waiting, err := r.s.Actions.In(ctx, r.turn.Session, action.Pending)
+	switch {
+	case err != nil:
+		return false, err
+	case len(waiting) == 0:
+		r.say(nothingWaits)
+		return false, nil
+	case word.Verdict == chat.Deny:
+		return false, r.decideAll(ctx, d)
+	case len(waiting) > 1:
+		r.say(listText(waiting))
+		return false, nil
+	}
+	return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, waiting[0].ID, d))
+}
+
+func (r *running) decideOne(ctx context.Context, id string, d action.Decision) error {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		r.say("There is no such action.")
+		return nil
+	}
+	a, err := r.s.Actions.Get(ctx, u)
+	if err == nil {
+		if a.Session != r.turn.Session {
+			d.Turn = nil // this turn's number means nothing in the other session
+		}
+		a, err = r.s.Actions.Decide(ctx, r.turn.Who, u, d)
+	}
+	return r.decided(a, err)
+}
+
+func (r *running) decideAll(ctx context.Context, d action.Decision) error {
+	settled, err := r.s.Actions.DecideAll(ctx, r.turn.Who, r.turn.Session, d)
+	if err != nil {
+		return err
+	}
+	for _, s := range settled {
+		if err := r.decided(s.Action, s.Err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decided tells what came of one decision. A problem is an answer.
+func (r *running) decided(a action.Action, err error) error {
+	if text, ok := detail(err); ok {
+		r.say(paragraph(text))
+		// Of a stale one, a is the fresh proposal.
+		if a.State == action.Pending {
+			r.prompt(a)
+		}
+		return nil
+	}
+	if err != nil {
+		r.say(paragraph("Nothing was decided: " + r.sentence(r.ctx, err).Error()))
+		return nil
+	}
+	if a.State == action.Denied {
+		r.say(paragraph("Denied: `" + a.Command + "`. It does not run."))
+	}
+	r.settledOf(a, nil)
+	return nil
+}
+
+// execute runs what is approved: by this turn, and in the session since its last one.
+func (r *running) execute(ctx context.Context, k *sink) error {
+	due, err := r.s.Actions.In(ctx, r.turn.Session, action.Approved)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.turn.Settled { // of another session
+		if s.Action.State == action.Approved && s.Action.Session != r.turn.Session {
+			due = append(due, s.Action)
+		}
+	}
+	for _, a := range due {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := r.carryOut(ctx, k, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryOut runs one approved action and tells what was observed.
+func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error {
+	k.Status(chat.Executing, "Running: "+a.Command)
+	a, err := r.s.Actions.Execute(ctx, a.ID)
+	if text, ok := detail(err); ok {
+		r.say(paragraph(text))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.say(paragraph(resultText(a)))
+	at := slices.IndexFunc(r.turn.Settled, func(s action.Settled) bool { return s.Action.ID == a.ID })
+	if at < 0 {
+		r.settledOf(a, nil)
+	} else {
+		r.turn.Settled[at].Action = a
+	}
+	return nil
+}
+
+// propose brings a write before somebody, or runs it where it was approved
+// beforehand; ran says that it did.
+func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operation) (ran bool, err error) {
+	plan, err := r.s.Planner.Plan(ctx, r.turn, ops)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil {
+		r.say(paragraph("The change is not proposed: " + r.sentence(ctx, err).Error()))
+		return false, nil
+	}
+	a, err := r.s.Actions.Propose(ctx, action.Proposal{
+		Session: r.turn.Session, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove,
+	})
+	var refused *action.Refused
+	switch {
+	case errors.As(err, &refused):
+		r.say(paragraph("Refused: " + refused.Reason))
+		return false, nil
+	case errors.Is(err, action.ErrTooMany):
+		r.say(paragraph(tooMany))
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.State == action.Approved:
+		return true, r.carryOut(ctx, k, a)
+	}
+	k.Status(chat.AwaitingApproval, "Waiting for a decision")
+	r.prompt(a)
+	return false, nil
+}
+
+// prompt asks for a decision. The frame is stored before anybody sees it.
+func (r *running) prompt(a action.Action) { r.ask(a, promptText(a)) }
+
+func (r *running) ask(a action.Action, text string) {
+	r.mu.Lock()
+	if r.answer.Len() > 0 {
+		text = "\n\n" + text
+	}
+	r.answer.WriteString(text)
+	r.shown = true
+	r.mu.Unlock()
+	r.add(r.frames.Approval(nil, text, approvalOf(a)), true)
+}
+
+// remind repeats the oldest prompt when something waits and this turn asked nothing.
+func (r *running) remind(ctx context.Context) error {
+	r.mu.Lock()
+	shown := r.shown
+	r.mu.Unlock()
+	if shown || ctx.Err() != nil {
+		return nil
+	}
+	waiting, err := r.s.Actions.In(ctx, r.turn.Session, action.Pending)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	r.ask(waiting[0], reminderText(waiting[0], len(waiting)))
+	return nil
+}
+
+func approvalOf(a action.Action) chat.Approval {
+	return chat.Approval{
+		ActionID: a.ID.String(), RiskLevel: string(a.Risk), HumanSummary: a.Command, AlwaysConfirm: a.AlwaysConfirm,
+		ExpiresAt: a.ExpiresAt, Digest: a.Digest,
+	}
+}

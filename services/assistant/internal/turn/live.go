@@ -1,0 +1,197 @@
+package turn
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// entry is a frame of an active turn. A durable one is shown only once it is stored.
+type entry struct {
+	seq     int32
+	data    []byte
+	durable bool
+}
+
+// live is the log of a turn that this process owns.
+type live struct {
+	store   *store.Store
+	session string
+	id      Place // Seq is 0
+	fence   int64
+	one     chan struct{} // held while a frame is added, so that frames have one order
+	writer  chan struct{} // held while frames are written to the store
+
+	mu      sync.Mutex
+	entries []entry       // guarded by mu, as all below
+	bytes   int           // of entries
+	stored  int           // entries that the store has
+	visible int           // entries that readers may have
+	readers int           // attached here
+	idle    time.Time     // when the last one went
+	ended   bool          // nothing will be added
+	err     error         // why it ended before its completion
+	changed chan struct{} // closed at the next change of visible or ended
+	dirty   chan struct{} // has one element while entries are unstored
+}
+
+func newLive(s *store.Store, t store.Turn) *live {
+	return &live{
+		store: s, session: t.SessionID, id: Place{Turn: t.Number}, fence: t.Fence, one: make(chan struct{}, 1), writer: make(chan struct{}, 1),
+		idle: time.Now(), changed: make(chan struct{}), dirty: make(chan struct{}, 1),
+	}
+}
+
+func hold(ctx context.Context, sem chan struct{}) error {
+	select {
+	case sem <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// add appends a frame. It returns when readers may have it.
+func (l *live) add(ctx context.Context, data []byte, durable bool) error {
+	if err := hold(ctx, l.one); err != nil {
+		return err
+	}
+	defer func() { <-l.one }()
+	l.mu.Lock()
+	if l.ended {
+		err := l.err
+		l.mu.Unlock()
+		if err == nil {
+			err = errEnded
+		}
+		return err
+	}
+	l.put(data, durable)
+	wait := durable || len(l.entries)-l.stored >= maxUnstored
+	l.mu.Unlock()
+	if wait {
+		return l.flush(ctx)
+	}
+	select {
+	case l.dirty <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// put adds an entry; mu is held.
+func (l *live) put(data []byte, durable bool) {
+	l.entries = append(l.entries, entry{int32(len(l.entries)) + 1, data, durable})
+	l.bytes += len(data)
+	l.show()
+}
+
+// show moves visible as far as it may and wakes readers; mu is held.
+func (l *live) show() {
+	for l.visible < len(l.entries) && (l.visible < l.stored || !l.entries[l.visible].durable) {
+		l.visible++
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// unstored are the entries to write; mu is not held.
+func (l *live) unstored() []entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[l.stored:len(l.entries):len(l.entries)]
+}
+
+// write puts entries into the store under the fence.
+func (l *live) write(ctx context.Context, q *store.Queries, entries []entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	p := store.AppendFramesParams{SessionID: l.session, Number: l.id.Turn, Fence: l.fence}
+	for _, e := range entries {
+		p.Seqs, p.Data = append(p.Seqs, e.seq), append(p.Data, e.data)
+	}
+	n, err := q.AppendFrames(ctx, p)
+	if err == nil && n == 0 {
+		return errLost
+	}
+	return err
+}
+
+// flush stores what is not stored yet.
+func (l *live) flush(ctx context.Context) error {
+	if err := hold(ctx, l.writer); err != nil {
+		return err
+	}
+	defer func() { <-l.writer }()
+	entries := l.unstored()
+	if err := l.write(ctx, l.store.Queries, entries); err != nil {
+		return err
+	}
+	l.mark(len(entries))
+	return nil
+}
+
+// mark counts n more entries as stored.
+func (l *live) mark(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stored += n
+	l.show()
+}
+
+// end ends the log; err is nil after the completion.
+func (l *live) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended, l.err = true, err
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// join counts a reader and gives what is visible now.
+func (l *live) join() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readers++
+	return l.visible
+}
+
+// leave uncounts a reader; last says that none is left.
+func (l *live) leave() (last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readers--
+	l.idle = time.Now()
+	return l.readers == 0 && !l.ended
+}
+
+// full says whether an engine has written as much as a turn may have.
+func (l *live) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bytes >= maxFrames
+}
+
+// alone says for how long nobody has read here; false while somebody does.
+func (l *live) alone() (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.idle), l.readers == 0
+}
+
+// at gives what is visible from place i on, what wakes up when there is more, and
+// whether the log has ended.
+func (l *live) at(i int) (entries []entry, changed <-chan struct{}, ended bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i < l.visible {
+		entries = l.entries[i:l.visible:l.visible]
+	}
+	return entries, l.changed, l.ended, l.err
+}

@@ -1,0 +1,294 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/session"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// storeTime bounds one write of frames, and the close of a turn.
+const storeTime = 10 * time.Second
+
+// running is a turn that this process answers.
+type running struct {
+	s      *Service
+	turn   Turn
+	row    store.Turn
+	usage  bool
+	live   *live
+	frames *chat.Encoder
+	ctx    context.Context // ends with its cause when the turn has to stop
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	answer strings.Builder // guarded by mu
+	shown  bool            // guarded by mu: an approval chunk was sent
+
+	spent chat.Usage // of run's goroutine
+}
+
+// start runs a new turn and reads it from its handshake on.
+func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, error) {
+	history, err := s.history(ctx, e)
+	if err != nil {
+		return nil, errors.Join(err, s.abandon(ctx, e.turn))
+	}
+	t := e.turn
+	base := context.WithoutCancel(ctx) // the request may go, the turn stays
+	runCtx, cancel := context.WithCancelCause(base)
+	r := &running{
+		s: s, row: t, usage: t.IncludeUsage, live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
+		turn: Turn{
+			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: q.Chat.Query, History: history,
+			Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
+		},
+		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
+	}
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		cancel(errDraining)
+		return nil, errors.Join(s.refuseDraining(), s.abandon(ctx, t))
+	}
+	s.running[t.SessionID] = r
+	s.work.Add(1)
+	s.mu.Unlock()
+	reader := s.reader(r.live, Place{Turn: t.Number})
+	r.add(r.frames.Handshake(nil), false)
+	go func() {
+		defer s.work.Done()
+		r.run()
+	}()
+	return reader, nil
+}
+
+// abandon closes a turn that never began, so that the session is free at once.
+func (s *Service) abandon(ctx context.Context, t store.Turn) error {
+	now, outcome := s.Now(), failed
+	_, err := s.Store.FinishTurn(context.WithoutCancel(ctx), store.FinishTurnParams{
+		SessionID: t.SessionID, Number: t.Number, Fence: t.Fence, Outcome: &outcome, Now: &now,
+	})
+	return err
+}
+
+// history is what was said before, newest kept.
+func (s *Service) history(ctx context.Context, e entered) ([]chat.Message, error) {
+	turns, err := s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: e.session.ID, MaxRows: maxHistory / 2})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(turns)
+	h, err := session.Seeded(e.session)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range turns {
+		h = append(h, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
+	}
+	return h[max(0, len(h)-maxHistory):], nil
+}
+
+// run answers and closes the turn.
+func (r *running) run() {
+	begin := time.Now()
+	keep, stop := context.WithCancel(context.WithoutCancel(r.ctx))
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		r.keep(keep)
+	}()
+	ctx, over := context.WithTimeoutCause(r.ctx, r.s.Limit, errLimit)
+	outcome, why := r.work(ctx)
+	over()
+	err := r.close(outcome, why)
+	stop()
+	<-kept
+	r.live.end(err)
+	r.cancel(errEnded)
+	r.s.mu.Lock()
+	if r.s.running[r.row.SessionID] == r { // else the next turn has begun
+		delete(r.s.running, r.row.SessionID)
+	}
+	r.s.mu.Unlock()
+	if err != nil {
+		r.s.Log.WarnContext(r.ctx, "a turn could not be closed", slog.Any("err", err), slog.String("turn", r.row.ID.String()))
+		return
+	}
+	r.s.Finished(outcome, time.Since(begin))
+}
+
+// work does all that the turn is for and says how it ended.
+func (r *running) work(ctx context.Context) (outcome, why string) {
+	k := &sink{r: r, ctx: ctx}
+	k.Status(chat.Loading, "Reading the session")
+	err := r.guarded(func() (err error) {
+		outcome, why, err = r.stages(ctx, k)
+		return err
+	})
+	if stopped := context.Cause(ctx); stopped != nil {
+		return r.stopped(stopped, err)
+	}
+	if err != nil {
+		return r.fail(err)
+	}
+	return outcome, why
+}
+
+// guarded turns a panic of an engine or tool into an error: it must not end the
+// turns of everybody else.
+func (r *running) guarded(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.s.Log.ErrorContext(r.ctx, "panic in a turn", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = &Fail{Failure: fault.InternalFailure, Cause: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	return fn()
+}
+
+// stages are: decide, run what is approved, investigate, propose; the last two again
+// while writes are approved beforehand.
+func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err error) {
+	ask, err := r.decide(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if err := r.execute(ctx, k); err != nil {
+		return "", "", err
+	}
+	if !ask && len(r.turn.Settled) == 0 {
+		return done, "", nil
+	}
+	if ask && strings.TrimSpace(r.turn.Query) == "" {
+		r.say(emptyHint)
+		return done, "", r.remind(ctx)
+	}
+	for range maxWrites {
+		out, err := r.s.Engine.Investigate(ctx, r.turn, k, k)
+		r.spent.PromptTokens += out.Usage.PromptTokens
+		r.spent.CompletionTokens += out.Usage.CompletionTokens
+		if err != nil || ctx.Err() != nil {
+			return "", "", err
+		}
+		if out.Partial != "" {
+			return partial, out.Partial, r.remind(ctx)
+		}
+		if len(out.Write) == 0 {
+			return done, "", r.remind(ctx)
+		}
+		ran, err := r.propose(ctx, k, out.Write)
+		switch {
+		case err != nil:
+			return "", "", err
+		case !ran:
+			return proposed, "", r.remind(ctx)
+		}
+	}
+	r.say(manyWrites)
+	return done, "", r.remind(ctx)
+}
+
+// stopped says why the turn ends before its work is done.
+func (r *running) stopped(cause, err error) (outcome, why string) {
+	f := fault.Failure{}
+	switch {
+	case errors.Is(cause, errOrphaned):
+		r.say("\n\nStopped: nobody was reading any more.")
+		return partial, "orphaned"
+	case errors.Is(cause, errLimit), errors.Is(cause, context.DeadlineExceeded):
+		f = fault.TurnTimeout
+	case errors.Is(cause, errSuperseded):
+		f = fault.Superseded
+	case errors.Is(cause, errDraining):
+		f = fault.ShuttingDown
+	case errors.Is(cause, errTooLong):
+		f = fault.BudgetSpent
+	default:
+		if err == nil {
+			err = cause
+		}
+		return r.fail(err)
+	}
+	r.tell(f)
+	return partial, f.Code
+}
+
+// fail says what failed; the cause goes to the log.
+func (r *running) fail(err error) (outcome, why string) {
+	f := fault.EngineFailed
+	var told *Fail
+	switch {
+	case errors.As(err, &told):
+		f = told.Failure
+	case postgres.Unavailable(err):
+		f = fault.StreamStore
+	}
+	r.s.Log.WarnContext(r.ctx, "a turn failed", slog.Any("err", err), slog.String("turn", r.row.ID.String()))
+	r.tell(f)
+	return failed, f.Code
+}
+
+// tell ends the answer with a failure; what was said before it stays.
+func (r *running) tell(f fault.Failure) {
+	r.add(r.frames.Error(nil, f, true), false)
+	text := f.Message
+	if r.said() != "" {
+		text = "\n\n" + text + " What is above is what is known so far."
+	}
+	r.say(text)
+}
+
+// add appends a frame, also after the turn was told to stop. What cannot be added stops
+// the turn.
+func (r *running) add(frame []byte, durable bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
+	defer cancel()
+	if err := r.live.add(ctx, frame, durable); err != nil {
+		r.cancel(err)
+	}
+}
+
+// say adds a piece of the answer.
+func (r *running) say(text string) {
+	if text == "" {
+		return
+	}
+	r.mu.Lock()
+	r.answer.WriteString(text)
+	r.mu.Unlock()
+	r.add(r.frames.Token(nil, text), false)
+}
+
+func (r *running) said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answer.String()
+}
+
+// detail is the sentence of a problem, and whether err is one.
+func detail(err error) (string, bool) {
+	var p *problem.Error
+	if !errors.As(err, &p) {
+		return "", false
+	}
+	return p.Detail, true
+}
+
+// settledOf notes what became of an action in this turn.
+func (r *running) settledOf(a action.Action, err error) {
+	r.turn.Settled = append(r.turn.Settled, action.Settled{Action: a, Err: err})
+}

@@ -1,0 +1,117 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// maxDiff bounds, in code points, the diff of a prompt; the action document has all.
+const maxDiff = 3000
+
+// maxAffected bounds the objects that a prompt names.
+const maxAffected = 20
+
+const (
+	nothingWaits = "Nothing is waiting for a decision."
+	emptyHint    = "Ask about the cluster, for example: what is wrong in namespace shop?"
+	tooMany      = "Ten changes of this session wait for a decision already. Decide those first."
+	manyWrites   = "\n\nFive changes were made in this answer; ask again for more."
+)
+
+func paragraph(text string) string { return text + "\n\n" }
+
+func standText(held bool) string {
+	if !held {
+		return "Changes cannot be approved beforehand here; each is decided by itself.\n\n"
+	}
+	return "Your later changes in this session are approved, but for those that always ask. `auto-approve off` ends that.\n\n"
+}
+
+func listText(waiting []action.Action) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d changes wait; nothing was decided. Say which:\n", len(waiting))
+	for _, a := range waiting {
+		fmt.Fprintf(&b, "\n- `approve %s`: `%s` (risk %s)", a.ID, a.Command, a.Risk)
+	}
+	return b.String()
+}
+
+func promptText(a action.Action) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This change waits for approval:\n\n```\n%s\n```\n\nRisk: %s.", a.Command, a.Risk)
+	if a.AlwaysConfirm {
+		b.WriteString(" It always asks.")
+	}
+	for _, n := range a.Notes {
+		b.WriteString(" " + n)
+	}
+	if affected := affectedOf(a); len(affected) > 0 {
+		fmt.Fprintf(&b, "\n\nAffected (%d):", len(affected))
+		for i, ref := range affected {
+			if i == maxAffected {
+				fmt.Fprintf(&b, "\n- and %d more", len(affected)-i)
+				break
+			}
+			b.WriteString("\n- " + ref.String())
+		}
+	}
+	if a.Diff != "" {
+		diff, cut := shorten(a.Diff, maxDiff)
+		b.WriteString("\n\n```diff\n" + diff + "\n```")
+		if cut {
+			b.WriteString("\n\nThe diff is cut; the action document has all of it.")
+		}
+	}
+	fmt.Fprintf(&b, "\n\nAnswer `yes` or `no`, or `approve %s`, before %s.", a.ID, a.ExpiresAt.UTC().Format(time.RFC3339))
+	return b.String()
+}
+
+func reminderText(a action.Action, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%d changes still wait for a decision; the oldest is `%s`. Answer `approve %s` or `deny %s`.", n, a.Command, a.ID, a.ID)
+	}
+	return fmt.Sprintf("Still waiting for a decision: `%s`. Answer `yes` or `no`.", a.Command)
+}
+
+func resultText(a action.Action) string {
+	var head string
+	switch a.State {
+	case action.Succeeded:
+		head = "Done: `" + a.Command + "`."
+	case action.Unknown:
+		head = "Outcome unknown: `" + a.Command + "`."
+	case action.Executing:
+		return "Another server is carrying out `" + a.Command + "`; its result is not known yet."
+	default:
+		head = "Failed: `" + a.Command + "`."
+	}
+	for _, s := range []string{a.Result, a.Verification} {
+		if s != "" {
+			head += " " + s
+		}
+	}
+	return head
+}
+
+func affectedOf(a action.Action) []operation.Ref {
+	var out []operation.Ref
+	for _, e := range a.Operations {
+		out = append(out, e.Affected...)
+	}
+	return out
+}
+
+func shorten(s string, limit int) (string, bool) {
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i], true
+		}
+		n++
+	}
+	return s, false
+}

@@ -1,0 +1,99 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// sink is the Sink and Toolbox of one running turn.
+type sink struct {
+	r     *running
+	ctx   context.Context // of the engine: what comes after its end is not shown
+	calls atomic.Int64
+}
+
+// open says whether the engine may still write.
+func (k *sink) open() bool {
+	if k.ctx.Err() != nil {
+		return false
+	}
+	if k.r.live.full() {
+		k.r.cancel(errTooLong)
+		return false
+	}
+	return true
+}
+
+// Status is part of Sink.
+func (k *sink) Status(phase chat.Phase, message string) {
+	if k.open() {
+		k.r.add(k.r.frames.Status(nil, phase, message), false)
+	}
+}
+
+// Plan is part of Sink.
+func (k *sink) Plan(steps []chat.Step) {
+	if k.open() {
+		k.r.add(k.r.frames.Plan(nil, steps), false)
+	}
+}
+
+// Token is part of Sink.
+func (k *sink) Token(text string) {
+	if k.open() {
+		k.r.say(text)
+	}
+}
+
+// Call is part of Toolbox.
+func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error) {
+	if err := op.Validate(); err != nil {
+		return Output{}, err
+	}
+	if op.Verb.Writes() && !op.DryRun {
+		return Output{}, operation.Refuse(operation.ForbiddenVerb, "verb", "%s changes the cluster; it has to be proposed.", op.Verb)
+	}
+	if !k.open() {
+		return Output{}, errEnded
+	}
+	id := fmt.Sprintf("call_%d", k.calls.Add(1))
+	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(op), id), false)
+	out, err := k.r.s.Tools.Run(ctx, k.r.turn, op)
+	shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
+	if err != nil {
+		err = k.r.sentence(ctx, err)
+		shown.Output = err.Error()
+	}
+	k.r.add(k.r.frames.ToolResult(nil, shown), false)
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	return out, err
+}
+
+// sentence keeps errors that are meant for the reader, and puts one in the place of
+// all others.
+func (r *running) sentence(ctx context.Context, err error) error {
+	var refused *operation.Fault
+	var denied *action.Refused
+	var fail *Fail
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &denied):
+		return denied
+	case errors.As(err, &fail):
+		r.s.Log.WarnContext(ctx, "a tool failed", slog.Any("err", err))
+		return &Fail{Failure: fail.Failure}
+	}
+	r.s.Log.WarnContext(ctx, "a tool failed", slog.Any("err", err))
+	return &Fail{Failure: fault.ClusterUnreachable}
+}
