@@ -13,6 +13,7 @@ require (
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3
+	k8s.io/component-helpers v0.36.3
 )
 
 require (
@@ -123,7 +124,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/google/uuid v1.6.0
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/auth v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0

@@ -97,9 +97,11 @@ func (c *Callers) readHours(raw json.RawMessage) (hours int, tooLong, ok bool) {
 // validEmail holds for x@y.z without blanks and with one @. Whether mail arrives there is not the question: the address
 // names the holder.
 func validEmail(s string) bool {
-	if len(s) > maxEmail || !utf8.ValidString(s) || strings.Count(s, "@") != 1 ||
-		strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) >= 0 {
+	if len(s) > maxEmail || strings.Count(s, "@") != 1 {
 		return false
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsPrint(r) }) >= 0 {
+		return false // RuneError is what a JSON parser leaves of broken bytes
 	}
 	name, domain, _ := strings.Cut(s, "@")
 	labels := strings.Split(domain, ".")
