@@ -56,8 +56,8 @@ const (
 type Change struct {
 	Ref           operation.Ref
 	Before, After map[string]any
-	// CopyOf is the object whose pod spec a created one takes over, such as the CronJob
-	// of a job that is run now. What it has already is no gain.
+	// CopyOf is what a created object takes over, in the same shape: for a job that is
+	// run now the job template of its CronJob. What stands there already is no gain.
 	CopyOf map[string]any
 }
 

@@ -271,11 +271,15 @@ func flagSet(flags []flag, o *operation.Operation) *pflag.FlagSet {
 func flagFault(err error) error {
 	var fault *operation.Fault
 	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &fault):
 		return fault
 	case errors.As(err, &unknown):
 		return operation.Refuse(operation.UnknownFlag, unknown.GetSpecifiedName(), "The flag %s is not known here.", operation.Quote(unknown.GetSpecifiedName()))
+	}
+	if errors.As(err, &bare) {
+		return operation.Refuse(operation.MissingArgument, bare.GetSpecifiedName(), "The flag %s needs a value.", operation.Quote(bare.GetSpecifiedName()))
 	}
 	return operation.Refuse(operation.UnknownFlag, "", "The flags cannot be read: %s.", operation.Quote(err.Error()))
 }

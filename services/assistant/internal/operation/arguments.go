@@ -120,8 +120,8 @@ func (o Operation) validChoices() error {
 		{"output", o.Output, []string{"wide", "yaml", "json", "name"}},
 		{"protocol", o.Protocol, []string{"TCP", "UDP", "SCTP"}},
 		{"service_type", o.ServiceType, []string{"ClusterIP", "NodePort", "LoadBalancer"}},
-		{"patch_type", o.PatchType, []string{"merge"}},
-		{"cascade", o.Cascade, []string{"foreground", "orphan"}},
+		{"patch_type", o.PatchType, []string{"strategic", "merge"}},
+		{"cascade", o.Cascade, []string{"background", "foreground", "orphan"}},
 	} {
 		if c.value != "" && !slices.Contains(c.allowed, c.value) {
 			return Refuse(InvalidArgument, c.name, "%s must be one of %s.", c.name, strings.Join(c.allowed, ", "))

@@ -102,8 +102,12 @@ func (b *budget) scalar(n *yaml.Node) (any, error) {
 		return v, nil
 	case "!!float":
 		var v float64
-		if err := n.Decode(&v); err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		// Beyond 2^53 a whole number would change its value on the way.
+		if err := n.Decode(&v); err != nil || math.IsNaN(v) || math.Abs(v) > 1<<53 {
 			return nil, b.refuse(n, "has a number out of range")
+		}
+		if v == 0 {
+			return 0.0, nil // there is no minus zero in JSON's whole numbers
 		}
 		return v, nil
 	}

@@ -26,8 +26,11 @@ func Normalize(o Operation) Operation {
 		}
 	}
 	o.Kind, o.Names = foldKinds(o.Kind, o.Names)
-	if s := specOf(o.Verb); s != nil && s.refs == chosenNodes && (o.Kind == "" && len(o.Names) == 0 || oneOf(o.Kind, nodeKinds)) {
-		o.Kind = "node"
+	if s := specOf(o.Verb); s != nil && s.refs == chosenNodes {
+		mixed := slices.ContainsFunc(o.Names, func(n string) bool { return strings.Contains(n, "/") })
+		if o.Kind == "" && !mixed || oneOf(o.Kind, nodeKinds) {
+			o.Kind = "node"
+		}
 	}
 	if o.PatchType == "strategic" {
 		o.PatchType = ""

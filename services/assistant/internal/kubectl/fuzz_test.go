@@ -1,0 +1,53 @@
+package kubectl_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation/operationtest"
+)
+
+// FuzzParse: whatever comes in, Parse refuses it with a sentence, or reads an operation
+// that is valid, is shown as a line that says the same, and names no other identity.
+func FuzzParse(f *testing.F) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for _, v := range operation.Verbs() {
+		for range 3 {
+			f.Add(kubectl.Render(operationtest.Generate(r, v)))
+		}
+	}
+	f.Add("kubectl get pod x --as=admin")
+	f.Add("kubectl get pod a;b")
+	f.Add("kubectl delete pod x -- --dry-run")
+	f.Fuzz(func(t *testing.T, line string) {
+		o, err := kubectl.Parse(line)
+		if err != nil {
+			var fault *operation.Fault
+			if !errors.As(err, &fault) || fault.Sentence == "" || fault.Reason == "" {
+				t.Fatalf("refused without a fault: %v", err)
+			}
+			if !reflect.DeepEqual(o, operation.Operation{}) {
+				t.Fatalf("refused, yet %+v", o)
+			}
+			return
+		}
+		if err := o.Validate(); err != nil {
+			t.Fatalf("read as invalid %+v: %v", o, err)
+		}
+		for _, obj := range o.Objects() {
+			if strings.HasPrefix(obj.Name, "-") || strings.ContainsAny(obj.Name, "/ ;|&$`<>") {
+				t.Fatalf("read the name %q", obj.Name)
+			}
+		}
+		shown := kubectl.Render(o)
+		back, err := kubectl.Parse(shown)
+		if err != nil || !reflect.DeepEqual(back, o) {
+			t.Fatalf("%q is shown as %q, which is %+v (%v), not %+v", line, shown, back, err, o)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package operation_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestSchemas holds the exact schemas that models are given.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	schemas := map[operation.Verb]json.RawMessage{}
+	for _, v := range operation.Verbs() {
+		schemas[v] = operation.Schema(v)
+		var s struct {
+			Type                 string
+			Properties           map[string]map[string]any
+			Required             []string
+			AdditionalProperties *bool
+		}
+		if err := json.Unmarshal(schemas[v], &s); err != nil {
+			t.Fatalf("%s: %v", v, err)
+		}
+		if s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties || operation.About(v) == "" {
+			t.Errorf("%s: %s", v, schemas[v])
+		}
+		for name, p := range s.Properties {
+			if p["type"] == nil || p["description"] == "" {
+				t.Errorf("%s: the property %s says nothing", v, name)
+			}
+		}
+		for _, name := range s.Required {
+			if s.Properties[name] == nil {
+				t.Errorf("%s requires %s and has none", v, name)
+			}
+		}
+		if p := s.Properties["name"]; p != nil && p["pattern"] != operation.NamePattern {
+			t.Errorf("%s: name is %v", v, p)
+		}
+	}
+	got, err := json.MarshalIndent(schemas, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	const golden = "testdata/schemas.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the schemas differ from %s; run with -update and read the diff", golden)
+	}
+	if operation.Schema("exec") != nil || operation.About("exec") != "" {
+		t.Error("an unknown verb has a schema")
+	}
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	three := int32(3)
+	for _, tc := range []struct {
+		verb operation.Verb
+		args string
+		want operation.Operation
+	}{
+		{operation.List, `{"kind":"pods","namespace":null,"limit":5}`, operation.Operation{Kind: "pods", Limit: 5}},
+		{operation.Scale, `{"kind":"deployment","name":"api","replicas":3}`, operation.Operation{Kind: "deployment", Names: []string{"api"}, Replicas: &three}},
+		{operation.Delete, `{"kind":"pod","names":["a","a","b"]}`, operation.Operation{Kind: "pod", Names: []string{"a", "b"}}},
+		{operation.Drain, `{"names":["n1"]}`, operation.Operation{Kind: "node", Names: []string{"n1"}}},
+		{operation.Patch, `{"kind":"cj","name":"x","patch":"{\"spec\":{\"suspend\":true}}","patch_type":"merge"}`, operation.Operation{Verb: operation.Suspend, Kind: "cj", Names: []string{"x"}}},
+		{operation.CanI, ` `, operation.Operation{}},
+	} {
+		if tc.want.Verb == "" {
+			tc.want.Verb = tc.verb
+		}
+		got, err := operation.Decode(tc.verb, []byte(tc.args))
+		if err != nil || !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s %s: %+v, %v", tc.verb, tc.args, got, err)
+		}
+	}
+	for _, tc := range []struct {
+		verb   operation.Verb
+		args   string
+		reason operation.Reason
+	}{
+		{"exec", `{}`, operation.UnknownVerb},
+		{operation.List, `[]`, operation.InvalidArgument},
+		{operation.List, `{"kind":"pods"`, operation.InvalidArgument},
+		{operation.List, `{"kind":"pods"}{}`, operation.InvalidArgument},
+		{operation.List, `{"kind":"pods"}}`, operation.InvalidArgument},
+		{operation.List, `{"kind":"pods","kind":"nodes"}`, operation.InvalidArgument},
+		{operation.List, `{"Kind":"pods"}`, operation.UnknownFlag},
+		{operation.List, `{"kind":"pods","verb":"delete"}`, operation.UnknownFlag},
+		{operation.List, `{"kind":"pods","as":"admin"}`, operation.UnknownFlag},
+		{operation.List, `{"kind":7}`, operation.InvalidArgument},
+		{operation.List, `{"kind":"pods","limit":501}`, operation.InvalidArgument},
+		{operation.List, `{}`, operation.MissingArgument},
+		{operation.Get, `{"kind":"pods","names":["--as=admin"]}`, operation.InvalidArgument},
+		{operation.Get, `{"kind":"pods","names":["a;b"]}`, operation.InvalidArgument},
+		{operation.Get, `{"kind":"pods","names":["a/b"]}`, operation.InvalidArgument},
+		{operation.Get, `{"kind":"--raw","names":["a"]}`, operation.InvalidArgument},
+		{operation.Scale, `{"kind":"deploy","name":"a","replicas":1.5}`, operation.InvalidArgument},
+		{operation.Scale, `{"kind":"deploy","name":null,"replicas":1}`, operation.MissingArgument},
+		{operation.Scale, `{"kind":"deploy","names":["a"],"replicas":1}`, operation.UnknownFlag},
+		{operation.Suspend, `{"kind":"deploy","name":"a"}`, operation.InvalidArgument},
+		{operation.RunJob, `{"kind":"job","name":"a","new_name":"b"}`, operation.InvalidArgument},
+		{operation.QueryLoki, `{"logql":"{}","since":"48h"}`, operation.InvalidArgument},
+		{operation.QueryPrometheus, `{"promql":" "}`, operation.MissingArgument},
+		{operation.Delete, `{"kind":"pod","label_selector":" "}`, operation.InvalidArgument},
+		{operation.Create, `{"manifest":"kind: X"}`, operation.InvalidManifest},
+	} {
+		_, err := operation.Decode(tc.verb, []byte(tc.args))
+		var fault *operation.Fault
+		if !errors.As(err, &fault) || fault.Reason != tc.reason {
+			t.Errorf("%s %s: %v, want %s", tc.verb, tc.args, err, tc.reason)
+		}
+	}
+}
+
+// FuzzDecode: a model's arguments are refused with a fault or become a valid operation
+// of that verb or of the one that a patch stands for.
+func FuzzDecode(f *testing.F) {
+	f.Add("list", `{"kind":"pods"}`)
+	f.Add("patch", `{"kind":"cj","name":"x","patch":"{\"spec\":{\"suspend\":true}}"}`)
+	f.Add("create", `{"manifest":"a: &a [*a]"}`)
+	f.Add("taint", `{"names":["n"],"taints":["a=b:NoExecute"]}`)
+	f.Fuzz(func(t *testing.T, verb, args string) {
+		o, err := operation.Decode(operation.Verb(verb), []byte(args))
+		if err != nil {
+			var fault *operation.Fault
+			if !errors.As(err, &fault) || fault.Sentence == "" {
+				t.Fatalf("refused without a fault: %v", err)
+			}
+			return
+		}
+		if err := o.Validate(); err != nil || !slices.Contains(operation.Verbs(), o.Verb) {
+			t.Fatalf("decoded an invalid %+v: %v", o, err)
+		}
+		raw, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := operation.Parse(raw)
+		if err != nil || !reflect.DeepEqual(back, o) {
+			t.Fatalf("stored as %s, read back as %+v, %v", raw, back, err)
+		}
+	})
+}
