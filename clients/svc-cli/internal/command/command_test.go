@@ -150,6 +150,53 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
+// What an output path leads to stays what it is: a link, a pipe, a file's mode.
+func TestWriteFileOverOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	mode := func(name string) fs.FileMode {
+		t.Helper()
+		info, err := os.Lstat(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	for _, err := range []error{
+		os.WriteFile(at("usual"), nil, 0o666), os.WriteFile(at("private"), nil, 0o600),
+		os.Symlink("private", at("link")), os.Symlink("none", at("dangling")), syscall.Mkfifo(at("pipe"), 0o600),
+		command.WriteFile(at("new"), []byte("new")), command.WriteFile(at("link"), []byte("linked")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mode("new") != mode("usual") {
+		t.Errorf("a new file has mode %v, the umask's is %v", mode("new"), mode("usual"))
+	}
+	if got, err := os.ReadFile(at("private")); err != nil || string(got) != "linked" || mode("private") != 0o600 || mode("link")&fs.ModeSymlink == 0 {
+		t.Errorf("%q %v %v %v", got, err, mode("private"), mode("link"))
+	}
+	for _, name := range []string{"dangling", "pipe"} { // nobody reads the pipe
+		if err := command.WriteFile(at(name), []byte("x")); command.FaultOf(err).Code != command.OutputWriteError {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	reader, err := os.OpenFile(at("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := command.WriteFile(at("pipe"), []byte("piped")); err != nil || mode("pipe")&fs.ModeNamedPipe == 0 {
+		t.Errorf("%v %v", err, mode("pipe"))
+	}
+	b := make([]byte, 16)
+	if n, err := reader.Read(b); err != nil || string(b[:n]) != "piped" {
+		t.Errorf("%q %v", b[:n], err)
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"a\tb\x1b[2J", "1"}, {"c", "22"}}

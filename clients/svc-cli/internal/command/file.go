@@ -1,11 +1,13 @@
 package command
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
@@ -60,25 +62,64 @@ func ReadRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// WriteFile writes a file as a whole: beside its place, flushed to the disk, then renamed over it.
-func WriteFile(path string, data []byte) (err error) {
-	defer func() {
-		if err != nil {
-			err = Failf(OutputWriteError, "cannot write %s: %w", path, err)
+// WriteFile writes a file as a whole: beside its place, flushed to the disk, then renamed over it. Of a link it is the
+// file that the link leads to which is replaced, and a file keeps its mode. What is there and no file, as a device or
+// a pipe, stays what it is and gets the data.
+func WriteFile(path string, data []byte) error {
+	if err := writeFile(path, data); err != nil {
+		return Failf(OutputWriteError, "cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+func writeFile(path string, data []byte) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil {
+			return errors.New("it is a link to nothing")
 		}
-	}()
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+		return replace(path, data, nil)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return writeInto(path, data)
+	}
+	// A rename would put the file in the place of the link.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	return replace(path, data, info)
+}
+
+// writeInto writes to what is no regular file. A pipe that nobody reads is not waited for.
+func writeInto(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// replace makes the file at path, or puts another in place of the one that old describes.
+func replace(path string, data []byte, old fs.FileInfo) (err error) {
+	// Not CreateTemp, whose mode would not be the caller's umask's to choose.
+	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text())
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
-			os.Remove(f.Name())
+			os.Remove(beside)
 		}
 	}()
-	if err := f.Chmod(0o644); err != nil {
-		return err
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
+			return err
+		}
 	}
 	if _, err := f.Write(data); err != nil {
 		return err
@@ -89,7 +130,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := os.Rename(beside, path); err != nil {
 		return err
 	}
 	// The rename too must outlive a crash; a system that cannot flush a folder keeps it in its own time.
