@@ -13,8 +13,9 @@ import (
 	"github.com/mlp-platform/platform/libs/sse"
 )
 
-// Read reads and validates a chat request, in the order of the API: 415, 413, 422. limit bounds the body in bytes. The
-// route needs a higher bound in service.Options.BodyLimits, since the server's own is checked before the caller is.
+// Read reads and validates a chat request, in the order of the API: 415, 413, 422. limit bounds the body in bytes. In
+// service.Options.BodyLimits the route, and "" for what is no route, need a higher bound: the server's own is checked
+// before route and caller are.
 func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
 	r, err := read(c, limit)
 	if err != nil {

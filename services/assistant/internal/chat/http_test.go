@@ -231,3 +231,33 @@ func TestModels(t *testing.T) {
 		}
 	}
 }
+
+func TestLastEventID(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string][2]int32{"7.12": {7, 12}, "0.0": {0, 0}, "2147483647.2147483647": {1<<31 - 1, 1<<31 - 1}} {
+		turn, frame, ok := chat.LastEventID(http.Header{"Last-Event-Id": {value}})
+		if !ok || turn != want[0] || frame != want[1] || chat.EventID(turn, frame) != value {
+			t.Errorf("%s: %d, %d, %v", value, turn, frame, ok)
+		}
+	}
+	for _, value := range []string{"", ".", "7", "7.", ".7", "-1.2", "+1.2", "1.2.3", "1.-2", "1. 2", "2147483648.1", "1e3.1", "0x1.1"} {
+		if turn, frame, ok := chat.LastEventID(http.Header{"Last-Event-Id": {value}}); ok {
+			t.Errorf("%q: %d, %d", value, turn, frame)
+		}
+	}
+}
+
+// FuzzLastEventID: any id is one that could have been given, or none.
+func FuzzLastEventID(f *testing.F) {
+	f.Add("7.12")
+	f.Fuzz(func(t *testing.T, value string) {
+		turn, frame, ok := chat.LastEventID(http.Header{"Last-Event-Id": {value}})
+		if !ok {
+			return
+		}
+		again := http.Header{"Last-Event-Id": {chat.EventID(turn, frame)}}
+		if turn2, frame2, ok := chat.LastEventID(again); !ok || turn < 0 || frame < 0 || turn2 != turn || frame2 != frame {
+			t.Fatalf("%q: %d, %d", value, turn, frame)
+		}
+	})
+}
