@@ -169,8 +169,7 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 			return err
 		}
 		// It is out of pending before the fresh one comes in: ten may wait, not eleven.
-		row, err := tx.StaleAction(ctx, store.StaleActionParams{ID: a.ID, Now: &now})
-		if err != nil {
+		if _, err := tx.StaleAction(ctx, store.StaleActionParams{ID: a.ID, Now: &now}); err != nil {
 			return err
 		}
 		// What always asked goes on to, though this plan does not know why.
@@ -189,7 +188,8 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		if err != nil {
 			return err
 		}
-		if row, err = tx.LinkAction(ctx, store.LinkActionParams{ID: a.ID, ReplacedBy: &fresh.ID}); err != nil {
+		row, err := tx.LinkAction(ctx, store.LinkActionParams{ID: a.ID, ReplacedBy: &fresh.ID})
+		if err != nil {
 			return err
 		}
 		if old, err = of(row); err != nil {

@@ -1,0 +1,230 @@
+package action_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+)
+
+const lease = time.Minute
+
+// asleep executes an action on a replica that stops at a stage until it is woken.
+func asleep(t *testing.T, b *bundle, a action.Action, after bool) (wake func() (action.Action, error)) {
+	t.Helper()
+	reached, woken := make(chan struct{}), make(chan struct{})
+	sleep := func(context.Context) error {
+		close(reached)
+		<-woken
+		return nil
+	}
+	if after {
+		b.cluster.After = sleep
+	} else {
+		b.cluster.Before = sleep
+	}
+	type result struct {
+		a   action.Action
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		got, err := b.Execute(context.WithoutCancel(t.Context()), a.ID)
+		done <- result{got, err}
+	}()
+	<-reached
+	return func() (action.Action, error) {
+		close(woken)
+		r := <-done
+		return r.a, r.err
+	}
+}
+
+// An executor that sleeps past its lease, whichever side of the write it is on, does
+// not write a second time and records nothing over its rescuer.
+func TestAbandonedLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after  bool
+		result string
+	}{
+		"before the write": {false, "Scaled."},
+		"after the write":  {true, "answer was lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, action.Config{Lease: lease})
+			a := b.approved("api", 3)
+			wake := asleep(t, b.replica(action.Config{Lease: lease}), a, c.after)
+			if err := b.Recover(t.Context()); err != nil { // the lease holds
+				t.Fatal(err)
+			}
+			b.wantState(a.ID, action.Executing)
+			b.clock.Forward(lease)
+			if err := b.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			saved := b.wantState(a.ID, action.Succeeded)
+			if !strings.Contains(saved.Result, c.result) || saved.Verification == "" {
+				t.Errorf("result %q, verification %q", saved.Result, saved.Verification)
+			}
+			late, err := wake()
+			if err != nil || late.State != action.Succeeded || late.Result != saved.Result {
+				t.Errorf("the sleeper sees %s (%s), %v", late.State, late.Result, err)
+			}
+			b.wantWrites("api", 1)
+			b.wantEvents(a.ID, "action_executed", "assistant.action.executed", 1)
+		})
+	}
+}
+
+// What somebody else moved meanwhile is reported and left alone.
+func TestUnclearIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{Lease: lease})
+	a := b.approved("api", 3)
+	wake := asleep(t, b.replica(action.Config{Lease: lease}), a, false)
+	b.cluster.Edit(t, "api", 7)
+	b.clock.Forward(lease)
+	if err := b.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.wantState(a.ID, action.Unknown)
+	if got, err := wake(); err != nil || got.State != action.Unknown {
+		t.Errorf("%s, %v", got.State, err)
+	}
+	b.wantWrites("api", 0)
+}
+
+// Two rescuers do not both call.
+func TestTwoRescuers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{Lease: lease})
+	a := b.approved("api", 3)
+	wake := asleep(t, b.replica(action.Config{Lease: lease}), a, false)
+	b.clock.Forward(lease)
+	other := b.replica(action.Config{Lease: lease})
+	errs := make(chan error, 2)
+	for _, r := range []*bundle{b, other} {
+		go func() { errs <- r.Recover(t.Context()) }()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	b.wantState(a.ID, action.Succeeded)
+	if _, err := wake(); err != nil {
+		t.Error(err)
+	}
+	b.wantWrites("api", 1)
+	b.wantEvents(a.ID, "action_executed", "assistant.action.executed", 1)
+}
+
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after bool
+		want  action.State
+		n     int
+	}{"effect seen": {true, action.Succeeded, 1}, "nothing seen": {false, action.Unknown, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, action.Config{})
+			a := b.approved("api", 3)
+			lost := func(context.Context) error { return errors.Join(errors.New("connection reset"), action.ErrNoAnswer) }
+			if c.after {
+				b.cluster.After = lost
+			} else {
+				b.cluster.Before = lost
+			}
+			if _, err := b.Execute(t.Context(), a.ID); err != nil {
+				t.Fatal(err)
+			}
+			b.wantState(a.ID, c.want)
+			b.wantWrites("api", c.n)
+		})
+	}
+}
+
+func TestRejectedWriteFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{})
+	a := b.approved("api", 3)
+	b.cluster.Before = func(context.Context) error { return errors.New("admission webhook denied it") }
+	if got, err := b.Execute(t.Context(), a.ID); err != nil || got.State != action.Failed || !strings.Contains(got.Result, "webhook") {
+		t.Fatalf("%s (%s), %v", got.State, got.Result, err)
+	}
+	b.wantWrites("api", 0)
+}
+
+// An approval that nobody carried out in time is not carried out later.
+func TestOldApprovalDoesNotRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{TTL: time.Hour})
+	a := b.approved("api", 3)
+	b.clock.Forward(time.Hour + time.Second)
+	if got, err := b.Execute(t.Context(), a.ID); err != nil || got.State != action.Failed {
+		t.Fatalf("%s, %v", got.State, err)
+	}
+	b.wantWrites("api", 0)
+}
+
+// A write that has begun is finished and recorded though its request has gone.
+func TestStartedWriteFinishes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, action.Config{})
+	a := b.approved("api", 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.cluster.Before = func(context.Context) error { cancel(); return nil }
+	if got, err := b.Execute(ctx, a.ID); err != nil || got.State != action.Succeeded || got.Verification == "" {
+		t.Fatalf("%s, %v", got.State, err)
+	}
+	b.wantWrites("api", 1)
+}
+
+// A real process is killed with SIGKILL inside of the execution, before and after its write.
+func TestKilledProcess(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []string{"before", "after"} {
+		t.Run(stage, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, action.Config{})
+			a := b.approved("api", 3)
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), childEnv+"="+stage, "CHILD_DATABASE="+b.url, "CHILD_ACTION="+a.ID.String())
+			cmd.Stderr = t.Output()
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // its error is the kill
+			if err != nil || line != "reached\n" {
+				t.Fatalf("the child said %q, %v", line, err)
+			}
+			b.wantState(a.ID, action.Executing)
+			b.clock.Forward(time.Minute) // beyond the dead one's lease of 30 s of the real time
+			for range 2 {
+				if err := b.Recover(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.wantState(a.ID, action.Succeeded)
+			b.wantWrites("api", 1)
+			b.wantEvents(a.ID, "action_executed", "assistant.action.executed", 1)
+		})
+	}
+}
