@@ -40,7 +40,7 @@ func TestAlwaysConfirm(t *testing.T) {
 		{"delete StorageClass", del, object("storage.k8s.io", "StorageClass", "", "s"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
 		{"a Node of another group", del, object("example.com", "Node", "shop", "n"), obj, nil, nil},
 		{"delete one Deployment", del, deployment, obj, nil, nil},
-		{"delete without a change seen", del, object("", "Namespace", "", "shop"), nil, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete without a change seen", del, object("", "Namespace", "", "shop"), nil, nil, []guard.Confirm{guard.DeletesCascadingKind, guard.NoDryRun}},
 		{"delete by selector", operation.Operation{Verb: operation.Delete, LabelSelector: "a=b"}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"delete by field", operation.Operation{Verb: operation.Delete, FieldSelector: "a=b"}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"delete all", operation.Operation{Verb: operation.Delete, All: true}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},

@@ -127,15 +127,12 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 	}
 }
 
-// rehearsed says whether each target that the operation keeps came back from the dry
-// run. Without its after there is nothing to judge a change by.
+// rehearsed says whether each target was read, and each that the operation keeps came
+// back from the dry run. Without these there is nothing to judge by.
 func rehearsed(e operation.Expanded, changes []Change) bool {
-	switch e.Verb {
-	case operation.Delete, operation.Evict, operation.Drain:
-		return true
-	}
+	removes := e.Verb == operation.Delete || e.Verb == operation.Evict
 	for _, t := range e.Targets {
-		if !slices.ContainsFunc(changes, func(c Change) bool { return same(c.Ref, t.Ref) && c.After != nil }) {
+		if !slices.ContainsFunc(changes, func(c Change) bool { return same(c.Ref, t.Ref) && (removes || c.After != nil) }) {
 			return false
 		}
 	}

@@ -81,11 +81,19 @@ func collectSpecs(found map[string]map[string]any, v any, path string, depth int
 }
 
 // containersOf gives all containers of a pod spec by name, whatever list they are in.
+// The API refuses a name twice; other kinds may not, and none may hide another.
 func containersOf(spec map[string]any) map[string]map[string]any {
 	byName := map[string]map[string]any{}
+	doubles := 0
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		for _, c := range objects(at(spec, list)) {
-			byName[text(c, "name")] = c
+			name := text(c, "name")
+			key := name
+			for byName[key] != nil {
+				doubles++
+				key = name + "#" + strconv.Itoa(doubles)
+			}
+			byName[key] = c
 		}
 	}
 	return byName

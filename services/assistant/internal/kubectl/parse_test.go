@@ -167,6 +167,8 @@ func TestRefused(t *testing.T) {
 		{"kubectl apply -f - <<'EOF'\nkind: X\nEOF", operation.InvalidManifest},
 		{"kubectl create job x --image=busybox", operation.UnknownFlag},
 		{"kubectl create job x", operation.ForbiddenVerb},
+		{"kubectl get pods" + strings.Repeat(" a", 1000), operation.TooLarge},
+		{"kubectl get pods" + strings.Repeat(" a", 499), operation.TooLarge},
 		{"kubectl get " + strings.Repeat("a", kubectl.MaxLine), operation.TooLarge},
 	} {
 		o, err := kubectl.Parse(tc.line)

@@ -12,6 +12,10 @@ import (
 // character quoted, fits.
 const MaxLine = 2 << 20
 
+// maxWords bounds the words of a line: all names, values and flags of the largest
+// operation fit.
+const maxWords = 500
+
 // plain reports the characters that stand for themselves in every POSIX shell without
 // quotes.
 func plain(r rune) bool {
@@ -52,6 +56,9 @@ func split(line string) (words []string, body string, err error) {
 		}
 		if err := s.step(); err != nil {
 			return nil, "", err
+		}
+		if len(s.words) > maxWords {
+			return nil, "", operation.Refuse(operation.TooLarge, "", "The command has over %d words.", maxWords)
 		}
 	}
 	s.end()

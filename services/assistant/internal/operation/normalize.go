@@ -92,8 +92,10 @@ func foldKinds(kind string, names []string) (string, []string) {
 // normalList drops doubles and keeps the order; none is nil.
 func normalList(list []string) []string {
 	var kept []string
+	seen := make(map[string]bool, len(list)) // the list is not bounded yet
 	for _, s := range list {
-		if !slices.Contains(kept, s) {
+		if !seen[s] {
+			seen[s] = true
 			kept = append(kept, s)
 		}
 	}

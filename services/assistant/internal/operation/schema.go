@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,7 @@ func texts(most int, about string) property {
 var properties = map[string]property{
 	"kind":                 text("Kind: plural, singular, short name or kind.group."),
 	"name":                 {"type": "string", "pattern": NamePattern, "maxLength": 253, "description": "Name of the object."},
+	"pod":                  {"type": "string", "pattern": NamePattern, "maxLength": 253, "description": "Name of the pod; for the pods of a workload give kind and name instead."},
 	"names":                {"type": "array", "items": property{"type": "string", "pattern": NamePattern, "maxLength": 253}, "minItems": 1, "maxItems": MaxNames, "description": "Names of the objects."},
 	"namespace":            {"type": "string", "pattern": `^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`, "maxLength": 63, "description": "Namespace; left out: that of the session."},
 	"all_namespaces":       flag("Every namespace."),
@@ -105,7 +107,7 @@ func Schema(v Verb) json.RawMessage {
 	case oneRef:
 		required = append(required, "kind", "name")
 	case namedRefs:
-		required = append(required, "kind", "names")
+		required = append(required, "kind") // and name or names
 	case noRef, maybeRef, oneNode, chosenNodes:
 	}
 	slices.Sort(required)
@@ -128,12 +130,18 @@ func About(v Verb) string {
 	return ""
 }
 
-// arguments are the members of the tool: those of the operation, with name for names
-// where one is the most, and no kind where only one is possible.
+// arguments are the members of the tool: those of the operation, with name beside or
+// for names, and no kind where only one is possible.
 func (s *spec) arguments() []string {
 	args := slices.Clone(s.members())
-	if i := slices.Index(args, "names"); i >= 0 && s.single() {
-		args[i] = "name"
+	if i := slices.Index(args, "names"); i >= 0 {
+		args = slices.Insert(args, i, "name")
+		if s.single() {
+			args = slices.Delete(args, i+1, i+2)
+		}
+	}
+	if s.verb == Logs {
+		args = append([]string{"pod"}, args...)
 	}
 	if i := slices.Index(args, "kind"); i >= 0 && s.refs == chosenNodes {
 		args = slices.Delete(args, i, i+1)
@@ -161,11 +169,20 @@ func Decode(v Verb, arguments []byte) (Operation, error) {
 			return Operation{}, Refuse(UnknownFlag, name, "%s takes no %s; it takes %s.", v, Quote(name), strings.Join(allowed, ", "))
 		}
 	}
-	if name, ok := members["name"]; ok {
-		delete(members, "name")
-		if string(name) != "null" {
-			members["names"] = slices.Concat([]byte("["), name, []byte("]"))
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+	if pod, ok := members["pod"]; ok {
+		if members["kind"] != nil || members["name"] != nil {
+			return Operation{}, Refuse(InvalidArgument, "pod", "Give pod, or kind and name, not both.")
 		}
+		delete(members, "pod")
+		members["kind"], members["name"] = json.RawMessage(`"pod"`), pod
+	}
+	if name, ok := members["name"]; ok {
+		if members["names"] != nil {
+			return Operation{}, Refuse(InvalidArgument, "names", "Give name or names, not both.")
+		}
+		delete(members, "name")
+		members["names"] = slices.Concat([]byte("["), name, []byte("]"))
 	}
 	plain, err := json.Marshal(members)
 	if err != nil {

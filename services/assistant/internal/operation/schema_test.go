@@ -83,6 +83,9 @@ func TestDecode(t *testing.T) {
 		{operation.Delete, `{"kind":"pod","names":["a","a","b"]}`, operation.Operation{Kind: "pod", Names: []string{"a", "b"}}},
 		{operation.Drain, `{"names":["n1"]}`, operation.Operation{Kind: "node", Names: []string{"n1"}}},
 		{operation.Patch, `{"kind":"cj","name":"x","patch":"{\"spec\":{\"suspend\":true}}","patch_type":"merge"}`, operation.Operation{Verb: operation.Suspend, Kind: "cj", Names: []string{"x"}}},
+		{operation.Get, `{"kind":"pod","name":"a"}`, operation.Operation{Kind: "pod", Names: []string{"a"}}},
+		{operation.Logs, `{"pod":"api-0","tail":5}`, operation.Operation{Kind: "pod", Names: []string{"api-0"}, Tail: 5}},
+		{operation.Logs, `{"kind":"deploy","name":"api"}`, operation.Operation{Kind: "deploy", Names: []string{"api"}}},
 		{operation.CanI, ` `, operation.Operation{}},
 	} {
 		if tc.want.Verb == "" {
@@ -117,6 +120,10 @@ func TestDecode(t *testing.T) {
 		{operation.Scale, `{"kind":"deploy","name":"a","replicas":1.5}`, operation.InvalidArgument},
 		{operation.Scale, `{"kind":"deploy","name":null,"replicas":1}`, operation.MissingArgument},
 		{operation.Scale, `{"kind":"deploy","names":["a"],"replicas":1}`, operation.UnknownFlag},
+		{operation.Get, `{"kind":"pod","name":"a","names":["b"]}`, operation.InvalidArgument},
+		{operation.Logs, `{"pod":"a","name":"b"}`, operation.InvalidArgument},
+		{operation.Logs, `{}`, operation.MissingArgument},
+		{operation.Logs, `{"pod":"a","container":"B"}`, operation.InvalidArgument},
 		{operation.Suspend, `{"kind":"deploy","name":"a"}`, operation.InvalidArgument},
 		{operation.RunJob, `{"kind":"job","name":"a","new_name":"b"}`, operation.InvalidArgument},
 		{operation.QueryLoki, `{"logql":"{}","since":"48h"}`, operation.InvalidArgument},

@@ -95,8 +95,7 @@ func (s *spec) members() []string {
 	return append(m, s.fields...)
 }
 
-// single says whether the verb takes one name at most; its tool then has a member
-// name instead of names.
+// single says whether the verb takes one name at most; its tool then has no names.
 func (s *spec) single() bool {
 	return s.refs == maybeRef || s.refs == oneRef || s.refs == oneNode
 }

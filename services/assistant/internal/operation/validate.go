@@ -130,6 +130,9 @@ func (o Operation) validCount(s *spec) error {
 		if !oneOf(o.Kind, podKinds) && !oneOf(o.Kind, nodeKinds) {
 			return Refuse(InvalidArgument, "kind", "%s knows pods and nodes only.", o.Verb)
 		}
+		if selected && len(o.Names) > 0 {
+			return Refuse(InvalidArgument, "names", "Give a name or a selector, not both.")
+		}
 	case anyRefs:
 		if selected && len(o.Names) > 0 {
 			return Refuse(InvalidArgument, "names", "Give names or a selector, not both.")
