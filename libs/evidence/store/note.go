@@ -71,6 +71,13 @@ func LoadVerifier(path string) (note.Verifier, error) {
 }
 
 func readKeyFile(path string, private bool) (string, error) {
+	// Before opening, which would wait for ever on a pipe without a writer. What is
+	// opened is looked at again: another file may stand there by then.
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", errors.New("the key file is not a regular file")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -155,9 +156,12 @@ func (v *verifier) find(code, subject, format string, args ...any) {
 			fmt.Sprintf("Only the first %d findings are listed.", maxFindings)})
 	}
 	if len(v.out.Findings) < maxFindings {
-		v.out.Findings = append(v.out.Findings, Finding{code, subject, fmt.Sprintf(format, args...)})
+		// Stored text need not be UTF-8, which a document must be.
+		v.out.Findings = append(v.out.Findings, Finding{code, printable(subject), printable(fmt.Sprintf(format, args...))})
 	}
 }
+
+func printable(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // fault turns the fault of a row into a finding; other errors go on.
 func (v *verifier) fault(subject string, err error) error {

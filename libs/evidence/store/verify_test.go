@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/evidence/tree"
@@ -237,6 +240,24 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	}
 }
 
+// What is wrong with a row is told also if its id can be no JSON string.
+func TestFindingsAreText(t *testing.T) {
+	t.Parallel()
+	path := fixtures(t)
+	edit(t, path, "PRAGMA foreign_keys = OFF; UPDATE runs SET run_id = CAST(x'ff41' AS TEXT) WHERE run_id = 'run/demo:0001'",
+		"UPDATE connections SET connection_id = CAST(x'ff' AS TEXT) WHERE connection_id = 'demo-scm'")
+	v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
+	for _, f := range v.Findings {
+		if !utf8.ValidString(f.Subject) || !utf8.ValidString(f.Detail) {
+			t.Errorf("%q %q", f.Subject, f.Detail)
+		}
+	}
+	got(canon.From(v))
+	if all := codes(v); !strings.Contains(all, "persisted_state_corrupt(\ufffdA)") || !strings.Contains(all, "connection_record_invalid(\ufffd)") {
+		t.Error(all)
+	}
+}
+
 func TestKeyFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
@@ -261,6 +282,17 @@ func TestKeyFiles(t *testing.T) {
 	}
 	if _, err := store.LoadVerifier(filepath.Dir(path)); err == nil {
 		t.Fatal("a folder is no key")
+	}
+	pipe := path + ".pipe"
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Opened, it would be waited for until somebody writes.
+	if _, err := store.LoadSigner(pipe); err == nil {
+		t.Fatal("a pipe is no key")
+	}
+	if _, err := store.LoadVerifier(pipe); err == nil {
+		t.Fatal("a pipe is no key")
 	}
 }
 
