@@ -25,14 +25,14 @@ const (
 
 func (a Answer) String() string {
 	switch a {
-	case AlwaysAsk:
-		return "always asks"
 	case Approval:
 		return "approval"
 	case Allow:
 		return "yes"
+	case Refuse:
+		return "refused"
 	}
-	return "refused"
+	return "always asks"
 }
 
 // Row is one row of the permission table.

@@ -64,6 +64,9 @@ func TestStored(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(back, o) {
 				t.Fatalf("%s\n%v\ngot  %+v\nwant %+v", raw, err, back, o)
 			}
+			if operation.Digest("c", []operation.Expanded{{Operation: o}}) != operation.Digest("c", []operation.Expanded{{Operation: back}}) {
+				t.Fatalf("%s: the digest does not survive storing", raw)
+			}
 			if again := operation.Normalize(o); !reflect.DeepEqual(again, o) {
 				t.Fatalf("normal form of a normal form: %+v, want %+v", again, o)
 			}

@@ -114,7 +114,7 @@ func validSince(s string) error {
 	return nil
 }
 
-// image is loose on purpose, since registries differ; it only keeps out what is no
+// imageExpr is loose on purpose, since registries differ; it only keeps out what is no
 // single word.
 var imageExpr = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
 
@@ -130,12 +130,12 @@ func validQualifiedName(s string) bool { return len(validation.IsQualifiedName(s
 
 func validLabelValue(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 }
 
-// validEnvName is what kubectl's own assignments can carry; the API allows more.
+// envExpr is what the assignments of a kubectl line can carry; the API allows more.
 var envExpr = regexp.MustCompile(`^[A-Za-z_.][A-Za-z0-9_.-]*$`)
 
 func validEnvName(s string) bool { return len(s) <= 253 && envExpr.MatchString(s) }
 
-// Taint is key[=value][:Effect] taken apart.
+// ParsedTaint is key[=value][:Effect] taken apart.
 type ParsedTaint struct{ Key, Value, Effect string }
 
 // ParseTaint reads a taint as Operation holds it. For a removal the effect may be
