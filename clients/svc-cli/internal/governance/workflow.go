@@ -118,7 +118,7 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 		if !ok {
 			return workflowFault("has a step that is no mapping, in job %.100q", id)
 		}
-		w.addStep(step)
+		w.addStep(step, member(job, "env"), member(root, "env"))
 	}
 	return nil
 }
@@ -172,12 +172,47 @@ var (
 	isCheckout = regexp.MustCompile(`(?i)^actions/checkout(?:@|$)`)
 )
 
-func (w *Workflow) addStep(step *canon.Object) {
+// ownRevisions are the expressions that name nothing of a stranger's, whatever the event.
+var ownRevisions = []string{
+	"github.sha", "github.ref", "github.ref_name", "github.base_ref", "github.workflow_sha", "github.repository",
+	"github.event.repository.default_branch", "github.event.repository.full_name",
+	"github.event.pull_request.base.sha", "github.event.pull_request.base.ref", "github.event.pull_request.base.repo.full_name",
+}
+
+// mayBeHead says that what is checked out may be a stranger's: an expression may turn out to be anything.
+func mayBeHead(s string) bool {
+	return pullsHead.MatchString(s) || slices.ContainsFunc(expression.FindAllString(s, -1), func(e string) bool {
+		return !slices.Contains(ownRevisions, strings.ToLower(dotted(e)))
+	})
+}
+
+var (
+	indexed    = regexp.MustCompile(`\[['"]([A-Za-z0-9_-]+)['"]\]`)
+	anyOfEvent = regexp.MustCompile(`(?i)\b(?:pull_request|workflow_run)(?:\.\*|\[|\)|$)|\bgithub\.event(?:\.\*|\[|\)|$)|\bgithub(?:\.\*|\[|\)|$)`)
+)
+
+// dotted spells the inside of an expression in one way: members by dots, no white space.
+func dotted(e string) string {
+	e = strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}")
+	return indexed.ReplaceAllString(strings.Join(strings.Fields(e), ""), ".$1")
+}
+
+// namesHead says that a text names a stranger's head, however it is spelled, or something that holds it.
+func namesHead(s string) bool {
+	return pullsHead.MatchString(s) || slices.ContainsFunc(expression.FindAllString(s, -1), func(e string) bool {
+		e = dotted(e)
+		return pullsHead.MatchString(e) || anyOfEvent.MatchString(e)
+	})
+}
+
+// addStep takes a step in, and the variables that it has from its job and workflow.
+func (w *Workflow) addStep(step *canon.Object, variables ...canon.Value) {
 	w.addUse(step)
 	if run, ok := member(step, "run").(string); ok {
 		w.Pushes = w.Pushes || gitPush.MatchString(run)
-		// A script that fetches may have the head's name in a variable of the step.
-		w.UntrustedCheckout = w.UntrustedCheckout || pullFetch.MatchString(run) || gitFetch.MatchString(run) && anyText(step, pullsHead.MatchString)
+		// A script that fetches may have the head's name in a variable.
+		w.UntrustedCheckout = w.UntrustedCheckout || pullFetch.MatchString(run) ||
+			gitFetch.MatchString(run) && anyText(append(canon.Array{step}, variables...), namesHead)
 	}
 	use, _ := member(step, "uses").(string)
 	if !isCheckout.MatchString(use) {
@@ -193,7 +228,7 @@ func (w *Workflow) addStep(step *canon.Object) {
 	}
 	for _, key := range []string{"ref", "repository"} {
 		s, _ := member(with, key).(string)
-		w.UntrustedCheckout = w.UntrustedCheckout || pullsHead.MatchString(s)
+		w.UntrustedCheckout = w.UntrustedCheckout || mayBeHead(s)
 	}
 }
 
