@@ -39,6 +39,10 @@ func (w *Writer) CreateRun(ctx context.Context, c CreateRun) (Written, error) {
 	if c.Projection.State != spine.Proposed {
 		return Written{}, fault(CreateRequiresProposed, "A run is created in state proposed, not %s.", c.Projection.State)
 	}
+	if c.Projection.EvidenceReportDigest != nil {
+		// There would be a digest and no report, which is what an altered store looks like.
+		return Written{}, fault(InvalidRunEvidence, "A run is created without evidence: evidence_report_digest is null until a report is imported with the run.")
+	}
 	digest := spine.CreateRequestDigest(c.Projection)
 	return w.insert(ctx, insertRun{
 		projection: c.Projection.Clone(), key: spine.CreateKeyPrefix + key, digest: digest, at: c.At,

@@ -165,6 +165,20 @@ func wantClean(t testing.TB, path string) store.Verification {
 	return v
 }
 
+// A digest without its report would be an altered store to every later look.
+func TestCreateRefusesEvidence(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s.db")
+	w := writer(t, path, store.WriterOptions{})
+	p := fixture.Run()
+	p.EvidenceReportDigest = ptr(fixture.Digest("1"))
+	_, err := w.CreateRun(t.Context(), store.CreateRun{Projection: p, IdempotencyKey: "k"})
+	wantCode(t, err, store.InvalidRunEvidence)
+	if v := wantClean(t, path); v.Checked.Runs != 0 {
+		t.Fatalf("%+v", v.Checked)
+	}
+}
+
 func TestReplayAndConflict(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
