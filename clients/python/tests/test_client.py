@@ -78,6 +78,7 @@ class Streams(unittest.TestCase):
                 {"filters": {"run_id": "a"}, "run_id": "a"},
                 {"filters": {"state": "proposed"}},
                 {"filters": {"run_id": None}, "run_id": "a"},
+                {"filters": ["run_id"]},
                 {"run_id": 1},
                 {"last_event_id": True},
                 {"last_event_id": "1"},
@@ -205,11 +206,19 @@ class Retries(unittest.TestCase):
                 client.get_run("run/demo:0001")
         self.assertEqual(waits, [1.0])  # the server's Retry-After
 
+    def test_letters_that_only_fold_to_a_host_are_none(self) -> None:
+        with self.assertRaises(ClientConfigurationError):
+            ControlTowerClient("http://localho\u017ft", TOKEN, timeout=1)
+
+    def test_numbers_beyond_every_float(self) -> None:
+        client = ControlTowerClient("http://127.0.0.1", TOKEN, timeout=10**400)
+        client.stream_events(idle_timeout=10**400)
+
     def test_policies_that_make_no_sense(self) -> None:
         make: Any = RetryPolicy
         for bad in (
             {"max_attempts": 0}, {"max_attempts": True}, {"max_attempts": 1.5}, {"base_delay": -1},
-            {"max_delay": float("inf")}, {"base_delay": 6}, {"base_delay": "1"},
+            {"max_delay": float("inf")}, {"max_delay": 10**400}, {"base_delay": 6}, {"base_delay": "1"},
             {"honor_retry_after": 1},
         ):  # fmt: skip
             with self.assertRaises(ClientConfigurationError, msg=repr(bad)):

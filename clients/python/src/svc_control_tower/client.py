@@ -319,6 +319,8 @@ class ControlTowerClient:
         named = _given(
             project_id=project_id, run_id=run_id, work_unit_id=work_unit_id, event_type=event_type
         )
+        if filters is not None and not isinstance(filters, Mapping):
+            raise ClientConfigurationError("filters must be a mapping of names to values")
         for name, value in (filters or {}).items():
             if name not in _FILTERS:
                 raise ClientConfigurationError(f"filters takes {', '.join(_FILTERS)} only")
@@ -439,6 +441,7 @@ def _limit(name: str, value: object) -> int:
 def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ClientConfigurationError(f"{name} must be a number of seconds")
-    if not math.isfinite(value) or value <= 0:
+    # An integer may be beyond every float, and is compared as it is.
+    if isinstance(value, float) and not math.isfinite(value) or value <= 0:
         raise ClientConfigurationError(f"{name} must be finite and above 0 seconds")
-    return min(float(value), _LONGEST)
+    return float(min(value, _LONGEST))

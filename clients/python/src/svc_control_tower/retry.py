@@ -13,6 +13,8 @@ __all__ = ["MAX_RETRY_AFTER", "RetryPolicy"]
 MAX_RETRY_AFTER = 60
 """Seconds beyond which a Retry-After ends the attempts: no answer may park a program for hours."""
 
+_LONGEST = 1e8  # seconds; sleeping refuses what overflows its C type
+
 
 @dataclass(frozen=True)
 class RetryPolicy:
@@ -40,8 +42,9 @@ class RetryPolicy:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ClientConfigurationError(f"{name} must be a number of seconds")
-            if not math.isfinite(value) or value < 0:
-                raise ClientConfigurationError(f"{name} must be finite and not negative")
+            # An integer may be beyond every float, and is compared as it is.
+            if isinstance(value, float) and not math.isfinite(value) or not 0 <= value <= _LONGEST:
+                raise ClientConfigurationError(f"{name} must be from 0 to {_LONGEST:.0f} seconds")
         if self.max_delay < self.base_delay:
             raise ClientConfigurationError("max_delay must not be less than base_delay")
         if not isinstance(self.honor_retry_after, bool):
