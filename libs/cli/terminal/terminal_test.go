@@ -15,6 +15,8 @@ func TestClean(t *testing.T) {
 		"a\tb\nc":         "a b c",
 		"\x1b[31mred\x07": "[31mred",
 		"\u009b2Jx\x7f":   "2Jx",
+		// what would be shown in another order, or on another line
+		"a\u202eb\u2066c\u200f\u061cd\u2028e": "abcde",
 	} {
 		if got := terminal.Clean(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
