@@ -1,6 +1,7 @@
 package spine
 
 import (
+	"regexp"
 	"strings"
 	"time"
 )
@@ -35,15 +36,26 @@ var isoLayouts = func() []string {
 	return out
 }()
 
+// What Go's layouts take and ISO 8601 or a document does not: more digits of a
+// fraction than nine, a zone of a day or more.
+var (
+	finer  = regexp.MustCompile(`[.,][0-9]{10}`)
+	noZone = regexp.MustCompile(`[+-](?:2[4-9]|[3-9][0-9])(?::?[0-9]{2})?\z`)
+)
+
 // ParseTime reads an ISO 8601 date and time that names its zone, in any of the
 // usual spellings, and refuses another with the fault invalid_timestamp. FormatTime
-// of the result is what gets stored.
+// of the result is what gets stored, so a fraction finer than it writes is refused.
 func ParseTime(s string) (time.Time, error) {
 	text := strings.TrimSpace(s)
 	if len(text) > 10 && text[10] == ' ' { // a blank between date and time
 		text = text[:10] + "T" + text[11:]
 	}
 	text = strings.ToUpper(text)
+	_, tail, _ := strings.Cut(text, "T")
+	if finer.MatchString(tail) || noZone.MatchString(tail) {
+		text = "" // which no layout has
+	}
 	for _, layout := range isoLayouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {

@@ -167,6 +167,8 @@ func TestFaults(t *testing.T) {
 		"run create in/spine/run.json --store new.db --idempotency-key " + long(257):                   "invalid_idempotency_key",
 		create + "--created-at yesterday":                                                              "invalid_timestamp",
 		create + "--created-at 2026-01-02T03:04:05":                                                    "invalid_timestamp",
+		create + "--created-at 0001-01-01T00:00:00Z":                                                   "invalid_timestamp", // which would be taken for no time
+		create + "--created-at 2026-01-02T03:04:05+24:00":                                              "invalid_timestamp",
 		create + "--signing-key none.key":                                                              "signing_key_error",
 		create + "--signing-key empty.json":                                                            "signing_key_error",
 		"run cancel run/demo:0001 --store s.db --updated-at ''":                                        "invalid_timestamp",

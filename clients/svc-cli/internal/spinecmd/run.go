@@ -131,7 +131,11 @@ func timeOf(c *cli.Context, option string) (time.Time, error) {
 	if !c.IsSet(option) {
 		return time.Time{}, nil
 	}
-	return spine.ParseTime(c.String(option))
+	at, err := spine.ParseTime(c.String(option))
+	if err == nil && at.IsZero() {
+		return at, command.Failf(string(store.InvalidTimestamp), "--%s: year 1 begins with an instant that stands for no time; any later one will do", option)
+	}
+	return at, err
 }
 
 // needs refuses a line that lacks an option.
