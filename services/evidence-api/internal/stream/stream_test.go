@@ -55,7 +55,7 @@ func serve(t testing.TB, path string, o options) *server {
 		o.writeTimeout = limit
 	}
 	if o.wait == 0 {
-		o.wait = store.ReadWait
+		o.wait = limit // a writer on a busy machine may hold the store for long
 	}
 	reader := store.NewReader(path, o.wait)
 	s := &server{hub: stream.New(reader, o.Config), reasons: make(chan stream.Reason, 1000)}
