@@ -59,8 +59,12 @@ func New(now func() time.Time) *Cluster {
 }
 
 // Config returns a configuration for clients of the cluster. Each caller gets its own copy.
+// It asks for JSON: the cluster speaks nothing else, and typed clients would send protobuf.
 func (c *Cluster) Config() *rest.Config {
-	return &rest.Config{Host: Host, Transport: c.transport, QPS: -1, UserAgent: "cluster-assistant"}
+	return &rest.Config{
+		Host: Host, Transport: c.transport, QPS: -1, UserAgent: "cluster-assistant",
+		ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
+	}
 }
 
 // Close ends the cluster and all requests to it. It may be called more than once.

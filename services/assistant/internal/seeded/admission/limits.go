@@ -98,7 +98,7 @@ func Usage(tx store.Tx, namespace string) corev1.ResourceList {
 			add(used, cost(resource.Of(resource.Pods), pod))
 		}
 	}
-	for _, gr := range counted {
+	for _, gr := range Counted {
 		for _, o := range tx.List(gr, namespace) {
 			add(used, cost(resource.Of(gr), o))
 		}
@@ -106,7 +106,8 @@ func Usage(tx store.Tx, namespace string) corev1.ResourceList {
 	return used
 }
 
-var counted = []schema.GroupResource{resource.Services, resource.ConfigMaps, resource.Secrets, resource.Claims, resource.Deployments, resource.Jobs, resource.CronJobs}
+// Counted are the resources beside pods that count against quotas.
+var Counted = []schema.GroupResource{resource.Services, resource.ConfigMaps, resource.Secrets, resource.Claims, resource.Deployments, resource.Jobs, resource.CronJobs}
 
 func add(sum, more corev1.ResourceList) {
 	for name, q := range more {

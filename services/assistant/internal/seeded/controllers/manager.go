@@ -25,12 +25,12 @@ const settleLimit = 200
 type Manager struct {
 	registry *program.Registry
 	pods     map[types.UID]*podRun
-	leased   time.Time
+	last     []taken // by step
 }
 
 // New returns a manager whose nodes run the images of a registry.
 func New(registry *program.Registry) *Manager {
-	return &Manager{registry: registry, pods: map[types.UID]*podRun{}}
+	return &Manager{registry: registry, pods: map[types.UID]*podRun{}, last: make([]taken, len(steps))}
 }
 
 // pass is one look at the cluster.
@@ -61,25 +61,54 @@ func (m *Manager) Settle(tx store.Tx, now time.Time) time.Time {
 	return now.Add(time.Second)
 }
 
+// admits are the resources that can make a refused creation possible.
+var admits = []schema.GroupResource{resource.Namespaces, resource.ServiceAccounts, resource.Quotas, resource.LimitRanges}
+
+// steps are the parts of a pass in their order, each with what it depends on. A step is left out while nothing
+// of that has changed and its time has not come; one without dependencies is always taken.
+var steps = []struct {
+	run   func(*pass)
+	reads []schema.GroupResource
+}{
+	{(*pass).namespaces, nil},
+	{(*pass).collectGarbage, nil},
+	{(*pass).serviceAccounts, []schema.GroupResource{resource.Namespaces, resource.ServiceAccounts}},
+	{(*pass).volumes, []schema.GroupResource{resource.Claims, resource.StorageClasses, resource.PersistentVolumes}},
+	{(*pass).cronJobs, append([]schema.GroupResource{resource.CronJobs, resource.Jobs}, admits...)},
+	{(*pass).jobs, append([]schema.GroupResource{resource.Jobs, resource.Pods}, admits...)},
+	{(*pass).deployments, append([]schema.GroupResource{resource.Deployments, resource.ReplicaSets}, admits...)},
+	{(*pass).replicaSets, append([]schema.GroupResource{resource.ReplicaSets, resource.Pods}, admits...)},
+	{(*pass).statefulSets, append([]schema.GroupResource{resource.StatefulSets, resource.Pods, resource.Claims}, admits...)},
+	{(*pass).daemonSets, append([]schema.GroupResource{resource.DaemonSets, resource.Pods, resource.Nodes}, admits...)},
+	{(*pass).schedule, []schema.GroupResource{resource.Pods, resource.Nodes, resource.Claims}},
+	{(*pass).nodes, []schema.GroupResource{resource.Nodes, resource.Pods}},
+	{(*pass).kubelets, nil},
+	{(*pass).endpoints, []schema.GroupResource{resource.Services, resource.Pods, resource.EndpointSlices, resource.Endpoints}},
+	{(*pass).budgets, []schema.GroupResource{resource.DisruptionBudgets, resource.Pods}},
+	{(*pass).autoscalers, []schema.GroupResource{resource.Autoscalers, resource.Deployments}},
+	{(*pass).quotas, append([]schema.GroupResource{resource.Quotas, resource.Pods}, admission.Counted...)},
+	{(*pass).expireEvents, []schema.GroupResource{resource.Events}},
+}
+
+// taken is what a step saw when it was last taken, and when it wants to be taken again.
+type taken struct {
+	version uint64
+	next    time.Time
+}
+
 func (p *pass) run() {
-	p.namespaces()
-	p.collectGarbage()
-	p.serviceAccounts()
-	p.volumes()
-	p.cronJobs()
-	p.jobs()
-	p.deployments()
-	p.replicaSets()
-	p.statefulSets()
-	p.daemonSets()
-	p.schedule()
-	p.nodes()
-	p.kubelets()
-	p.endpoints()
-	p.budgets()
-	p.autoscalers()
-	p.quotas()
-	p.expireEvents()
+	for i, step := range steps {
+		last, version := &p.last[i], p.Changed(step.reads...)
+		idle := step.reads != nil && version <= last.version && (last.next.IsZero() || last.next.After(p.now))
+		if !idle {
+			earliest := p.next
+			p.next = time.Time{}
+			step.run(p)
+			*last = taken{version, p.next}
+			p.next = earliest
+		}
+		p.again(last.next)
+	}
 }
 
 // create puts a new object through admission, as a controller's request to the API server would.

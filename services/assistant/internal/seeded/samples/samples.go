@@ -22,7 +22,7 @@ var manifests embed.FS
 var history = []struct {
 	ago  time.Duration
 	file string
-	// quiet says that nothing happens between the first minute and the next step, so that time is skipped.
+	// quiet says that nothing happens between the first minutes and the next step, so that time is skipped.
 	quiet bool
 }{
 	{72 * time.Hour, "system", true},
@@ -33,10 +33,10 @@ var history = []struct {
 }
 
 // settling is how much of a quiet time is lived through.
-const settling = time.Minute
+const settling = 5 * time.Minute
 
 // stride is the shortest step through the past.
-const stride = 5 * time.Second
+const stride = 20 * time.Second
 
 // Seed lives the cluster's history up to now: the same controllers that run later give every object its past,
 // so that restart counts, events and ages fit together.

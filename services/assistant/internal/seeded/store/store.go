@@ -34,6 +34,8 @@ type shelf struct {
 	objects map[name]resource.Object
 	// sorted caches the objects in namespace and name order; nil after one came or went.
 	sorted []resource.Object
+	// changed is the version of the newest change on this shelf.
+	changed uint64
 }
 
 // Store holds the objects.
@@ -187,7 +189,19 @@ func (t Tx) Remove(key schema.GroupResource, namespace, objectName string) {
 	t.record(watch.Deleted, key, gone)
 }
 
+// Changed is the version of the newest change to any of the resources.
+func (t Tx) Changed(keys ...schema.GroupResource) uint64 {
+	newest := uint64(0)
+	for _, key := range keys {
+		if sh := t.s.shelves[key]; sh != nil {
+			newest = max(newest, sh.changed)
+		}
+	}
+	return newest
+}
+
 func (t Tx) record(kind watch.EventType, key schema.GroupResource, o resource.Object) {
+	t.s.shelves[key].changed = t.s.version
 	if len(t.s.changes) >= history {
 		t.s.changes = slices.Clone(t.s.changes[history/2:])
 	}
