@@ -55,6 +55,7 @@ type tx struct {
 	ctx  context.Context
 	conn *sql.Conn
 	kept statements // nil: nothing is prepared beforehand
+	seen *strays    // what was found of the file's state; nil: nothing is kept
 }
 
 func (t tx) exec(query string, args ...any) (sql.Result, error) {

@@ -230,7 +230,7 @@ func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err erro
 		c.and("r.state", q.State)
 		c.and("r.project_id", q.ProjectID)
 		page = Page[Run]{Items: []Run{}}
-		return t.eachRow("r.run_id > ?"+c.text+" ORDER BY r.run_id", c.args, func(row *runRow) error {
+		err = t.eachRow("r.run_id > ?"+c.text+" ORDER BY r.run_id", c.args, func(row *runRow) error {
 			if len(page.Items) == p.limit { // sound or not, it is on the next page
 				page.Next = p.next(page.Items[p.limit-1].Projection.RunID)
 				return errEnough
@@ -238,6 +238,16 @@ func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err erro
 			run, err := row.run()
 			page.Items = append(page.Items, run)
 			return err
+		})
+		if err != nil || q.State == nil && q.ProjectID == nil {
+			return err
+		}
+		last := ""
+		if n := len(page.Items); n > 0 {
+			last = page.Items[n-1].Projection.RunID
+		}
+		return t.noStray(func(s stray) bool {
+			return is(q.State, s.state) && is(q.ProjectID, s.project) && within(page, p.after, last, s.id)
 		})
 	})
 	if err != nil {
@@ -349,10 +359,14 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 			page.Items = append(page.Items, unit)
 			return nil
 		})
-		if errors.Is(err, errEnough) {
-			return nil
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
 		}
-		return err
+		last := ""
+		if n := len(page.Items); n > 0 {
+			last = page.Items[n-1].ID
+		}
+		return t.noStray(func(s stray) bool { return is(q.ProjectID, s.project) && within(page, p.after, last, s.unit) })
 	})
 	if err != nil {
 		return Page[spine.WorkUnit]{}, err
@@ -364,7 +378,10 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 func (r *Reader) WorkUnit(ctx context.Context, id string) (unit spine.WorkUnit, err error) {
 	err = r.source.read(ctx, func(t tx) error {
 		if spine.IsIdentifier(id) {
-			if unit, err = t.workUnit(id, nil); err != nil {
+			if unit, err = t.workUnit(id, nil); err == nil {
+				err = t.noStray(func(s stray) bool { return s.unit == id })
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -410,6 +427,9 @@ func (r *Reader) Project(ctx context.Context, id string) (project spine.Project,
 				}
 				return nil
 			})
+			if err == nil {
+				err = t.noStray(func(s stray) bool { return s.project == id })
+			}
 			if err != nil {
 				return err
 			}

@@ -37,6 +37,7 @@ type session struct {
 	conn  *sql.Conn
 	kept  statements
 	pages state
+	seen  strays // of the same state
 }
 
 // read runs fn in a read transaction on pages of the file as it is. SQLite trusts the
@@ -44,13 +45,13 @@ type session struct {
 // edits the file around SQLite does not move; the kernel knows of every edit. So pages
 // are dropped unless the file's times say that nobody wrote to it since they were read.
 func (s *session) read(ctx context.Context, now state, fn func(tx) error) error {
-	t := tx{ctx: ctx, conn: s.conn, kept: s.kept}
+	t := tx{ctx: ctx, conn: s.conn, kept: s.kept, seen: &s.seen}
 	old := s.pages
 	if !now.settled || old.stamp != now.stamp || now.at.Sub(old.at) > statesAge {
 		if _, err := t.exec("PRAGMA shrink_memory"); err != nil {
 			return err
 		}
-		s.pages = state{}
+		s.pages, s.seen = state{}, strays{}
 		if now.settled {
 			s.pages = now
 		}
