@@ -93,3 +93,30 @@ func BenchmarkCreate(b *testing.B) {
 		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
 	}
 }
+
+// BenchmarkFilteredRuns reads a page of one state out of ten thousand runs, of a file
+// that stays as it is and of one that is being written to: its columns are held
+// against its documents anew each time.
+func BenchmarkFilteredRuns(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "s.db")
+	w := writer(b, path, store.WriterOptions{})
+	got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(0), IdempotencyKey: "0"}))
+	edit(b, path, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+		INSERT INTO runs SELECT run_id || '-' || i, idempotency_key || '-' || i, request_digest, state, metadata_json, created_at, updated_at,
+			row_kind, project_id, work_unit_id FROM runs, n`)
+	r := reader(b, path, store.ReadWait)
+	for _, written := range []bool{false, true} {
+		b.Run(fmt.Sprint("written=", written), func(b *testing.B) {
+			for b.Loop() {
+				if written {
+					b.StopTimer()
+					edit(b, path, "UPDATE connections SET updated_at = updated_at", "INSERT OR REPLACE INTO store_meta VALUES ('bench', datetime())")
+					b.StartTimer()
+				}
+				if _, err := r.Runs(b.Context(), store.RunQuery{State: ptr("cancelled")}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
