@@ -118,7 +118,7 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 		if !ok {
 			return workflowFault("has a step that is no mapping, in job %.100q", id)
 		}
-		w.addStep(step, member(job, "env"), member(root, "env"))
+		w.addStep(step)
 	}
 	return nil
 }
@@ -145,8 +145,16 @@ func contentsPermission(where *canon.Object) (string, error) {
 }
 
 func (w *Workflow) addUse(o *canon.Object) {
-	if use, ok := member(o, "uses").(string); ok && !isPinned(use) {
+	use, ok := member(o, "uses").(string)
+	if !ok {
+		return
+	}
+	if !isPinned(use) {
 		w.UnpinnedActions = append(w.UnpinnedActions, use)
+	}
+	// By these names actions/checkout, and what is made in its likeness, is told what to check out.
+	for _, name := range []string{"ref", "repository"} {
+		w.UntrustedCheckout = w.UntrustedCheckout || slices.ContainsFunc(inputs(member(o, "with"), name), mayBeHead)
 	}
 }
 
@@ -166,75 +174,36 @@ func isPinned(use string) bool {
 
 var (
 	gitPush    = regexp.MustCompile(`\bgit(?:(?:\s|\\\n)+-\S+(?:(?:\s|\\\n)+[^-\s\\]\S*)?)*(?:\s|\\\n)+push\b`)
-	pullFetch  = regexp.MustCompile(`\bgh(?:\s|\\\n)+pr(?:\s|\\\n)+(?:checkout|co)\b`)
-	gitFetch   = regexp.MustCompile(`\bgit\b[^\n]*\b(?:clone|fetch|pull|checkout|switch|worktree|reset|merge)\b`)
-	pullsHead  = regexp.MustCompile(`(?i)\bpull_request\.(?:head|merge_commit_sha)|\bhead_ref\b|\bworkflow_run\.(?:head|pull_requests)|\brefs/pull/|\bpull/[^\s/]+/(?:head|merge)\b`)
 	isCheckout = regexp.MustCompile(`(?i)^actions/checkout(?:@|$)`)
 )
 
-// ownRevisions are the expressions that name nothing of a stranger's, whatever the event.
-var ownRevisions = []string{
-	"github.sha", "github.ref", "github.ref_name", "github.base_ref", "github.workflow_sha", "github.repository",
-	"github.event.repository.default_branch", "github.event.repository.full_name",
-	"github.event.pull_request.base.sha", "github.event.pull_request.base.ref", "github.event.pull_request.base.repo.full_name",
-}
-
-// mayBeHead says that what is checked out may be a stranger's: an expression may turn out to be anything.
-func mayBeHead(s string) bool {
-	return pullsHead.MatchString(s) || slices.ContainsFunc(expression.FindAllString(s, -1), func(e string) bool {
-		return !slices.Contains(ownRevisions, strings.ToLower(dotted(e)))
-	})
-}
-
-var (
-	indexed    = regexp.MustCompile(`\[['"]([A-Za-z0-9_-]+)['"]\]`)
-	anyOfEvent = regexp.MustCompile(`(?i)\b(?:pull_request|workflow_run)(?:\.\*|\[|\)|$)|\bgithub\.event(?:\.\*|\[|\)|$)|\bgithub(?:\.\*|\[|\)|$)`)
-)
-
-// dotted spells the inside of an expression in one way: members by dots, no white space.
-func dotted(e string) string {
-	e = strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}")
-	return indexed.ReplaceAllString(strings.Join(strings.Fields(e), ""), ".$1")
-}
-
-// namesHead says that a text names a stranger's head, however it is spelled, or something that holds it.
-func namesHead(s string) bool {
-	return pullsHead.MatchString(s) || slices.ContainsFunc(expression.FindAllString(s, -1), func(e string) bool {
-		e = dotted(e)
-		return pullsHead.MatchString(e) || anyOfEvent.MatchString(e)
-	})
-}
-
-// addStep takes a step in, and the variables that it has from its job and workflow.
-func (w *Workflow) addStep(step *canon.Object, variables ...canon.Value) {
+func (w *Workflow) addStep(step *canon.Object) {
 	w.addUse(step)
 	if run, ok := member(step, "run").(string); ok {
 		w.Pushes = w.Pushes || gitPush.MatchString(run)
-		// A script that fetches may have the head's name in a variable.
-		w.UntrustedCheckout = w.UntrustedCheckout || pullFetch.MatchString(run) ||
-			gitFetch.MatchString(run) && anyText(append(canon.Array{step}, variables...), namesHead)
+		w.UntrustedCheckout = w.UntrustedCheckout || mayFetchHead(run, member(step, "env"))
 	}
 	use, _ := member(step, "uses").(string)
 	if !isCheckout.MatchString(use) {
 		return
 	}
-	with, _ := member(step, "with").(*canon.Object)
-	persist, _ := member(with, "persist-credentials").(string)
+	persists := inputs(member(step, "with"), "persist-credentials")
 	switch {
-	case !strings.EqualFold(persist, "false"): // the action's default is true
+	case len(persists) == 0 || slices.ContainsFunc(persists, isTrue): // the action's default is true
 		w.PersistCredentials = "enabled"
 	case w.PersistCredentials == "absent":
 		w.PersistCredentials = "disabled"
 	}
-	for _, key := range []string{"ref", "repository"} {
-		s, _ := member(with, key).(string)
-		w.UntrustedCheckout = w.UntrustedCheckout || mayBeHead(s)
-	}
+}
+
+// isTrue says that an input is not plainly false.
+func isTrue(v canon.Value) bool {
+	s, _ := v.(string)
+	return !strings.EqualFold(s, "false")
 }
 
 var (
 	namedSecret  = regexp.MustCompile(`(?i)\bsecrets\s*\.\s*([a-z_][a-z0-9_]*)`)
-	expression   = regexp.MustCompile(`\$\{\{(?s:.*?)\}\}`)
 	wholeSecrets = regexp.MustCompile(`(?i)\bsecrets\s*(?:[^.\sa-z0-9_]|$)`)
 )
 

@@ -118,7 +118,40 @@ func TestSteps(t *testing.T) {
 		{"{run: 'git checkout $H', env: {H: \"${{ github.event['pull_request']['head'].sha }}\"}}", strange},
 		{"{run: 'git checkout $H', env: {H: '${{ toJSON(github.event) }}'}}", strange},
 		{"run: 'git checkout $H'\n    env: {H: '${{ github.head_ref }}'}", strange}, // of the job
-		{"{run: 'git checkout $H', env: {H: '${{ secrets.KEY }}', I: '${{ github.event.repository.default_branch }}'}}", own},
+		{"{run: 'git checkout $H $I', env: {H: '${{ secrets.KEY }}', I: '${{ github.event.repository.default_branch }}'}}", own},
+		{"{uses: actions/checkout@" + sha + ", with: {REF: '${{ github.head_ref }}'}}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: [x]}}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: '${{ inputs.x }}'}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: }}", own},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: '${{ github.sha'}}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: \"${{ github.base_ref || vars.BRANCH || 'main' }}\"}}", own},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: \"${{ github.base_ref || inputs.ref }}\"}}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: {ref: \"${{ 'refs/pull/1/head' }}\"}}", strange},
+		{"{uses: actions/checkout@" + sha + ", with: {PERSIST-CREDENTIALS: false}}", persists("disabled")},
+		{"{uses: actions/checkout@" + sha + ", with: {PERSIST-CREDENTIALS: true, persist-credentials: false}}", persists("enabled")},
+		{"{uses: other/checkout@" + sha + ", with: {ref: '${{ env.R }}'}}", strange},
+		{"{run: 'git checkout $H', env: {H: '${{ steps.x.outputs.sha }}'}}", strange},
+		{"{run: 'git checkout ${{ steps.x.outputs.sha }}'}", strange},
+		{"run: 'git checkout $H'", strange}, // an earlier step may have set it
+		{`run: "git \\\n  checkout $H"`, strange},
+		{"run: git checkout $(cat head)", strange},
+		{"run: git checkout `cat head`", strange},
+		{"run: xargs git checkout <head", strange},
+		{"run: git checkout %H%", strange},
+		{"run: git checkout $env:H", strange},
+		{"{shell: python, run: 'subprocess.run([\"git\", \"checkout\", os.environ[\"H\"]])'}", strange},
+		{"run: gh repo clone $R", strange},
+		{"run: gh -R a/b pr checkout 1", strange},
+		{"{run: 'read H <head; git checkout $H', env: {H: main}}", strange},
+		{"{run: 'H=main; git checkout ${H}', env: {H: main}}", strange},
+		{"{run: '$env:H = Get-Content head; git checkout $env:H', env: {H: main}}", strange},
+		{"{run: '. ./head; git checkout main'}", strange},
+		{"{run: 'git checkout ${H:-$I}', env: {H: main}}", strange},
+		{"{run: 'git checkout ${H:-main}', env: {H: main}}", own},
+		{"run: 'git fetch origin \"$GITHUB_BASE_REF\" && git merge-base \"$GITHUB_SHA\" main >>\"$GITHUB_OUTPUT\"'", own},
+		{"run: 'git fetch origin ${{ github.base_ref }}'", own},
+		{"run: 'git commit -am \"$MESSAGE\" && git push'", own},
+		{"run: 'gh pr comment $N'", own},
 		{"run: gh pr checkout 1", strange},
 		{"{run: 'git fetch origin $H', env: {H: '${{ github.event.pull_request.head.sha }}'}}", strange},
 		{"run: git fetch origin pull/7/head", strange},
@@ -147,6 +180,11 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 	} {
 		if w := workflow(t, "on: "+on+"\njobs: {a: {}}"); w.UntrustedTrigger != want {
 			t.Errorf("%s: %v", on, w.UntrustedTrigger)
+		}
+	}
+	for input, want := range map[string]bool{"${{ github.head_ref }}": true, "${{ github.sha }}": false} {
+		if w := workflow(t, head+"jobs: {a: {uses: ./.github/workflows/x.yml, with: {ref: '"+input+"'}}}"); w.UntrustedCheckout != want {
+			t.Errorf("%s to a workflow: %+v", input, w)
 		}
 	}
 	w := workflow(t, head+`jobs:

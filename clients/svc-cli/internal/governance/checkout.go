@@ -1,0 +1,120 @@
+package governance
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/libs/evidence/canon"
+)
+
+// What an expression or a variable comes to is known only when the workflow runs. So a
+// checkout is taken for one of a stranger's head unless it names nothing but what is
+// written in the file and what the repository itself decides.
+
+// ownValues are the expressions that no stranger decides, whatever the event.
+var ownValues = []string{
+	"github.sha", "github.ref", "github.ref_name", "github.base_ref", "github.workflow_sha", "github.repository",
+	"github.event.repository.default_branch", "github.event.repository.full_name",
+	"github.event.pull_request.base.sha", "github.event.pull_request.base.ref", "github.event.pull_request.base.repo.full_name",
+	"github.server_url", "github.token", "github.workspace", "runner.temp",
+}
+
+var (
+	expression = regexp.MustCompile(`\$\{\{(?s:.*?)\}\}`)
+	indexed    = regexp.MustCompile(`\s*\[\s*'([A-Za-z0-9_-]+)'\s*\]`)
+	aroundDot  = regexp.MustCompile(`\s*\.\s*`)
+	setByOwner = regexp.MustCompile(`^(?:secrets|vars)\.[a-z0-9_-]+$`)
+	plainText  = regexp.MustCompile(`^'[A-Za-z0-9._/-]*'$`)
+	pullsHead  = regexp.MustCompile(`(?i)\brefs/pull/|\bpull/[^\s/]+/(?:head|merge)\b`)
+)
+
+// isOwn says that an expression is one of ownValues, a secret, a variable of the
+// repository's settings, a plain text, or the first of several of them.
+func isOwn(e string) bool {
+	inside := strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}")
+	for operand := range strings.SplitSeq(inside, "||") {
+		operand = strings.TrimSpace(operand)
+		name := strings.ToLower(aroundDot.ReplaceAllString(indexed.ReplaceAllString(operand, ".$1"), "."))
+		if !slices.Contains(ownValues, name) && !setByOwner.MatchString(name) && !plainText.MatchString(operand) {
+			return false
+		}
+	}
+	return true
+}
+
+// literal removes the expressions from a text. own says that no stranger decides any of
+// them, and that the text names no pull request's head itself.
+func literal(text string) (rest string, own bool) {
+	own = !pullsHead.MatchString(text)
+	rest = expression.ReplaceAllStringFunc(text, func(e string) string {
+		own = own && isOwn(e)
+		return ""
+	})
+	return rest, own && !strings.Contains(rest, "${{") // one that nothing closes
+}
+
+// mayBeHead says that an input of a checkout may turn out to be a stranger's head.
+func mayBeHead(v canon.Value) bool {
+	text, ok := v.(string)
+	_, own := literal(text)
+	return v != nil && !(ok && own)
+}
+
+// inputs gives what stands in with under a name, which an action reads in any case.
+func inputs(with canon.Value, name string) []canon.Value {
+	var out []canon.Value
+	switch with := with.(type) {
+	case nil:
+	case *canon.Object:
+		for key, v := range with.All() {
+			if strings.EqualFold(key, name) {
+				out = append(out, v)
+			}
+		}
+	default:
+		out = append(out, with) // no mapping: it may hold anything
+	}
+	return out
+}
+
+var (
+	continued = regexp.MustCompile("[\\\\`]\r?\n[ \t]*")
+	pullFetch = regexp.MustCompile(`(?i)\bgh\b[^\n]*\bpr\s+(?:checkout|co)\b`)
+	// What brings commits into the working tree, or says where they come from.
+	anyFetch = regexp.MustCompile(`(?i)\bgit\b[^\n]*[\s"',](?:clone|fetch|pull|checkout|checkout-index|switch|restore|worktree|reset|merge|rebase|cherry-pick|am|apply|archive|read-tree|remote|submodule)\b` +
+		`|\bgh\b[^\n]*\brepo\s+(?:clone|sync|fork)\b`)
+	// Variables that the runner sets, and no step otherwise.
+	ownVariable = regexp.MustCompile(`^(?:GITHUB_(?:SHA|REF|REF_NAME|BASE_REF|REPOSITORY|SERVER_URL|WORKSPACE|ENV|OUTPUT|PATH|STEP_SUMMARY)|RUNNER_TEMP)$`)
+	variable    = regexp.MustCompile(`\$(?:env:|\{)?([A-Za-z_][A-Za-z0-9_]*)\}?(\s*\+?=)?`)
+	words       = regexp.MustCompile(`\w+`)
+	// Ways for a value to come into a script that does not name it.
+	fromOutside = regexp.MustCompile("(?m)[$`]|%[A-Za-z_][A-Za-z0-9_]*%|\\b(?:xargs|parallel|eval|source|environ|getenv|argv|process\\.env|ENV\\[)|--stdin\\b|--pathspec-from-file\\b|(?:^|[;&|])\\s*\\.\\s")
+)
+
+// mayFetchHead says that a script may fetch or check out a stranger's head by git or gh:
+// it does so, and not all that it takes from outside is decided by the repository. Of the
+// variables only those of the step itself are known: an earlier step may set the others.
+func mayFetchHead(script string, env canon.Value) bool {
+	script = continued.ReplaceAllString(script, " ")
+	if pullFetch.MatchString(script) {
+		return true
+	}
+	if !anyFetch.MatchString(script) {
+		return false
+	}
+	rest, own := literal(script)
+	variables, _ := env.(*canon.Object)
+	names := map[string]bool{}
+	rest = variable.ReplaceAllStringFunc(rest, func(reference string) string {
+		m := variable.FindStringSubmatch(reference)
+		value := member(variables, m[1])
+		if m[2] != "" || !ownVariable.MatchString(m[1]) && (value == nil || mayBeHead(value)) {
+			return "$"
+		}
+		names[strings.ToLower(m[1])] = true
+		return ""
+	})
+	changed := func(word string) bool { return names[strings.ToLower(word)] } // read H, for H in x
+	return !own || fromOutside.MatchString(rest) || slices.ContainsFunc(words.FindAllString(rest, -1), changed)
+}
