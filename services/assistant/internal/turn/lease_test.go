@@ -1,0 +1,275 @@
+package turn_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	b.engine.do = write(3)
+	first := text(b.rest(b.begin(ask(ann, "scale", "r-a"))))
+	if again := text(b.rest(b.begin(ask(ann, "scale", "r-a")))); again != first {
+		t.Errorf("repeat:\n%s\nfirst:\n%s", again, first)
+	}
+	decided := text(b.rest(b.begin(ask(ann, "yes", "r-b"))))
+	b.engine.do = write(4)
+	b.say(ann, "scale more")
+	b.clock.Forward(24 * time.Hour)
+	runs := b.engine.runs.Load()
+	for range 4 {
+		if again := text(b.rest(b.begin(ask(ann, "yes", "r-b")))); again != decided {
+			t.Errorf("repeated decision:\n%s\nfirst:\n%s", again, decided)
+		}
+	}
+	if n, _ := b.cluster.Writes(t, "api"); n != 1 || b.engine.runs.Load() != runs {
+		t.Errorf("%d writes, %d more runs", n, b.engine.runs.Load()-runs)
+	}
+	// After ten minutes a question is asked anew; another query under the id is another turn.
+	b.rest(b.begin(ask(ann, "scale", "r-a")))
+	b.rest(b.begin(ask(ann, "why?", "r-b")))
+	if n := b.engine.runs.Load() - runs; n != 2 {
+		t.Errorf("%d runs, want 2", n)
+	}
+}
+
+// The same request at two replicas at once is one turn, and both get its bytes.
+func TestRepeatAtTwoReplicasAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	other := b.replica(turn.Config{})
+	var streams [2]string
+	var wg sync.WaitGroup
+	for i, r := range []*bundle{b, other} {
+		wg.Go(func() {
+			reader, err := r.Begin(t.Context(), ask(ann, "hello", "r-a"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			streams[i] = text(r.rest(reader))
+		})
+	}
+	wg.Wait()
+	if streams[0] != streams[1] || streams[0] == "" {
+		t.Errorf("streams differ:\n%s\n%s", streams[0], streams[1])
+	}
+	if n := b.engine.runs.Load() + other.engine.runs.Load(); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}
+
+// While it is read, at its owner or elsewhere, a turn keeps its session; an orphan makes place.
+func TestOneActiveTurn(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"owner", "other"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			c := turn.Config{Busy: 10 * time.Millisecond, Lease: 5 * time.Second}
+			b := setup(t, c)
+			second := b
+			if where == "other" {
+				second = b.replica(c)
+			}
+			began := make(chan struct{})
+			b.engine.do = waiting(began)
+			reader := b.begin(ask(ann, "first", "r-a"))
+			<-began
+			_, err := second.Begin(t.Context(), ask(ann, "second", ""))
+			wantCode(t, err, "turn_active")
+			reader.Close()
+			second.engine.do = nil
+			wantIn(t, second.say(ann, "second"), "You asked: second")
+			wantIn(t, text(second.replay()), "So far.", `"code":"superseded"`, "What is above is what is known so far.", `"stop"`, `"stream.start"`, "You asked: second")
+		})
+	}
+}
+
+func TestOrphanStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{Orphan: 40 * time.Millisecond})
+	began := make(chan struct{})
+	b.engine.do = waiting(began)
+	b.begin(ask(ann, "first", "r-a")).Close()
+	<-began
+	testenv.Eventually(t, 20*time.Second, func() error {
+		if n := b.Active(); n != 0 {
+			return fmt.Errorf("%d turns", n)
+		}
+		return nil
+	})
+	wantIn(t, text(b.rest(b.begin(ask(ann, "first", "r-a")))), "So far.", "nobody was reading", `"stop"`)
+}
+
+func TestLimitAndDrain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{Limit: 50 * time.Millisecond})
+	b.engine.do = waiting(make(chan struct{}))
+	wantIn(t, b.say(ann, "first"), "So far.", `"code":"turn_timeout"`, `"stop"`)
+	d := b.replica(turn.Config{})
+	began := make(chan struct{})
+	d.engine.do = waiting(began)
+	reader := d.begin(ask(ann, "second", ""))
+	<-began
+	if err := d.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, text(d.rest(reader)), "So far.", `"code":"shutting_down"`, `"stop"`)
+	_, err := d.Begin(t.Context(), ask(ann, "third", ""))
+	wantCode(t, err, "draining")
+	if d.Active() != 0 {
+		t.Error("turns are left")
+	}
+}
+
+// Somebody who follows at another replica keeps a turn from being an orphan.
+func TestFollowedElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{Orphan: 40 * time.Millisecond, Limit: time.Second})
+	began := make(chan struct{})
+	b.engine.do = waiting(began)
+	reader := b.begin(ask(ann, "first", "r-a"))
+	<-began
+	other := b.replica(turn.Config{})
+	follower := other.begin(ask(ann, "first", "r-a"))
+	head, err := follower.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	wantIn(t, text(head)+text(other.rest(follower)), `"stream.start"`, "So far.", `"code":"turn_timeout"`, `"stop"`)
+}
+
+// A reader that does not keep up is let go, and goes on where it was.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	wrote := make(chan struct{})
+	b.engine.do = func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+		for range 400 {
+			sink.Token("token ")
+		}
+		close(wrote)
+		return turn.Outcome{}, nil
+	}
+	reader := b.begin(ask(ann, "much", "r-a"))
+	head, err := reader.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-wrote
+	if _, err := reader.Next(t.Context()); !errors.Is(err, turn.ErrSlow) {
+		t.Fatalf("error %v", err)
+	}
+	reader.Close()
+	q := ask(ann, "much", "r-a")
+	q.After = head[len(head)-1].Place
+	tail := b.rest(b.begin(q))
+	if got, want := text(head)+text(tail), text(b.replay()); got != want || strings.Count(got, "token ") != 400 {
+		t.Errorf("%d and %d bytes, %d tokens", len(got), len(want), strings.Count(got, "token "))
+	}
+}
+
+// An owner that sleeps past its lease adds nothing after another replica has closed the
+// turn, and its readers see that end.
+func TestAbandonedTurn(t *testing.T) {
+	t.Parallel()
+	c := turn.Config{Lease: time.Minute, Orphan: time.Hour}
+	b := setup(t, c)
+	began, woken := make(chan struct{}), make(chan struct{})
+	b.engine.do = func(_ context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+		close(began)
+		<-woken
+		sink.Token("too late")
+		return turn.Outcome{}, nil
+	}
+	reader := b.begin(ask(ann, "first", "r-a"))
+	<-began
+	other := b.replica(c)
+	if err := other.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Forward(time.Minute)
+	if err := other.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, text(other.replay()), `"code":"interrupted"`, "Ask again.", `"stop"`)
+	close(woken)
+	var ids []turn.Place
+	var seen string
+	for {
+		frames, err := reader.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += text(frames)
+		for _, f := range frames {
+			ids = append(ids, f.Place)
+		}
+	}
+	reader.Close()
+	wantIn(t, seen, `"stream.start"`, `"code":"interrupted"`, `"stop"`)
+	for i := range ids[1:] {
+		if ids[i+1].Seq <= ids[i].Seq {
+			t.Errorf("ids %v", ids)
+		}
+	}
+	if strings.Contains(text(b.replay()), "too late") {
+		t.Error("the former owner wrote")
+	}
+}
+
+// A real process dies of SIGKILL inside of an approved write: the same request again
+// shows the outcome, and there is one write.
+func TestKilledInsideApprovedWrite(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	b.engine.do = write(3)
+	b.say(ann, "scale")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"=1", "CHILD_DATABASE="+b.url)
+	cmd.Stderr = t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // its error is the kill
+	if err != nil || line != "reached\n" {
+		t.Fatalf("the child said %q, %v", line, err)
+	}
+	b.clock.Forward(5 * time.Minute)
+	if err := b.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := text(b.rest(b.begin(ask(ann, "yes", "r-yes"))))
+	wantIn(t, first, `"stream.start"`, `"code":"interrupted"`, "Done: ", "3 replicas, as observed.", `"stop"`)
+	if again := text(b.rest(b.begin(ask(ann, "yes", "r-yes")))); again != first {
+		t.Error("the repeat differs")
+	}
+	if n, replicas := b.cluster.Writes(t, "api"); n != 1 || replicas != 3 {
+		t.Errorf("%d writes, %d replicas", n, replicas)
+	}
+}
