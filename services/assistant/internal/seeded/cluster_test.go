@@ -123,7 +123,8 @@ func TestSeededTroubles(t *testing.T) {
 		logs("crm", podOf(t, ctx, k, "crm", "billing-").Name, "wait-for-db", false, "connection refused")
 		logs("crm", podOf(t, ctx, k, "crm", "app-").Name, "app", false, "i/o timeout")
 		for _, name := range []string{"catalog", "web", "cart"} {
-			ep := must[*corev1.Endpoints](t)(k.CoreV1().Endpoints("shop").Get(ctx, name, metav1.GetOptions{})) //nolint:staticcheck // clients still read it
+			//lint:ignore SA1019 clients still read Endpoints
+			ep := must[*corev1.Endpoints](t)(k.CoreV1().Endpoints("shop").Get(ctx, name, metav1.GetOptions{}))
 			if (len(ep.Subsets) == 0) != (name == "catalog") {
 				t.Errorf("endpoints of %s: %+v", name, ep.Subsets)
 			}

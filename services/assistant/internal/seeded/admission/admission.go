@@ -70,7 +70,8 @@ func Update(tx store.Tx, kind resource.Kind, old, o resource.Object, subresource
 		return apierrors.NewConflict(gr, old.GetName(), errModified)
 	}
 	if uid := o.GetUID(); uid != "" && uid != old.GetUID() {
-		return apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID())) //nolint:staticcheck // the API server's own words
+		//lint:ignore ST1005 the API server's own words
+		return apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
 	}
 	o.SetUID(old.GetUID())
 	o.SetCreationTimestamp(old.GetCreationTimestamp())

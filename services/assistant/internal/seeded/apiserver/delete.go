@@ -109,10 +109,12 @@ func (s *Server) removeOne(tx store.Tx, kind resource.Kind, old resource.Object,
 	gr := kind.GroupResource()
 	if p := opts.Preconditions; p != nil {
 		if p.UID != nil && *p.UID != old.GetUID() {
-			return nil, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.GetUID())) //nolint:staticcheck // the API server's own words
+			//lint:ignore ST1005 the API server's own words
+			return nil, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.GetUID()))
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion() {
-			return nil, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, old.GetResourceVersion())) //nolint:staticcheck // the API server's own words
+			//lint:ignore ST1005 the API server's own words
+			return nil, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, old.GetResourceVersion()))
 		}
 	}
 	o := old.DeepCopyObject().(resource.Object)

@@ -59,7 +59,6 @@ type container struct {
 	waiting           corev1.ContainerStateWaiting
 	ready             bool
 	failing           time.Time // since when the liveness probe has failed
-	unready           int32     // readiness failures noted
 	lastUnready       time.Time
 }
 

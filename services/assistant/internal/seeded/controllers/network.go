@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients still read Endpoints, so they are kept beside the slices
+
 package controllers
 
 import (
@@ -65,9 +67,9 @@ func (p *pass) slices(svc *corev1.Service) {
 	slice.OwnerReferences = ownedBy(svc, resource.Services)
 	slice.AddressType = discoveryv1.AddressTypeIPv4
 	slice.Endpoints = []discoveryv1.Endpoint{}
-	legacy := resource.Of(resource.Endpoints).New().(*corev1.Endpoints) //nolint:staticcheck // clients still read the old kind
+	legacy := resource.Of(resource.Endpoints).New().(*corev1.Endpoints)
 	legacy.Name, legacy.Namespace = svc.Name, svc.Namespace
-	var subset corev1.EndpointSubset //nolint:staticcheck // see above
+	var subset corev1.EndpointSubset
 	pods := p.backends(svc)
 	for _, port := range svc.Spec.Ports {
 		number := port.TargetPort.IntVal
@@ -78,7 +80,7 @@ func (p *pass) slices(svc *corev1.Service) {
 			continue
 		}
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(port.Name), Port: new(number), Protocol: new(port.Protocol)})
-		subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: number, Protocol: port.Protocol}) //nolint:staticcheck // see above
+		subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: number, Protocol: port.Protocol})
 	}
 	for _, pod := range pods {
 		if len(slice.Ports) == 0 {
@@ -91,7 +93,7 @@ func (p *pass) slices(svc *corev1.Service) {
 			Addresses: []string{pod.Status.PodIP}, NodeName: new(pod.Spec.NodeName), TargetRef: ref,
 			Conditions: discoveryv1.EndpointConditions{Ready: new(up || svc.Spec.PublishNotReadyAddresses), Serving: new(serving), Terminating: new(pod.DeletionTimestamp != nil)},
 		})
-		address := corev1.EndpointAddress{IP: pod.Status.PodIP, NodeName: new(pod.Spec.NodeName), TargetRef: ref} //nolint:staticcheck // see above
+		address := corev1.EndpointAddress{IP: pod.Status.PodIP, NodeName: new(pod.Spec.NodeName), TargetRef: ref}
 		if up {
 			subset.Addresses = append(subset.Addresses, address)
 		} else if pod.DeletionTimestamp == nil {
@@ -100,12 +102,12 @@ func (p *pass) slices(svc *corev1.Service) {
 	}
 	p.keep(resource.EndpointSlices, slice)
 	if old, ok := p.Get(resource.Endpoints, legacy.Namespace, legacy.Name); ok {
-		legacy = change(old.(*corev1.Endpoints)) //nolint:staticcheck // see above
+		legacy = change(old.(*corev1.Endpoints))
 		legacy.Subsets = nil
 	}
 	legacy.OwnerReferences = ownedBy(svc, resource.Services)
 	if len(subset.Addresses)+len(subset.NotReadyAddresses) > 0 {
-		legacy.Subsets = []corev1.EndpointSubset{subset} //nolint:staticcheck // see above
+		legacy.Subsets = []corev1.EndpointSubset{subset}
 	}
 	p.keep(resource.Endpoints, legacy)
 }
