@@ -265,17 +265,6 @@ func (q *Queries) ClaimAction(ctx context.Context, arg ClaimActionParams) (Actio
 	return i, err
 }
 
-const countPending = `-- name: CountPending :one
-select count(*) from actions where state = 'pending'
-`
-
-func (q *Queries) CountPending(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, countPending)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const decideAction = `-- name: DecideAction :one
 update actions set state = $1, basis = $2, decider = $3, decider_role = $4, decided_at = $5,
     decided_turn = $6, reason = $7

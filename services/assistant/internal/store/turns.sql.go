@@ -132,6 +132,22 @@ func (q *Queries) AppendFrames(ctx context.Context, arg AppendFramesParams) (int
 	return result.RowsAffected(), nil
 }
 
+const dropTurn = `-- name: DropTurn :exec
+delete from turns where session_id = $1 and number = $2 and fence = $3 and state = 'active'
+`
+
+type DropTurnParams struct {
+	SessionID string
+	Number    int32
+	Fence     int64
+}
+
+// One that never began: nothing of it was shown, so no repeat may find it.
+func (q *Queries) DropTurn(ctx context.Context, arg DropTurnParams) error {
+	_, err := q.db.Exec(ctx, dropTurn, arg.SessionID, arg.Number, arg.Fence)
+	return err
+}
+
 const finishTurn = `-- name: FinishTurn :execrows
 update turns set state = 'finished', outcome = $1, reason = $2, answer = $3, finished_at = $4
 where session_id = $5 and number = $6 and fence = $7 and state = 'active'

@@ -85,8 +85,8 @@ func (r *running) decideAll(ctx context.Context, d action.Decision) error {
 func (r *running) decided(a action.Action, err error) error {
 	if text, ok := detail(err); ok {
 		r.say(paragraph(text))
-		// Of a stale one, a is the fresh proposal.
-		if a.State == action.Pending {
+		// Of one that just became stale, a is the fresh proposal.
+		if isStale(err) && a.State == action.Pending {
 			r.prompt(a)
 		}
 		return nil

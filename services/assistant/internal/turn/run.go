@@ -76,13 +76,9 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	return reader, nil
 }
 
-// abandon closes a turn that never began, so that the session is free at once.
+// abandon drops a turn that never began, so that the session is free at once.
 func (s *Service) abandon(ctx context.Context, t store.Turn) error {
-	now, outcome := s.Now(), failed
-	_, err := s.Store.FinishTurn(context.WithoutCancel(ctx), store.FinishTurnParams{
-		SessionID: t.SessionID, Number: t.Number, Fence: t.Fence, Outcome: &outcome, Now: &now,
-	})
-	return err
+	return s.Store.DropTurn(context.WithoutCancel(ctx), store.DropTurnParams{SessionID: t.SessionID, Number: t.Number, Fence: t.Fence})
 }
 
 // history is what was said before, newest kept.
@@ -286,6 +282,12 @@ func detail(err error) (string, bool) {
 		return "", false
 	}
 	return p.Detail, true
+}
+
+// isStale says whether err is the problem of an action whose target has changed.
+func isStale(err error) bool {
+	var p *problem.Error
+	return errors.As(err, &p) && p.Kind.Code == fault.ActionStale.Code
 }
 
 // settledOf notes what became of an action in this turn.

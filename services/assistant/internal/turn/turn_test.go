@@ -8,7 +8,9 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -133,6 +135,22 @@ func TestSeveralAndByID(t *testing.T) {
 	_, err = b.Begin(t.Context(), ask(bob, "yes", ""))
 	wantCode(t, err, "forbidden")
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+}
+
+// Who may not decide is told so, and not asked again.
+func TestReadonlyDecides(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	b.engine.do = write(3)
+	b.say(ann, "scale")
+	stream := b.say(event.Who{Principal: "eve", Role: guard.Readonly}, "yes")
+	wantIn(t, stream, "Readonly callers change nothing.", `"stop"`)
+	if strings.Contains(stream, "waits for approval") {
+		t.Error("a prompt")
+	}
+	if n, _ := b.cluster.Writes(t, "api"); n != 0 {
 		t.Errorf("%d writes", n)
 	}
 }

@@ -71,9 +71,6 @@ update actions set verification = @verification where id = @id and state = 'succ
 -- name: AbandonedActions :many
 select * from actions where state = 'executing' and lease_until <= @now order by lease_until limit @max_rows;
 
--- name: CountPending :one
-select count(*) from actions where state = 'pending';
-
 -- name: ExpireSessionActions :many
 update actions set state = 'expired', decided_at = @now
 where session_id = @session_id and state = 'pending' and expires_at <= @now

@@ -72,3 +72,7 @@ select * from turns where state = 'active' and lease_until <= @now order by leas
 update turns set owner = @owner, fence = fence + 1, lease_until = @lease_until
 where session_id = @session_id and number = @number and fence = @fence and state = 'active' and lease_until <= @now
 returning *;
+
+-- name: DropTurn :exec
+-- One that never began: nothing of it was shown, so no repeat may find it.
+delete from turns where session_id = @session_id and number = @number and fence = @fence and state = 'active';
