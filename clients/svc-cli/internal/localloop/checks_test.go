@@ -169,6 +169,13 @@ func TestPatchVerifier(t *testing.T) {
 	replace := func(old, new string) change {
 		return func(l *looptest.Loop) { l.Files[patch] = strings.ReplaceAll(l.Files[patch], old, new) }
 	}
+	forbids := func(globs ...string) change {
+		list := canon.Array{}
+		for _, g := range globs {
+			list = append(list, g)
+		}
+		return func(l *looptest.Loop) { set(l.Unit, "constraints.forbidden_paths", list) }
+	}
 	reject := func(finding string) verdict { return verdict{"pf", "reject_candidate", finding} }
 	accept := verdict{"pp", "accept_candidate", ""}
 	all := []string{"0.2", "0.3", "0.4"}
@@ -189,6 +196,13 @@ func TestPatchVerifier(t *testing.T) {
 		{"forbidden", all, func(l *looptest.Loop) {
 			set(l.Unit, "constraints.forbidden_paths", canon.Array{"src/answer.*"})
 		}, reject("among the forbidden paths")},
+		{"a forbidden folder", all, forbids("src"), reject("src/answer.txt is among the forbidden paths")},
+		{"a forbidden folder with a slash", all, forbids("src/"), reject("src/answer.txt is among the forbidden paths")},
+		{"a forbidden folder of several", all, forbids("{lib,s?c}"), reject("src/answer.txt is among the forbidden paths")},
+		{"folders by a wildcard with a slash", all, forbids("*/"), reject("src/answer.txt is among the forbidden paths")},
+		{"a forbidden folder at any depth", all, forbids("**/src"), reject("src/answer.txt is among the forbidden paths")},
+		{"files of the top folder", all, forbids("*"), accept},
+		{"a name that begins alike", all, forbids("sr", "src/answer", "answer.txt/"), accept},
 		{"nothing is allowed", all, func(l *looptest.Loop) { set(l.Unit, "constraints.allowed_paths", canon.Array{}) }, reject("not among the allowed paths")},
 		{"another file", all, replace("src/answer.txt", "src/other.txt"), reject("does not change src/answer.txt")},
 		{"a file more", all, func(l *looptest.Loop) {

@@ -6,6 +6,7 @@ package field
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -152,10 +153,18 @@ const (
 	maxAlternation = 4
 )
 
-// Globs reads an array of distinct patterns of paths, with * ? ** [class] {a,b}.
+// Globs reads an array of distinct patterns of paths, with * ? ** [class] {a,b}. One with
+// an empty part or a dot for a part would match no path, so that a rule would say nothing.
 func Globs(r *closed.Reader, o closed.Object, key string) []string {
 	return Unique(r, o, key, 0, "a pattern of paths", func(s string) bool {
-		return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s)
+		return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s) && !dotted(s)
+	})
+}
+
+// dotted says that a part of a pattern before a final slash is empty, "." or "..".
+func dotted(glob string) bool {
+	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(glob, "/"), "/"), func(part string) bool {
+		return part == "" || part == "." || part == ".."
 	})
 }
 

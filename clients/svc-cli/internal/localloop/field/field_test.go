@@ -27,8 +27,8 @@ func TestIsPath(t *testing.T) {
 func TestGlobs(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]bool{
-		"**": true, "src/**/*.go": true, "a?[b-c]": true, "{a,b}/{c,d}/{e,f}/{g,h}": true, `\*`: true, strings.Repeat("a", 256): true,
-		"": false, "[": false, "{a": false, strings.Repeat("{a,b}", 5): false, strings.Repeat("a", 257): false,
+		"**": true, "src/**/*.go": true, "a?[b-c]": true, "{a,b}/{c,d}/{e,f}/{g,h}": true, `\*`: true, strings.Repeat("a", 256): true, "src/": true, "a..b/.c": true,
+		"": false, "/": false, "/src": false, "./src": false, "a//b": false, "a/./b": false, "../a": false, "a/..": false, "[": false, "{a": false, strings.Repeat("{a,b}", 5): false, strings.Repeat("a", 257): false,
 	} {
 		r := field.NewReader()
 		got := field.Globs(r, r.Root(canon.NewObject(canon.Member{Key: "globs", Value: canon.Array{s}}), "globs"), "globs")

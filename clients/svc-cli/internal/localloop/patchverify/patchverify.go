@@ -132,7 +132,7 @@ func scope(d *verification.Draft, review *verification.Judgement, in verificatio
 		if !matches(u.AllowedPaths, f.Path) {
 			review.Failf("%s is not among the allowed paths.", f.Path)
 		}
-		if matches(u.ForbiddenPaths, f.Path) {
+		if forbids(u.ForbiddenPaths, f.Path) {
 			review.Failf("%s is among the forbidden paths.", f.Path)
 		}
 		if !matches(u.FilesystemWrite, f.Path) {
@@ -149,6 +149,17 @@ func scope(d *verification.Draft, review *verification.Judgement, in verificatio
 
 func matches(globs []string, path string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, path) })
+}
+
+// forbids says that a path matches a glob or lies in a folder that one names: its last
+// part is a name without *, or a slash ends it. That nothing lies in a forbidden folder
+// is what its author means, and a file could not match "src/" at all.
+func forbids(globs []string, path string) bool {
+	return matches(globs, path) || slices.ContainsFunc(globs, func(g string) bool {
+		folder, slash := strings.CutSuffix(g, "/")
+		last := folder[strings.LastIndexByte(folder, '/')+1:]
+		return (slash || !strings.Contains(last, "*")) && doublestar.MatchUnvalidated(folder+"/**", path)
+	})
 }
 
 type change struct {
