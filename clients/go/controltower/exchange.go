@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -32,7 +33,11 @@ var basePattern = regexp.MustCompile(`^(?i:http://(127\.0\.0\.1|localhost)(?::([
 
 func parseEndpoint(baseURL string) (endpoint, error) {
 	port := 80
-	m := basePattern.FindStringSubmatch(baseURL)
+	var m []string
+	// In any case, but a letter beyond ASCII that folds to one of localhost (ſ) is another.
+	if !strings.ContainsFunc(baseURL, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		m = basePattern.FindStringSubmatch(baseURL)
+	}
 	if m != nil && m[2] != "" {
 		port, _ = strconv.Atoi(m[2]) // at most five digits
 	}

@@ -268,7 +268,7 @@ func refused() []recorded {
 	}
 	var out []recorded
 	for _, base := range []string{
-		"https://127.0.0.1:{port}", "http://10.0.0.1:{port}", "http://127.0.0.2:{port}", "http://[::1]:{port}", "http://localhost.:{port}", "http://evil.example",
+		"https://127.0.0.1:{port}", "http://10.0.0.1:{port}", "http://127.0.0.2:{port}", "http://[::1]:{port}", "http://localhost.:{port}", "http://localhoſt:{port}", "http://evil.example",
 		"http://user@127.0.0.1:{port}", "http://127.0.0.1:{port}/api", "http://127.0.0.1:{port}?", "http://127.0.0.1:{port}#x", "http://127.0.0.1:0",
 		"http://127.0.0.1:65536", "127.0.0.1:{port}", " http://127.0.0.1:{port}", "http://127.0.0.1:{port}\n", "http://127.0.0.1:",
 	} {

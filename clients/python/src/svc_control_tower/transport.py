@@ -23,7 +23,9 @@ MAX_BODY_BYTES = 64 << 20
 MAX_HEAD_BYTES = 64 << 10
 """The largest head of an answer that is read; the server's own are under 2 KiB."""
 
-_BASE_URL = re.compile(r"http://(127\.0\.0\.1|localhost)(?::([0-9]{1,5}))?/?", re.IGNORECASE | re.ASCII)
+_BASE_URL = re.compile(
+    r"http://(127\.0\.0\.1|localhost)(?::([0-9]{1,5}))?/?", re.IGNORECASE | re.ASCII
+)
 _STATUS_LINE = re.compile(r"HTTP/1\.[01] ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*((?:[^\x00\r\n]*[^\x00\r\n\t ])?)[ \t]*")
 
