@@ -37,10 +37,10 @@ var isoLayouts = func() []string {
 }()
 
 // What Go's layouts take and ISO 8601 or a document does not: more digits of a
-// fraction than nine, a zone of a day or more.
+// fraction than nine, a zone of a day or more, or of 60 minutes past an hour.
 var (
 	finer  = regexp.MustCompile(`[.,][0-9]{10}`)
-	noZone = regexp.MustCompile(`[+-](?:2[4-9]|[3-9][0-9])(?::?[0-9]{2})?\z`)
+	noZone = regexp.MustCompile(`[+-](?:(?:2[4-9]|[3-9][0-9])(?::?[0-9]{2})?|[0-9]{2}:?[6-9][0-9])\z`)
 )
 
 // ParseTime reads an ISO 8601 date and time that names its zone, in any of the
