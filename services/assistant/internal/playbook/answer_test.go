@@ -1,0 +1,107 @@
+package playbook_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+)
+
+const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		file, log string
+		class     playbook.Class
+		fix       operation.Verb // empty: a person has to name a value
+		say, not  []string
+	}{
+		{"a1_empty_variable", unsetLog, playbook.CrashLoop, "", []string{"DATABASE_URL", "FATAL DATABASE_URL is not set", "exit code 1"}, []string{"delete"}},
+		{"a2_command_not_in_image", "", playbook.CrashLoop, operation.Undo, []string{"command `/bin/serve`", "127"}, []string{"log"}},
+		{"a3_out_of_memory", "", playbook.OutOfMemory, "", []string{"137", "64Mi"}, []string{"probe"}},
+		{"a4_absent_tag", "", playbook.ImagePull, operation.SetImage, []string{"shop/web:2.4.0", "no matter of credentials (auth)", "2.3.1"}, []string{"2.4.1", "latest"}},
+		{"a5_registry_refuses", "", playbook.ImagePull, "", []string{"pull credentials", "absent are `registry-login`"}, []string{"tag"}},
+		{"a6_absent_configmap", "", playbook.MissingObject, "", []string{"settlements-config", "was searched", "currency"}, []string{"image"}},
+		{"a7_secret_key", "", playbook.MissingKey, operation.Patch, []string{"DB_URL", "DATABASE_URL"}, []string{"hunter2", "aHVudGVyMg"}},
+		{"a8_volume_key", "", playbook.MissingKey, operation.Patch, []string{"portal.yaml", "ConfigMap exists"}, []string{"does not exist"}},
+		{"a9_asks_too_much", "", playbook.PendingResources, "", []string{"Node `node-1`: memory asked 50Gi, free 5Gi of 8Gi, short of 45Gi", "Node `node-2`"}, []string{"taint"}},
+		{"a10_all_tainted", "", playbook.PendingPlacement, operation.Patch, []string{"taint `gpu=only:NoSchedule`", "toleration"}, []string{"memory", "request"}},
+		{"a14_probe_port", "", playbook.ReadinessProbe, operation.Patch, []string{"9999", "8080", "no endpoints"}, []string{"DNS"}},
+		{"a15_selector", "", playbook.ServiceWithoutEndpoint, operation.Patch, []string{"version=v2", "version=v1"}, []string{"NetworkPolicy"}},
+		{"service_port_name", "", playbook.ServicePort, operation.Patch, []string{"`web`", "8080 (main)"}, []string{"no endpoints"}},
+		{"node_selector", "", playbook.PendingPlacement, operation.Patch, []string{"disk=fast", "disk=ssd"}, []string{"taint"}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			t.Parallel()
+			s := write(snapshot(t, test.file), test.log)
+			found := playbook.Diagnose(s, "")
+			if len(found) != 1 || found[0].Class != test.class {
+				t.Fatalf("got %+v, want one of class %s", found, test.class)
+			}
+			var verb operation.Verb
+			if fix := found[0].Fix; fix != nil {
+				verb = fix.Verb
+				if back, err := kubectl.Parse(kubectl.Render(*fix)); err != nil || back.Verb != verb {
+					t.Errorf("%s reads back as %+v, %v", kubectl.Render(*fix), back, err)
+				}
+			}
+			if verb != test.fix {
+				t.Errorf("the fix is %q, want %q", verb, test.fix)
+			}
+			answer := playbook.Answer(s, found)
+			for _, say := range test.say {
+				if !strings.Contains(answer, say) {
+					t.Errorf("the answer must say %q:\n%s", say, answer)
+				}
+			}
+			for _, not := range test.not {
+				if strings.Contains(strings.ToLower(answer), strings.ToLower(not)) {
+					t.Errorf("the answer must not say %q:\n%s", not, answer)
+				}
+			}
+			golden.Check(t, test.file+".md", []byte(answer))
+		})
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	s := snapshot(t, "healthy")
+	if found := playbook.Diagnose(s, ""); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+	if wants := s.Wants(); len(wants) != 0 {
+		t.Errorf("wants %v", wants)
+	}
+}
+
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	s := join(snapshot(t, "a15_selector"), snapshot(t, "a4_absent_tag"), write(snapshot(t, "a1_empty_variable"), unsetLog), snapshot(t, "a14_probe_port"))
+	found := playbook.Diagnose(s, "shop")
+	var classes []playbook.Class
+	for _, f := range found {
+		classes = append(classes, f.Class)
+	}
+	if want := []playbook.Class{playbook.CrashLoop, playbook.ImagePull, playbook.ServiceWithoutEndpoint}; !slices.Equal(classes, want) {
+		t.Fatalf("got %v, want %v", classes, want)
+	}
+	if len(found[0].Pods) != 2 || len(found[0].Consequences) != 1 {
+		t.Errorf("two pods and the service belong to the crash: %+v", found[0])
+	}
+	answer := playbook.Answer(s, found)
+	golden.Check(t, "several.md", []byte(answer))
+
+	slices.Reverse(s.Pods)
+	slices.Reverse(s.ReplicaSets)
+	slices.Reverse(s.Events)
+	slices.Reverse(s.Services)
+	if again := playbook.Answer(s, playbook.Diagnose(s, "shop")); again != answer {
+		t.Errorf("another order gives another answer:\n%s", again)
+	}
+}

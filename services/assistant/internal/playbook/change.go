@@ -1,0 +1,95 @@
+package playbook
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// object starts an operation on one object.
+func object(verb operation.Verb, r operation.Ref) operation.Operation {
+	kind := strings.ToLower(r.Kind)
+	if r.Group != "" {
+		kind += "." + r.Group
+	}
+	return operation.Operation{Verb: verb, Kind: kind, Names: []string{r.Name}, Namespace: r.Namespace}
+}
+
+// patch changes one object by a JSON object, strategic.
+func patch(r operation.Ref, change any) *operation.Operation {
+	raw, err := json.Marshal(change)
+	if err != nil {
+		return nil
+	}
+	text, err := operation.CanonicalPatch(string(raw))
+	if err != nil {
+		return nil
+	}
+	o := object(operation.Patch, r)
+	o.Patch = text
+	return valid(o)
+}
+
+type members = map[string]any
+
+// patchPodSpec changes the pods of a workload, whose list members merge by name.
+func patchPodSpec(w *workload, change members) *operation.Operation {
+	if !w.patchable() {
+		return nil
+	}
+	return patch(w.ref, members{"spec": members{"template": members{"spec": change}}})
+}
+
+// patchContainer changes one container of a workload.
+func patchContainer(w *workload, c container, change members) *operation.Operation {
+	change["name"] = c.spec.Name
+	list := "containers"
+	if c.init {
+		list = "initContainers"
+	}
+	return patchPodSpec(w, members{list: []any{change}})
+}
+
+// undo goes back to the newest revision that differs where the fault is. Whether it was
+// good is only known while its pods still run, so the text says which of the two it is.
+func undo(w *workload, differs func(older *corev1.PodTemplateSpec) bool) (*operation.Operation, string) {
+	if w.ref.Kind != "Deployment" {
+		return nil, ""
+	}
+	for _, r := range w.older {
+		if !differs(r.template) {
+			continue
+		}
+		o := object(operation.Undo, w.ref)
+		o.Revision = r.number
+		if r.ready > 0 {
+			return valid(o), fmt.Sprintf("Go back to revision %d, of which %s.", r.number, count(int(r.ready), "pod is", "pods are")+" ready")
+		}
+		return valid(o), fmt.Sprintf("Go back to revision %d, the last one that differs here.", r.number)
+	}
+	return nil, ""
+}
+
+// undoContainer goes back to where a container's command, image or environment was another.
+func undoContainer(w *workload, c container, same func(then *corev1.Container) bool) (*operation.Operation, string) {
+	return undo(w, func(older *corev1.PodTemplateSpec) bool {
+		then := find(older, c.spec.Name)
+		return then != nil && !same(then)
+	})
+}
+
+// equal compares values of the API: nil and empty are one.
+func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,89 @@
+package playbook
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// podChecks look at one pod each; services looks at all of them.
+var podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
+	crashLoops, outOfMemory, imagePulls, references, pending, readiness,
+}
+
+// Diagnose finds what is wrong in a namespace, or with an empty one everywhere. Causes
+// come first and hold what follows from them; pods of one workload with one trouble are
+// one finding.
+func Diagnose(s *Snapshot, namespace string) []Finding {
+	x := newIndex(s)
+	var found []Finding
+	for _, pod := range x.byName {
+		if namespace != "" && pod.Namespace != namespace {
+			continue
+		}
+		w := x.workloadOf(pod)
+		for _, check := range podChecks {
+			for _, f := range check(x, pod, w) {
+				found = merge(found, f, pod.Name)
+			}
+		}
+	}
+	for _, f := range services(x) {
+		if namespace == "" || f.Object.Namespace == namespace {
+			found = append(found, f)
+		}
+	}
+	rank(found)
+	return fold(found)
+}
+
+// merge adds a pod to the finding that its workload has already, or the finding.
+func merge(found []Finding, f Finding, pod string) []Finding {
+	for i := range found {
+		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].Cause == f.Cause {
+			if !slices.Contains(found[i].Pods, pod) {
+				found[i].Pods = append(found[i].Pods, pod)
+			}
+			return found
+		}
+	}
+	f.Pods = []string{pod}
+	return append(found, f)
+}
+
+func rank(found []Finding) {
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.Class, b.Class),
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace),
+			cmp.Compare(a.Object.String(), b.Object.String()),
+			cmp.Compare(a.Cause, b.Cause),
+		)
+	})
+}
+
+// fold puts each finding that follows from others under the first of these.
+func fold(found []Finding) []Finding {
+	first := map[operation.Ref]int{}
+	var kept []Finding
+	for _, f := range found {
+		at := -1
+		for _, r := range f.because {
+			if i, ok := first[r]; ok && (at < 0 || i < at) {
+				at = i
+			}
+		}
+		if at >= 0 {
+			kept[at].Consequences = append(kept[at].Consequences, f)
+			continue
+		}
+		if _, ok := first[f.Object]; !ok {
+			first[f.Object] = len(kept)
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}

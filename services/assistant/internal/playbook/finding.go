@@ -1,0 +1,119 @@
+package playbook
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Class is a kind of trouble. Its number is the place in the catalogue and the rank:
+// crashes first, and what causes others before what follows from it.
+type Class int
+
+// The classes.
+const (
+	CrashLoop              Class = 1
+	OutOfMemory            Class = 2
+	ImagePull              Class = 3
+	MissingObject          Class = 4
+	MissingKey             Class = 5
+	PendingResources       Class = 6
+	PendingPlacement       Class = 7
+	ReadinessProbe         Class = 12
+	ServiceWithoutEndpoint Class = 13
+	ServicePort            Class = 14
+)
+
+var classNames = map[Class]string{
+	CrashLoop: "crash loop", OutOfMemory: "out of memory", ImagePull: "image pull", MissingObject: "missing configuration",
+	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
+	ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
+}
+
+// String is the class as an answer shows it.
+func (c Class) String() string { return classNames[c] }
+
+// Confidence says how sure a cause is.
+type Confidence int
+
+// Low: it fits. Medium: nothing else was found. High: fields of the cluster prove it.
+const (
+	Low Confidence = iota
+	Medium
+	High
+)
+
+// String is the confidence as an answer shows it.
+func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
+
+// Finding is one trouble and what to do about it.
+type Finding struct {
+	Class  Class
+	Object operation.Ref // what a person would change
+	// Pods show the trouble, by name.
+	Pods       []string
+	Evidence   []string // sentences, foreign text in backticks
+	Cause      string   // a sentence
+	Confidence Confidence
+	// Fix is an operation with values of the cluster only; nil where a person has to
+	// name one. It is valid.
+	Fix *operation.Operation
+	// Text is what to do in words; with a Fix, what it does.
+	Text string
+	// Consequences are findings that go away with this one.
+	Consequences []Finding
+
+	// because are the objects whose findings this one follows from.
+	because []operation.Ref
+}
+
+// code shows foreign text: short, in one line, and as code, so that no link or markup in
+// it comes to life.
+func code(s string) string {
+	const head, tail = 120, 80 // errors are wrapped: who at the front, why at the end
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '`':
+			return '\''
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if runes := []rune(s); len(runes) > head+tail {
+		s = string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	}
+	return "`" + s + "`"
+}
+
+// codes lists foreign texts, the first ten.
+func codes(list []string) string {
+	const most = 10
+	shown := make([]string, 0, most)
+	for i, s := range list {
+		if i == most {
+			return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+		}
+		shown = append(shown, code(s))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// title is an object as a sentence names it.
+func title(r operation.Ref) string {
+	return strings.ToLower(r.Kind) + " " + code(r.Name)
+}
+
+// valid returns the operation if it may be shown as a fix. Names and values come from the
+// cluster, and what the closed grammar refuses is no fix.
+func valid(o operation.Operation) *operation.Operation {
+	o = operation.Normalize(o)
+	if o.Validate() != nil {
+		return nil
+	}
+	return &o
+}

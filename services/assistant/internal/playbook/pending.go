@@ -1,0 +1,164 @@
+package playbook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// pending explains classes 6 and 7 by asking of every node what the scheduler asks.
+func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
+	if !unschedulable(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
+		return nil
+	}
+	var open []*corev1.Node
+	refused := refusals{}
+	for _, node := range sortedNodes(x.Nodes) {
+		if !refused.add(pod, node) {
+			open = append(open, node)
+		}
+	}
+	f := Finding{Object: w.ref, Confidence: High}
+	if len(open) == 0 {
+		f.Class = PendingPlacement
+		f.placement(refused, x, pod, w)
+		return []Finding{f}
+	}
+	short := x.shortfalls(pod, open)
+	if len(short) < len(open) {
+		return between(pod, w)
+	}
+	f.Class = PendingResources
+	f.resources(short, pod, w, len(open), len(x.Nodes))
+	return []Finding{f}
+}
+
+func unschedulable(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+func sortedNodes(nodes []corev1.Node) []*corev1.Node {
+	sorted := make([]*corev1.Node, 0, len(nodes))
+	for i := range nodes {
+		sorted = append(sorted, &nodes[i])
+	}
+	slices.SortFunc(sorted, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return sorted
+}
+
+// matchesNode says whether selector and required affinity of a pod take a node.
+func matchesNode(pod *corev1.Pod, node *corev1.Node) bool {
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return err == nil && ok
+}
+
+// shortfall is what one node lacks for a pod.
+type shortfall struct {
+	node string
+	kind corev1.ResourceName
+	// asked by the pod, free and allocatable on the node.
+	asked, free, allocatable resource.Quantity
+}
+
+// shortfalls lists, for each node that cannot hold the pod, the first resource it lacks.
+func (x *index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
+	asked := helper.PodRequests(pod, helper.PodResourcesOptions{})
+	asked[corev1.ResourcePods] = resource.MustParse("1")
+	used := map[string]corev1.ResourceList{}
+	for _, other := range x.byName {
+		if on := other.Spec.NodeName; on != "" && other.Status.Phase != corev1.PodFailed {
+			sum(used, on, helper.PodRequests(other, helper.PodResourcesOptions{}))
+			sum(used, on, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+		}
+	}
+	var short []shortfall
+	for _, node := range nodes {
+		for _, kind := range slices.Sorted(maps.Keys(asked)) {
+			free := node.Status.Allocatable[kind].DeepCopy()
+			free.Sub(used[node.Name][kind])
+			if want := asked[kind]; want.Sign() > 0 && want.Cmp(free) > 0 {
+				short = append(short, shortfall{node.Name, kind, want, free, node.Status.Allocatable[kind]})
+				break
+			}
+		}
+	}
+	return short
+}
+
+func sum(used map[string]corev1.ResourceList, node string, more corev1.ResourceList) {
+	if used[node] == nil {
+		used[node] = corev1.ResourceList{}
+	}
+	for kind, amount := range more {
+		total := used[node][kind].DeepCopy()
+		total.Add(amount)
+		used[node][kind] = total
+	}
+}
+
+func (f *Finding) resources(short []shortfall, pod *corev1.Pod, w *workload, open, all int) {
+	const most = 10
+	f.Evidence = []string{fmt.Sprintf("%d of %s may take the pod.", open, count(all, "node", "nodes"))}
+	fits := false // on an empty node
+	for i, s := range short {
+		lack := s.asked.DeepCopy()
+		lack.Sub(s.free)
+		if i < most {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Node %s: %s asked %s, free %s of %s, short of %s.",
+				code(s.node), s.kind, s.asked.String(), s.free.String(), s.allocatable.String(), lack.String()))
+		}
+		fits = fits || s.asked.Cmp(s.allocatable) <= 0
+	}
+	if len(short) > most {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("And %d more nodes.", len(short)-most))
+	}
+	kind := short[0].kind
+	f.Cause = fmt.Sprintf("The pod asks for more %s than any of these nodes has free.", kind)
+	f.Text = fmt.Sprintf("Say which %s request %s is to have, or add a larger node.", kind, title(w.ref))
+	switch {
+	case kind == corev1.ResourcePods:
+		f.Cause = "These nodes hold as many pods as they may."
+		f.Text = "Add a node, or scale down what is not needed."
+		return
+	case !fits:
+		f.Cause = fmt.Sprintf("The pod asks for more %s than any of these nodes has at all, even when empty.", kind)
+	}
+	f.oldRequest(w, kind, pod)
+}
+
+// oldRequest offers the last revision's smaller request, where one container asks.
+func (f *Finding) oldRequest(w *workload, kind corev1.ResourceName, pod *corev1.Pod) {
+	if !w.patchable() || kind != corev1.ResourceCPU && kind != corev1.ResourceMemory {
+		return
+	}
+	for _, r := range w.older {
+		for i := range pod.Spec.Containers {
+			c := &pod.Spec.Containers[i]
+			then := find(r.template, c.Name)
+			if then == nil {
+				continue
+			}
+			old, ok := then.Resources.Requests[kind]
+			if now := c.Resources.Requests[kind]; !ok || old.Cmp(now) >= 0 {
+				continue
+			}
+			o := object(operation.SetResources, w.ref)
+			o.Container = c.Name
+			o.Requests = map[string]string{string(kind): old.String()}
+			if f.Fix = valid(o); f.Fix != nil {
+				f.Text = fmt.Sprintf("Give back the %s request of revision %d, %s.", kind, r.number, old.String())
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package playbook
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// services explains classes 13 and 14.
+func services(x *index) []Finding {
+	if x.Unread["pods"] || x.Unread["endpointslices"] {
+		return nil
+	}
+	ready := map[name]int{}
+	for i := range x.EndpointSlices {
+		s := &x.EndpointSlices[i]
+		of := name{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
+		for _, e := range s.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready[of]++
+			}
+		}
+	}
+	var found []Finding
+	for i := range x.Services {
+		s := &x.Services[i]
+		// Without a selector, somebody else writes the endpoints.
+		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
+			continue
+		}
+		pods := x.selected(s.Namespace, s.Spec.Selector)
+		if len(pods) == 0 {
+			found = append(found, x.nothingSelected(s))
+			continue
+		}
+		found = append(found, servicePorts(s, pods)...)
+		if ready[name{Namespace: s.Namespace, Name: s.Name}] == 0 && !slices.ContainsFunc(pods, podReady) {
+			found = append(found, x.noneReady(s, pods))
+		}
+	}
+	return found
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func serviceRef(s *corev1.Service) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name}
+}
+
+// noneReady is a consequence wherever the pods themselves have a finding.
+func (x *index) noneReady(s *corev1.Service, pods []*corev1.Pod) Finding {
+	f := Finding{Class: ServiceWithoutEndpoint, Object: serviceRef(s), Confidence: High}
+	for _, pod := range pods {
+		f.because = append(f.because, x.workloadOf(pod).ref)
+	}
+	f.Evidence = []string{fmt.Sprintf("Its selector %s chooses %s, none of them ready.", selectorText(s), count(len(pods), "pod", "pods"))}
+	f.Cause = "It has no endpoints, because none of its pods is ready."
+	f.Text = "Find out why the pods are not ready: describe one of them."
+	return f
+}
+
+func selectorText(s *corev1.Service) string {
+	return code(labels.Set(s.Spec.Selector).String())
+}
+
+// near is a workload, or a pod of nobody, that has some labels of a selector.
+type near struct {
+	ref    operation.Ref
+	labels map[string]string
+	hits   int
+}
+
+func (x *index) nothingSelected(s *corev1.Service) Finding {
+	f := Finding{Class: ServiceWithoutEndpoint, Object: serviceRef(s), Confidence: High}
+	f.Evidence = []string{fmt.Sprintf("It has no endpoints: its selector %s chooses no pod.", selectorText(s))}
+	all := x.nearTo(s)
+	if len(all) == 0 {
+		f.Cause, f.Confidence = "No workload in the namespace has any of the labels that its selector wants.", Medium
+		f.Text = "Create the workload, or say which one the service is to reach."
+		return f
+	}
+	best := all[0]
+	if best.hits == len(s.Spec.Selector) {
+		f.Cause = fmt.Sprintf("The labels fit %s, but it has no pods.", title(best.ref))
+		f.Text = fmt.Sprintf("Find out why %s has none.", title(best.ref))
+		if w := x.workloads[best.ref]; w != nil && w.replicas == 0 {
+			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", title(best.ref))
+			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", title(best.ref))
+		}
+		f.because = []operation.Ref{best.ref}
+		return f
+	}
+	var wants, has []string
+	change, whole := members{}, true
+	for _, key := range slices.Sorted(maps.Keys(s.Spec.Selector)) {
+		value, ok := best.labels[key]
+		if value == s.Spec.Selector[key] && ok {
+			continue
+		}
+		wants = append(wants, key+"="+s.Spec.Selector[key])
+		if !ok {
+			has, whole = append(has, "no "+key), false
+			continue
+		}
+		has, change[key] = append(has, key+"="+value), value
+	}
+	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", codes(wants), title(best.ref), codes(has))
+	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", title(best.ref))
+	// With a second workload as near, which one is meant is for a person to say.
+	if len(all) > 1 && all[1].hits == best.hits {
+		f.Confidence = Medium
+		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", title(all[1].ref)))
+		f.Text = "Say which workload the service is to reach."
+		return f
+	}
+	if whole {
+		if f.Fix = patch(f.Object, members{"spec": members{"selector": change}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Let the selector want %s.", codes(has))
+		}
+	}
+	return f
+}
+
+// nearTo lists what has at least one label of a selector, the nearest first.
+func (x *index) nearTo(s *corev1.Service) []near {
+	var all []near
+	add := func(ref operation.Ref, have map[string]string) {
+		n := near{ref: ref, labels: have}
+		for key, want := range s.Spec.Selector {
+			if value, ok := have[key]; ok && value == want {
+				n.hits++
+			}
+		}
+		if n.hits > 0 {
+			all = append(all, n)
+		}
+	}
+	for ref, w := range x.workloads {
+		if ref.Namespace == s.Namespace && w.template != nil && ref.Kind != "Job" {
+			add(ref, w.template.Labels)
+		}
+	}
+	for _, pod := range x.byName {
+		if w := x.workloadOf(pod); w.ref.Kind == "Pod" && pod.Namespace == s.Namespace {
+			add(w.ref, pod.Labels)
+		}
+	}
+	slices.SortFunc(all, func(a, b near) int {
+		return cmp.Or(cmp.Compare(b.hits, a.hits), strings.Compare(a.ref.String(), b.ref.String()))
+	})
+	return all
+}
+
+// servicePorts explains class 14: target ports that no selected pod has.
+func servicePorts(s *corev1.Service, pods []*corev1.Pod) []Finding {
+	var found []Finding
+	for _, port := range s.Spec.Ports {
+		target := port.TargetPort
+		if target.Type == intstr.Int && target.IntVal == 0 {
+			target.IntVal = port.Port
+		}
+		declared := portsOf(pods, port.Protocol)
+		f := Finding{Class: ServicePort, Object: serviceRef(s), Confidence: High}
+		if target.Type == intstr.String {
+			if slices.ContainsFunc(declared, func(d corev1.ContainerPort) bool { return d.Name == target.StrVal }) {
+				continue
+			}
+		} else {
+			// A container may listen on ports that it does not declare.
+			if len(declared) == 0 || slices.ContainsFunc(declared, func(d corev1.ContainerPort) bool { return d.ContainerPort == target.IntVal }) {
+				continue
+			}
+			if f.Confidence = Medium; len(declared) > 1 {
+				f.Confidence = Low
+			}
+		}
+		has := []string{}
+		for _, d := range declared {
+			text := strconv.Itoa(int(d.ContainerPort))
+			if d.Name != "" {
+				text += " (" + d.Name + ")"
+			}
+			has = append(has, text)
+		}
+		f.Evidence = []string{fmt.Sprintf("Port %d of the service leads to target port %s.", port.Port, code(target.String()))}
+		f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare no port.", code(target.String()))
+		f.Text = "Say which port of the pods the service is to reach."
+		if len(has) > 0 {
+			f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare %s.", code(target.String()), codes(has))
+		}
+		f.onlyPort(s, port, target, declared)
+		found = append(found, f)
+	}
+	return found
+}
+
+// portsOf lists what the pods declare for a protocol, each port once.
+func portsOf(pods []*corev1.Pod, protocol corev1.Protocol) []corev1.ContainerPort {
+	seen := map[corev1.ContainerPort]bool{}
+	for _, pod := range pods {
+		for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				for _, p := range list[i].Ports {
+					if cmp.Or(p.Protocol, corev1.ProtocolTCP) == cmp.Or(protocol, corev1.ProtocolTCP) {
+						seen[corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort}] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(a, b corev1.ContainerPort) int {
+		return cmp.Or(cmp.Compare(a.ContainerPort, b.ContainerPort), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// onlyPort offers the pods' port, if they have one.
+func (f *Finding) onlyPort(s *corev1.Service, port corev1.ServicePort, target intstr.IntOrString, declared []corev1.ContainerPort) {
+	// Ports merge by number: two of one number cannot be told apart in a patch.
+	same := 0
+	for _, p := range s.Spec.Ports {
+		if p.Port == port.Port {
+			same++
+		}
+	}
+	if len(declared) != 1 || same != 1 {
+		return
+	}
+	to := intstr.FromInt32(declared[0].ContainerPort)
+	if target.Type == intstr.String && declared[0].Name != "" {
+		to = intstr.FromString(declared[0].Name)
+	}
+	if f.Fix = patch(f.Object, members{"spec": members{"ports": []any{members{"port": port.Port, "targetPort": to}}}}); f.Fix != nil {
+		f.Text = fmt.Sprintf("Let port %d lead to target port %s.", port.Port, code(to.String()))
+	}
+}

@@ -1,0 +1,76 @@
+package playbook
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// Snapshot is what was read of a cluster, all namespaces that the reader may see.
+// Nothing in it is changed by this package. Its order does not matter.
+type Snapshot struct {
+	Taken time.Time
+
+	// Nodes, and the pods of all namespaces: what is free on a node follows from both.
+	Nodes []corev1.Node
+	Pods  []corev1.Pod
+
+	Deployments  []appsv1.Deployment
+	ReplicaSets  []appsv1.ReplicaSet
+	StatefulSets []appsv1.StatefulSet
+	DaemonSets   []appsv1.DaemonSet
+	Jobs         []batchv1.Job
+
+	Services       []corev1.Service
+	EndpointSlices []discoveryv1.EndpointSlice
+	ConfigMaps     []corev1.ConfigMap
+	Secrets        []SecretKeys
+	Events         []corev1.Event
+
+	// Logs are the last lines, redacted, of the containers that Wants names.
+	Logs map[Log]string
+
+	// Unread are the kinds, plural, that could not be read whole. Nothing of such
+	// a kind is ever called absent.
+	Unread map[string]bool
+}
+
+// SecretKeys is a Secret without its values: what is not here cannot leak.
+type SecretKeys struct {
+	Namespace, Name string
+	Keys            []string
+}
+
+// Log names one container's log.
+type Log struct {
+	Namespace, Pod, Container string
+	Previous                  bool // of the run before the last restart
+}
+
+// Wants lists, in order, the logs that would tell more: of containers that ended
+// with an error, the run that did.
+func (s *Snapshot) Wants() []Log {
+	var wants []Log
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		for _, c := range containers(pod) {
+			if crashed(pod, c) {
+				wants = append(wants, logOf(pod, c))
+			}
+		}
+	}
+	slices.SortFunc(wants, func(a, b Log) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+	})
+	return wants
+}
+
+// logOf is the log of the run that lastEnd tells of.
+func logOf(pod *corev1.Pod, c container) Log {
+	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: c.status.State.Terminated == nil}
+}
