@@ -34,21 +34,33 @@ func TestNothingOutsideTheDocument(t *testing.T) {
 	store := filepath.Join(dir, "store.sqlite")
 	run(t, dir, harness.Bin(t, "svc"), "fixtures", filepath.Join(dir, "samples"), "--store", store)
 	url := tower(t, store)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second+3*time.Minute)
-	defer cancel()
 	st := filepath.Join(harness.Root(t), ".cache", "venv-schemathesis", "bin", "st")
-	cmd := exec.CommandContext(ctx, st, "run", url+"/api/v1/openapi.json", "--url", url, "--no-color",
-		"--header", "X-SVC-UI-Token: "+token, "--exclude-path", "/api/v1/events/stream",
-		"--max-time", strconv.Itoa(seconds), "--phases", "examples,coverage,fuzzing", "--request-timeout", "15",
-		// A cursor that nobody issued, a tree size beyond the log and a report that contradicts itself have the form
-		// that the document gives and are refused all the same, with a code that it names.
-		"--exclude-checks", "positive_data_acceptance",
-		"--generation-database", "none", "--seed", "1")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", tail(string(out), 4000))
+	ids, err := filepath.Abs("schemathesis.toml")
 	if err != nil {
-		t.Fatalf("schemathesis: %v", err)
+		t.Fatal(err)
+	}
+	none := filepath.Join(dir, "none.toml")
+	if err := os.WriteFile(none, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, config := range map[string]string{"ids of the store": ids, "any ids": none} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second+2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, st, "--config-file", config, "run", url+"/api/v1/openapi.json", "--url", url, "--no-color",
+				"--header", "X-SVC-UI-Token: "+token, "--exclude-path", "/api/v1/events/stream",
+				"--max-time", strconv.Itoa((seconds+1)/2), "--phases", "examples,coverage,fuzzing", "--request-timeout", "15",
+				// A cursor that nobody issued, a tree size beyond the log and a report that contradicts itself have the
+				// form that the document gives and are refused all the same, with a code that it names.
+				"--exclude-checks", "positive_data_acceptance",
+				"--generation-database", "none", "--seed", "1")
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", tail(string(out), 4000))
+			if err != nil {
+				t.Fatalf("schemathesis: %v", err)
+			}
+		})
 	}
 }
 
