@@ -19,7 +19,7 @@ type Column struct {
 }
 
 // Table writes rows under headings. Cells are ready to show: cleaned, and coloured if at all. Width is that of the
-// terminal, 0 is unlimited; what does not fit is cut from the widest columns, and on a narrow terminal each row
+// terminal, 0 is unlimited; what does not fit is cut from the widest columns, from the first one last, and on a narrow terminal each row
 // becomes a record. With faint, headings are dimmed.
 func Table(w io.Writer, width int, faint bool, columns []Column, cells [][]string) error {
 	var b strings.Builder
@@ -61,7 +61,7 @@ func Table(w io.Writer, width int, faint bool, columns []Column, cells [][]strin
 // heading keeps symbols small: a capital μ reads as M, a capital σ as a sum.
 var heading = strings.NewReplacer("Μ", "μ", "Σ", "σ")
 
-// fit takes width from the widest columns first when the rows are wider than the terminal.
+// fit takes width from the widest columns when the rows are wider than the terminal.
 func fit(limit int, columns []Column, cells [][]string) []table.ColumnConfig {
 	width := make([]int, len(columns))
 	conf := make([]table.ColumnConfig, len(columns))
@@ -81,26 +81,29 @@ func fit(limit int, columns []Column, cells [][]string) []table.ColumnConfig {
 		return conf
 	}
 	total := func() int {
-		sum := 0
+		sum := -2 // nothing follows the last
 		for _, w := range width {
 			sum += w + 2
 		}
 		return sum
 	}
 	const least = 6
-	for total() > limit {
-		widest := 0
-		for j := range width {
-			if width[j] > width[widest] {
-				widest = j
+	// The first column says which row it is: it is cut last.
+	for from := 1; from >= 0; from-- {
+		for total() > limit {
+			widest := from
+			for j := from; j < len(width); j++ {
+				if width[j] > width[widest] {
+					widest = j
+				}
 			}
+			if widest >= len(width) || width[widest] <= least {
+				break
+			}
+			width[widest]--
+			conf[widest].WidthMax = width[widest]
+			conf[widest].WidthMaxEnforcer = func(s string, w int) string { return text.Snip(s, w, "…") }
 		}
-		if width[widest] <= least {
-			break
-		}
-		width[widest]--
-		conf[widest].WidthMax = width[widest]
-		conf[widest].WidthMaxEnforcer = func(s string, w int) string { return text.Snip(s, w, "…") }
 	}
 	return conf
 }

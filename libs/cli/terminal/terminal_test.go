@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 		want  string
 	}{
 		{0, false, "RUN             N  DIGEST\nrun/demo:0001   7  " + strings.Repeat("a", 64) + "\nr              12\n"},
-		{60, false, "RUN             N  DIGEST\nrun/demo:0001   7  " + strings.Repeat("a", 38) + "…\nr              12\n"},
+		{60, false, "RUN             N  DIGEST\nrun/demo:0001   7  " + strings.Repeat("a", 40) + "…\nr              12\n"},
 		{0, true, "\x1b[2mRUN\x1b[0m             \x1b[2mN\x1b[0m  \x1b[2mDIGEST\x1b[0m\nrun/demo:0001   7  " + strings.Repeat("a", 64) + "\nr              12\n"},
 		{30, false, "run     run/demo:0001\nn       7\ndigest  aaaaaaaaaaaaaaaaaaaaa…\n\nrun     r\nn       12\ndigest  \n"},
 	} {
@@ -45,6 +45,20 @@ func TestTable(t *testing.T) {
 		if err := terminal.Table(&b, tc.width, tc.faint, columns, cells); err != nil || b.String() != tc.want {
 			t.Errorf("width %d: %v\n%s\nwant:\n%s\n%q", tc.width, err, b.String(), tc.want, b.String())
 		}
+	}
+}
+
+// The first column tells rows apart, so the others are cut before it, however narrow they are.
+func TestFirstColumnIsCutLast(t *testing.T) {
+	t.Parallel()
+	id := "run/" + strings.Repeat("n", 26)
+	var b strings.Builder
+	wide := []terminal.Column{{Title: "run"}, {Title: "state"}, {Title: "project"}, {Title: "unit"}}
+	if err := terminal.Table(&b, 60, false, wide, [][]string{{id, "awaiting_human_decision", "project/demonstration", "work/demo-0001"}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n" + id + "  awaitin…  project…  work/de…\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got\n%swant it to end in%s", b.String(), want)
 	}
 }
 
