@@ -59,10 +59,10 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ok(t, line(t, dir, "fixtures samples --store s.db"))
-	const wide = `RUN            STATE            PROJECT       WORK UNIT       ATTEMPTS  EVIDENCE
-run/demo:0001  proposed         project/demo  work/demo-0001         0
-run/demo:0002  awaiting_human…  project/demo  work/demo-0001         2  sha256:d3ee44db…
-run/demo:0003  cancelled        project/demo  work/demo-0001         0
+	const wide = `RUN            STATE             PROJECT       WORK UNIT       ATTEMPTS  EVIDENCE
+run/demo:0001  proposed          project/demo  work/demo-0001         0
+run/demo:0002  awaiting_human_…  project/demo  work/demo-0001         2  sha256:d3ee44db1…
+run/demo:0003  cancelled         project/demo  work/demo-0001         0
 `
 	if got := seen(t, dir, 90, "run list --store s.db"); got != wide {
 		t.Errorf("got:\n%s\nwant:\n%s", got, wide)
