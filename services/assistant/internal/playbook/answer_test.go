@@ -31,6 +31,7 @@ func TestAnswers(t *testing.T) {
 		{"a8_volume_key", "", playbook.MissingKey, operation.Patch, []string{"portal.yaml", "ConfigMap exists"}, []string{"does not exist"}},
 		{"a9_asks_too_much", "", playbook.PendingResources, "", []string{"Node `node-1`: memory asked 50Gi, free 5Gi of 8Gi, short of 45Gi", "Node `node-2`"}, []string{"taint"}},
 		{"a10_all_tainted", "", playbook.PendingPlacement, operation.Patch, []string{"taint `gpu=only:NoSchedule`", "toleration"}, []string{"memory", "request"}},
+		{"a13_liveness_path", "", playbook.LivenessProbe, "", []string{"liveness probe", "`/health`", "404"}, []string{"memory", "OOM"}},
 		{"a14_probe_port", "", playbook.ReadinessProbe, operation.Patch, []string{"9999", "8080", "no endpoints"}, []string{"DNS"}},
 		{"a15_selector", "", playbook.ServiceWithoutEndpoint, operation.Patch, []string{"version=v2", "version=v1"}, []string{"NetworkPolicy"}},
 		{"service_port_name", "", playbook.ServicePort, operation.Patch, []string{"`web`", "8080 (main)"}, []string{"no endpoints"}},

@@ -89,8 +89,18 @@ func TestCases(t *testing.T) {
 			s.Pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
 			s.Pods[0].Status.Conditions[0].Message = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
 		}, "The pod's anti-affinity"},
+		{"liveness between two restarts", "a13_liveness_path", "", func(s *playbook.Snapshot) {
+			status := &s.Pods[0].Status.ContainerStatuses[0]
+			status.Ready, status.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		}, "liveness probe"},
+		{"liveness of long ago", "a13_liveness_path", "", func(s *playbook.Snapshot) {
+			lastEnd(s).FinishedAt.Time = s.Taken.AddDate(0, 0, -2)
+			status := &s.Pods[0].Status.ContainerStatuses[0]
+			status.Ready, status.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		}, ""},
+		{"ended by itself beside a probe", "a13_liveness_path", "", func(s *playbook.Snapshot) { s.Events = nil }, "exit code 137"},
 		{"probe path", "a14_probe_port", "", kubelet("Readiness probe failed: HTTP probe failed with statuscode: 404"), "nothing under the probe's path `/readyz`"},
-		{"probe status", "a14_probe_port", "", kubelet("Readiness probe failed: HTTP probe failed with statuscode: 503"), "says itself that it is not ready"},
+		{"probe status", "a14_probe_port", "", kubelet("Readiness probe failed: HTTP probe failed with statuscode: 503"), "says itself that something is not in order"},
 		{"probe timeout", "a14_probe_port", "", kubelet("Readiness probe failed: context deadline exceeded"), "within 1 second"},
 		{"probe of a name", "a14_probe_port", "", func(s *playbook.Snapshot) {
 			s.Pods[0].Spec.Containers[0].ReadinessProbe.HTTPGet.Port = intstr.FromString("http")

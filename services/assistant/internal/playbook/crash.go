@@ -23,7 +23,7 @@ var (
 func crashLoops(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
 	for _, c := range containers(pod) {
-		if !crashed(pod, c) || c.outOfMemory() || x.killedByProbe(pod, c) {
+		if !crashed(pod, c) || c.outOfMemory() || x.killedBy(pod, c) != "" {
 			continue
 		}
 		f := crash(x.lastLines(pod, c), w, c)
@@ -31,21 +31,6 @@ func crashLoops(x *index, pod *corev1.Pod, w *workload) []Finding {
 		found = append(found, f)
 	}
 	return found
-}
-
-// killedByProbe leaves out containers that ran well until the kubelet ended them: their
-// exit code tells nothing about the program.
-func (x *index) killedByProbe(pod *corev1.Pod, c container) bool {
-	end := c.lastEnd()
-	if end == nil || end.ExitCode != 137 && end.ExitCode != 143 && end.ExitCode != 0 {
-		return false
-	}
-	if c.spec.LivenessProbe == nil && c.spec.StartupProbe == nil {
-		return false
-	}
-	return x.eventOf(pod.UID, func(e *corev1.Event) bool {
-		return e.Reason == "Killing" && e.InvolvedObject.FieldPath == fieldPath(c)
-	}) != nil
 }
 
 // fieldPath is how events name a container.

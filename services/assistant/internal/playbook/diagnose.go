@@ -11,7 +11,7 @@ import (
 
 // podChecks look at one pod each; services looks at all of them.
 var podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
-	crashLoops, outOfMemory, imagePulls, references, pending, readiness,
+	crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness,
 }
 
 // Diagnose finds what is wrong in a namespace, or with an empty one everywhere. Causes

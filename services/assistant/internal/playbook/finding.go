@@ -21,6 +21,7 @@ const (
 	MissingKey             Class = 5
 	PendingResources       Class = 6
 	PendingPlacement       Class = 7
+	LivenessProbe          Class = 11
 	ReadinessProbe         Class = 12
 	ServiceWithoutEndpoint Class = 13
 	ServicePort            Class = 14
@@ -29,7 +30,7 @@ const (
 var classNames = map[Class]string{
 	CrashLoop: "crash loop", OutOfMemory: "out of memory", ImagePull: "image pull", MissingObject: "missing configuration",
 	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
-	ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
+	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
 }
 
 // String is the class as an answer shows it.
