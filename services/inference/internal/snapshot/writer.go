@@ -146,10 +146,10 @@ func (w *Writer) last(ctx context.Context, batch []Record) {
 }
 
 // write repeats while the database is away, as the queue behind it fills; a batch that the database
-// refuses is dropped.
+// refuses is dropped. The stop ends the repeating, not a batch on its way: that one would be lost.
 func (w *Writer) write(ctx context.Context, batch []Record) {
 	for delay := retryFirst; ; delay = min(2*delay, retryMost) {
-		err := w.copy(ctx, batch)
+		err := w.copy(context.WithoutCancel(ctx), batch)
 		if err == nil {
 			return
 		}

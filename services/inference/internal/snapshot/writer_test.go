@@ -78,6 +78,25 @@ func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
 	}
 }
 
+// A batch that is on its way when the stop comes arrives.
+func TestStopAmidABatch(t *testing.T) {
+	t.Parallel()
+	w, pool, set := setup(t, 5000)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	batch := make([]Record, batchRows)
+	for n := range batch {
+		batch[n] = record(n)
+	}
+	w.write(ctx, batch)
+	if n, newest := count(t, pool); n != batchRows || newest != batchRows-1 {
+		t.Errorf("%d rows, newest %v", n, newest)
+	}
+	if got := testutil.ToFloat64(set.SnapshotDropped); got != 0 {
+		t.Errorf("%v dropped", got)
+	}
+}
+
 func TestFullQueueDropsAndCounts(t *testing.T) {
 	t.Parallel()
 	w, _, set := setup(t, 10)
