@@ -272,9 +272,9 @@ def canonical_bytes(value: JsonValue) -> bytes:
     """
     out: list[str] = []
     # What is left to write, the next on top: texts as they are, values wrapped with their depth.
-    todo: list[str | tuple[JsonValue, int]] = [(value, 0)]
-    while todo:
-        item = todo.pop()
+    waiting: list[str | tuple[JsonValue, int]] = [(value, 0)]
+    while waiting:
+        item = waiting.pop()
         if isinstance(item, str):
             out.append(item)
             continue
@@ -282,7 +282,7 @@ def canonical_bytes(value: JsonValue) -> bytes:
         if isinstance(node, (dict, list)):
             if depth >= MAX_DEPTH:
                 raise CanonicalError(f"arrays and objects stand more than {MAX_DEPTH} deep")
-            todo.extend(reversed(_inside(node, depth + 1)))
+            waiting.extend(reversed(_inside(node, depth + 1)))
         else:
             out.append(_scalar(node))
     try:
