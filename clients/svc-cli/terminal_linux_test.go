@@ -1,45 +1,17 @@
 package svccli
 
 import (
-	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/mlp-platform/platform/libs/cli/terminaltest"
 )
-
-// terminal opens a pseudo-terminal of a width: what a person sees, and what the program gets.
-func terminal(t *testing.T, columns uint16) (person, side *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatalf("no pseudo-terminals here: %v", err)
-	}
-	t.Cleanup(func() { person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { side.Close() })
-	if err := unix.IoctlSetWinsize(int(side.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
-	return person, side
-}
 
 // seen runs svc at a terminal and gives its screen.
 func seen(t *testing.T, dir string, columns uint16, words string) string {
 	t.Helper()
-	person, side := terminal(t, columns)
+	person, side := terminaltest.Open(t, columns)
 	c := program(t, dir, strings.Fields(words)...)
 	c.Stdin, c.Stdout, c.Stderr = side, side, side
 	if err := c.Run(); err != nil {

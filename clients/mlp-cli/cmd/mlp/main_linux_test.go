@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlp-platform/platform/libs/cli/terminaltest"
 )
 
 // asProgram makes the test binary behave as mlp, so that signals and terminals can be tried on a process.
@@ -54,29 +55,6 @@ func TestClosedStdoutIsNoError(t *testing.T) {
 	}
 }
 
-// terminal opens a pseudo-terminal: what a person holds, and what the program gets.
-func terminal(t *testing.T) (person, side *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatalf("no pseudo-terminals here: %v", err)
-	}
-	t.Cleanup(func() { person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	side, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { side.Close() })
-	return person, side
-}
-
 // Ctrl-C at a prompt ends the program with 1, gives the echo back and stores nothing.
 func TestCtrlCAtAPrompt(t *testing.T) {
 	t.Parallel()
@@ -86,7 +64,7 @@ func TestCtrlCAtAPrompt(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			person, side := terminal(t)
+			person, side := terminaltest.Open(t, 0)
 			before, err := unix.IoctlGetTermios(int(side.Fd()), unix.TCGETS)
 			if err != nil {
 				t.Fatal(err)

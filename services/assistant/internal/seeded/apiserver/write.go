@@ -148,20 +148,26 @@ func place(r request, o resource.Object) error {
 	return nil
 }
 
-func (s *Server) create(w http.ResponseWriter, r request) error {
+// received reads the object that a request brings, and how it wants it to be written.
+func received(w http.ResponseWriter, r request) (resource.Object, options, error) {
 	opts, err := writeOptions(r)
 	if err != nil {
-		return err
+		return nil, opts, err
 	}
 	data, err := body(r.Request)
 	if err != nil {
-		return err
+		return nil, opts, err
 	}
 	o, err := typed(w, r.kind, data, opts.validation)
 	if err != nil {
-		return err
+		return nil, opts, err
 	}
-	if err := place(r, o); err != nil {
+	return o, opts, place(r, o)
+}
+
+func (s *Server) create(w http.ResponseWriter, r request) error {
+	o, opts, err := received(w, r)
+	if err != nil {
 		return err
 	}
 	s.store.Do(func(tx store.Tx) { o, err = s.admitNew(tx, r.kind, o, opts) })
@@ -189,19 +195,8 @@ func (s *Server) admitNew(tx store.Tx, kind resource.Kind, o resource.Object, op
 }
 
 func (s *Server) update(w http.ResponseWriter, r request) error {
-	opts, err := writeOptions(r)
+	o, opts, err := received(w, r)
 	if err != nil {
-		return err
-	}
-	data, err := body(r.Request)
-	if err != nil {
-		return err
-	}
-	o, err := typed(w, r.kind, data, opts.validation)
-	if err != nil {
-		return err
-	}
-	if err := place(r, o); err != nil {
 		return err
 	}
 	s.store.Do(func(tx store.Tx) {
