@@ -32,14 +32,14 @@ func TestApproveAndExecute(t *testing.T) {
 	if err != nil || a.State != action.Approved || a.Decider != "bob" || a.Basis != action.Person || a.Reason != "go" {
 		t.Fatalf("decided %+v, %v", a, err)
 	}
-	a, err = b.Execute(t.Context(), a.ID)
+	a, err = b.Execute(t.Context(), a.ID, nil)
 	if err != nil || a.State != action.Succeeded || a.Result != "Scaled." || a.Verification != "3 replicas, as observed." {
 		t.Fatalf("executed %+v, %v", a, err)
 	}
 	if kept := b.wantState(a.ID, action.Succeeded); kept.Verification != a.Verification {
 		t.Errorf("kept verification %q", kept.Verification)
 	}
-	_, err = b.Execute(t.Context(), a.ID)
+	_, err = b.Execute(t.Context(), a.ID, nil)
 	wantCode(t, err, "already_decided")
 	b.wantWrites("api", 1)
 	b.wantEvents(a.ID, "action_proposed", "assistant.action.proposed", 1)
@@ -58,7 +58,7 @@ func TestDeniedNeverRuns(t *testing.T) {
 	if p := wantCode(t, err, "already_decided"); !strings.Contains(p.Detail, "denied by ann") {
 		t.Errorf("detail %q", p.Detail)
 	}
-	_, err = b.Execute(t.Context(), a.ID)
+	_, err = b.Execute(t.Context(), a.ID, nil)
 	wantCode(t, err, "already_decided")
 	b.wantWrites("api", 0)
 	_, err = b.Decide(t.Context(), bob, uuid.New(), yes)
@@ -95,7 +95,7 @@ func TestTwoReplicasAtOnce(t *testing.T) {
 			t.Errorf("detail %q, first was %s", p.Detail, first)
 		}
 		for n, r := range []*bundle{b, other} {
-			wg.Go(func() { _, errs[n] = r.Execute(t.Context(), a.ID) })
+			wg.Go(func() { _, errs[n] = r.Execute(t.Context(), a.ID, nil) })
 		}
 		wg.Wait()
 		if first == "bob" {
@@ -154,7 +154,7 @@ func TestStale(t *testing.T) {
 	}
 	// And once more, between the decision and the write.
 	b.cluster.Edit(t, "api", 5)
-	if _, err := b.Execute(t.Context(), fresh.ID); err != nil {
+	if _, err := b.Execute(t.Context(), fresh.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if a := b.wantState(fresh.ID, action.Failed); !strings.Contains(a.Result, "changed since the approval") {

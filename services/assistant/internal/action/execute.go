@@ -29,8 +29,9 @@ const (
 // Execute runs an approved action and gives it as it is afterwards. An action that is
 // not approved, or that another executor claimed first, comes back with a
 // *problem.Error and nothing is run. Once claimed, the write and its record do not end
-// with ctx.
-func (s *Service) Execute(ctx context.Context, id uuid.UUID) (Action, error) {
+// with ctx. verifying is told when the write has succeeded and is about to be read back;
+// nil means nobody.
+func (s *Service) Execute(ctx context.Context, id uuid.UUID, verifying func()) (Action, error) {
 	a, err := s.Get(ctx, id)
 	if err != nil {
 		return a, err
@@ -46,7 +47,7 @@ func (s *Service) Execute(ctx context.Context, id uuid.UUID) (Action, error) {
 	if why != "" {
 		return s.finish(ctx, a, Failed, why)
 	}
-	return s.run(ctx, a)
+	return s.run(ctx, a, verifying)
 }
 
 func notApproved(a Action) error {
@@ -98,7 +99,7 @@ func (s *Service) claim(ctx context.Context, a Action, observed []operation.Expa
 }
 
 // run makes the call under the claimed lease and records what came of it.
-func (s *Service) run(ctx context.Context, a Action) (Action, error) {
+func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCall)
 	kept := make(chan struct{})
 	go func() {
@@ -113,6 +114,9 @@ func (s *Service) run(ctx context.Context, a Action) (Action, error) {
 		a, err = s.finish(ctx, a, Succeeded, answer)
 		if err != nil {
 			return a, err
+		}
+		if verifying != nil {
+			verifying()
 		}
 		return s.verify(ctx, a), nil
 	case errors.Is(err, ErrNoAnswer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):

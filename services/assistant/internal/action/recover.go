@@ -60,7 +60,7 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	s.Log.InfoContext(ctx, "took over an action whose executor died", slog.String("action", a.ID.String()), slog.Int("effect", int(effect)))
 	switch effect {
 	case Unmoved:
-		return s.run(ctx, a)
+		return s.run(ctx, a, nil)
 	case Present:
 		if a, err = s.finish(ctx, a, Succeeded, observedResult); err != nil {
 			return a, err

@@ -36,7 +36,7 @@ func asleep(t *testing.T, b *bundle, a action.Action, after bool) (wake func() (
 	}
 	done := make(chan result, 1)
 	go func() {
-		got, err := b.Execute(context.WithoutCancel(t.Context()), a.ID)
+		got, err := b.Execute(context.WithoutCancel(t.Context()), a.ID, nil)
 		done <- result{got, err}
 	}()
 	<-reached
@@ -145,7 +145,7 @@ func TestNoAnswer(t *testing.T) {
 			} else {
 				b.cluster.Before = lost
 			}
-			if _, err := b.Execute(t.Context(), a.ID); err != nil {
+			if _, err := b.Execute(t.Context(), a.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			b.wantState(a.ID, c.want)
@@ -159,7 +159,7 @@ func TestRejectedWriteFails(t *testing.T) {
 	b := setup(t, action.Config{})
 	a := b.approved("api", 3)
 	b.cluster.Before = func(context.Context) error { return errors.New("admission webhook denied it") }
-	if got, err := b.Execute(t.Context(), a.ID); err != nil || got.State != action.Failed || !strings.Contains(got.Result, "webhook") {
+	if got, err := b.Execute(t.Context(), a.ID, nil); err != nil || got.State != action.Failed || !strings.Contains(got.Result, "webhook") {
 		t.Fatalf("%s (%s), %v", got.State, got.Result, err)
 	}
 	b.wantWrites("api", 0)
@@ -171,7 +171,7 @@ func TestOldApprovalDoesNotRun(t *testing.T) {
 	b := setup(t, action.Config{TTL: time.Hour})
 	a := b.approved("api", 3)
 	b.clock.Forward(time.Hour + time.Second)
-	if got, err := b.Execute(t.Context(), a.ID); err != nil || got.State != action.Failed {
+	if got, err := b.Execute(t.Context(), a.ID, nil); err != nil || got.State != action.Failed {
 		t.Fatalf("%s, %v", got.State, err)
 	}
 	b.wantWrites("api", 0)
@@ -184,7 +184,7 @@ func TestStartedWriteFinishes(t *testing.T) {
 	a := b.approved("api", 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.cluster.Before = func(context.Context) error { cancel(); return nil }
-	if got, err := b.Execute(ctx, a.ID); err != nil || got.State != action.Succeeded || got.Verification == "" {
+	if got, err := b.Execute(ctx, a.ID, nil); err != nil || got.State != action.Succeeded || got.Verification == "" {
 		t.Fatalf("%s, %v", got.State, err)
 	}
 	b.wantWrites("api", 1)

@@ -51,7 +51,7 @@ func child(stage string) error {
 	} else {
 		cluster.After = reached
 	}
-	_, err = s.Execute(ctx, uuid.MustParse(os.Getenv("CHILD_ACTION")))
+	_, err = s.Execute(ctx, uuid.MustParse(os.Getenv("CHILD_ACTION")), nil)
 	return err
 }
 

@@ -9,10 +9,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// podChecks look at one pod each; services looks at all of them.
-var podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
-	crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness,
-}
+// podChecks look at one pod each, objectChecks at all of the cluster.
+var (
+	podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
+		crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness,
+	}
+	objectChecks = []func(*index) []Finding{
+		services,
+	}
+)
 
 // Diagnose finds what is wrong in a namespace, or with an empty one everywhere. Causes
 // come first and hold what follows from them; pods of one workload with one trouble are
@@ -31,9 +36,11 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 			}
 		}
 	}
-	for _, f := range services(x) {
-		if namespace == "" || f.Object.Namespace == namespace {
-			found = append(found, f)
+	for _, check := range objectChecks {
+		for _, f := range check(x) {
+			if namespace == "" || f.Object.Namespace == namespace || f.Object.Namespace == "" && f.touches(namespace) {
+				found = append(found, f)
+			}
 		}
 	}
 	rank(found)
@@ -53,6 +60,9 @@ func merge(found []Finding, f Finding, pod string) []Finding {
 	f.Pods = []string{pod}
 	return append(found, f)
 }
+
+// touches says whether a finding about the cluster as a whole concerns a namespace.
+func (f Finding) touches(namespace string) bool { return slices.Contains(f.namespaces, namespace) }
 
 func rank(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int {

@@ -14,23 +14,49 @@ type Class int
 
 // The classes.
 const (
-	CrashLoop              Class = 1
-	OutOfMemory            Class = 2
-	ImagePull              Class = 3
-	MissingObject          Class = 4
-	MissingKey             Class = 5
-	PendingResources       Class = 6
-	PendingPlacement       Class = 7
-	LivenessProbe          Class = 11
-	ReadinessProbe         Class = 12
-	ServiceWithoutEndpoint Class = 13
-	ServicePort            Class = 14
+	CrashLoop Class = iota + 1
+	OutOfMemory
+	ImagePull
+	MissingObject
+	MissingKey
+	PendingResources
+	PendingPlacement
+	ClaimUnbound
+	QuotaExceeded
+	LimitRangeViolated
+	LivenessProbe
+	ReadinessProbe
+	ServiceWithoutEndpoint
+	ServicePort
+	IngressBackend
+	PolicyBlocks
+	NameResolution
+	StuckTerminating
+	NodeTrouble
+	AutoscalerIdle
+	BudgetDeadlock
+	JobFailed
+	CronJobIdle
+	AccessForbidden
+	MissingServiceAccount
+	InitContainer
+	Sidecar
+	ReadinessGate
+	RolloutStuck
+	DeprecatedAPI
+	StatefulSetStuck
+	AdmissionWebhook
 )
 
 var classNames = map[Class]string{
 	CrashLoop: "crash loop", OutOfMemory: "out of memory", ImagePull: "image pull", MissingObject: "missing configuration",
 	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
+	ClaimUnbound: "volume claim unbound", QuotaExceeded: "quota", LimitRangeViolated: "limit range",
 	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
+	IngressBackend: "ingress", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
+	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
+	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook",
 }
 
 // String is the class as an answer shows it.
@@ -68,6 +94,8 @@ type Finding struct {
 
 	// because are the objects whose findings this one follows from.
 	because []operation.Ref
+	// namespaces are those that feel a trouble of an object without one, such as a node.
+	namespaces []string
 }
 
 // code shows foreign text: short, in one line, and as code, so that no link or markup in

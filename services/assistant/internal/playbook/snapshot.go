@@ -5,10 +5,17 @@ import (
 	"slices"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // Snapshot is what was read of a cluster, all namespaces that the reader may see.
@@ -25,12 +32,41 @@ type Snapshot struct {
 	StatefulSets []appsv1.StatefulSet
 	DaemonSets   []appsv1.DaemonSet
 	Jobs         []batchv1.Job
+	CronJobs     []batchv1.CronJob
+	Autoscalers  []autoscalingv2.HorizontalPodAutoscaler
+	Budgets      []policyv1.PodDisruptionBudget
 
-	Services       []corev1.Service
-	EndpointSlices []discoveryv1.EndpointSlice
+	Services        []corev1.Service
+	EndpointSlices  []discoveryv1.EndpointSlice
+	Ingresses       []networkingv1.Ingress
+	IngressClasses  []networkingv1.IngressClass
+	NetworkPolicies []networkingv1.NetworkPolicy
+
 	ConfigMaps     []corev1.ConfigMap
 	Secrets        []SecretKeys
-	Events         []corev1.Event
+	Claims         []corev1.PersistentVolumeClaim
+	Volumes        []corev1.PersistentVolume
+	StorageClasses []storagev1.StorageClass
+
+	Namespaces      []corev1.Namespace
+	Quotas          []corev1.ResourceQuota
+	LimitRanges     []corev1.LimitRange
+	ServiceAccounts []corev1.ServiceAccount
+	Roles           []rbacv1.Role
+	RoleBindings    []rbacv1.RoleBinding
+	ClusterRoles    []rbacv1.ClusterRole
+	ClusterBindings []rbacv1.ClusterRoleBinding
+
+	Validating []admissionv1.ValidatingWebhookConfiguration
+	Mutating   []admissionv1.MutatingWebhookConfiguration
+	Leases     []coordinationv1.Lease // of nodes
+	Events     []corev1.Event
+
+	// Usage is what the metrics API says of each pod's containers; nil where the cluster
+	// has no such API.
+	Usage map[Log]corev1.ResourceList
+	// Served are the group/versions that discovery lists, such as apps/v1; nil: not read.
+	Served map[string]bool
 
 	// Logs are the last lines, redacted, of the containers that Wants names.
 	Logs map[Log]string

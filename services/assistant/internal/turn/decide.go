@@ -127,7 +127,7 @@ func (r *running) execute(ctx context.Context, k *sink) error {
 // carryOut runs one approved action and tells what was observed.
 func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error {
 	k.Status(chat.Executing, "Running: "+a.Command)
-	a, err := r.s.Actions.Execute(ctx, a.ID)
+	a, err := r.s.Actions.Execute(ctx, a.ID, func() { k.Status(chat.Verifying, "Reading back what it did") })
 	if text, ok := detail(err); ok {
 		r.say(paragraph(text))
 		return nil
@@ -148,7 +148,11 @@ func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error 
 // propose brings a write before somebody, or runs it where it was approved
 // beforehand; ran says that it did.
 func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operation) (ran bool, err error) {
-	plan, err := r.s.Planner.Plan(ctx, r.turn, ops)
+	t := r.turn
+	r.mu.Lock()
+	t.Untrusted = slices.Clone(r.untrusted)
+	r.mu.Unlock()
+	plan, err := r.s.Planner.Plan(ctx, t, ops)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

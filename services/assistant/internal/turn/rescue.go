@@ -117,7 +117,7 @@ func (s *Service) settle(ctx context.Context, t store.Turn) (settled []action.Ac
 	for _, a := range actions {
 		switch a.State {
 		case action.Approved:
-			done, err := s.Actions.Execute(ctx, a.ID)
+			done, err := s.Actions.Execute(ctx, a.ID, nil)
 			if _, ok := detail(err); err != nil && !ok {
 				return nil, false, err
 			}

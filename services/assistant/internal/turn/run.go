@@ -37,6 +37,8 @@ type running struct {
 	mu     sync.Mutex
 	answer strings.Builder // guarded by mu
 	shown  bool            // guarded by mu: an approval chunk was sent
+	// untrusted is guarded by mu: cluster text that this turn has read.
+	untrusted []string
 
 	spent chat.Usage // of run's goroutine
 }

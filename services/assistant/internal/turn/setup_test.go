@@ -24,6 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -88,6 +89,11 @@ func (c tools) Run(ctx context.Context, _ turn.Turn, op operation.Operation) (tu
 		return turn.Output{}, operation.Refuse(operation.InvalidArgument, "kind", "There is no kind unicorn.")
 	}
 	return turn.Output{Text: "NAME READY\napi 1/1"}, ctx.Err()
+}
+
+func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+	show(operation.Operation{Verb: operation.List, Kind: "pods", Namespace: namespace})(turn.Output{Text: "1 pod", Untrusted: []string{"a log line"}}, nil)
+	return &playbook.Snapshot{}, ctx.Err()
 }
 
 // planner plans on the cluster whatever the turn.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 )
 
 // sink is the Sink and Toolbox of one running turn.
@@ -64,19 +66,63 @@ func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error)
 	if !k.open() {
 		return Output{}, errEnded
 	}
-	id := fmt.Sprintf("call_%d", k.calls.Add(1))
-	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(op), id), false)
+	done := k.call(op)
 	out, err := k.r.s.Tools.Run(ctx, k.r.turn, op)
-	shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
-	if err != nil {
-		err = k.r.sentence(ctx, err)
-		shown.Output = err.Error()
-	}
-	k.r.add(k.r.frames.ToolResult(nil, shown), false)
+	err = done(ctx, out, err)
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
 	return out, err
+}
+
+// Snapshot is part of Toolbox.
+func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+	if !k.open() {
+		return nil, errEnded
+	}
+	s, err := k.r.s.Tools.Snapshot(ctx, k.r.turn, namespace, func(op operation.Operation) func(Output, error) {
+		done := k.call(op)
+		return func(out Output, err error) { _ = done(ctx, out, err) } // what was not read is in Unread
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, k.r.sentence(ctx, err)
+	}
+	return s, nil
+}
+
+// call shows that a tool runs; done shows its result, and gives its error as the reader
+// may see it.
+func (k *sink) call(op operation.Operation) (done func(context.Context, Output, error) error) {
+	id := fmt.Sprintf("call_%d", k.calls.Add(1))
+	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(op), id), false)
+	return func(ctx context.Context, out Output, err error) error {
+		shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
+		if err != nil {
+			err = k.r.sentence(ctx, err)
+			shown.Output = err.Error()
+		}
+		k.r.noteUntrusted(out.Untrusted)
+		k.r.add(k.r.frames.ToolResult(nil, shown), false)
+		return err
+	}
+}
+
+// noteUntrusted keeps what cluster text was read, for the judgement of a write: the
+// newest maxUntrusted bytes.
+func (r *running) noteUntrusted(texts []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untrusted = append(r.untrusted, texts...)
+	size := 0
+	for i, t := range slices.Backward(r.untrusted) {
+		if size += len(t); size > maxUntrusted {
+			r.untrusted = slices.Clone(r.untrusted[i+1:])
+			return
+		}
+	}
 }
 
 // sentence keeps errors that are meant for the reader, and puts one in the place of

@@ -10,6 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 )
 
 // Turn is what an engine works on.
@@ -25,6 +26,8 @@ type Turn struct {
 	Settled []action.Settled
 	// AutoApprove is the request's own.
 	AutoApprove bool
+	// Untrusted is text of logs, events and annotations that this turn has read.
+	Untrusted []string
 }
 
 // Investigator is an engine. It answers through the sink and reaches the cluster
@@ -39,12 +42,19 @@ type Toolbox interface {
 	// Call runs a read. A refusal and a failure of the tool are errors whose text is a
 	// sentence for the reader; the engine may go on without the result.
 	Call(ctx context.Context, op operation.Operation) (Output, error)
+	// Snapshot reads what playbooks look at, of a namespace or with an empty one of all.
+	// Each kind that is read is shown as a call. What could not be read is in Unread;
+	// an error means that the cluster does not answer.
+	Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error)
 }
 
 // Output is what a tool gave: redacted, bounded.
 type Output struct {
 	Text      string
 	Truncated bool // something was left out, and the text says so
+	// Untrusted is what of the result the cluster's workloads may have written: log lines,
+	// messages of events, annotations.
+	Untrusted []string
 }
 
 // Sink shows the reader how it goes, and the answer. It is safe for concurrent use.
@@ -85,6 +95,9 @@ type Tools interface {
 	Line(op operation.Operation) string
 	// Run reads on behalf of the turn's caller.
 	Run(ctx context.Context, t Turn, op operation.Operation) (Output, error)
+	// Snapshot is as Toolbox says. show is called for each read, in one goroutine, and
+	// done when it has ended.
+	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*playbook.Snapshot, error)
 }
 
 // Planner expands, rehearses and judges a write that the turn wants to propose. An
@@ -150,12 +163,13 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxUnstored = 256     // frames that readers may have before the store has
-	maxLag      = 256     // frames that a reader may be behind
-	maxFrames   = 4 << 20 // bytes that engine and tools may write in one turn
-	maxWrites   = 5       // executed in one turn without a person between
-	maxHistory  = 20      // messages
-	followed    = 15 * time.Second
+	maxUnstored  = 256     // frames that readers may have before the store has
+	maxLag       = 256     // frames that a reader may be behind
+	maxFrames    = 4 << 20 // bytes that engine and tools may write in one turn
+	maxUntrusted = 4 << 20 // bytes of cluster text that a write is judged against
+	maxWrites    = 5       // executed in one turn without a person between
+	maxHistory   = 20      // messages
+	followed     = 15 * time.Second
 )
 
 // Why a turn's context ended.
