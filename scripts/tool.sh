@@ -1,22 +1,26 @@
 #!/bin/sh
 # Prints the path of a pinned developer tool, building it into .cache/bin when it is not there yet
-# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|oapi-codegen|gotestsum
+# or its module changed. usage: scripts/tool.sh sqlc|staticcheck|oapi-codegen|gotestsum|etcd|kwok|kube-apiserver|kube-controller-manager|kube-scheduler
 set -eu
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+mod=${1:-}
 case "${1:-}" in
 sqlc) pkg=github.com/sqlc-dev/sqlc/cmd/sqlc ;;
 staticcheck) pkg=honnef.co/go/tools/cmd/staticcheck ;;
 oapi-codegen) pkg=github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen ;;
 gotestsum) pkg=gotest.tools/gotestsum ;;
-*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck oapi-codegen gotestsum" >&2; exit 2 ;;
+etcd) pkg=go.etcd.io/etcd/server/v3 ;;
+kwok) pkg=sigs.k8s.io/kwok/cmd/kwok ;;
+kube-apiserver | kube-controller-manager | kube-scheduler) mod=kubernetes pkg=k8s.io/kubernetes/cmd/$1 ;;
+*) echo "tool.sh: unknown tool '${1:-}'; known: sqlc staticcheck oapi-codegen gotestsum etcd kwok kube-apiserver kube-controller-manager kube-scheduler" >&2; exit 2 ;;
 esac
-mod="$root/e2e/tools/$1"
+mod="$root/e2e/tools/$mod"
 sum=$( (go env GOVERSION; cat "$mod/go.sum") | sha256sum | cut -c1-12)
 bin="$root/.cache/bin/$1-$sum"
 if [ ! -x "$bin" ]; then
 	echo "building $1 (once)" >&2
 	mkdir -p "$root/.cache/bin"
-	(cd "$mod" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -o "$bin.tmp$$" "$pkg")
+	(cd "$mod" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$bin.tmp$$" "$pkg")
 	mv "$bin.tmp$$" "$bin"
 fi
 echo "$bin"

@@ -171,7 +171,7 @@ func TestDelete(t *testing.T) {
 		return nil
 	}
 	go func() {
-		_, err := b.Actions.Execute(context.WithoutCancel(t.Context()), running.ID)
+		_, err := b.Actions.Execute(context.WithoutCancel(t.Context()), running.ID, nil)
 		done <- err
 	}()
 	<-reached
