@@ -2,16 +2,17 @@ package playbook_test
 
 import (
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -32,44 +33,57 @@ func snapshot(t testing.TB, file string) *playbook.Snapshot {
 		if err != nil {
 			t.Fatalf("%s: %v in %s", file, err, doc)
 		}
-		switch o := o.(type) {
-		case *corev1.Node:
-			s.Nodes = append(s.Nodes, *o)
-		case *corev1.Pod:
-			s.Pods = append(s.Pods, *o)
-		case *appsv1.Deployment:
-			s.Deployments = append(s.Deployments, *o)
-		case *appsv1.ReplicaSet:
-			s.ReplicaSets = append(s.ReplicaSets, *o)
-		case *corev1.Service:
-			s.Services = append(s.Services, *o)
-		case *discoveryv1.EndpointSlice:
-			s.EndpointSlices = append(s.EndpointSlices, *o)
-		case *corev1.ConfigMap:
-			s.ConfigMaps = append(s.ConfigMaps, *o)
-		case *corev1.Secret:
-			s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: o.Namespace, Name: o.Name, Keys: slices.Collect(maps.Keys(o.Data))})
-		case *corev1.Event:
-			s.Events = append(s.Events, *o)
-		default:
-			t.Fatalf("%s: no place for %T", file, o)
+		if secret, ok := o.(*corev1.Secret); ok {
+			s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
+			continue
 		}
+		put(t, s, o)
 	}
 	return s
+}
+
+// put adds an object to the list of its type.
+func put(t testing.TB, s *playbook.Snapshot, o runtime.Object) {
+	t.Helper()
+	value := reflect.ValueOf(o).Elem()
+	for _, list := range lists(s) {
+		if list.Type().Elem() == value.Type() {
+			list.Set(reflect.Append(list, value))
+			return
+		}
+	}
+	t.Fatalf("no place for %T", o)
+}
+
+// lists are the lists of a snapshot.
+func lists(s *playbook.Snapshot) []reflect.Value {
+	var all []reflect.Value
+	for _, field := range reflect.ValueOf(s).Elem().Fields() {
+		if field.Kind() == reflect.Slice {
+			all = append(all, field)
+		}
+	}
+	return all
 }
 
 // join puts the objects of several clusters in one.
 func join(all ...*playbook.Snapshot) *playbook.Snapshot {
 	s := &playbook.Snapshot{Taken: all[0].Taken, Logs: map[playbook.Log]string{}, Unread: map[string]bool{}}
+	to := lists(s)
 	for _, o := range all {
-		s.Nodes = append(s.Nodes, o.Nodes...)
-		s.Pods = append(s.Pods, o.Pods...)
-		s.Deployments = append(s.Deployments, o.Deployments...)
-		s.ReplicaSets = append(s.ReplicaSets, o.ReplicaSets...)
-		s.Services = append(s.Services, o.Services...)
-		s.EndpointSlices = append(s.EndpointSlices, o.EndpointSlices...)
-		s.Events = append(s.Events, o.Events...)
+		for i, from := range lists(o) {
+			to[i].Set(reflect.AppendSlice(to[i], from))
+		}
 		maps.Copy(s.Logs, o.Logs)
+	}
+	return s
+}
+
+// shuffle puts every list of a snapshot in another order, the same for each seed.
+func shuffle(s *playbook.Snapshot, seed uint64) *playbook.Snapshot {
+	random := rand.New(rand.NewPCG(seed, seed))
+	for _, list := range lists(s) {
+		random.Shuffle(list.Len(), reflect.Swapper(list.Interface()))
 	}
 	return s
 }
