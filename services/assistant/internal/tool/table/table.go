@@ -1,0 +1,146 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Accept asks an API server for tables; one that knows none answers with objects.
+const Accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
+// Table is rows under columns.
+type Table struct {
+	Columns []Column
+	Rows    []Row
+}
+
+// Column is a heading; a wide one is shown when more is asked for.
+type Column struct {
+	Name string
+	Wide bool
+}
+
+// Row is one object. Cells without a column are never shown.
+type Row struct {
+	Namespace, Name string
+	Cells           []string
+}
+
+// Page is one page of a list, or one object.
+type Page struct {
+	Table
+	Continue  string
+	Remaining int64 // on later pages, as far as the server says
+}
+
+// wire is what a table, a list of objects or one object have in common.
+type wire struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		metadata
+		Continue  string `json:"continue"`
+		Remaining *int64 `json:"remainingItemCount"`
+	} `json:"metadata"`
+	Columns []struct {
+		Name     string `json:"name"`
+		Priority int32  `json:"priority"`
+	} `json:"columnDefinitions"`
+	Rows []struct {
+		Cells  []any `json:"cells"`
+		Object struct {
+			Metadata metadata `json:"metadata"`
+		} `json:"object"`
+	} `json:"rows"`
+	Items []struct {
+		Metadata metadata `json:"metadata"`
+	} `json:"items"`
+}
+
+type metadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Created   string `json:"creationTimestamp"`
+}
+
+// Decode reads a table. Of a server that made none it reads the objects' names; the
+// page then has the columns NAME and CREATED.
+func Decode(answer []byte) (Page, error) {
+	var w wire
+	if err := json.Unmarshal(answer, &w); err != nil {
+		return Page{}, fmt.Errorf("decode a list: %w", err)
+	}
+	p := Page{Continue: w.Metadata.Continue}
+	if w.Metadata.Remaining != nil {
+		p.Remaining = *w.Metadata.Remaining
+	}
+	if w.Kind != "Table" {
+		p.Columns = []Column{{Name: "NAME"}, {Name: "CREATED"}}
+		if !strings.HasSuffix(w.Kind, "List") {
+			p.Rows = []Row{plain(w.Metadata.metadata)}
+		}
+		for _, item := range w.Items {
+			p.Rows = append(p.Rows, plain(item.Metadata))
+		}
+		return p, nil
+	}
+	for _, c := range w.Columns {
+		p.Columns = append(p.Columns, Column{Name: strings.ToUpper(c.Name), Wide: c.Priority > 0})
+	}
+	for _, r := range w.Rows {
+		row := Row{Namespace: r.Object.Metadata.Namespace, Name: r.Object.Metadata.Name}
+		for _, cell := range r.Cells {
+			row.Cells = append(row.Cells, show(cell))
+		}
+		if row.Name == "" && len(row.Cells) > 0 {
+			row.Name = row.Cells[0]
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p, nil
+}
+
+func plain(m metadata) Row {
+	return Row{Namespace: m.Namespace, Name: m.Name, Cells: []string{m.Name, m.Created}}
+}
+
+// show writes a cell as kubectl does.
+func show(cell any) string {
+	switch v := cell.(type) {
+	case nil:
+		return "<none>"
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return "<none>" // what came out of JSON goes into it
+		}
+		return string(raw)
+	}
+}
+
+// Line makes foreign text fit for one line: nothing in it can break out of the line or
+// stay unseen, and it is at most so many characters long.
+func Line(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}
