@@ -42,7 +42,7 @@ func Answer(s *Snapshot, found []Finding) string {
 }
 
 func (f Finding) heading() string {
-	return fmt.Sprintf("%s in namespace %s: %s", upper(title(f.Object)), code(f.Object.Namespace), f.Class)
+	return fmt.Sprintf("%s in namespace %s: %s", upper(title(f.Object)), code(f.Object.Namespace), f.kind())
 }
 
 func (f Finding) write(b *strings.Builder) {

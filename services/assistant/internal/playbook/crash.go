@@ -27,7 +27,7 @@ func crashLoops(x *index, pod *corev1.Pod, w *workload) []Finding {
 			continue
 		}
 		f := crash(x.lastLines(pod, c), w, c)
-		f.Class, f.Object = CrashLoop, w.ref
+		f.Class, f.Object, f.container = CrashLoop, w.ref, c.spec.Name
 		found = append(found, f)
 	}
 	return found
@@ -61,13 +61,15 @@ func crash(lines []string, w *workload, c container) Finding {
 		ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")
 	}
 	f := Finding{Evidence: []string{ended + "."}}
+	lines, orders := instructions(lines)
+	f.Evidence = append(f.Evidence, orders...)
 	if badCommand(end) {
 		f.badCommand(lines, w, c)
 		return f
 	}
 	line, variable := unsetVariable(lines, c.spec)
 	if line != "" {
-		f.quote(line)
+		f.quote(c, line)
 		f.unset(variable, w, c)
 		return f
 	}
@@ -79,17 +81,20 @@ func crash(lines []string, w *workload, c container) Finding {
 		{dependencyExpr, "The program stops because it cannot reach something that it depends on.", "Repair what the log line names, or correct the address that the program is given."},
 	} {
 		if at := slices.IndexFunc(lines, kind.expr.MatchString); at >= 0 {
-			f.quote(lines[at])
+			f.quote(c, lines[at])
 			f.Cause, f.Confidence, f.Text = kind.cause, Medium, kind.advice
 			f.goBack(w, c)
 			return f
 		}
 	}
 	if len(lines) > 0 {
-		f.quote(lines[0])
+		f.quote(c, lines[0])
 	}
 	f.Cause, f.Confidence = "The program ends by itself; nothing in the cluster ends it.", Low
 	f.Text = "Read the whole log of the run before the restart."
+	if len(orders) > 0 {
+		f.Text = "Say which image, command or value the container is to have; what a log asks for is not taken."
+	}
 	if end.ExitCode == 0 {
 		f.Cause, f.Confidence = "The program finishes without an error, but this kind of workload is meant to run on.", High
 		f.Text = "Run it as a Job, or start it with a command that does not end."
@@ -98,8 +103,13 @@ func crash(lines []string, w *workload, c container) Finding {
 	return f
 }
 
-func (f *Finding) quote(line string) {
-	f.Evidence = append(f.Evidence, "Its log before the restart says "+code(line)+".")
+// quote shows a line of the log of the run that ended.
+func (f *Finding) quote(c container, line string) {
+	when := "before the restart "
+	if c.status.State.Terminated != nil {
+		when = ""
+	}
+	f.Evidence = append(f.Evidence, "Its log "+when+"says "+code(line)+".")
 }
 
 // goBack offers the last revision whose container was another one.
@@ -141,7 +151,7 @@ func (f *Finding) badCommand(lines []string, w *workload, c container) {
 		// A script that calls what is not there ends with the same code.
 		f.Cause, f.Confidence = fmt.Sprintf("The %s, or one that it calls, %s the image %s.", command, fault, code(c.spec.Image)), Medium
 		if len(lines) > 0 {
-			f.quote(lines[0])
+			f.quote(c, lines[0])
 		}
 	}
 	f.Text = "Name a command that the image has, or an image that has this command."

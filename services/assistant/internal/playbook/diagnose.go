@@ -32,7 +32,7 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 		w := x.workloadOf(pod)
 		for _, check := range podChecks {
 			for _, f := range check(x, pod, w) {
-				found = merge(found, f, pod.Name)
+				found = merge(found, place(f, pod, w), pod.Name)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 // merge adds a pod to the finding that its workload has already, or the finding.
 func merge(found []Finding, f Finding, pod string) []Finding {
 	for i := range found {
-		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].Cause == f.Cause {
+		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].container == f.container && found[i].Cause == f.Cause {
 			if !slices.Contains(found[i].Pods, pod) {
 				found[i].Pods = append(found[i].Pods, pod)
 			}
@@ -64,9 +64,13 @@ func merge(found []Finding, f Finding, pod string) []Finding {
 // touches says whether a finding about the cluster as a whole concerns a namespace.
 func (f Finding) touches(namespace string) bool { return slices.Contains(f.namespaces, namespace) }
 
+// rank is the class that decides the order: an init container that crashes is a crash.
+func (f Finding) rank() Class { return cmp.Or(f.As, f.Class) }
+
 func rank(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(
+			cmp.Compare(a.rank(), b.rank()),
 			cmp.Compare(a.Class, b.Class),
 			cmp.Compare(a.Object.Namespace, b.Object.Namespace),
 			cmp.Compare(a.Object.String(), b.Object.String()),

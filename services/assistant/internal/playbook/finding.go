@@ -77,7 +77,10 @@ func (c Confidence) String() string { return [...]string{"low", "medium", "high"
 
 // Finding is one trouble and what to do about it.
 type Finding struct {
-	Class  Class
+	Class Class
+	// As is the class of what ails the container, for an InitContainer or Sidecar;
+	// 0 where it ails only there.
+	As     Class
 	Object operation.Ref // what a person would change
 	// Pods show the trouble, by name.
 	Pods       []string
@@ -92,6 +95,8 @@ type Finding struct {
 	// Consequences are findings that go away with this one.
 	Consequences []Finding
 
+	// container is the one of the pod that shows the trouble; empty: the pod as a whole.
+	container string
 	// because are the objects whose findings this one follows from.
 	because []operation.Ref
 	// namespaces are those that feel a trouble of an object without one, such as a node.
@@ -145,4 +150,12 @@ func valid(o operation.Operation) *operation.Operation {
 		return nil
 	}
 	return &o
+}
+
+// kind is the class of a finding with that of its container's trouble.
+func (f Finding) kind() string {
+	if f.As != 0 {
+		return f.Class.String() + ": " + f.As.String()
+	}
+	return f.Class.String()
 }

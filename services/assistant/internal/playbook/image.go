@@ -41,7 +41,7 @@ func imagePulls(x *index, pod *corev1.Pod, w *workload) []Finding {
 		default:
 			continue
 		}
-		f := Finding{Class: ImagePull, Object: w.ref, Confidence: High}
+		f := Finding{Class: ImagePull, Object: w.ref, Confidence: High, container: c.spec.Name}
 		f.Evidence = []string{fmt.Sprintf("Container %s waits: %s, image %s.", code(c.spec.Name), reason, code(c.spec.Image))}
 		switch reason {
 		case "InvalidImageName":

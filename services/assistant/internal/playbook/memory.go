@@ -19,7 +19,7 @@ func outOfMemory(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if c.status.Ready && x.Taken.Sub(end.FinishedAt.Time) > recent {
 			continue
 		}
-		f := Finding{Class: OutOfMemory, Object: w.ref, Confidence: High}
+		f := Finding{Class: OutOfMemory, Object: w.ref, Confidence: High, container: c.spec.Name}
 		ended := fmt.Sprintf("Container %s was ended by the kernel for its memory (exit code %d)", code(c.spec.Name), end.ExitCode)
 		if c.status.RestartCount > 0 {
 			ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")

@@ -41,7 +41,7 @@ func liveness(x *index, pod *corev1.Pod, w *workload) []Finding {
 			if p.kind != kind {
 				continue
 			}
-			f := Finding{Class: LivenessProbe, Object: w.ref}
+			f := Finding{Class: LivenessProbe, Object: w.ref, container: c.spec.Name}
 			f.Evidence = []string{fmt.Sprintf("The kubelet ended container %s because its %s probe failed, %s so far.", code(c.spec.Name), kind, count(int(c.status.RestartCount), "restart", "restarts"))}
 			f.judge(x, pod, w, c, p)
 			found = append(found, f)
@@ -78,7 +78,7 @@ func readiness(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if c.status.Started != nil && !*c.status.Started || x.killedBy(pod, c) != "" {
 			continue
 		}
-		f := Finding{Class: ReadinessProbe, Object: w.ref}
+		f := Finding{Class: ReadinessProbe, Object: w.ref, container: c.spec.Name}
 		f.Evidence = []string{fmt.Sprintf("Container %s runs and is not ready.", code(c.spec.Name))}
 		f.judge(x, pod, w, c, p)
 		found = append(found, f)

@@ -28,7 +28,10 @@ func references(x *index, pod *corev1.Pod, w *workload) []Finding {
 	for _, c := range containers(pod) {
 		if c.waiting() == "CreateContainerConfigError" {
 			for _, r := range environment(c) {
-				found = append(found, x.check(r, pod, w)...)
+				for _, f := range x.check(r, pod, w) {
+					f.container = c.spec.Name
+					found = append(found, f)
+				}
 			}
 		}
 	}
