@@ -42,6 +42,9 @@ func Answer(s *Snapshot, found []Finding) string {
 }
 
 func (f Finding) heading() string {
+	if f.Object.Namespace == "" {
+		return fmt.Sprintf("%s: %s", upper(title(f.Object)), f.Class)
+	}
 	return fmt.Sprintf("%s in namespace %s: %s", upper(title(f.Object)), code(f.Object.Namespace), f.kind())
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // podChecks look at one pod each, objectChecks at all of the cluster.
@@ -38,7 +36,7 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 	}
 	for _, check := range objectChecks {
 		for _, f := range check(x) {
-			if namespace == "" || f.Object.Namespace == namespace || f.Object.Namespace == "" && f.touches(namespace) {
+			if namespace == "" || f.Object.Namespace == namespace || f.touches(namespace) {
 				found = append(found, f)
 			}
 		}
@@ -61,7 +59,7 @@ func merge(found []Finding, f Finding, pod string) []Finding {
 	return append(found, f)
 }
 
-// touches says whether a finding about the cluster as a whole concerns a namespace.
+// touches says whether a finding about an object elsewhere concerns a namespace.
 func (f Finding) touches(namespace string) bool { return slices.Contains(f.namespaces, namespace) }
 
 // rank is the class that decides the order: an init container that crashes is a crash.
@@ -77,27 +75,4 @@ func rank(found []Finding) {
 			cmp.Compare(a.Cause, b.Cause),
 		)
 	})
-}
-
-// fold puts each finding that follows from others under the first of these.
-func fold(found []Finding) []Finding {
-	first := map[operation.Ref]int{}
-	var kept []Finding
-	for _, f := range found {
-		at := -1
-		for _, r := range f.because {
-			if i, ok := first[r]; ok && (at < 0 || i < at) {
-				at = i
-			}
-		}
-		if at >= 0 {
-			kept[at].Consequences = append(kept[at].Consequences, f)
-			continue
-		}
-		if _, ok := first[f.Object]; !ok {
-			first[f.Object] = len(kept)
-		}
-		kept = append(kept, f)
-	}
-	return kept
 }

@@ -99,7 +99,11 @@ type Finding struct {
 	container string
 	// because are the objects whose findings this one follows from.
 	because []operation.Ref
-	// namespaces are those that feel a trouble of an object without one, such as a node.
+	// effects are findings that this one explains, also where they do not know it.
+	effects []effect
+	// follower: worth telling only as a consequence.
+	follower bool
+	// namespaces are those that feel a trouble of an object elsewhere, such as a node.
 	namespaces []string
 }
 

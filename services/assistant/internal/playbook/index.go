@@ -52,6 +52,7 @@ type index struct {
 	configMaps map[name][]string
 	secrets    map[name][]string
 	events     map[types.UID][]*corev1.Event
+	nodes      map[string]*corev1.Node
 	byName     []*corev1.Pod // living pods
 }
 
@@ -63,6 +64,10 @@ func newIndex(s *Snapshot) *index {
 		configMaps: map[name][]string{},
 		secrets:    map[name][]string{},
 		events:     map[types.UID][]*corev1.Event{},
+		nodes:      map[string]*corev1.Node{},
+	}
+	for i := range s.Nodes {
+		x.nodes[s.Nodes[i].Name] = &s.Nodes[i]
 	}
 	x.addWorkloads()
 	for i := range s.ConfigMaps {

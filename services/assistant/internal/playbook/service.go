@@ -65,7 +65,7 @@ func serviceRef(s *corev1.Service) operation.Ref {
 func (x *index) noneReady(s *corev1.Service, pods []*corev1.Pod) Finding {
 	f := Finding{Class: ServiceWithoutEndpoint, Object: serviceRef(s), Confidence: High}
 	for _, pod := range pods {
-		f.because = append(f.because, x.workloadOf(pod).ref)
+		f.because = append(f.because, x.rootsOf(pod)...)
 	}
 	f.Evidence = []string{fmt.Sprintf("Its selector %s chooses %s, none of them ready.", selectorText(s), count(len(pods), "pod", "pods"))}
 	f.Cause = "It has no endpoints, because none of its pods is ready."
@@ -100,6 +100,7 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		if w := x.workloads[best.ref]; w != nil && w.replicas == 0 {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", title(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", title(best.ref))
+			f.Confidence = Low // somebody may have meant it
 		}
 		f.because = []operation.Ref{best.ref}
 		return f

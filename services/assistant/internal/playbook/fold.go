@@ -1,0 +1,173 @@
+package playbook
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// effect is what a finding explains by itself, whatever its rank: findings of these
+// classes about an object, where all their pods are among pods. Nil pods are any.
+type effect struct {
+	of      operation.Ref
+	classes []Class
+	pods    []string
+}
+
+func (e effect) covers(f *Finding) bool {
+	if e.of != f.Object || !slices.Contains(e.classes, f.Class) && (f.As == 0 || !slices.Contains(e.classes, f.As)) {
+		return false
+	}
+	return e.pods == nil || !slices.ContainsFunc(f.Pods, func(pod string) bool { return !slices.Contains(e.pods, pod) })
+}
+
+// fold puts each finding that follows from others under the first of these, and all of a
+// family under its root. A root stands where the first of its family stood, so that
+// a cause of late rank is told before what it does.
+func fold(found []Finding) []Finding {
+	parents := causes(found)
+	place := map[int]int{} // root → place in kept
+	var kept []Finding
+	var families [][]int
+	for i := range found {
+		root := i
+		for parents[root] >= 0 {
+			root = parents[root]
+		}
+		if root == i && found[i].follower {
+			continue
+		}
+		at, ok := place[root]
+		if !ok {
+			at = len(kept)
+			place[root] = at
+			kept, families = append(kept, found[root]), append(families, nil)
+		}
+		if i != root {
+			families[at] = append(families[at], i)
+		}
+	}
+	for at, family := range families {
+		for _, i := range family {
+			kept[at].Consequences = append(kept[at].Consequences, found[i])
+		}
+	}
+	return kept
+}
+
+// causes gives each finding the first other one that it follows from, or -1. No finding
+// ends up under itself.
+func causes(found []Finding) []int {
+	about := map[operation.Ref][]int{}
+	var explaining []int
+	for i := range found {
+		about[found[i].Object] = append(about[found[i].Object], i)
+		if len(found[i].effects) > 0 {
+			explaining = append(explaining, i)
+		}
+	}
+	parents := make([]int, len(found))
+	for i := range found {
+		parents[i] = -1
+	}
+	for i := range found {
+		f := &found[i]
+		var candidates []int
+		for _, r := range f.because {
+			candidates = append(candidates, about[r]...)
+		}
+		for _, j := range explaining {
+			if slices.ContainsFunc(found[j].effects, func(e effect) bool { return e.covers(f) }) {
+				candidates = append(candidates, j)
+			}
+		}
+		slices.Sort(candidates)
+		for _, j := range candidates {
+			if !found[j].follower && !under(parents, j, i) {
+				parents[i] = j
+				break
+			}
+		}
+	}
+	return parents
+}
+
+// under says whether finding i is finding j or above it.
+func under(parents []int, j, i int) bool {
+	for ; j >= 0; j = parents[j] {
+		if j == i {
+			return true
+		}
+	}
+	return false
+}
+
+// rootsOf are the objects whose trouble may be a pod's: what owns it, its claims, and the
+// node that it is on when that is not ready.
+func (x *index) rootsOf(pod *corev1.Pod) []operation.Ref {
+	refs := []operation.Ref{x.workloadOf(pod).ref}
+	for _, claim := range claimsOf(pod) {
+		refs = append(refs, claimRef(pod.Namespace, claim))
+	}
+	if node := x.nodeOf(pod); node != nil && !nodeReady(node) {
+		refs = append(refs, nodeRef(node.Name))
+	}
+	return refs
+}
+
+func nodeRef(node string) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "Node", Name: node}
+}
+
+func claimRef(namespace, claim string) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim}
+}
+
+// claimsOf names the claims that a pod mounts, those that its ephemeral volumes stand for
+// too, each once.
+func claimsOf(pod *corev1.Pod) []string {
+	var claims []string
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		claim := ""
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			claim = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			claim = pod.Name + "-" + v.Name
+		}
+		if claim != "" && !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// nodeOf is the node that a pod is on, or nil.
+func (x *index) nodeOf(pod *corev1.Pod) *corev1.Node { return x.nodes[pod.Spec.NodeName] }
+
+// nodeReady says whether a node's kubelet says that it is ready.
+func nodeReady(node *corev1.Node) bool {
+	c := nodeCondition(node, corev1.NodeReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == kind {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// since is how long ago a time was, for a sentence; empty for none.
+func (x *index) since(t metav1.Time) string {
+	if t.IsZero() || x.Taken.IsZero() || x.Taken.Before(t.Time) {
+		return ""
+	}
+	return duration(x.Taken.Sub(t.Time))
+}
