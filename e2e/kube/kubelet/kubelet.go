@@ -1,0 +1,190 @@
+// Package kubelet plays the kubelets of a simulated cluster: it writes the statuses and
+// events of pods whose programs it is told, serves their logs, and their usage as
+// the metrics API. No container runs.
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// round is how often everything is looked at again.
+const round = 150 * time.Millisecond
+
+// Kubelet plays all kubelets of a cluster.
+type Kubelet struct {
+	client   kubernetes.Interface
+	listener net.Listener
+
+	mu   sync.Mutex
+	told map[types.UID]outcome // guarded by mu: what was last written of each pod
+	pods []corev1.Pod          // guarded by mu: as of the last round
+}
+
+// New listens on a free loopback port.
+func New(client kubernetes.Interface) (*Kubelet, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return &Kubelet{client: client, listener: l, told: map[types.UID]outcome{}}, err
+}
+
+// Port is where logs are served, over TLS.
+func (k *Kubelet) Port() int { return k.listener.Addr().(*net.TCPAddr).Port }
+
+// Run works until ctx ends.
+func (k *Kubelet) Run(ctx context.Context) error {
+	server := &http.Server{Handler: k.handler(), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(tls.NewListener(k.listener, certificate())) }()
+	tick := time.NewTicker(round)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.Join(server.Close(), ignoreClosed(<-served))
+		case <-tick.C:
+			k.look(ctx)
+		}
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// certificate is the one that httptest has built in.
+func certificate() *tls.Config {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	return &tls.Config{Certificates: s.TLS.Certificates}
+}
+
+// look brings the status of every pod up to date. A failure is made good by the next
+// round.
+func (k *Kubelet) look(ctx context.Context) {
+	// From the watch cache: this is asked for all the time.
+	list, err := k.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "e2e=program"})
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	k.pods = list.Items
+	k.mu.Unlock()
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pod.Annotations[Annotation] == "" || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		o, err := k.judge(ctx, pod)
+		if err != nil {
+			o = outcome{status: corev1.PodStatus{Phase: corev1.PodPending, Message: err.Error()}, told: err.Error()}
+		}
+		k.mu.Lock()
+		known, seen := k.told[pod.UID]
+		k.mu.Unlock()
+		if seen && known.told == o.told {
+			continue
+		}
+		if k.write(ctx, pod, o) != nil {
+			continue
+		}
+		k.mu.Lock()
+		k.told[pod.UID] = o
+		k.mu.Unlock()
+	}
+}
+
+// write puts an outcome into the cluster.
+func (k *Kubelet) write(ctx context.Context, pod *corev1.Pod, o outcome) error {
+	now := pod.DeepCopy()
+	now.Status = o.status
+	now.Status.QOSClass = pod.Status.QOSClass
+	if _, err := k.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	for i, e := range o.events {
+		kind := corev1.EventTypeWarning
+		if e.reason == "Killing" {
+			kind = corev1.EventTypeNormal
+		}
+		at := metav1.Now()
+		_, err := k.client.CoreV1().Events(pod.Namespace).Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x%x", pod.Name, at.UnixNano(), i), Namespace: pod.Namespace},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			Reason:         e.reason, Message: e.message, Type: kind, Count: restarts, FirstTimestamp: at, LastTimestamp: at,
+			Source: corev1.EventSource{Component: "kubelet", Host: pod.Spec.NodeName},
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsForbidden(err) { // a namespace that is going takes none
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kubelet) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
+	k.routeMetrics(mux)
+	return mux
+}
+
+// serveLog answers as a kubelet does.
+func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
+	text, ok := k.log(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"), r.URL.Query().Get("previous") == "true")
+	if !ok {
+		http.Error(w, fmt.Sprintf("previous terminated container %q in pod %q not found", r.PathValue("container"), r.PathValue("pod")), http.StatusBadRequest)
+		return
+	}
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	var tail int
+	if _, err := fmt.Sscan(r.URL.Query().Get("tailLines"), &tail); err == nil && tail < len(lines) {
+		lines = lines[len(lines)-tail:]
+	}
+	stamped := r.URL.Query().Get("timestamps") == "true"
+	for _, l := range lines {
+		if stamped {
+			l = time.Now().UTC().Format(time.RFC3339Nano) + " " + l
+		}
+		_, _ = w.Write([]byte(l)) // a reader that went away
+	}
+}
+
+// log is what a container has printed in the run that goes on, or with previous in the one
+// before it.
+func (k *Kubelet) log(namespace, pod, container string, previous bool) (string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.pods {
+		p := &k.pods[i]
+		if p.Namespace != namespace || p.Name != pod {
+			continue
+		}
+		o := k.told[p.UID]
+		for _, s := range append(o.status.InitContainerStatuses, o.status.ContainerStatuses...) {
+			if s.Name == container {
+				return o.logs[container], !previous || s.RestartCount > 0
+			}
+		}
+	}
+	return "", !previous
+}

@@ -1,0 +1,107 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+)
+
+// Simulated gives pods a program: the kubelet of package kubelet runs what carries these.
+func Simulated(meta *metav1.ObjectMeta, programs map[string]kubelet.Program) {
+	if meta.Labels == nil {
+		meta.Labels = map[string]string{}
+	}
+	if meta.Annotations == nil {
+		meta.Annotations = map[string]string{}
+	}
+	meta.Labels["e2e"] = "program"
+	for k, v := range kubelet.Annotate(programs) {
+		meta.Annotations[k] = v
+	}
+}
+
+// Deployment is one of one container with this program, not created yet.
+func Deployment(namespace, name, image string, replicas int32, p kubelet.Program) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image}}},
+			},
+		},
+	}
+	Simulated(&d.Spec.Template.ObjectMeta, map[string]kubelet.Program{name: p})
+	return d
+}
+
+// Apply creates the objects of a YAML stream in a namespace, where they have none of their own.
+func (c *Cluster) Apply(ctx context.Context, namespace, text string) error {
+	groups, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
+	if err != nil {
+		return err
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	client, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		var o unstructured.Unstructured
+		if err := decoder.Decode(&o.Object); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if o.Object == nil {
+			continue
+		}
+		gvk := o.GroupVersionKind()
+		m, err := mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, gvk.Version)
+		if err != nil {
+			return err
+		}
+		to := dynamic.ResourceInterface(client.Resource(m.Resource))
+		if m.Scope.Name() == meta.RESTScopeNameNamespace {
+			if o.GetNamespace() == "" {
+				o.SetNamespace(namespace)
+			}
+			to = client.Resource(m.Resource).Namespace(o.GetNamespace())
+		}
+		if _, err := to.Create(ctx, &o, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create %s %s: %w", gvk.Kind, o.GetName(), err)
+		}
+	}
+}
+
+// Namespace makes a namespace and waits until pods can be made in it.
+func (c *Cluster) Namespace(ctx context.Context, name string) error {
+	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return wait(30*time.Second, func() error {
+		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// Until waits, at most half a minute, for a condition of the cluster.
+func Until(check func() error) error { return wait(30*time.Second, check) }
