@@ -18,6 +18,17 @@ const (
 	TooLarge        Reason = "too_large"
 )
 
+// Why the cluster turned it down.
+const (
+	UnknownKind Reason = "unknown_kind"
+	NotFound    Reason = "not_found"
+	Forbidden   Reason = "forbidden" // to the assistant, not to the caller
+	Conflict    Reason = "conflict"
+	Rejected    Reason = "rejected" // by validation, admission, quota or a budget
+	TimedOut    Reason = "timed_out"
+	Unavailable Reason = "unavailable" // the server answers, this part of it does not
+)
+
 // Fault says why an operation is refused. Its text is a sentence for the caller; it
 // quotes at most a short piece of the input.
 type Fault struct {

@@ -1,0 +1,263 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+const (
+	userAgent = "cluster-assistant"
+	// callLimit ends a single call whatever its context says: the longest one that the tools make is a write.
+	callLimit = 60 * time.Second
+	// page is how many objects one list call asks for.
+	page = 500
+)
+
+// Options say which cluster and how. All may be zero.
+type Options struct {
+	// Kubeconfig is a file, or several as in KUBECONFIG. Empty: the cluster that the process runs in, else the seeded one.
+	Kubeconfig string
+	// Context of the kubeconfig; empty is its current one.
+	Context string
+	// Name is what answers call the cluster; empty is the name of the context.
+	Name string
+	// Seeded starts the cluster of last resort, and is called only where there is no other. The function it gives back
+	// ends that cluster.
+	Seeded func() (*rest.Config, func())
+	Log    *slog.Logger
+	// Redacted counts values that were taken out of what the cluster said, by kind.
+	Redacted func(kind string, n int)
+}
+
+// Cluster is safe for concurrent use.
+type Cluster struct {
+	name    string
+	seeded  bool
+	log     *slog.Logger
+	stop    func()
+	http    *http.Client
+	typed   *kubernetes.Clientset
+	dynamic *dynamic.DynamicClient
+	kinds   *kinds
+	seen    atomic.Int64 // unix nanoseconds of the last answer; 0: none yet
+	uid     struct {
+		sync.Mutex
+		value string // guarded by Mutex
+	}
+	close sync.Once
+}
+
+// Open decides which cluster it is and makes the clients. No call is made: a cluster that does not answer is no error.
+// ctx bounds what a kubeconfig's own helpers do.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := &Cluster{name: o.Name, log: o.Log, stop: func() {}}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	cfg, err := c.config(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.connect(cfg, o.Redacted); err != nil {
+		c.stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// config finds the cluster: kubeconfig, else the one around the process, else the seeded one.
+func (c *Cluster) config(o Options) (*rest.Config, error) {
+	if o.Kubeconfig != "" {
+		loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(o.Kubeconfig), WarnIfAllMissing: false},
+			&clientcmd.ConfigOverrides{CurrentContext: o.Context})
+		raw, err := loader.RawConfig()
+		if err != nil {
+			return nil, fmt.Errorf("read the kubeconfig %s: %w", o.Kubeconfig, err)
+		}
+		if len(raw.Contexts) == 0 {
+			return nil, fmt.Errorf("the kubeconfig %s does not exist or has no context", o.Kubeconfig)
+		}
+		used := o.Context
+		if used == "" {
+			used = raw.CurrentContext
+		}
+		if raw.Contexts[used] == nil {
+			return nil, fmt.Errorf("the kubeconfig %s has no context %q; set its current-context", o.Kubeconfig, used)
+		}
+		cfg, err := loader.ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("use context %q of the kubeconfig %s: %w", used, o.Kubeconfig, err)
+		}
+		c.setName(used)
+		return cfg, nil
+	}
+	cfg, err := rest.InClusterConfig()
+	switch {
+	case err == nil:
+		c.setName("in-cluster")
+		return cfg, nil
+	case !errors.Is(err, rest.ErrNotInCluster):
+		return nil, fmt.Errorf("use the cluster that the process runs in: %w", err)
+	case o.Seeded == nil:
+		return nil, errors.New("no cluster: set KUBECONFIG")
+	}
+	cfg, stop := o.Seeded()
+	if stop != nil {
+		c.stop = stop
+	}
+	c.seeded = true
+	c.setName("seeded")
+	return cfg, nil
+}
+
+func (c *Cluster) setName(name string) {
+	if c.name == "" {
+		c.name = name
+	}
+}
+
+// connect makes the clients, all on one HTTP client that redacts.
+func (c *Cluster) connect(cfg *rest.Config, redacted func(string, int)) (err error) {
+	cfg = rest.CopyConfig(cfg)
+	// No limit of its own: the budget of a turn and the server's fairness bound the calls, and a limit here would only
+	// make one conversation wait for another.
+	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
+	cfg.UserAgent, cfg.Timeout = userAgent, callLimit
+	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
+	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, collector{}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &watcher{next: redact.Transport(next, redacted), seen: &c.seen}
+	})
+	if c.http, err = rest.HTTPClientFor(cfg); err != nil {
+		return fmt.Errorf("reach cluster %s: %w", c.name, err)
+	}
+	if c.typed, err = kubernetes.NewForConfigAndClient(cfg, c.http); err != nil {
+		return fmt.Errorf("reach cluster %s: %w", c.name, err)
+	}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http); err != nil {
+		return fmt.Errorf("reach cluster %s: %w", c.name, err)
+	}
+	c.kinds = newKinds(c.typed.Discovery())
+	return nil
+}
+
+// Name is what answers call the cluster.
+func (c *Cluster) Name() string { return c.name }
+
+// Seeded says that this is no real cluster.
+func (c *Cluster) Seeded() bool { return c.seeded }
+
+// Typed is the client of the built-in kinds. It cannot decode a Secret, see [Cluster.SecretKeys].
+func (c *Cluster) Typed() kubernetes.Interface { return c.typed }
+
+// Dynamic is the client of all kinds.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Discovery says what the cluster serves, from memory where it can. [Cluster.Resolve] refreshes it.
+func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.kinds.cache }
+
+// UID tells this cluster from all others: the uid of its namespace kube-system.
+func (c *Cluster) UID(ctx context.Context) (string, error) {
+	c.uid.Lock()
+	known := c.uid.value
+	c.uid.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	ns, err := c.typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read the cluster's identity: %w", err)
+	}
+	c.uid.Lock()
+	defer c.uid.Unlock()
+	c.uid.value = string(ns.UID)
+	return c.uid.value, nil
+}
+
+// Namespaces are the names of all, sorted. Which of them a reader may see is for the caller to say.
+func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
+	names := []string{}
+	err := pages(func(o metav1.ListOptions) (string, error) {
+		list, err := c.typed.CoreV1().Namespaces().List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		names = slices.Grow(names, len(list.Items))
+		for _, ns := range list.Items {
+			names = append(names, ns.Name)
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// SecretKeys are the names of the keys of every Secret in a namespace, with an empty one of all, by namespace and name.
+func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]string][]string, error) {
+	keys := map[[2]string][]string{}
+	err := pages(func(o metav1.ListOptions) (string, error) {
+		list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for _, s := range list.Items {
+			data, _ := s.Object["data"].(map[string]any)
+			names := make([]string, 0, len(data))
+			for name := range data {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			keys[[2]string{s.GetNamespace(), s.GetName()}] = names
+		}
+		return list.GetContinue(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the keys of secrets: %w", err)
+	}
+	return keys, nil
+}
+
+// pages calls list for page after page.
+func pages(list func(metav1.ListOptions) (next string, err error)) error {
+	o := metav1.ListOptions{Limit: page}
+	for {
+		next, err := list(o)
+		if err != nil || next == "" {
+			return err
+		}
+		o.Continue = next
+	}
+}
+
+// Close lets go of the connections and ends the seeded cluster. It may be called more than once.
+func (c *Cluster) Close() {
+	c.close.Do(func() {
+		c.http.CloseIdleConnections()
+		c.stop()
+	})
+}

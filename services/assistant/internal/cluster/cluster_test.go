@@ -1,0 +1,52 @@
+package cluster_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+)
+
+func open(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+		s := seeded.New(time.Now)
+		return s.Config(), s.Close
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestNamesOfKinds(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	for name, want := range map[string]string{
+		"deploy": "deployments", "Deployment": "deployments", "deployments.apps": "deployments", "deployments.v1.apps": "deployments",
+		"po": "pods", "pods.v1": "pods", "pods.v1.": "pods", "PVC": "persistentvolumeclaims", "hpa": "horizontalpodautoscalers",
+	} {
+		r, err := c.Resolve(t.Context(), name)
+		if err != nil || r.Resource != want {
+			t.Errorf("%s is %s, %v; want %s", name, r.Resource, err, want)
+		}
+	}
+	_, err := c.Resolve(t.Context(), "deploymnet")
+	if err == nil || err.Error() != `The cluster has no kind "deploymnet"; similar ones are deployments.apps.` {
+		t.Errorf("unknown kind: %v", err)
+	}
+}
+
+func TestSecretsArriveAsKeys(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	keys, err := c.SecretKeys(t.Context(), "payments")
+	if err != nil || !slices.Contains(keys[[2]string{"payments", "gateway-db"}], "DB_URL") {
+		t.Errorf("keys: %v, %v", keys, err)
+	}
+}

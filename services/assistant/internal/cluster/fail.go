@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// maxSentence bounds what is quoted of the server.
+const maxSentence = 1000
+
+// answered is an error of the cluster with its sentence for the reader.
+type answered struct {
+	fault *operation.Fault
+	cause error
+}
+
+func (a *answered) Error() string   { return a.fault.Sentence }
+func (a *answered) Unwrap() []error { return []error{a.fault, a.cause} }
+
+// Fail turns an error of a client into one that the reader may see: what the server said, redacted, as an
+// *operation.Fault; else a *turn.Fail that says it does not answer. The error that it was stays in the chain. Errors
+// that are meant for the reader, and the end of the caller's own context, pass unchanged.
+func Fail(err error) error {
+	var refused *operation.Fault
+	var denied *action.Refused
+	var failed *turn.Fail
+	if err == nil || errors.As(err, &refused) || errors.As(err, &denied) || errors.As(err, &failed) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var groups *discovery.ErrGroupDiscoveryFailed
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &groups):
+		return say(err, operation.Unavailable, "A part of the cluster's API does not answer", groups.Error())
+	case meta.IsNoMatchError(err):
+		return say(err, operation.UnknownKind, "The cluster does not serve this kind", err.Error())
+	case errors.As(err, &status):
+		return ofStatus(err, status)
+	case errors.Is(err, context.DeadlineExceeded):
+		return say(err, operation.TimedOut, "The cluster took too long to answer; ask for less", "")
+	}
+	return &turn.Fail{Failure: fault.ClusterUnreachable, Cause: err}
+}
+
+func ofStatus(err error, status apierrors.APIStatus) error {
+	said := status.Status().Message
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return &turn.Fail{Failure: fault.ClusterForbidden, Cause: err}
+	case apierrors.IsForbidden(err) && strings.Contains(said, "exceeded quota"):
+		return say(err, operation.Rejected, "The cluster refuses this", said) // admission, not permission
+	case apierrors.IsForbidden(err):
+		return say(err, operation.Forbidden, "The cluster does not let the assistant do this", said)
+	case apierrors.IsNotFound(err):
+		return say(err, operation.NotFound, "The cluster has no such object", said)
+	case apierrors.IsConflict(err):
+		return say(err, operation.Conflict, "The object was changed meanwhile", said)
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return say(err, operation.TimedOut, "The cluster took too long to answer", said)
+	case status.Status().Code >= http.StatusInternalServerError:
+		return say(err, operation.Unavailable, "The cluster failed at this", said)
+	}
+	return say(err, operation.Rejected, "The cluster refuses this", said)
+}
+
+// say is the sentence with what the server said behind it.
+func say(cause error, reason operation.Reason, what, said string) error {
+	said = strings.TrimRight(strings.Join(strings.Fields(redact.Text(said)), " "), ". ")
+	if runes := []rune(said); len(runes) > maxSentence {
+		said = string(runes[:maxSentence]) + "…"
+	}
+	if said != "" {
+		what += ": " + said
+	}
+	return &answered{operation.Refuse(reason, "", "%s.", what), cause}
+}

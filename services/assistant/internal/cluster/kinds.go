@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// refreshAfter keeps a question for a kind that does not exist from reading the whole discovery again each time.
+const refreshAfter = 10 * time.Second
+
+// Resource is a kind as the cluster serves it.
+type Resource struct {
+	Group, Version, Kind string
+	Resource             string // plural, as in URLs
+	Namespaced           bool
+	Verbs                []string
+	Subresources         map[string]bool // scale, log, eviction, …
+}
+
+// GVR is the resource as clients name it.
+func (r Resource) GVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// Ref is an object of the kind. A namespace that the kind does not have is left out.
+func (r Resource) Ref(namespace, name string) operation.Ref {
+	if !r.Namespaced {
+		namespace = ""
+	}
+	return operation.Ref{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Resource, Namespace: namespace, Name: name}
+}
+
+// Can says whether the kind knows an API verb, such as list.
+func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
+
+// Resolve finds a kind by plural, singular, kind or short name, in any case, alone or with .group or .version.group
+// behind it. Where several groups have the name, the server's order decides. An unknown one is an *operation.Fault
+// that names similar ones.
+func (c *Cluster) Resolve(ctx context.Context, kind string) (Resource, error) {
+	return c.kinds.resolve(ctx, kind)
+}
+
+// Resources are all kinds, in the server's order, the preferred version of a group first.
+func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
+	ix, err := c.kinds.index(ctx, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(ix.all), nil
+}
+
+// kinds remembers what the cluster serves.
+type kinds struct {
+	cache discovery.CachedDiscoveryInterface
+	// reading lets one reader in at a time; whoever waits for it can give up.
+	reading chan struct{}
+	mu      sync.Mutex
+	last    *index // guarded by mu; nil: not read yet
+}
+
+type index struct {
+	all     []Resource
+	names   map[string][]int // to places in all, the first wins
+	partial error            // groups that did not answer
+	read    time.Time
+}
+
+func newKinds(client discovery.DiscoveryInterface) *kinds {
+	return &kinds{cache: memory.NewMemCacheClient(client), reading: make(chan struct{}, 1)}
+}
+
+func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
+	name := strings.ToLower(kind)
+	asked := time.Now()
+	ix, err := k.index(ctx, time.Time{})
+	if err != nil {
+		return Resource{}, err
+	}
+	if r, ok := ix.find(name); ok {
+		return r, nil
+	}
+	if asked.Sub(ix.read) > refreshAfter || ix.partial != nil {
+		if ix, err = k.index(ctx, asked); err != nil {
+			return Resource{}, err
+		}
+		if r, ok := ix.find(name); ok {
+			return r, nil
+		}
+	}
+	if ix.partial != nil {
+		return Resource{}, say(ix.partial, operation.Unavailable, "The kind "+operation.Quote(kind)+" may be served by a part of the cluster's API that does not answer", ix.partial.Error())
+	}
+	if near := ix.near(name); len(near) > 0 {
+		return Resource{}, operation.Refuse(operation.UnknownKind, "kind", "The cluster has no kind %s; similar ones are %s.", operation.Quote(kind), strings.Join(near, ", "))
+	}
+	return Resource{}, operation.Refuse(operation.UnknownKind, "kind", "The cluster has no kind %s.", operation.Quote(kind))
+}
+
+// index is what was read, not before newer.
+func (k *kinds) index(ctx context.Context, newer time.Time) (*index, error) {
+	if ix := k.known(newer); ix != nil {
+		return ix, nil
+	}
+	select {
+	case k.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, Fail(ctx.Err())
+	}
+	if ix := k.known(newer); ix != nil { // somebody else has read it meanwhile
+		<-k.reading
+		return ix, nil
+	}
+	type result struct {
+		ix  *index
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // discovery takes no context; its calls end by the client's own limit
+		defer func() { <-k.reading }()
+		ix, err := k.read()
+		done <- result{ix, err}
+	}()
+	select {
+	case r := <-done:
+		return r.ix, r.err
+	case <-ctx.Done():
+		return nil, Fail(ctx.Err())
+	}
+}
+
+func (k *kinds) known(newer time.Time) *index {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.last == nil || k.last.read.Before(newer) {
+		return nil
+	}
+	return k.last
+}
+
+func (k *kinds) read() (*index, error) {
+	k.cache.Invalidate()
+	ix := &index{names: map[string][]int{}, read: time.Now()}
+	_, lists, err := k.cache.ServerGroupsAndResources()
+	var groups *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &groups) && len(lists) > 0 {
+		ix.partial, err = groups, nil
+	}
+	if err != nil {
+		return nil, Fail(err)
+	}
+	subs := map[schema.GroupVersionResource]map[string]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // a name that no URL can hold
+		}
+		for _, r := range list.APIResources {
+			if plural, sub, ok := strings.Cut(r.Name, "/"); ok {
+				set := subs[gv.WithResource(plural)]
+				if set == nil {
+					set = map[string]bool{}
+					subs[gv.WithResource(plural)] = set
+				}
+				set[sub] = true
+				continue
+			}
+			at := len(ix.all)
+			ix.all = append(ix.all, Resource{Group: gv.Group, Version: gv.Version, Kind: r.Kind, Resource: r.Name, Namespaced: r.Namespaced, Verbs: r.Verbs})
+			names := append([]string{r.Name, r.SingularName, strings.ToLower(r.Kind)}, r.ShortNames...)
+			slices.Sort(names)
+			for _, n := range slices.Compact(names) {
+				if n != "" {
+					ix.names[n] = append(ix.names[n], at)
+				}
+			}
+		}
+	}
+	for i := range ix.all {
+		if ix.all[i].Subresources = subs[ix.all[i].GVR()]; ix.all[i].Subresources == nil {
+			ix.all[i].Subresources = map[string]bool{}
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = ix
+	return ix, nil
+}
+
+// find takes name, name.group, name.version.group and, for the core group, name.version apart.
+func (ix *index) find(name string) (Resource, bool) {
+	name, rest, _ := strings.Cut(name, ".")
+	rest = strings.TrimSuffix(rest, ".")
+	for _, at := range ix.names[name] {
+		r := ix.all[at]
+		if rest == "" || rest == r.Group || rest == strings.TrimSuffix(r.Version+"."+r.Group, ".") {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+// near are up to three kinds whose names begin alike.
+func (ix *index) near(name string) []string {
+	const enough, most = 3, 3
+	name, _, _ = strings.Cut(name, ".")
+	alike := map[string]int{}
+	for n, places := range ix.names {
+		i := 0
+		for i < len(n) && i < len(name) && n[i] == name[i] {
+			i++
+		}
+		r := ix.all[places[0]]
+		plural := schema.GroupResource{Group: r.Group, Resource: r.Resource}.String()
+		if i >= enough && i > alike[plural] {
+			alike[plural] = i
+		}
+	}
+	found := make([]string, 0, len(alike))
+	for n := range alike {
+		found = append(found, n)
+	}
+	slices.SortFunc(found, func(a, b string) int {
+		if alike[a] != alike[b] {
+			return alike[b] - alike[a]
+		}
+		return strings.Compare(a, b)
+	})
+	return found[:min(most, len(found))]
+}

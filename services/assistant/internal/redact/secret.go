@@ -1,0 +1,199 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// lastApplied is the annotation in which kubectl keeps the whole object as JSON.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// maxDepth of nested annotations that hold objects with annotations.
+const maxDepth = 8
+
+var marked = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]$`)
+
+// mark stands in the place of n bytes.
+func mark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
+
+// mayHoldSecret says whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
+// escaped, there is none. Letters as \u escapes are what no API server writes, so they count as a hit.
+func mayHoldSecret(body []byte) bool {
+	if bytes.Contains(body, []byte(`"Secret`)) {
+		return true
+	}
+	for rest := body; ; {
+		at := bytes.IndexByte(rest, '\\')
+		if at < 0 || at+1 >= len(rest) {
+			return false
+		}
+		rest = rest[at+1:]
+		switch rest[0] {
+		case 'u':
+			// \u0040 to \u007f: a letter, which need not be escaped.
+			if len(rest) >= 4 && rest[1] == '0' && rest[2] == '0' && rest[3] >= '4' && rest[3] <= '7' {
+				return true
+			}
+		}
+	}
+}
+
+// secrets redacts every Secret in a JSON body of one or more documents, and gives the body back as it was where there
+// is none. all says that the body is of Secrets whatever it says itself.
+func secrets(body []byte, all bool) (out []byte, n int, err error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber() // a number must come out as it went in
+	var docs []any
+	for {
+		var v any
+		if err := dec.Decode(&v); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, 0, fmt.Errorf("decode the cluster's JSON: %w", err)
+		}
+		var k int
+		v, k = walk(v, all, maxDepth)
+		n += k
+		docs = append(docs, v)
+	}
+	if n == 0 {
+		return body, 0, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	for _, v := range docs {
+		if err := enc.Encode(v); err != nil {
+			return nil, 0, fmt.Errorf("encode the redacted JSON: %w", err)
+		}
+	}
+	return buf.Bytes(), n, nil
+}
+
+// walk redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
+// to stand in its place.
+func walk(v any, secret bool, depth int) (any, int) {
+	n := 0
+	switch v := v.(type) {
+	case map[string]any:
+		kind := member(v, "kind")
+		items := secret || kind == "SecretList"
+		secret = (secret || kind == "Secret") && kind != "SecretList"
+		for key, value := range v {
+			var k int
+			switch name := strings.ToLower(key); {
+			case secret && (name == "data" || name == "stringdata"):
+				v[key], k = values(value, name == "data")
+			case key == lastApplied:
+				v[key], k = applied(value, depth)
+			case items && name == "items":
+				v[key], k = each(value, depth)
+			default:
+				v[key], k = walk(value, false, depth)
+			}
+			n += k
+		}
+	case []any:
+		for i := range v {
+			var k int
+			v[i], k = walk(v[i], secret, depth)
+			n += k
+		}
+	}
+	return v, n
+}
+
+// each redacts the items of a list of Secrets, which do not say their kind.
+func each(v any, depth int) (any, int) {
+	list, ok := v.([]any)
+	if !ok {
+		return walk(v, true, depth)
+	}
+	n := 0
+	for i := range list {
+		var k int
+		list[i], k = walk(list[i], true, depth)
+		n += k
+	}
+	return list, n
+}
+
+func member(m map[string]any, name string) string {
+	if s, ok := m[name].(string); ok {
+		return s
+	}
+	for key, v := range m { // decoders that fold case would take it
+		if s, ok := v.(string); ok && strings.EqualFold(key, name) {
+			return s
+		}
+	}
+	return ""
+}
+
+// values redacts what a Secret holds under data or stringData: its names stay.
+func values(v any, encoded bool) (any, int) {
+	switch v := v.(type) {
+	case nil:
+		return nil, 0
+	case map[string]any:
+		n := 0
+		for key, value := range v {
+			var k int
+			v[key], k = values(value, encoded)
+			n += k
+		}
+		return v, n
+	case string:
+		if marked.MatchString(v) {
+			return v, 0
+		}
+		size := len(v)
+		if encoded {
+			if plain, err := base64.StdEncoding.DecodeString(v); err == nil {
+				size = len(plain)
+			}
+		}
+		return mark(size), 1
+	}
+	raw, err := json.Marshal(v)
+	if err != nil { // cannot happen: it was JSON
+		raw = nil
+	}
+	return mark(len(raw)), 1
+}
+
+// applied redacts the object that the annotation holds as text. What cannot be read as JSON may hold anything.
+func applied(v any, depth int) (any, int) {
+	text, ok := v.(string)
+	if !ok {
+		return walk(v, false, depth)
+	}
+	if !mayHoldSecret([]byte(text)) || marked.MatchString(text) {
+		return text, 0
+	}
+	if depth == 0 {
+		return mark(len(text)), 1
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var inner any
+	if err := dec.Decode(&inner); err != nil || dec.More() {
+		return mark(len(text)), 1
+	}
+	inner, n := walk(inner, false, depth-1)
+	if n == 0 {
+		return text, 0
+	}
+	var buf strings.Builder
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(inner); err != nil {
+		return mark(len(text)), 1
+	}
+	return buf.String(), n // with the line feed that kubectl writes too
+}
