@@ -43,6 +43,7 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 		return a, s.refuseDecision(ctx, w, a, "You asked for this yourself; somebody else has to approve it.")
 	}
 	plan, err := s.Cluster.Plan(ctx, w.Role, a.Ops())
+	plan.Verdict = plan.Verdict.Recall(w.Role, a.Confirms)
 	switch {
 	case err != nil:
 		return a, fmt.Errorf("look at the target before approving: %w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,6 +62,7 @@ func (s *Service) observe(ctx context.Context, a Action) (observed []operation.E
 		return a.Operations, "Approved too long ago and never carried out; nothing was written. Ask for it again."
 	}
 	plan, err := s.Cluster.Plan(ctx, a.DeciderRole, a.Ops())
+	plan.Verdict = plan.Verdict.Recall(a.DeciderRole, a.Confirms)
 	switch {
 	case err != nil:
 		s.Log.WarnContext(ctx, "no look at the target before the write", slog.Any("err", err), slog.String("action", a.ID.String()))
@@ -120,7 +122,7 @@ func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, 
 		}
 		return s.verify(ctx, a), nil
 	case errors.Is(err, ErrNoAnswer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return s.unanswered(ctx, a)
+		return s.unanswered(ctx, a, answer)
 	}
 	return s.finish(ctx, a, Failed, err.Error())
 }
@@ -158,8 +160,9 @@ const (
 )
 
 // unanswered records a call without an answer by what the target shows. A call that is
-// still on its way may yet arrive, so an unmoved target proves nothing here.
-func (s *Service) unanswered(ctx context.Context, a Action) (Action, error) {
+// still on its way may yet arrive, so an unmoved target proves nothing here. before is
+// what earlier calls of the same action were answered.
+func (s *Service) unanswered(ctx context.Context, a Action, before string) (Action, error) {
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	effect, err := s.Probe.Probe(look, a)
@@ -173,7 +176,7 @@ func (s *Service) unanswered(ctx context.Context, a Action) (Action, error) {
 		}
 		return s.verify(ctx, a), nil
 	}
-	return s.finish(ctx, a, Unknown, unknownResult)
+	return s.finish(ctx, a, Unknown, strings.TrimSpace(before+" "+unknownResult))
 }
 
 // finish records the outcome. Without the lease it records nothing and gives the

@@ -18,9 +18,6 @@ import (
 // MaxPending is how many actions of a session may wait at once.
 const MaxPending = 10
 
-// maxListed bounds the actions that one list shows.
-const maxListed = 500
-
 // ErrNoAnswer in an error of Execute says that nobody knows whether the call had its
 // effect: it was sent and no answer came.
 var ErrNoAnswer = errors.New("the cluster did not answer the write")
@@ -42,8 +39,9 @@ type Cluster interface {
 	Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (Plan, error)
 	// Execute runs a.Observed and says what the cluster answered. Every call carries the
 	// uid and resource version of its target as preconditions. An error that wraps
-	// ErrNoAnswer leaves open what happened; after any other nothing was written that
-	// its text does not tell of. It returns soon after ctx ends.
+	// ErrNoAnswer leaves open what happened, and the text beside it tells what was
+	// written before; after any other nothing was written that its own text does not
+	// tell of. It returns soon after ctx ends.
 	Execute(ctx context.Context, a Action) (string, error)
 	// Verify reads until the wanted state is there or its time is up, and says what it
 	// saw last.
@@ -121,9 +119,19 @@ func (s *Service) Get(ctx context.Context, id uuid.UUID) (Action, error) {
 	return of(r)
 }
 
-// List reads the actions of a session, oldest first.
-func (s *Service) List(ctx context.Context, session string) ([]Action, error) {
-	rows, err := s.Store.ListActions(ctx, store.ListActionsParams{SessionID: session, MaxRows: maxListed})
+// After is a place in the actions of a session, which are oldest first.
+type After struct {
+	ProposedAt time.Time
+	ID         uuid.UUID
+}
+
+// Page reads the actions of a session from a place on; nil is the beginning.
+func (s *Service) Page(ctx context.Context, session string, after *After, limit int32) ([]Action, error) {
+	p := store.ActionsPageParams{SessionID: session, MaxRows: limit}
+	if after != nil {
+		p.Later, p.AfterAt, p.AfterID = true, after.ProposedAt, after.ID
+	}
+	rows, err := s.Store.ActionsPage(ctx, p)
 	if err != nil {
 		return nil, err
 	}

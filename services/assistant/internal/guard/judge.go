@@ -49,7 +49,9 @@ func (p Policy) Judge(c Case) Verdict {
 	for _, change := range c.Changes {
 		v.confirmChange(change)
 	}
-	v.confirmOrigin(c)
+	if !c.OriginJudged {
+		v.confirmOrigin(c)
+	}
 	v.finish(c.Role, slices.ContainsFunc(c.Operations, func(e operation.Expanded) bool {
 		return e.Risk() == operation.High && e.Verb != operation.SetImage && e.Verb != operation.SetResources
 	}))
@@ -130,7 +132,7 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 // rehearsed says whether each target was read, and each that the operation keeps came
 // back from the dry run. Without these there is nothing to judge by.
 func rehearsed(e operation.Expanded, changes []Change) bool {
-	removes := e.Verb == operation.Delete || e.Verb == operation.Evict
+	removes := e.Verb == operation.Delete || e.Verb == operation.Evict || e.Verb == operation.Apply && e.Prune
 	for _, t := range e.Targets {
 		if !slices.ContainsFunc(changes, func(c Change) bool { return same(c.Ref, t.Ref) && (removes || c.After != nil) }) {
 			return false

@@ -89,6 +89,30 @@ func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
 	return v
 }
 
+// Reach says whether what the operations touch is within anybody's reach, so that
+// nothing outside of it is rehearsed. As with [Policy.Precheck], only a refusal
+// tells something.
+func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {
+	v := Verdict{Risk: operation.Low}
+	var reads, writes []operation.Expanded
+	for _, e := range ops {
+		v.Risk = v.Risk.Max(e.Risk())
+		if e.Risk() == operation.Low {
+			reads = append(reads, e)
+		} else {
+			writes = append(writes, e)
+		}
+	}
+	if read := p.judgeRead(Case{Role: role, Operations: reads}); read.Answer == Refuse {
+		return read
+	}
+	if r := p.outOfReach(Case{Operations: writes}); r != nil {
+		v.Row, v.Risk = Forbidden, operation.High
+		return v.refuse(r.code, r.reason)
+	}
+	return v
+}
+
 func (p Policy) refused(ref operation.Ref) *refusal {
 	switch {
 	case ref.Kind == "" || ref.Version == "":

@@ -1,6 +1,10 @@
 package guard
 
-import "github.com/mlp-platform/platform/services/assistant/internal/operation"
+import (
+	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
 
 // Role is what a caller may do at most.
 type Role string
@@ -71,6 +75,9 @@ type Case struct {
 	// objects and earlier revisions; Untrusted is text of logs, events and annotations
 	// that was read.
 	Words, Known, Untrusted []string
+	// OriginJudged says that where the values come from was judged when the operations
+	// were proposed, and that nobody has the words any more; see [Verdict.Recall].
+	OriginJudged bool
 }
 
 // Confirm names why an operation always asks. The set is closed.
@@ -102,4 +109,23 @@ type Verdict struct {
 	Code, Reason string
 	// Notes say what was found, such as the privilege gained, for the prompt.
 	Notes []string
+}
+
+// Recall adds what a later look cannot find out again: earlier are the members that
+// applied at the proposal, and of these only the origin of a value is not in the
+// cluster.
+func (v Verdict) Recall(role Role, earlier []string) Verdict {
+	if v.Answer == Refuse || !slices.Contains(earlier, string(UntrustedValue)) || slices.Contains(v.Confirms, UntrustedValue) {
+		return v
+	}
+	v.Confirms = append(slices.Clone(v.Confirms), UntrustedValue)
+	v.Risk = operation.High
+	if v.Row == MediumWrite {
+		v.Row = HighWrite
+	}
+	if Permit(role, v.Row) == Refuse {
+		return v.refuse("role_too_low", "The role "+string(role)+" may not do this: it is "+phrases[v.Row]+".")
+	}
+	v.Answer = AlwaysAsk
+	return v
 }

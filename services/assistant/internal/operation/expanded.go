@@ -28,14 +28,21 @@ type Expanded struct {
 	// Affected are further objects that feel it: the pods of a drain, of a NoExecute
 	// taint, of a deleted namespace.
 	Affected []Ref `json:"affected,omitempty"`
+	// Sources are objects that the write copies from: the revision of an undo, the
+	// CronJob of a run_job. They are read only, and what was approved is bound to them.
+	Sources []Target `json:"sources,omitempty"`
 	// NoDryRun: the server could not rehearse it.
 	NoDryRun bool `json:"no_dry_run,omitempty"`
+	// At is the time that the write puts into its object, RFC 3339. It is taken once, at
+	// the proposal.
+	At string `json:"at,omitempty"`
 }
 
 // Digest binds an approval to exactly these operations on exactly these objects:
 // SHA-256 over RFC 8785 JSON. The resource version is left out, since a status
 // update moves it and changes nothing that was approved; so is what is merely affected,
-// which comes and goes by itself.
+// which comes and goes by itself, and the time of the proposal, since the same wish a
+// minute later is the same wish.
 func Digest(clusterUID string, ops []Expanded) string {
 	type target struct {
 		Ref         Ref    `json:"ref"`
@@ -45,14 +52,18 @@ func Digest(clusterUID string, ops []Expanded) string {
 	type entry struct {
 		Operation Operation `json:"operation"`
 		Targets   []target  `json:"targets"`
+		Sources   []target  `json:"sources,omitempty"`
+	}
+	reduced := func(list []Target) []target {
+		out := make([]target, 0, len(list))
+		for _, t := range list {
+			out = append(out, target{t.Ref, t.UID, t.Fingerprint})
+		}
+		return out
 	}
 	entries := make([]entry, 0, len(ops))
 	for _, e := range ops {
-		targets := make([]target, 0, len(e.Targets))
-		for _, t := range e.Targets {
-			targets = append(targets, target{t.Ref, t.UID, t.Fingerprint})
-		}
-		entries = append(entries, entry{e.Operation, targets})
+		entries = append(entries, entry{e.Operation, reduced(e.Targets), reduced(e.Sources)})
 	}
 	plain, err := json.Marshal(struct {
 		Cluster    string  `json:"cluster"`
