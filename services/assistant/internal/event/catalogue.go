@@ -12,6 +12,8 @@ var Declared = outbox.NewCatalogue(
 	declare("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
 	declare("action_executed", Action{}, "an approved write was carried out, failed, or ended in a way that nobody knows"),
 	declare("action_refused", Action{}, "a decision was not allowed to who made it"),
+	declare("access_denied", Access{}, "a request had no acceptable key, or its caller may not do what it asked for"),
+	declare("demo_key_minted", DemoKey{}, "an admin made a demo key"),
 )
 
 func declare(name string, data any, when string) outbox.Declaration {

@@ -62,6 +62,22 @@ type Action struct {
 	Result        string    `json:"result,omitempty"`
 }
 
+// Access is the data of assistant.access_denied.
+type Access struct {
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Address string `json:"address"`
+}
+
+// DemoKey is the data of assistant.demo_key_minted.
+type DemoKey struct {
+	KeyID     string    `json:"key_id"` // the principal of who uses the key
+	Email     string    `json:"email"`  // whom it was made for
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
 // Facts are an event about a subject and its audit fact. action is the name of the
 // act in the ledger, such as action.decided.
 func Facts(w Who, now time.Time, name, action, subject, target, outcome string, payload any, details map[string]any) []outbox.Event {

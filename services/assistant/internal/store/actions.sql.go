@@ -202,6 +202,80 @@ func (q *Queries) ActionsIn(ctx context.Context, arg ActionsInParams) ([]Action,
 	return items, nil
 }
 
+const actionsPage = `-- name: ActionsPage :many
+select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions
+where session_id = $1 and (not $2::bool or (proposed_at, id) > ($3::timestamptz, $4::uuid))
+order by proposed_at, id limit $5
+`
+
+type ActionsPageParams struct {
+	SessionID string
+	Later     bool
+	AfterAt   time.Time
+	AfterID   uuid.UUID
+	MaxRows   int32
+}
+
+func (q *Queries) ActionsPage(ctx context.Context, arg ActionsPageParams) ([]Action, error) {
+	rows, err := q.db.Query(ctx, actionsPage,
+		arg.SessionID,
+		arg.Later,
+		arg.AfterAt,
+		arg.AfterID,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Action
+	for rows.Next() {
+		var i Action
+		if err := rows.Scan(
+			&i.ID,
+			&i.SessionID,
+			&i.Turn,
+			&i.State,
+			&i.Operations,
+			&i.Digest,
+			&i.Command,
+			&i.Risk,
+			&i.AlwaysConfirm,
+			&i.Confirms,
+			&i.Notes,
+			&i.Diff,
+			&i.Requester,
+			&i.RequesterRole,
+			&i.RequesterUser,
+			&i.RequestID,
+			&i.ProposedAt,
+			&i.ExpiresAt,
+			&i.Basis,
+			&i.Decider,
+			&i.DeciderRole,
+			&i.DecidedAt,
+			&i.DecidedTurn,
+			&i.Reason,
+			&i.ReplacedBy,
+			&i.Fence,
+			&i.Executor,
+			&i.LeaseUntil,
+			&i.Observed,
+			&i.StartedAt,
+			&i.FinishedAt,
+			&i.Result,
+			&i.Verification,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const claimAction = `-- name: ClaimAction :one
 update actions set state = 'executing', executor = $1, fence = fence + 1, lease_until = $2,
     observed = $3, started_at = $4
@@ -263,6 +337,17 @@ func (q *Queries) ClaimAction(ctx context.Context, arg ClaimActionParams) (Actio
 		&i.Verification,
 	)
 	return i, err
+}
+
+const countPending = `-- name: CountPending :one
+select count(*) from actions where state = 'pending' and expires_at > $1
+`
+
+func (q *Queries) CountPending(ctx context.Context, now time.Time) (int64, error) {
+	row := q.db.QueryRow(ctx, countPending, now)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const decideAction = `-- name: DecideAction :one
@@ -795,69 +880,6 @@ func (q *Queries) LinkAction(ctx context.Context, arg LinkActionParams) (Action,
 		&i.Verification,
 	)
 	return i, err
-}
-
-const listActions = `-- name: ListActions :many
-select id, session_id, turn, state, operations, digest, command, risk, always_confirm, confirms, notes, diff, requester, requester_role, requester_user, request_id, proposed_at, expires_at, basis, decider, decider_role, decided_at, decided_turn, reason, replaced_by, fence, executor, lease_until, observed, started_at, finished_at, result, verification from actions where session_id = $1 order by proposed_at, id limit $2
-`
-
-type ListActionsParams struct {
-	SessionID string
-	MaxRows   int32
-}
-
-func (q *Queries) ListActions(ctx context.Context, arg ListActionsParams) ([]Action, error) {
-	rows, err := q.db.Query(ctx, listActions, arg.SessionID, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Action
-	for rows.Next() {
-		var i Action
-		if err := rows.Scan(
-			&i.ID,
-			&i.SessionID,
-			&i.Turn,
-			&i.State,
-			&i.Operations,
-			&i.Digest,
-			&i.Command,
-			&i.Risk,
-			&i.AlwaysConfirm,
-			&i.Confirms,
-			&i.Notes,
-			&i.Diff,
-			&i.Requester,
-			&i.RequesterRole,
-			&i.RequesterUser,
-			&i.RequestID,
-			&i.ProposedAt,
-			&i.ExpiresAt,
-			&i.Basis,
-			&i.Decider,
-			&i.DeciderRole,
-			&i.DecidedAt,
-			&i.DecidedTurn,
-			&i.Reason,
-			&i.ReplacedBy,
-			&i.Fence,
-			&i.Executor,
-			&i.LeaseUntil,
-			&i.Observed,
-			&i.StartedAt,
-			&i.FinishedAt,
-			&i.Result,
-			&i.Verification,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const lockUnfinished = `-- name: LockUnfinished :many

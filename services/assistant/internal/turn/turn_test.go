@@ -121,7 +121,7 @@ func TestSeveralAndByID(t *testing.T) {
 		b.say(ann, "scale")
 	}
 	wantIn(t, b.say(ann, "yes"), "2 changes wait; nothing was decided")
-	actions, err := b.Actions.List(t.Context(), "s-1")
+	actions, err := b.Actions.Page(t.Context(), "s-1", nil, 100)
 	if err != nil || len(actions) != 2 {
 		t.Fatalf("%v, %v", actions, err)
 	}

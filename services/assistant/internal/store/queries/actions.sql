@@ -8,9 +8,6 @@ returning *;
 -- name: GetAction :one
 select * from actions where id = @id;
 
--- name: ListActions :many
-select * from actions where session_id = @session_id order by proposed_at, id limit @max_rows;
-
 -- name: ActionsIn :many
 select * from actions where session_id = @session_id and state = @state order by proposed_at, id;
 
@@ -87,3 +84,11 @@ select state from actions where session_id = @session_id and state in ('approved
 
 -- name: ActionsDecidedIn :many
 select * from actions where session_id = @session_id and decided_turn = @turn::int order by decided_at, id;
+
+-- name: ActionsPage :many
+select * from actions
+where session_id = @session_id and (not @later::bool or (proposed_at, id) > (@after_at::timestamptz, @after_id::uuid))
+order by proposed_at, id limit @max_rows;
+
+-- name: CountPending :one
+select count(*) from actions where state = 'pending' and expires_at > @now;

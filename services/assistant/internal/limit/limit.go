@@ -1,0 +1,93 @@
+// Package limit bounds what one caller may ask of this process: requests in a minute, and streams at once.
+//
+// Both count in memory. A limit that all replicas share would cost a round trip in front of every handshake, which has to
+// leave within 5 ms; with n replicas a caller may have up to n times as much.
+package limit
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// maxKeys bounds the buckets of one generation, whatever the number of callers.
+const maxKeys = 1 << 14
+
+// Rate is a token bucket for each key. It is safe for concurrent use.
+type Rate struct {
+	perMinute, burst int
+	now              func() time.Time
+
+	mu sync.Mutex
+	// recent and former are guarded by mu. A full generation becomes the former one, and what is not asked for again is
+	// forgotten with it: memory is bounded, and a bucket in use is never lost.
+	recent, former map[string]*rate.Limiter
+}
+
+// NewRate lets each key pass perMinute times a minute and burst times at once. A perMinute of 0 is no limit.
+func NewRate(perMinute, burst int, now func() time.Time) *Rate {
+	return &Rate{perMinute: perMinute, burst: burst, now: now, recent: map[string]*rate.Limiter{}}
+}
+
+// PerMinute is the limit.
+func (r *Rate) PerMinute() int { return r.perMinute }
+
+// Take counts one request; a wait above zero is how long the key must wait before its next one.
+func (r *Rate) Take(key string) (wait time.Duration) {
+	if r.perMinute == 0 {
+		return 0
+	}
+	now := r.now()
+	b := r.bucket(key)
+	if b.AllowN(now, 1) {
+		return 0
+	}
+	missing := 1 - b.TokensAt(now)
+	return max(time.Duration(missing*float64(time.Minute)/float64(r.perMinute)), time.Millisecond)
+}
+
+func (r *Rate) bucket(key string) *rate.Limiter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b := r.recent[key]; b != nil {
+		return b
+	}
+	b := r.former[key]
+	if b == nil {
+		b = rate.NewLimiter(rate.Limit(float64(r.perMinute)/60), r.burst)
+	}
+	if len(r.recent) >= maxKeys {
+		r.recent, r.former = make(map[string]*rate.Limiter), r.recent
+	}
+	r.recent[key] = b
+	return b
+}
+
+// Slots bounds how much of something each key has at once. It is safe for concurrent use.
+type Slots struct {
+	most int
+
+	mu   sync.Mutex
+	held map[string]int // guarded by mu
+}
+
+// NewSlots gives each key at most this many.
+func NewSlots(most int) *Slots { return &Slots{most: most, held: map[string]int{}} }
+
+// Take gives a slot, to be given back once; ok is false when the key has as many as it may.
+func (s *Slots) Take(key string) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[key] >= s.most {
+		return nil, false
+	}
+	s.held[key]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.held[key]--; s.held[key] == 0 {
+			delete(s.held, key)
+		}
+	}, true
+}

@@ -1,0 +1,62 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// scrapeTimeout bounds the reading of the store.
+const scrapeTimeout = 3 * time.Second
+
+// Stored reads gauges from the store at each scrape. When the store cannot be read, the last values are given and an error
+// is counted: a scrape never fails.
+type Stored struct {
+	store *store.Store
+	now   func() time.Time
+	log   *slog.Logger
+
+	pending, errors *prometheus.Desc
+
+	mu     sync.Mutex // guards those below
+	last   int64
+	faults float64
+}
+
+// NewStored registers the gauges.
+func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, log *slog.Logger) {
+	reg.MustRegister(&Stored{
+		store: s, now: now, log: log,
+		pending: prometheus.NewDesc("assistant_pending_actions", "Actions that wait for a decision, of all replicas.", nil, nil),
+		errors:  prometheus.NewDesc("assistant_scrape_errors_total", "Scrapes that gave the last values because the store could not be read.", nil, nil),
+	})
+}
+
+// Describe is part of prometheus.Collector.
+func (s *Stored) Describe(ch chan<- *prometheus.Desc) {
+	ch <- s.pending
+	ch <- s.errors
+}
+
+// Collect is part of prometheus.Collector.
+func (s *Stored) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	n, err := s.store.CountPending(ctx, s.now())
+	s.mu.Lock()
+	if err != nil {
+		s.faults++
+		n = s.last
+		s.log.Warn("metrics: store not readable", slog.Any("err", err))
+	}
+	s.last = n
+	faults := s.faults
+	s.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(s.pending, prometheus.GaugeValue, float64(n))
+	ch <- prometheus.MustNewConstMetric(s.errors, prometheus.CounterValue, faults)
+}
