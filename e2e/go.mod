@@ -140,6 +140,7 @@ require (
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
 	github.com/mlp-platform/platform/libs/tracker v0.0.0
@@ -166,3 +167,5 @@ replace github.com/mlp-platform/platform/libs/postgres => ../libs/postgres
 replace github.com/mlp-platform/platform/libs/problem => ../libs/problem
 
 replace github.com/mlp-platform/platform/libs/service => ../libs/service
+
+replace github.com/mlp-platform/platform/libs/scriptedmodel => ../libs/scriptedmodel
