@@ -1,0 +1,179 @@
+package question
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Mention is a word that may be the name of an object.
+type Mention struct {
+	Kind string // as kubectl knows it; empty: any
+	Name string
+	// Sure says that it stands where only a name stands, so that its absence is worth an answer.
+	Sure bool
+}
+
+// place is where a sentence says that something is.
+type place struct {
+	mentions   []Mention
+	namespace  string
+	everywhere bool
+	kind       string // the last kind word that has no name of its own
+	pronoun    bool
+	several    bool
+}
+
+var everywhereExpr = regexp.MustCompile(`\b(all|every|any|each) (the )?namespaces?\b|\b(everywhere|cluster-?wide|across the cluster|whole cluster|entire cluster)\b|(^| )(-a|--all-namespaces)( |$)|\bin (the|this|my|our) cluster\b`)
+
+// askedFor begin the place where the subject of a question stands.
+var askedFor = setOf("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")
+
+// articles may stand between such a word and the name.
+var articles = setOf("the a an my our your this that not")
+
+// places finds names, kinds and namespaces.
+func places(s sentence) place {
+	p := place{everywhere: everywhereExpr.MatchString(s.low)}
+	taken := p.namespaces(s.words)
+	for i, w := range s.words {
+		p.pronoun = p.pronoun || pronouns[w.low] && !w.quoted
+		p.several = p.several || severals[w.low]
+		if taken[i] {
+			continue
+		}
+		if kind, name, ok := strings.Cut(w.low, "/"); ok {
+			p.slash(kind, name)
+			continue
+		}
+		if kind := kindOf(w.low); kind != "" && !w.quoted {
+			if !named(s.words, taken, i) {
+				p.kind = kind
+			}
+			continue
+		}
+		p.mention(s.words, taken, i)
+	}
+	return p
+}
+
+// slash reads kind/name, and namespace/name where the first is no kind.
+func (p *place) slash(first, name string) {
+	kind := kindOf(first)
+	switch {
+	case !operation.ValidName(name) || !operation.ValidName(first):
+	case kind != "":
+		p.add(Mention{kind, name, true})
+	case p.namespace == "":
+		p.namespace = first
+		p.add(Mention{"", name, true})
+	}
+}
+
+func (p *place) add(m Mention) {
+	if len(p.mentions) < operation.MaxNames && !slices.Contains(p.mentions, m) {
+		p.mentions = append(p.mentions, m)
+	}
+}
+
+// named says whether a kind word at i belongs to a name beside it.
+func named(words []word, taken []bool, i int) bool {
+	return i+1 < len(words) && !taken[i+1] && isName(words[i+1]) || i > 0 && !taken[i-1] && isName(words[i-1])
+}
+
+// isName says whether a word can only be a name.
+func isName(w word) bool {
+	if !operation.ValidName(w.low) || strings.Contains(w.low, ":") {
+		return false
+	}
+	if w.quoted {
+		return true
+	}
+	return !common[w.low] && !fillers[w.low] && kindOf(w.low) == "" && !isAmount(w.low) && !isVersion(w.low)
+}
+
+var (
+	amountExpr  = regexp.MustCompile(`^\d+(\.\d+)?(%|x|h|m|s|d|k|g|[kmgtp]i?b?)?$|^init:\d+/\d+$|^p\d{2,3}$|^\dxx$`)
+	versionExpr = regexp.MustCompile(`^v?\d+(\.\d+)+([.+_-][\w.+-]*)?$`)
+)
+
+func isAmount(low string) bool  { return amountExpr.MatchString(low) }
+func isVersion(low string) bool { return versionExpr.MatchString(low) }
+
+func (p *place) mention(words []word, taken []bool, i int) {
+	w := words[i]
+	if !isName(w) {
+		if nouns[w.low] {
+			p.add(Mention{"", w.low, false})
+		}
+		return
+	}
+	m := Mention{Name: w.low, Sure: w.quoted}
+	if i > 0 && !taken[i-1] {
+		if kind := kindOf(words[i-1].low); kind != "" {
+			m.Kind, m.Sure = kind, true
+		}
+	}
+	if i+1 < len(words) && !taken[i+1] && m.Kind == "" {
+		if kind := kindOf(words[i+1].low); kind != "" && words[i+1].low != "event" && words[i+1].low != "events" {
+			m.Kind, m.Sure = kind, true
+		}
+	}
+	at := i - 1
+	for at >= 0 && articles[words[at].low] {
+		at--
+	}
+	m.Sure = m.Sure || at >= 0 && askedFor[words[at].low] || strings.ContainsAny(w.low, "-0123456789") || len(words) == 1
+	p.add(m)
+}
+
+// namespaces finds the one that the sentence names, and marks its words.
+func (p *place) namespaces(words []word) []bool {
+	taken := make([]bool, len(words))
+	take := func(name string, at ...int) {
+		if p.namespace == "" && operation.ValidName(name) && !strings.ContainsAny(name, ".:") {
+			p.namespace = name
+			for _, i := range at {
+				taken[i] = true
+			}
+		}
+	}
+	is := func(i int) bool {
+		return i >= 0 && i < len(words) && (isName(words[i]) || nouns[words[i].low] && words[i].low != "cluster")
+	}
+	for i, w := range words {
+		name, long := strings.CutPrefix(w.low, "--namespace=")
+		switch {
+		case w.quoted:
+		case long:
+			take(name, i)
+		case strings.HasPrefix(w.low, "-n") && len(w.low) > 2 && w.low[2] != '-':
+			take(strings.TrimPrefix(w.low[2:], "="), i)
+		case (w.low == "-n" || w.low == "--namespace") && i+1 < len(words):
+			take(words[i+1].low, i, i+1)
+		case w.low == "namespace" || w.low == "ns":
+			switch {
+			case is(i + 1):
+				take(words[i+1].low, i, i+1)
+			case is(i - 1):
+				take(words[i-1].low, i-1, i)
+			}
+		}
+	}
+	for i, w := range words {
+		if w.low != "in" && w.low != "inside" && w.low != "within" && w.low != "under" {
+			continue
+		}
+		at := i + 1
+		for at < len(words) && articles[words[at].low] {
+			at++
+		}
+		// "in deployment api" is no namespace, "in team-a pods" is one.
+		if is(at) && !taken[at] && !strings.Contains(words[at].low, "/") {
+			take(words[at].low, at)
+		}
+	}
+	return taken
+}

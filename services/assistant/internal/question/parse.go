@@ -1,0 +1,191 @@
+package question
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+)
+
+// Ask is what a sentence asks. Names are as written, in lower case.
+type Ask struct {
+	Intent Intent
+	// Changes of a Request, in the order in which they are said; of Advice those that it
+	// asks about, as far as they were understood.
+	Changes []Change
+	// Line of a Line, as Parse of package kubectl reads it.
+	Line string
+
+	Kind       string // a kind without a name
+	Mentions   []Mention
+	Namespace  string
+	Everywhere bool
+	// Follows says that the sentence leans on what was said before: it names nothing, or
+	// says "it".
+	Follows  bool
+	Symptoms []Symptom
+	// Right is what a WhoCan asks about.
+	Right Right
+	// Invalid is a word in the place of a name that can be no name.
+	Invalid string
+	// Words are the sentence in lower case without punctuation.
+	Words string
+}
+
+// Right is an API verb and a kind.
+type Right struct{ Verb, Kind string }
+
+// Parse reads a message. It never fails: what is not understood is Unclear.
+func Parse(message string) Ask {
+	if line, ok := line(message); ok {
+		return Ask{Intent: Line, Line: line, Words: line}
+	}
+	s := read(message)
+	p := places(s)
+	a := Ask{
+		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Everywhere: p.everywhere, Symptoms: symptomsOf(s.low),
+		Words: s.low, Invalid: invalid(s),
+	}
+	a.Follows = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere
+	if len(s.words) == 0 {
+		return a
+	}
+	a.Intent = intend(s, p, &a)
+	if a.Intent == WhoCan {
+		a.Right = rightOf(s)
+	}
+	return a
+}
+
+func intend(s sentence, p place, a *Ask) Intent {
+	changes, held, ok := requests(s)
+	switch {
+	case ok && (!s.asks || polite.MatchString(s.low)):
+		a.Changes = changes
+		return Request
+	case ok:
+		a.Changes = changes
+		return Advice
+	case held:
+		return Held
+	}
+	if assentExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && !(s.asks && badExpr.MatchString(s.low)) {
+		return Assent
+	}
+	if putOffExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && len(s.words) <= 4 {
+		return Assent
+	}
+	i := intentOf(s, p)
+	if !advises(s) || i == DrainPlan || i == WhoCan || i == RecentChanges {
+		return i
+	}
+	a.Changes = advised(s)
+	return Advice
+}
+
+// advises says whether a question is about making a change.
+func advises(s sentence) bool {
+	return changeWordExpr.MatchString(s.low) && (adviceExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && slices.ContainsFunc(askers, func(w string) bool { return strings.Contains(s.low, w) }) || s.starts("i want to") || s.starts("i think") || s.starts("we should") || s.starts("we could") || s.starts("we need to") || s.starts("i need to") || s.starts("i would"))
+}
+
+// askers are the words by which a change is asked about.
+var askers = []string{
+	"should i", "should we", "shall i", "shall we", "can i", "can we", "could i", "could we", "may i", "may we", "do i", "do we", "how do", "how can", "how to", "how would", "how should",
+	"what if", "what happens if", "what would happen", "what happens when", "what will happen", "is it safe", "is it ok", "is it okay", "is it possible", "would it", "will it", "is it worth", "does it help", "must i", "must we", "when should", "what would", "is it a good idea", "what does", "show me how", "tell me how", "tell me what",
+}
+
+// advised are the changes that a question asks about: what follows its first word of a
+// change.
+func advised(s sentence) []Change {
+	for i, w := range s.words {
+		if _, begins := verbs[w.low]; begins && changeWordExpr.MatchString(w.low) {
+			part := s.from(i)
+			if c, ok := change(part); ok {
+				return []Change{c}
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// verbsOfAPI are the words for what an account may do.
+var verbsOfAPI = map[string]string{
+	"get": "get", "read": "get", "see": "get", "view": "get", "list": "list", "watch": "watch", "create": "create", "make": "create", "update": "update", "change": "update", "edit": "update",
+	"modify": "update", "write": "update", "patch": "patch", "delete": "delete", "remove": "delete", "kill": "delete", "scale": "patch", "restart": "patch", "deploy": "create", "exec": "create",
+}
+
+func rightOf(s sentence) Right {
+	r := Right{}
+	for _, w := range s.words {
+		if v := verbsOfAPI[w.low]; v != "" && r.Verb == "" {
+			r.Verb = v
+		}
+		if k := kindOf(w.low); k != "" && k != "namespace" && k != "serviceaccount" && (r.Kind == "" || r.Verb == "") {
+			r.Kind = k
+		}
+	}
+	return r
+}
+
+// commands are the first words of kubectl's lines.
+var commands = setOf("get describe logs events top rollout auth explain diff scale set expose autoscale label annotate patch apply create replace delete evict cordon uncordon drain taint exec attach cp debug run port-forward proxy edit certificate config cluster-info")
+
+var linePrefixes = []string{"please run ", "run ", "execute ", "please execute ", "please ", "can you run ", "could you run ", "$ "}
+
+// line finds a kubectl line: one that says so, or one with a flag that only such a line
+// has.
+func line(message string) (string, bool) {
+	text := strings.TrimSpace(message)
+	if inner, ok := strings.CutPrefix(text, "```"); ok && strings.HasSuffix(inner, "```") {
+		inner = strings.TrimSuffix(inner, "```")
+		if first, rest, ok := strings.Cut(inner, "\n"); ok && len(strings.Fields(first)) <= 1 && !kubectl.IsCommand(first) {
+			inner = rest
+		}
+		text = strings.TrimSpace(inner)
+	}
+	for _, p := range linePrefixes {
+		if len(text) > len(p) && strings.EqualFold(text[:len(p)], p) {
+			if rest := strings.Trim(strings.TrimSpace(text[len(p):]), "`"); kubectl.IsCommand(rest) {
+				return rest, true
+			}
+		}
+	}
+	if inner := strings.Trim(text, "`"); kubectl.IsCommand(inner) && !strings.Contains(inner, "`") {
+		return inner, true
+	}
+	if kubectl.IsCommand(text) {
+		return text, true
+	}
+	words := strings.Fields(text)
+	if len(words) < 2 || !commands[words[0]] {
+		return "", false
+	}
+	if words[0] == "auth" && (words[1] == "reconcile" || words[1] == "can-i") {
+		return "kubectl " + text, true
+	}
+	for _, w := range words[1:] {
+		if strings.HasPrefix(w, "-") && len(w) > 1 && w[1] != ' ' && strings.Trim(w, "-") != "" {
+			return "kubectl " + text, true
+		}
+	}
+	return "", false
+}
+
+// invalid finds a word that stands for a name and could be more than a name to a shell
+// or a flag parser.
+func invalid(s sentence) string {
+	for i, w := range s.words {
+		if strings.HasPrefix(w.low, "--namespace") || strings.HasPrefix(w.low, "--all-namespaces") {
+			continue
+		}
+		if strings.HasPrefix(w.text, "--") {
+			return w.text
+		}
+		inName := w.quoted || i > 0 && (kindOf(s.words[i-1].low) != "" || s.words[i-1].low == "get" || s.words[i-1].low == "describe" || s.words[i-1].low == "named" || s.words[i-1].low == "called")
+		if inName && strings.ContainsAny(w.text, ";|&$<>`\\(){}*") {
+			return w.text
+		}
+	}
+	return ""
+}

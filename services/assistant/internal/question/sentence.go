@@ -1,0 +1,130 @@
+package question
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// MaxSentence bounds, in bytes, how much of a message is read.
+const MaxSentence = 8 << 10
+
+// word is one word of a sentence: as written, and as it is compared.
+type word struct {
+	text, low string
+	quoted    bool // in backticks or quotes, so meant as it stands
+}
+
+// sentence is a message taken apart.
+type sentence struct {
+	words []word
+	asks  bool   // it ends with a question mark
+	low   string // the words as compared, with blanks between
+}
+
+// shortened are forms that stand for several words, also as people type them in a hurry.
+var shortened = map[string]string{
+	"what's": "what is", "whats": "what is", "why's": "why is", "whys": "why is", "where's": "where is", "who's": "who is",
+	"how's": "how is", "hows": "how is", "it's": "it is", "that's": "that is", "there's": "there is", "let's": "let us", "lets": "let us",
+	"isn't": "is not", "isnt": "is not", "aren't": "are not", "arent": "are not", "wasn't": "was not", "don't": "do not", "dont": "do not",
+	"doesn't": "does not", "doesnt": "does not", "didn't": "did not", "didnt": "did not", "won't": "will not", "wont": "will not",
+	"can't": "can not", "cant": "can not", "cannot": "can not", "couldn't": "could not", "shouldn't": "should not", "wouldn't": "would not",
+	"hasn't": "has not", "haven't": "have not", "i'd": "i would", "i'm": "i am", "i've": "i have", "we're": "we are", "i'll": "i will",
+	"pls": "please", "plz": "please", "u": "you", "thx": "thanks", "y": "why", "k8s": "cluster", "kubernetes": "cluster",
+	"rollback": "roll back", "wanna": "want to", "gonna": "going to",
+}
+
+var quotedExpr = regexp.MustCompile("`[^`\n]{1,512}`|\"[^\"\n]{1,512}\"|“[^”\n]{1,512}”|'[^'\n]{1,512}'")
+
+// read takes a message apart.
+func read(message string) sentence {
+	if len(message) > MaxSentence {
+		message = strings.ToValidUTF8(message[:MaxSentence], "")
+	}
+	message = strings.TrimSpace(strings.ReplaceAll(message, "’", "'"))
+	s := sentence{asks: strings.HasSuffix(strings.TrimRight(message, "!. \n\t\"'`)"), "?")}
+	for message != "" {
+		at := quoted(message)
+		if at == nil {
+			s.plain(message)
+			break
+		}
+		s.plain(message[:at[0]])
+		inner := strings.TrimFunc(message[at[0]:at[1]], func(r rune) bool { return strings.ContainsRune("`\"“”'", r) })
+		if fields := strings.Fields(inner); len(fields) == 1 {
+			s.words = append(s.words, word{fields[0], strings.ToLower(fields[0]), true})
+		} else {
+			s.plain(inner)
+		}
+		message = message[at[1]:]
+	}
+	low := make([]string, len(s.words))
+	for i, w := range s.words {
+		low[i] = w.low
+	}
+	s.low = strings.Join(low, " ")
+	return s
+}
+
+// quoted is where the first quotation stands; an apostrophe inside a word opens none.
+func quoted(message string) []int {
+	from := 0
+	for {
+		at := quotedExpr.FindStringIndex(message[from:])
+		if at == nil {
+			return nil
+		}
+		start, end := from+at[0], from+at[1]
+		if start == 0 || unicode.IsSpace(rune(message[start-1])) || strings.ContainsRune("(,:=", rune(message[start-1])) {
+			return []int{start, end}
+		}
+		from = start + 1
+	}
+}
+
+const (
+	before = "([{<*_\"'`“"
+	after  = ")]}>*,;:.!?\"'`”…"
+)
+
+func (s *sentence) plain(text string) {
+	for field := range strings.FieldsSeq(text) {
+		field = strings.TrimLeft(field, before)
+		field = strings.TrimRight(field, after)
+		for part := range strings.SplitSeq(field, "…") {
+			s.one(part)
+		}
+	}
+}
+
+func (s *sentence) one(field string) {
+	low := strings.ToLower(field)
+	if long, ok := shortened[low]; ok {
+		for part := range strings.FieldsSeq(long) {
+			s.words = append(s.words, word{part, part, false})
+		}
+		return
+	}
+	if name, ok := strings.CutSuffix(low, "'s"); ok { // api's pods
+		field, low = field[:len(name)], name
+	}
+	if field != "" && field != "-" && field != "—" && field != "–" {
+		s.words = append(s.words, word{field, low, false})
+	}
+}
+
+// from is the sentence without its first n words.
+func (s sentence) from(n int) sentence {
+	s.words = s.words[n:]
+	low := make([]string, len(s.words))
+	for i, w := range s.words {
+		low[i] = w.low
+	}
+	s.low = strings.Join(low, " ")
+	return s
+}
+
+// starts says whether the sentence begins with these words.
+func (s sentence) starts(with string) bool {
+	return s.low == with || strings.HasPrefix(s.low, with+" ")
+}
