@@ -1,0 +1,121 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// Capacity shows what each node has and what its pods ask for.
+func Capacity(v View) string {
+	asked := map[string]corev1.ResourceList{}
+	number := map[string]int{}
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		number[pod.Spec.NodeName]++
+		if asked[pod.Spec.NodeName] == nil {
+			asked[pod.Spec.NodeName] = corev1.ResourceList{}
+		}
+		for kind, q := range helper.PodRequests(pod, helper.PodResourcesOptions{}) {
+			sum := asked[pod.Spec.NodeName][kind]
+			sum.Add(q)
+			asked[pod.Spec.NodeName][kind] = sum
+		}
+	}
+	nodes := slices.SortedFunc(slices.Values(v.Nodes), func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	t := columns("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
+	for i := range nodes {
+		n := &nodes[i]
+		state := "ready"
+		if !nodeReady(n) {
+			state = "not ready"
+		}
+		if n.Spec.Unschedulable {
+			state += ", cordoned"
+		}
+		share := func(kind corev1.ResourceName) string {
+			has, want := n.Status.Allocatable[kind], asked[n.Name][kind]
+			return fmt.Sprintf("%s / %s (%s)", want.String(), has.String(), percent(want, has))
+		}
+		pods := n.Status.Allocatable[corev1.ResourcePods]
+		t.add(cell(n.Name), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", number[n.Name], pods.String()))
+	}
+	head := "What pods ask for on each node, of what the node has for pods:"
+	if v.Unread["pods"] || v.Namespace != "" && len(number) == 0 {
+		head = "What each node has for pods (the pods of other namespaces were not all read):"
+	}
+	return t.under(head, "No nodes could be read.")
+}
+
+func percent(part, whole resource.Quantity) string {
+	if whole.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*part.AsApproximateFloat64()/whole.AsApproximateFloat64())
+}
+
+// Quotas shows what of each quota is used.
+func Quotas(v View) string {
+	quotas := slices.SortedFunc(slices.Values(v.Snapshot.Quotas), func(a, b corev1.ResourceQuota) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	t := columns("Namespace", "Quota", "Resource", "Used", "Hard", "Share")
+	for i := range quotas {
+		q := &quotas[i]
+		if !v.about("ResourceQuota", q) {
+			continue
+		}
+		for _, kind := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+			used, hard := q.Status.Used[kind], q.Status.Hard[kind]
+			t.add(cell(q.Namespace), cell(q.Name), cell(string(kind)), used.String(), hard.String(), percent(used, hard))
+		}
+	}
+	return t.under("Quotas "+v.where()+":", "There is no quota "+v.where()+".")
+}
+
+// Events lists events, the newest first; of warnings only those.
+func Events(v View, warnings bool) string {
+	what, none := "Events "+v.where()+", the newest first:", "There are no events "+v.where()+"."
+	if warnings {
+		what, none = "Warnings "+v.where()+", the newest first:", "There are no warnings "+v.where()+"."
+	}
+	var all []*corev1.Event
+	pods := map[string]bool{}
+	if len(v.Objects) > 0 {
+		for _, pod := range v.pods() {
+			pods[pod.Namespace+"/"+pod.Name] = true
+		}
+	}
+	for i := range v.Snapshot.Events {
+		e := &v.Snapshot.Events[i]
+		on := e.InvolvedObject
+		about := len(v.Objects) == 0 || on.Kind == "Pod" && pods[on.Namespace+"/"+on.Name]
+		for _, r := range v.Objects {
+			about = about || r.Kind == on.Kind && r.Name == on.Name && r.Namespace == on.Namespace
+		}
+		if about && (v.Namespace == "" || e.Namespace == v.Namespace) && (!warnings || e.Type == corev1.EventTypeWarning) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *corev1.Event) int {
+		return cmp.Or(seen(b).Compare(seen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	t := columns("When", "Namespace", "Object", "Reason", "Times", "Message")
+	for _, e := range all {
+		times := max(int(e.Count), 1)
+		if e.Series != nil {
+			times = int(e.Series.Count)
+		}
+		t.add(age(v.Taken, seen(e).Time)+" ago", cell(e.Namespace), cell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), cell(e.Reason), strconv.Itoa(times), cell(e.Message))
+	}
+	return t.under(what, none)
+}

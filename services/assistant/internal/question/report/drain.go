@@ -1,0 +1,72 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// DrainPlan shows what draining each of the nodes would do to every pod on it.
+func DrainPlan(v View, nodes []string) string {
+	text := ""
+	for _, node := range nodes {
+		t := columns("Namespace", "Pod", "What happens")
+		blocked, moved := 0, 0
+		for i := range v.Pods {
+			pod := &v.Pods[i]
+			if pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+				continue
+			}
+			what, holds := v.onDrain(pod)
+			if holds {
+				blocked++
+			} else {
+				moved++
+			}
+			t.add(cell(pod.Namespace), cell(pod.Name), what)
+		}
+		slices.SortStableFunc(t.rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+		head := fmt.Sprintf("Draining node %s would cordon it first. %s go or stay as their rows say", Code(node), count(moved, "pod would", "pods would"))
+		if blocked > 0 {
+			head += "; " + count(blocked, "pod holds", "pods hold") + " the drain up"
+		}
+		text += t.under(head+":", "No pods run on node "+Code(node)+"; draining it would only cordon it.") + "\n"
+	}
+	return text
+}
+
+// onDrain says what becomes of a pod, and whether it holds the drain up.
+func (v View) onDrain(pod *corev1.Pod) (what string, holds bool) {
+	owner := metav1.GetControllerOf(pod)
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return "stays: the kubelet itself runs it", false
+	}
+	if owner != nil && owner.Kind == "DaemonSet" {
+		return "stays: it belongs to a daemon set", false
+	}
+	for i := range v.Budgets {
+		b := &v.Budgets[i]
+		if b.Namespace != pod.Namespace || !chooses(b, pod) || b.Status.DisruptionsAllowed > 0 {
+			continue
+		}
+		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", cell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true
+	}
+	if owner == nil {
+		return "**held back**: nobody owns it, so it would not come again", true
+	}
+	what = "evicted; its " + kindName(v.OwnerOf(pod)) + " makes a new one elsewhere"
+	if slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool { return vol.EmptyDir != nil }) {
+		what += ", and what it keeps in emptyDir is lost"
+	}
+	return what, false
+}
+
+func chooses(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
+}

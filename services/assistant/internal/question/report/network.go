@@ -1,0 +1,100 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Endpoints counts the ready endpoints of a service.
+func (v View) Endpoints(namespace, service string) int {
+	n := 0
+	for i := range v.EndpointSlices {
+		s := &v.EndpointSlices[i]
+		if s.Namespace != namespace || s.Labels[discoveryv1.LabelServiceName] != service {
+			continue
+		}
+		for _, e := range s.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (v View) services() []corev1.Service {
+	return slices.SortedFunc(slices.Values(v.Services), func(a, b corev1.Service) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// EmptyServices lists services with a selector that lead to no ready pod.
+func EmptyServices(v View) string {
+	t := columns("Namespace", "Service", "Selector", "Pods chosen")
+	for _, s := range v.services() {
+		if !v.in(&s) || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName || v.Endpoints(s.Namespace, s.Name) > 0 {
+			continue
+		}
+		chosen := 0
+		for i := range v.Pods {
+			if v.Pods[i].Namespace == s.Namespace && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(v.Pods[i].Labels)) {
+				chosen++
+			}
+		}
+		t.add(cell(s.Namespace), cell(s.Name), cell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
+	}
+	return t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
+}
+
+// External lists what can be reached from outside of the cluster.
+func External(v View) string {
+	t := columns("Namespace", "Object", "How", "Address", "Ports")
+	for _, s := range v.services() {
+		if !v.in(&s) || s.Spec.Type != corev1.ServiceTypeLoadBalancer && s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ExternalIPs) == 0 {
+			continue
+		}
+		var addresses, ports []string
+		for _, in := range s.Status.LoadBalancer.Ingress {
+			addresses = append(addresses, cmp.Or(in.IP, in.Hostname))
+		}
+		addresses = append(addresses, s.Spec.ExternalIPs...)
+		if s.Spec.ExternalName != "" {
+			addresses = append(addresses, s.Spec.ExternalName)
+		}
+		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(addresses) == 0 {
+			addresses = []string{"none given yet"}
+		}
+		for _, p := range s.Spec.Ports {
+			port := strconv.Itoa(int(p.Port))
+			if p.NodePort != 0 {
+				port += fmt.Sprintf(" (node port %d)", p.NodePort)
+			}
+			ports = append(ports, port)
+		}
+		t.add(cell(s.Namespace), "service "+cell(s.Name), string(s.Spec.Type), cells(addresses), join(ports))
+	}
+	for _, in := range slices.SortedFunc(slices.Values(v.Ingresses), func(a, b networkingv1.Ingress) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	}) {
+		if !v.in(&in) {
+			continue
+		}
+		var hosts []string
+		for _, r := range in.Spec.Rules {
+			hosts = append(hosts, cmp.Or(r.Host, "any host"))
+		}
+		ports := "80"
+		if len(in.Spec.TLS) > 0 {
+			ports = "80, 443"
+		}
+		t.add(cell(in.Namespace), "ingress "+cell(in.Name), "Ingress", cells(hosts), ports)
+	}
+	return t.under("What can be reached from outside, "+v.where()+":", "No service or ingress "+v.where()+" can be reached from outside of the cluster.")
+}

@@ -1,0 +1,240 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+)
+
+// Overview counts what there is, by namespace.
+func Overview(v View) string {
+	type counts struct{ workloads, pods, healthy, services, jobs int }
+	by := map[string]*counts{}
+	of := func(namespace string) *counts {
+		if by[namespace] == nil {
+			by[namespace] = &counts{}
+		}
+		return by[namespace]
+	}
+	for i := range v.Namespaces {
+		if n := v.Namespaces[i].Name; v.Namespace == "" || n == v.Namespace {
+			of(n)
+		}
+	}
+	for _, w := range v.Workloads() {
+		of(w.Ref.Namespace).workloads++
+	}
+	for _, pod := range v.pods() {
+		c := of(pod.Namespace)
+		c.pods++
+		if healthy(pod) {
+			c.healthy++
+		}
+	}
+	for i := range v.Services {
+		if v.in(&v.Services[i]) {
+			of(v.Services[i].Namespace).services++
+		}
+	}
+	for i := range v.CronJobs {
+		if v.in(&v.CronJobs[i]) {
+			of(v.CronJobs[i].Namespace).jobs++
+		}
+	}
+	t := columns("Namespace", "Workloads", "Pods healthy", "Services", "Cron jobs")
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		c := by[n]
+		t.add(cell(n), strconv.Itoa(c.workloads), fmt.Sprintf("%d of %d", c.healthy, c.pods), strconv.Itoa(c.services), strconv.Itoa(c.jobs))
+	}
+	return t.under(nodesLine(v), "There is nothing "+v.where()+".")
+}
+
+func nodesLine(v View) string {
+	good := 0
+	for i := range v.Nodes {
+		if nodeReady(&v.Nodes[i]) {
+			good++
+		}
+	}
+	if len(v.Nodes) == 0 {
+		return "What there is, by namespace:"
+	}
+	return fmt.Sprintf("%d of %s ready. What there is, by namespace:", good, count(len(v.Nodes), "node is", "nodes are"))
+}
+
+func nodeReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Health shows workloads with what they should have; those that lack something first.
+func Health(v View) string {
+	all := v.Workloads()
+	short := func(w Workload) int { return w.Wanted - w.Ready }
+	slices.SortStableFunc(all, func(a, b Workload) int { return cmp.Compare(short(b), short(a)) })
+	lacking := 0
+	t := columns("Namespace", "Workload", "Ready", "State")
+	for _, w := range all {
+		state := "healthy"
+		switch {
+		case short(w) > 0:
+			state = "lacks " + count(short(w), "pod", "pods")
+			lacking++
+		case w.Wanted == 0:
+			state = "scaled to 0"
+		}
+		t.add(cell(w.Ref.Namespace), kindName(w.Ref), fmt.Sprintf("%d of %d", w.Ready, w.Wanted), state)
+	}
+	head := fmt.Sprintf("%d of %s ready.", len(all)-lacking, count(len(all), "workload is", "workloads are"))
+	for i := range v.Nodes {
+		if v.Namespace == "" && !nodeReady(&v.Nodes[i]) {
+			head += fmt.Sprintf(" Node %s is not ready.", Code(v.Nodes[i].Name))
+		}
+	}
+	return t.under(head, "There are no workloads "+v.where()+".")
+}
+
+// UnhealthyPods lists pods that do not do what they should.
+func UnhealthyPods(v View) string {
+	t := columns("Namespace", "Pod", "Ready", "State", "Restarts", "Age")
+	n := 0
+	for _, pod := range v.pods() {
+		if healthy(pod) {
+			continue
+		}
+		n++
+		up, of := ready(pod)
+		t.add(cell(pod.Namespace), cell(pod.Name), fmt.Sprintf("%d/%d", up, of), cell(podState(pod)), strconv.Itoa(restarts(pod)), age(v.Taken, pod.CreationTimestamp.Time))
+	}
+	return t.under(count(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are healthy.")
+}
+
+// Restarts lists containers by how often they were restarted.
+func Restarts(v View) string {
+	type entry struct {
+		pod   *corev1.Pod
+		state corev1.ContainerStatus
+	}
+	var all []entry
+	for _, pod := range v.pods() {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for _, st := range list {
+				if st.RestartCount > 0 {
+					all = append(all, entry{pod, st})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.state.RestartCount, a.state.RestartCount) })
+	t := columns("Namespace", "Pod", "Container", "Restarts", "Last end", "When")
+	for _, e := range all {
+		end, when := "-", "-"
+		if last := e.state.LastTerminationState.Terminated; last != nil {
+			end = fmt.Sprintf("%s, exit code %d", cell(last.Reason), last.ExitCode)
+			when = age(v.Taken, last.FinishedAt.Time) + " ago"
+		}
+		t.add(cell(e.pod.Namespace), cell(e.pod.Name), cell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
+	}
+	return t.under("Restarted containers "+v.where()+", the most restarts first:", "No container "+v.where()+" was restarted.")
+}
+
+// NoLimits lists containers without a memory or CPU limit or request.
+func NoLimits(v View) string {
+	t := columns("Namespace", "Workload", "Container", "Missing")
+	for _, w := range v.Workloads() {
+		for i := range w.Template.Spec.Containers {
+			c := &w.Template.Spec.Containers[i]
+			var missing []string
+			for _, m := range []struct {
+				what string
+				list corev1.ResourceList
+				kind corev1.ResourceName
+			}{
+				{"memory limit", c.Resources.Limits, corev1.ResourceMemory}, {"CPU limit", c.Resources.Limits, corev1.ResourceCPU},
+				{"memory request", c.Resources.Requests, corev1.ResourceMemory}, {"CPU request", c.Resources.Requests, corev1.ResourceCPU},
+			} {
+				if _, ok := m.list[m.kind]; !ok {
+					missing = append(missing, m.what)
+				}
+			}
+			if len(missing) > 0 {
+				t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), join(missing))
+			}
+		}
+	}
+	return t.under("Containers "+v.where()+" that lack limits or requests:", "Every container "+v.where()+" has limits and requests for CPU and memory.")
+}
+
+// Images lists what runs, by workload.
+func Images(v View) string {
+	t := columns("Namespace", "Workload", "Container", "Image")
+	for _, w := range v.Workloads() {
+		for i := range w.Template.Spec.Containers {
+			c := &w.Template.Spec.Containers[i]
+			t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(c.Image))
+		}
+	}
+	return t.under("Images "+v.where()+":", "There are no workloads "+v.where()+".")
+}
+
+// Usage lists what containers use, the most memory first; ok is false where the metrics
+// API is not there.
+func Usage(v View) (text string, ok bool) {
+	if v.Snapshot.Usage == nil {
+		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requested(v), false
+	}
+	type entry struct {
+		log  playbook.Log
+		used corev1.ResourceList
+		spec *corev1.Container
+	}
+	specs := map[playbook.Log]*corev1.Container{}
+	for _, pod := range v.pods() {
+		for i := range pod.Spec.Containers {
+			specs[playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
+		}
+	}
+	var all []entry
+	for log, used := range v.Snapshot.Usage {
+		if spec := specs[log]; spec != nil {
+			all = append(all, entry{log, used, spec})
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(b.used.Memory().Cmp(*a.used.Memory()), cmp.Compare(a.log.Namespace, b.log.Namespace), cmp.Compare(a.log.Pod, b.log.Pod), cmp.Compare(a.log.Container, b.log.Container))
+	})
+	t := columns("Namespace", "Pod", "Container", "CPU", "Memory", "Memory limit")
+	for _, e := range all {
+		limit := "none"
+		if l, ok := e.spec.Resources.Limits[corev1.ResourceMemory]; ok {
+			limit = l.String()
+		}
+		t.add(cell(e.log.Namespace), cell(e.log.Pod), cell(e.log.Container), e.used.Cpu().String(), e.used.Memory().String(), limit)
+	}
+	return t.under("What containers "+v.where()+" use now, the most memory first:", "The metrics API has no samples "+v.where()+" yet."), true
+}
+
+func requested(v View) string {
+	t := columns("Namespace", "Workload", "Container", "CPU request", "Memory request", "Memory limit")
+	amount := func(list corev1.ResourceList, kind corev1.ResourceName) string {
+		if q, ok := list[kind]; ok {
+			return q.String()
+		}
+		return "none"
+	}
+	for _, w := range v.Workloads() {
+		for i := range w.Template.Spec.Containers {
+			c := &w.Template.Spec.Containers[i]
+			t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), amount(c.Resources.Requests, corev1.ResourceCPU),
+				amount(c.Resources.Requests, corev1.ResourceMemory), amount(c.Resources.Limits, corev1.ResourceMemory))
+		}
+	}
+	return t.String()
+}

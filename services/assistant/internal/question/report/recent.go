@@ -1,0 +1,180 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// recently is how far RecentChanges looks back.
+const recently = 24 * time.Hour
+
+type change struct {
+	at        time.Time
+	namespace string
+	object    string
+	what      string
+}
+
+// RecentChanges lists what was created, rolled out and scaled, the newest first. Who did
+// it is in the cluster's own audit log alone; what wrote is in the managed fields.
+func RecentChanges(v View) string {
+	all := slices.Concat(v.rollouts(), v.created(), v.scaled())
+	slices.SortStableFunc(all, func(a, b change) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.object, b.object), cmp.Compare(a.what, b.what))
+	})
+	t := columns("When", "Namespace", "Object", "What")
+	for _, c := range all {
+		t.add(age(v.Taken, c.at)+" ago", cell(c.namespace), c.object, c.what)
+	}
+	return t.under("What changed "+v.where()+" in the last 24 hours, the newest first (the cluster does not tell here who did it):",
+		"Nothing was created, rolled out or scaled "+v.where()+" in the last 24 hours.")
+}
+
+func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= recently }
+
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// rollouts tells each new revision of a deployment, with its images.
+func (v View) rollouts() []change {
+	var all []change
+	for i := range v.ReplicaSets {
+		r := &v.ReplicaSets[i]
+		owner := metav1.GetControllerOf(r)
+		if owner == nil || !v.recent(r.CreationTimestamp.Time) || !v.about(owner.Kind, &metav1.ObjectMeta{Namespace: r.Namespace, Name: owner.Name}) {
+			continue
+		}
+		var images []string
+		for _, c := range r.Spec.Template.Spec.Containers {
+			images = append(images, c.Image)
+		}
+		all = append(all, change{r.CreationTimestamp.Time, r.Namespace, kindName(operation.Ref{Kind: owner.Kind, Name: owner.Name}),
+			fmt.Sprintf("revision %s, image %s", cell(r.Annotations[revisionAnnotation]), cells(images))})
+	}
+	return all
+}
+
+func (v View) created() []change {
+	var all []change
+	add := func(kind string, o metav1.Object) {
+		if v.about(kind, o) && v.recent(o.GetCreationTimestamp().Time) {
+			all = append(all, change{o.GetCreationTimestamp().Time, o.GetNamespace(), kindName(operation.Ref{Kind: kind, Name: o.GetName()}), "created"})
+		}
+	}
+	for i := range v.Deployments {
+		add("Deployment", &v.Deployments[i])
+	}
+	for i := range v.StatefulSets {
+		add("StatefulSet", &v.StatefulSets[i])
+	}
+	for i := range v.DaemonSets {
+		add("DaemonSet", &v.DaemonSets[i])
+	}
+	for i := range v.CronJobs {
+		add("CronJob", &v.CronJobs[i])
+	}
+	for i := range v.Services {
+		add("Service", &v.Services[i])
+	}
+	for i := range v.Ingresses {
+		add("Ingress", &v.Ingresses[i])
+	}
+	for i := range v.ConfigMaps {
+		if v.ConfigMaps[i].Name != "kube-root-ca.crt" {
+			add("ConfigMap", &v.ConfigMaps[i])
+		}
+	}
+	for i := range v.NetworkPolicies {
+		add("NetworkPolicy", &v.NetworkPolicies[i])
+	}
+	return all
+}
+
+// scaled are the events that tell of replicas that came or went.
+func (v View) scaled() []change {
+	var all []change
+	for i := range v.Snapshot.Events {
+		e := &v.Snapshot.Events[i]
+		on := e.InvolvedObject
+		told := e.Reason == "ScalingReplicaSet" || e.Reason == "SuccessfulRescale" || e.Reason == "NodeNotSchedulable" || e.Reason == "NodeSchedulable"
+		if told && v.recent(seen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
+			all = append(all, change{seen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), cell(e.Message)})
+		}
+	}
+	return all
+}
+
+func seen(e *corev1.Event) metav1.Time {
+	switch {
+	case e.Series != nil:
+		return metav1.Time{Time: e.Series.LastObservedTime.Time}
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp
+	case !e.EventTime.IsZero():
+		return metav1.Time{Time: e.EventTime.Time}
+	}
+	return e.CreationTimestamp
+}
+
+// Idle lists workloads that do nothing, as far as the cluster shows it.
+func Idle(v View) string {
+	t := columns("Namespace", "Object", "Why it looks idle")
+	for _, w := range v.Workloads() {
+		switch {
+		case w.Wanted == 0 && w.Ref.Kind != "DaemonSet":
+			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "scaled to 0")
+		case w.Ready > 0 && v.sleeps(w):
+			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "ready, and uses under 1m of CPU now")
+		}
+	}
+	for i := range v.CronJobs {
+		if c := &v.CronJobs[i]; v.about("CronJob", c) && c.Spec.Suspend != nil && *c.Spec.Suspend {
+			t.add(cell(c.Namespace), kindName(operation.Ref{Kind: "CronJob", Name: c.Name}), "suspended")
+		}
+	}
+	for _, s := range v.services() {
+		if v.about("Service", &s) && len(s.Spec.Selector) > 0 && v.Endpoints(s.Namespace, s.Name) == 0 {
+			t.add(cell(s.Namespace), "service "+cell(s.Name), "has no ready endpoint")
+		}
+	}
+	for i := range v.Claims {
+		if c := &v.Claims[i]; v.about("PersistentVolumeClaim", c) && !v.mounted(c.Namespace, c.Name) {
+			t.add(cell(c.Namespace), "persistentvolumeclaim "+cell(c.Name), "no pod mounts it")
+		}
+	}
+	return t.under("What looks idle "+v.where()+":", "Nothing looks idle "+v.where()+".")
+}
+
+// sleeps says whether all pods of a workload use next to nothing; without samples nobody knows.
+func (v View) sleeps(w Workload) bool {
+	samples := 0
+	for log, used := range v.Snapshot.Usage {
+		if log.Namespace != w.Ref.Namespace || !strings.HasPrefix(log.Pod, w.Ref.Name) {
+			continue
+		}
+		for i := range v.Pods {
+			if pod := &v.Pods[i]; pod.Name == log.Pod && pod.Namespace == log.Namespace && v.OwnerOf(pod).Name == w.Ref.Name {
+				if used.Cpu().MilliValue() >= 1 {
+					return false
+				}
+				samples++
+			}
+		}
+	}
+	return samples > 0
+}
+
+func (v View) mounted(namespace, claim string) bool {
+	return slices.ContainsFunc(v.Pods, func(pod corev1.Pod) bool {
+		return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool {
+			return vol.PersistentVolumeClaim != nil && vol.PersistentVolumeClaim.ClaimName == claim
+		})
+	})
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+)
+
+// Secrets lists Secrets and their keys. There is no value in a snapshot to show.
+func Secrets(v View) string {
+	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b playbook.SecretKeys) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	t := columns("Namespace", "Secret", "Keys")
+	for _, s := range all {
+		if v.about("Secret", &metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}) {
+			keys := slices.Sorted(slices.Values(s.Keys))
+			t.add(cell(s.Namespace), cell(s.Name), cells(keys))
+		}
+	}
+	none := "There are no Secrets " + v.where() + "."
+	if v.Unread["secrets"] {
+		none = "The assistant's account may not list Secrets."
+	}
+	return t.under("Secrets "+v.where()+" by name and key. Their values are never shown, in no format:", none)
+}
+
+// tellingExpr are names of variables that promise something secret.
+var tellingExpr = regexp.MustCompile(`(?i)passw|passwd|pwd|secret|token|api_?key|access_?key|private_?key|credential|auth$|dsn$|connection_?string`)
+
+// EnvSecrets lists, by name, variables that hold a secret: as plain text in the spec, or
+// from a Secret.
+func EnvSecrets(v View) string {
+	t := columns("Namespace", "Workload", "Container", "Variable", "Where the value is")
+	plain := 0
+	for _, w := range v.Workloads() {
+		for _, list := range [][]corev1.Container{w.Template.Spec.InitContainers, w.Template.Spec.Containers} {
+			for i := range list {
+				c := &list[i]
+				for _, e := range c.Env {
+					switch {
+					case e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil:
+						r := e.ValueFrom.SecretKeyRef
+						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(e.Name), "Secret "+cell(r.Name)+", key "+cell(r.Key))
+					case e.ValueFrom == nil && e.Value != "" && tellingExpr.MatchString(e.Name):
+						plain++
+						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(e.Name), "plain text in the spec")
+					}
+				}
+				for _, e := range c.EnvFrom {
+					if e.SecretRef != nil {
+						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), "all keys", "Secret "+cell(e.SecretRef.Name))
+					}
+				}
+			}
+		}
+	}
+	head := "Variables " + v.where() + " that hold secrets, by name only."
+	if plain > 0 {
+		head += " " + strconv.Itoa(plain) + " as plain text in a spec, where everybody who may read the workload reads the value; a Secret is the place for it."
+	}
+	return t.under(head, "No container "+v.where()+" has a variable from a Secret, or one whose name promises a secret.")
+}

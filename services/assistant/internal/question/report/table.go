@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// mostRows bounds one table; what is beyond is counted.
+const mostRows = 40
+
+// mostText bounds, in code points, one cell.
+const mostText = 160
+
+// table is a Markdown table that is written when it is whole.
+type table struct {
+	head []string
+	rows [][]string
+	// left are rows that were counted and not kept.
+	left int
+}
+
+func columns(head ...string) *table { return &table{head: head} }
+
+func (t *table) add(cells ...string) {
+	if len(t.rows) == mostRows {
+		t.left++
+		return
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *table) String() string {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(t.head)
+	b.WriteString(strings.Repeat("|---", len(t.head)) + "|\n")
+	for _, r := range t.rows {
+		line(r)
+	}
+	if t.left > 0 {
+		fmt.Fprintf(&b, "\nAnd %d more; ask about one namespace or object.\n", t.left)
+	}
+	return b.String()
+}
+
+// under puts a sentence above the table, or says instead that there is nothing.
+func (t *table) under(head, nothing string) string {
+	if len(t.rows) == 0 {
+		return nothing + "\n"
+	}
+	return head + "\n\n" + t.String()
+}
+
+// Code shows foreign text as code, in one line and short, so that no markup in it comes
+// to life.
+func Code(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '`':
+			return '\''
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if runes := []rune(s); len(runes) > mostText {
+		s = string(runes[:mostText]) + "…"
+	}
+	if s == "" {
+		return "-"
+	}
+	return "`" + s + "`"
+}
+
+// cell is Code for a table, where a bar would end it.
+func cell(s string) string { return strings.ReplaceAll(Code(s), "|", `\|`) }
+
+func cells(list []string) string {
+	const most = 8
+	var all []string
+	for i, s := range list {
+		if i == most {
+			all = append(all, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		all = append(all, cell(s))
+	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, ", ")
+}
+
+// age is how long ago something was, as kubectl rounds it.
+func age(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	d := max(now.Sub(then), 0)
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 3*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
