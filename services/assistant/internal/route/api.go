@@ -74,8 +74,8 @@ func New(c Config, d Deps) *API {
 	return a
 }
 
-// EndStreams ends every stream without its closing marker, so that its client comes again. Streams of turns that have
-// ended are not touched: they have all that they will get.
+// EndStreams ends the streams that are still waiting for frames a moment later, without their closing marker, so that
+// their clients come again. Those of turns that have ended send what there is.
 func (a *API) EndStreams() { a.end() }
 
 // Mount adds the routes. Each passes, in this order: key, rate limit, handler; a refusal for want of a key or of rights is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,7 +19,7 @@ import (
 func (a *API) stream(c echo.Context, reader *turn.Reader, profile chat.Profile, ids bool, first func()) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
-	defer context.AfterFunc(a.ending, cancel)()
+	defer context.AfterFunc(a.ending, func() { time.AfterFunc(lastFrames, cancel) })()
 	defer a.Metrics.StreamOpened()()
 
 	chat.SetHeaders(c.Response().Header(), reader.Session())
@@ -49,6 +50,9 @@ func (a *API) stream(c echo.Context, reader *turn.Reader, profile chat.Profile, 
 		}
 	}
 }
+
+// lastFrames is how long a stream may take to send what there is when the server stops.
+const lastFrames = 2 * time.Second
 
 // errSilent says that a stream had nothing to send for a while.
 var errSilent = errors.New("nothing was said")

@@ -55,6 +55,13 @@ func (k *sink) Token(text string) {
 	}
 }
 
+// Warn is part of Warner.
+func (k *sink) Warn(f fault.Failure) {
+	if k.open() {
+		k.r.add(k.r.frames.Error(nil, f, false), false)
+	}
+}
+
 // Call is part of Toolbox.
 func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error) {
 	if err := op.Validate(); err != nil {
@@ -66,8 +73,8 @@ func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error)
 	if !k.open() {
 		return Output{}, errEnded
 	}
-	done := k.call(op)
-	out, err := k.r.s.Tools.Run(ctx, k.r.turn, op)
+	id, done := k.call(op)
+	out, err := k.r.s.Tools.Run(context.WithValue(ctx, callKey{}, id), k.r.turn, op)
 	err = done(ctx, out, err)
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
@@ -81,7 +88,7 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapsh
 		return nil, errEnded
 	}
 	s, err := k.r.s.Tools.Snapshot(ctx, k.r.turn, namespace, func(op operation.Operation) func(Output, error) {
-		done := k.call(op)
+		_, done := k.call(op)
 		return func(out Output, err error) { _ = done(ctx, out, err) } // what was not read is in Unread
 	})
 	if ctx.Err() != nil {
@@ -93,12 +100,22 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapsh
 	return s, nil
 }
 
+// callKey is the key of a call's id in the context of Tools.
+type callKey struct{}
+
+// CallID is the id under which the reader is shown the call that ctx belongs to; it is
+// empty elsewhere.
+func CallID(ctx context.Context) string {
+	id, _ := ctx.Value(callKey{}).(string)
+	return id
+}
+
 // call shows that a tool runs; done shows its result, and gives its error as the reader
 // may see it.
-func (k *sink) call(op operation.Operation) (done func(context.Context, Output, error) error) {
-	id := fmt.Sprintf("call_%d", k.calls.Add(1))
+func (k *sink) call(op operation.Operation) (id string, done func(context.Context, Output, error) error) {
+	id = fmt.Sprintf("call_%d", k.calls.Add(1))
 	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(op), id), false)
-	return func(ctx context.Context, out Output, err error) error {
+	return id, func(ctx context.Context, out Output, err error) error {
 		shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
 		if err != nil {
 			err = k.r.sentence(ctx, err)

@@ -1,0 +1,163 @@
+// Package observe counts and traces what turns do, around the parts that do it: engines, tools and plans. Spans follow
+// the semantic conventions for generative AI. Neither they nor the counters hold a question, an answer or a result.
+package observe
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// Observer watches the parts of one process.
+type Observer struct {
+	metrics *metrics.Metrics
+	tracer  trace.Tracer
+	agent   string // the service's name for its model
+	model   string // the language model asked for; empty: none
+}
+
+// New makes an observer.
+func New(m *metrics.Metrics, t trace.TracerProvider, agent, model string) *Observer {
+	return &Observer{m, t.Tracer("github.com/mlp-platform/platform/services/assistant"), agent, model}
+}
+
+// joined is ctx with the trace of the request that it belongs to.
+func joined(ctx context.Context) context.Context {
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": service.Traceparent(ctx)})
+}
+
+func failed(span trace.Span, err error, code string) {
+	if err != nil {
+		span.SetStatus(codes.Error, code)
+		span.SetAttributes(attribute.String("error.type", code))
+	}
+}
+
+type engine struct {
+	turn.Investigator
+	o *Observer
+}
+
+// Engine watches an engine.
+func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return engine{e, o} }
+
+// Investigate is part of turn.Investigator.
+func (e engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+	ctx, span := e.o.tracer.Start(joined(ctx), "invoke_agent "+e.o.agent, trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", "invoke_agent"),
+		attribute.String("gen_ai.agent.name", e.o.agent),
+		attribute.String("gen_ai.conversation.id", t.Session),
+	))
+	defer span.End()
+	if e.o.model != "" {
+		span.SetAttributes(attribute.String("gen_ai.request.model", e.o.model))
+	}
+	out, err := e.Investigator.Investigate(ctx, t, tools, sink)
+	span.SetAttributes(
+		attribute.Int64("gen_ai.usage.input_tokens", out.Usage.PromptTokens),
+		attribute.Int64("gen_ai.usage.output_tokens", out.Usage.CompletionTokens),
+	)
+	failed(span, err, "engine_failed")
+	e.o.metrics.Tokens(out.Usage)
+	return out, err
+}
+
+type tools struct {
+	turn.Tools
+	o *Observer
+}
+
+// Tools watches the reads of the cluster.
+func (o *Observer) Tools(t turn.Tools) turn.Tools { return tools{t, o} }
+
+// Run is part of turn.Tools.
+func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (turn.Output, error) {
+	ctx, done := w.o.call(ctx, op)
+	out, err := w.Tools.Run(ctx, t, op)
+	done(err)
+	return out, err
+}
+
+// Snapshot is part of turn.Tools.
+func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+	return w.Tools.Snapshot(ctx, t, namespace, func(op operation.Operation) func(turn.Output, error) {
+		_, done := w.o.call(ctx, op)
+		shown := show(op)
+		return func(out turn.Output, err error) {
+			done(err)
+			shown(out, err)
+		}
+	})
+}
+
+// call begins one read; done ends it.
+func (o *Observer) call(ctx context.Context, op operation.Operation) (_ context.Context, done func(error)) {
+	began, tool := time.Now(), string(op.Verb)
+	ctx, span := o.tracer.Start(joined(ctx), "execute_tool "+tool, trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", tool),
+	))
+	if id := turn.CallID(ctx); id != "" {
+		span.SetAttributes(attribute.String("gen_ai.tool.call.id", id))
+	}
+	return ctx, func(err error) {
+		outcome := "ok"
+		if err != nil {
+			outcome = "failed"
+			if reason := refusal(err); reason != "" {
+				outcome = "refused"
+				o.metrics.Refused(reason)
+			}
+		}
+		o.metrics.Tool(tool, outcome, time.Since(began))
+		failed(span, err, outcome)
+		span.End()
+	}
+}
+
+// refusal is the reason for which the rules refused; empty where something else failed.
+func refusal(err error) string {
+	var wrong *operation.Fault
+	var refused *action.Refused
+	switch {
+	case errors.As(err, &refused):
+		return refused.Code
+	case errors.As(err, &wrong):
+		return string(wrong.Reason)
+	}
+	return ""
+}
+
+type planner struct {
+	turn.Planner
+	o *Observer
+}
+
+// Planner watches what is proposed.
+func (o *Observer) Planner(p turn.Planner) turn.Planner { return planner{p, o} }
+
+// Plan is part of turn.Planner.
+func (w planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
+	plan, err := w.Planner.Plan(ctx, t, ops)
+	if reason := refusal(err); reason != "" {
+		w.o.metrics.Refused(reason)
+	} else if err == nil && plan.Verdict.Answer == guard.Refuse {
+		w.o.metrics.Refused(plan.Verdict.Code)
+	}
+	return plan, err
+}

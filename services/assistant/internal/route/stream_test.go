@@ -1,0 +1,219 @@
+package route_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/route"
+)
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	resp := b.ask(admin, "s-1", "hello")
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no", "X-Session-ID": "s-1", "Content-Encoding": "",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	raw := b.rest(resp)
+	if !bytes.HasPrefix(raw, []byte(`data: {"protocol_version":"1.0","object":"stream.start","session_id":"s-1"}`+"\n\n")) {
+		t.Errorf("first frame: %.100s", raw)
+	}
+	if !bytes.HasSuffix(raw, []byte("\n\ndata: [DONE]\n\n")) || bytes.Count(raw, []byte("[DONE]")) != 1 {
+		t.Errorf("end of stream: %s", raw)
+	}
+	if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+func TestSessionIsMadeUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	resp := b.send(t.Context(), "POST", route.ChatPath, admin, question("hello"))
+	id := resp.Header.Get("X-Session-ID")
+	if len(id) != 36 || id[14] != '7' || !strings.Contains(string(b.rest(resp)), `"session_id":"`+id+`"`) {
+		t.Errorf("session %q", id)
+	}
+}
+
+// A client without a session id is known by the action that its history quotes.
+func TestSessionOfAQuotedAction(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	id := b.propose(operator, "s-1", "scale..")
+	body := `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"Answer approve ` + id + `."},{"role":"user","content":"yes"}]}`
+	resp := b.send(t.Context(), "POST", route.ChatPath, operator, body)
+	if got := resp.Header.Get("X-Session-ID"); got != "s-1" {
+		t.Errorf("session %q", got)
+	}
+	if raw := b.rest(resp); !strings.Contains(string(raw), "2 replicas, as observed.") {
+		t.Errorf("%s", raw)
+	}
+	resp = b.send(t.Context(), "POST", route.ChatPath, other, body)
+	if got := resp.Header.Get("X-Session-ID"); got == "s-1" {
+		t.Error("another caller's quote opened the session")
+	}
+	b.rest(resp)
+}
+
+func TestReplayIsTheStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	one, two := b.say(operator, "s-1", "hello"), b.say(operator, "s-1", "scale..")
+	want := strings.TrimSuffix(string(one), "data: [DONE]\n\n") + string(two)
+	get := func(key, query string, header ...string) string {
+		resp := b.send(t.Context(), "GET", "/v1/events/replay/s-1"+query, key, "", header...)
+		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatalf("%d %s", resp.StatusCode, b.rest(resp))
+		}
+		return string(b.rest(resp))
+	}
+	for _, key := range []string{operator, admin} {
+		if got := get(key, ""); got != want {
+			t.Errorf("replay differs:\n%s\nwant\n%s", got, want)
+		}
+	}
+	if got := get(operator, "?follow=true"); got != want {
+		t.Error("followed replay of a session at rest differs")
+	}
+	b.refused(404, "session_not_found", "GET", "/v1/events/replay/s-1", other, "")
+	b.refused(404, "session_not_found", "GET", "/v1/events/replay/s-2", operator, "")
+	b.refused(404, "session_not_found", "GET", "/v1/events/replay/a%20b", operator, "")
+
+	withIDs := get(operator, "?ids=true")
+	if withIDs != get(operator, "", "X-Stream-Ids", "true") {
+		t.Error("the query and the header differ")
+	}
+	items := chattest.Read(t, strings.NewReader(withIDs))
+	var last string
+	for i, item := range items[:len(items)-1] {
+		if item.ID == "" || item.ID == last {
+			t.Fatalf("item %d: id %q after %q", i, item.ID, last)
+		}
+		last = item.ID
+	}
+	if items[0].ID != "1.1" {
+		t.Errorf("first id %q", items[0].ID)
+	}
+	rest := chattest.Read(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
+	if len(rest) != len(items)-3 || rest[0].ID != items[3].ID {
+		t.Errorf("resumed with %d of %d items at %q", len(rest), len(items), rest[0].ID)
+	}
+}
+
+func TestStrictProfile(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	byHeader := b.say(operator, "s-1", "hello", "X-Stream-Profile", "openai")
+	resp := b.send(t.Context(), "POST", route.ChatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
+	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
+		for _, item := range chattest.Read(t, bytes.NewReader(raw)) {
+			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
+				t.Errorf("%s: %s", name, item.Data)
+			}
+		}
+		if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+			t.Errorf("%s: answer %q", name, got)
+		}
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{silence: 20 * time.Millisecond})
+	resp := b.ask(operator, "s-1", "wait")
+	<-b.engine.began
+	r := bufio.NewReader(resp.Body)
+	for beats := 0; beats < 3; { // it repeats
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line == ": heartbeat\n" {
+			beats++
+		}
+	}
+	close(b.engine.let)
+	rest, err := io.ReadAll(r)
+	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
+		t.Errorf("%v: %s", err, rest)
+	}
+	if raw := b.rest(b.send(t.Context(), "GET", "/v1/events/replay/s-1", operator, "")); bytes.Contains(raw, []byte("heartbeat")) {
+		t.Error("a heartbeat was stored")
+	}
+}
+
+// What a second request of a session gets while the first is answered.
+func TestBusyAndRepeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{busy: 10 * time.Millisecond})
+	first := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
+	<-b.engine.began
+	resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"), "X-Session-ID", "s-1")
+	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "5" || !bytes.Contains(b.rest(resp), []byte(`"code":"turn_active"`)) {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	}
+	again := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
+	followed := b.send(t.Context(), "GET", "/v1/events/replay/s-1?follow=true", operator, "")
+	close(b.engine.let)
+	want := b.rest(first)
+	for name, resp := range map[string]*http.Response{"repeat": again, "follow": followed} {
+		if got := b.rest(resp); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	if got := b.say(operator, "s-1", "wait", "X-Request-ID", "r-1"); !bytes.Equal(got, want) {
+		t.Error("the repeat of a finished turn differs")
+	}
+}
+
+func TestMaxStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{streams: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	resp := b.send(ctx, "POST", route.ChatPath, operator, question("wait"), "X-Session-ID", "s-1")
+	<-b.engine.began
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(429, "rate_limited", "GET", "/v1/events/replay/s-1", operator, "")
+	b.say(other, "s-2", "hello") // another caller's are counted apart
+	cancel()
+	_ = resp.Body.Close()
+	testenv.Eventually(t, 10*time.Second, func() error {
+		resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"))
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		b.rest(resp)
+		return nil
+	})
+}
+
+// A stop tells readers why, and closes the turn.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{})
+	resp := b.ask(operator, "s-1", "wait")
+	<-b.engine.began
+	if err := b.turns.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	raw := b.rest(resp)
+	if !bytes.Contains(raw, []byte(`"code":"shutting_down"`)) || !bytes.HasSuffix(raw, []byte("data: [DONE]\n\n")) {
+		t.Errorf("%s", raw)
+	}
+	b.refused(503, "draining", "POST", route.ChatPath, operator, question("hello"))
+}
