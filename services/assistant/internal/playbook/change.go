@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -33,6 +34,15 @@ func patch(r operation.Ref, change any) *operation.Operation {
 	o := object(operation.Patch, r)
 	o.Patch = text
 	return valid(o)
+}
+
+// create makes one object.
+func create(object members, namespace string) *operation.Operation {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return nil
+	}
+	return valid(operation.Operation{Verb: operation.Create, Manifest: string(text), Namespace: namespace})
 }
 
 type members = map[string]any

@@ -97,6 +97,9 @@ type Finding struct {
 
 	// container is the one of the pod that shows the trouble; empty: the pod as a whole.
 	container string
+	// blind: the log that would tell more was not read, so that the finding of another pod
+	// of the workload stands for this one too.
+	blind bool
 	// because are the objects whose findings this one follows from.
 	because []operation.Ref
 	// effects are findings that this one explains, also where they do not know it.

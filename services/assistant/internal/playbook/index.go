@@ -26,6 +26,8 @@ type workload struct {
 	replicas int32
 	// older are a deployment's earlier revisions, newest first.
 	older []revision
+	// newest is the revision that the deployment's controller made last, or nil.
+	newest *revision
 }
 
 // revision is an earlier state of a deployment's pods.
@@ -53,7 +55,9 @@ type index struct {
 	secrets    map[name][]string
 	events     map[types.UID][]*corev1.Event
 	nodes      map[string]*corev1.Node
-	byName     []*corev1.Pod // living pods
+	services   map[name]*corev1.Service
+	byName     []*corev1.Pod                   // living pods
+	owned      map[operation.Ref][]*corev1.Pod // the same by workload
 }
 
 func newIndex(s *Snapshot) *index {
@@ -65,6 +69,10 @@ func newIndex(s *Snapshot) *index {
 		secrets:    map[name][]string{},
 		events:     map[types.UID][]*corev1.Event{},
 		nodes:      map[string]*corev1.Node{},
+		services:   map[name]*corev1.Service{},
+	}
+	for i := range s.Services {
+		x.services[name{Namespace: s.Services[i].Namespace, Name: s.Services[i].Name}] = &s.Services[i]
 	}
 	for i := range s.Nodes {
 		x.nodes[s.Nodes[i].Name] = &s.Nodes[i]
@@ -103,8 +111,16 @@ func newIndex(s *Snapshot) *index {
 	slices.SortFunc(x.byName, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	x.owned = map[operation.Ref][]*corev1.Pod{}
+	for _, pod := range x.byName {
+		ref := x.workloadOf(pod).ref
+		x.owned[ref] = append(x.owned[ref], pod)
+	}
 	return x
 }
+
+// podsOf are the living pods of a workload, by name.
+func (x *index) podsOf(ref operation.Ref) []*corev1.Pod { return x.owned[ref] }
 
 func (x *index) addWorkloads() {
 	for i := range x.Deployments {
@@ -130,7 +146,7 @@ func (x *index) addWorkloads() {
 		// The newest revision is the one that the deployment wants now.
 		slices.SortFunc(w.older, func(a, b revision) int { return cmp.Compare(b.number, a.number) })
 		if len(w.older) > 0 {
-			w.older = w.older[1:]
+			w.newest, w.older = &w.older[0], w.older[1:]
 		}
 	}
 }

@@ -12,32 +12,40 @@ import (
 func outOfMemory(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
 	for _, c := range containers(pod) {
-		if !c.outOfMemory() {
-			continue
+		if !c.outOfMemory() || pod.Status.Phase == corev1.PodFailed && w.ref.Kind == "Job" {
+			continue // a failed job is told of as a whole
 		}
 		end := c.lastEnd()
 		if c.status.Ready && x.Taken.Sub(end.FinishedAt.Time) > recent {
 			continue
 		}
-		f := Finding{Class: OutOfMemory, Object: w.ref, Confidence: High, container: c.spec.Name}
-		ended := fmt.Sprintf("Container %s was ended by the kernel for its memory (exit code %d)", code(c.spec.Name), end.ExitCode)
-		if c.status.RestartCount > 0 {
-			ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")
-		}
-		f.Evidence = []string{ended + "."}
-		if limit, ok := c.spec.Resources.Limits[corev1.ResourceMemory]; ok {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Its memory limit is %s.", limit.String()))
-			f.Cause = fmt.Sprintf("The program wants more memory than the limit of %s: the limit is too low, or the program leaks.", limit.String())
-			f.Text = fmt.Sprintf("Say which memory limit %s is to have; if its use grows without end, the program has to be repaired.", title(w.ref))
-			f.oldLimit(w, c)
-		} else {
-			f.Evidence = append(f.Evidence, "It has no memory limit of its own.")
-			f.Cause, f.Confidence = "The node or the pod as a whole ran out of memory, and this container had no limit of its own.", Medium
-			f.Text = fmt.Sprintf("Say which memory request and limit %s is to have.", title(w.ref))
-		}
+		f := tooMuchMemory(w, c)
+		f.Class, f.Object, f.container = OutOfMemory, w.ref, c.spec.Name
 		found = append(found, f)
 	}
 	return found
+}
+
+// tooMuchMemory says what the kernel ended a container for.
+func tooMuchMemory(w *workload, c container) Finding {
+	end := c.lastEnd()
+	f := Finding{Confidence: High}
+	ended := fmt.Sprintf("Container %s was ended by the kernel for its memory (exit code %d)", code(c.spec.Name), end.ExitCode)
+	if c.status.RestartCount > 0 {
+		ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")
+	}
+	f.Evidence = []string{ended + "."}
+	if limit, ok := c.spec.Resources.Limits[corev1.ResourceMemory]; ok {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its memory limit is %s.", limit.String()))
+		f.Cause = fmt.Sprintf("The program wants more memory than the limit of %s: the limit is too low, or the program leaks.", limit.String())
+		f.Text = fmt.Sprintf("Say which memory limit %s is to have; if its use grows without end, the program has to be repaired.", title(w.ref))
+		f.oldLimit(w, c)
+	} else {
+		f.Evidence = append(f.Evidence, "It has no memory limit of its own.")
+		f.Cause, f.Confidence = "The node or the pod as a whole ran out of memory, and this container had no limit of its own.", Medium
+		f.Text = fmt.Sprintf("Say which memory request and limit %s is to have.", title(w.ref))
+	}
+	return f
 }
 
 // oldLimit offers the limit of the newest revision that had a higher one.

@@ -78,7 +78,7 @@ func readiness(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if c.status.Started != nil && !*c.status.Started || x.killedBy(pod, c) != "" {
 			continue
 		}
-		f := Finding{Class: ReadinessProbe, Object: w.ref, container: c.spec.Name}
+		f := Finding{Class: ReadinessProbe, Object: w.ref, container: c.spec.Name, because: x.grounds(pod)}
 		f.Evidence = []string{fmt.Sprintf("Container %s runs and is not ready.", code(c.spec.Name))}
 		f.judge(x, pod, w, c, p)
 		found = append(found, f)

@@ -1,0 +1,169 @@
+package playbook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+func jobRef(j *batchv1.Job) operation.Ref {
+	return operation.Ref{Group: "batch", Version: "v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name}
+}
+
+// jobCondition is the condition of one of these types that holds, or nil.
+func jobCondition(j *batchv1.Job, types ...batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range j.Status.Conditions {
+		if c := &j.Status.Conditions[i]; slices.Contains(types, c.Type) && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// failedJobs explains class 22: what the newest pod says, before the bound that the job
+// ran into.
+func failedJobs(x *index) []Finding {
+	var found []Finding
+	for i := range x.Jobs {
+		j := &x.Jobs[i]
+		ended := jobCondition(j, batchv1.JobFailed, batchv1.JobFailureTarget)
+		pods := x.newest(jobRef(j))
+		retried := ended == nil && j.Status.Failed > 0 && j.Status.Succeeded == 0 && len(pods) > 0 && pods[0].Status.Phase == corev1.PodFailed
+		later, failedBefore := x.runsAround(j)
+		if j.DeletionTimestamp != nil || ended == nil && !retried || jobCondition(j, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet) != nil || later {
+			continue
+		}
+		f := Finding{Class: JobFailed, Object: jobRef(j), because: []operation.Ref{jobRef(j)}}
+		var failed *corev1.Pod
+		if at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed || failure(pod) != nil }); at >= 0 {
+			failed = pods[at]
+			f.Pods = []string{failed.Name}
+			f.because = append(f.because, x.grounds(failed)...)
+		}
+		f.jobCause(x, failed, ended)
+		f.bound(j, ended)
+		if failedBefore > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Before it, %s of the same CronJob failed.", count(failedBefore, "run", "runs")))
+		}
+		f.again(x, j)
+		found = append(found, f)
+	}
+	return found
+}
+
+// newest are the living pods of a workload, the youngest first.
+func (x *index) newest(ref operation.Ref) []*corev1.Pod {
+	return slices.SortedFunc(slices.Values(x.podsOf(ref)), func(a, b *corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// runsAround says whether a later run of the same CronJob ended, well or not, so that this
+// one is history, and counts the earlier ones that failed.
+func (x *index) runsAround(j *batchv1.Job) (later bool, failed int) {
+	owner := metav1.GetControllerOf(j)
+	if owner == nil {
+		return false, 0
+	}
+	for i := range x.Jobs {
+		other := &x.Jobs[i]
+		o := metav1.GetControllerOf(other)
+		if o == nil || o.UID != owner.UID || other.Name == j.Name {
+			continue
+		}
+		switch bad := jobCondition(other, batchv1.JobFailed) != nil; {
+		case j.CreationTimestamp.Before(&other.CreationTimestamp):
+			later = later || bad || jobCondition(other, batchv1.JobComplete) != nil
+		case bad:
+			failed++
+		}
+	}
+	return later, failed
+}
+
+// failure is the first container of a pod that ended badly, in the order of their start.
+func failure(pod *corev1.Pod) *container {
+	for _, c := range containers(pod) {
+		if end := c.lastEnd(); end != nil && end.ExitCode != 0 {
+			return &c
+		}
+	}
+	return nil
+}
+
+// jobCause says why the newest failed pod ended.
+func (f *Finding) jobCause(x *index, failed *corev1.Pod, ended *batchv1.JobCondition) {
+	late := ended != nil && ended.Reason == batchv1.JobReasonDeadlineExceeded
+	if failed != nil {
+		c := failure(failed)
+		switch {
+		case c == nil || late && (c.lastEnd().ExitCode == 143 || c.lastEnd().ExitCode == 137 && !c.outOfMemory()):
+			// Ended from outside: by a node, or for the deadline.
+		case c.outOfMemory():
+			m := tooMuchMemory(x.workloadOf(failed), *c)
+			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
+			return
+		default:
+			m := crash(x.lastLines(failed, *c), x.workloadOf(failed), *c)
+			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
+			return
+		}
+		if failed.Status.Reason != "" {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Pod %s failed: %s %s.", code(failed.Name), code(failed.Status.Reason), code(failed.Status.Message)))
+		}
+	}
+	switch {
+	case late:
+		f.Cause, f.Confidence = "The job ran longer than its deadline, and was stopped for that.", High
+		f.Text = "Find out what makes it slow, or say which activeDeadlineSeconds it is to have."
+	case failed != nil && failed.Status.Reason == "Evicted":
+		f.Cause, f.Confidence = "The node evicted the job's pod.", High
+		f.Text = "Look at the node, and at what the pod uses beyond its requests."
+	default:
+		f.Cause, f.Confidence = "The job failed, and none of its pods is left to say why.", Low
+		f.Text = "Look for its log where logs are kept, or run it once more and read the log at once."
+	}
+}
+
+// bound says which limit of the job ended it.
+func (f *Finding) bound(j *batchv1.Job, ended *batchv1.JobCondition) {
+	failed := count(int(j.Status.Failed), "pod", "pods")
+	switch {
+	case ended == nil:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s of the job failed so far; it tries again until %d have (backoffLimit).", upper(failed), deref(j.Spec.BackoffLimit, 6)+1))
+	case ended.Reason == batchv1.JobReasonBackoffLimitExceeded:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The job gave up after %s failed: its backoffLimit is %d.", failed, deref(j.Spec.BackoffLimit, 6)))
+	case ended.Reason == batchv1.JobReasonDeadlineExceeded && j.Spec.ActiveDeadlineSeconds != nil:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The job was stopped at its activeDeadlineSeconds of %d.", *j.Spec.ActiveDeadlineSeconds))
+	default:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The job's condition says %s: %s.", code(ended.Reason), code(ended.Message)))
+	}
+}
+
+// again says how to run the job once more. Its pods cannot be changed, so that a new one
+// is needed; a CronJob that was corrected since can make it.
+func (f *Finding) again(x *index, j *batchv1.Job) {
+	owner := metav1.GetControllerOf(j)
+	if owner == nil || owner.Kind != "CronJob" {
+		f.Text += " Then delete the job and create it again: the pods of a job cannot be changed."
+		return
+	}
+	f.Text += fmt.Sprintf(" Change the CronJob %s, whose next run takes it.", code(owner.Name))
+	for i := range x.CronJobs {
+		c := &x.CronJobs[i]
+		if c.UID != owner.UID || equal(c.Spec.JobTemplate.Spec.Template.Spec, j.Spec.Template.Spec) {
+			continue
+		}
+		o := object(operation.RunJob, operation.Ref{Group: "batch", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name})
+		o.NewName = j.Name + "-again"
+		if f.Fix = valid(o); f.Fix != nil {
+			f.Text = fmt.Sprintf("The CronJob %s was changed since: run it once with what it has now.", code(c.Name))
+		}
+	}
+}

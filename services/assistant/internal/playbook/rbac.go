@@ -1,0 +1,312 @@
+package playbook
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// grants are what an account may do in a namespace, or with an empty one in the cluster.
+type grants struct {
+	rules []rbacv1.PolicyRule
+	bound []string // bindings and the roles that they give, for people
+	lost  []string // bindings whose role does not exist
+}
+
+// grantsOf looks the account up in the bindings of the snapshot.
+func (x *index) grantsOf(account name, namespace string) grants {
+	var g grants
+	add := func(kind, binding, of string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return means(s, account, of) }) {
+			return
+		}
+		rules, ok := x.rulesOf(role, of)
+		text := fmt.Sprintf("%s %s with the %s %s", kind, code(binding), role.Kind, code(role.Name))
+		if !ok {
+			g.lost = append(g.lost, text)
+			return
+		}
+		g.rules = append(g.rules, rules...)
+		// Every account has some rights to look the API up; these are no news.
+		if !strings.HasPrefix(role.Name, "system:") {
+			g.bound = append(g.bound, text)
+		}
+	}
+	for i := range x.RoleBindings {
+		if b := &x.RoleBindings[i]; namespace != "" && b.Namespace == namespace {
+			add("RoleBinding", b.Name, namespace, b.RoleRef, b.Subjects)
+		}
+	}
+	for i := range x.ClusterBindings {
+		b := &x.ClusterBindings[i]
+		add("ClusterRoleBinding", b.Name, "", b.RoleRef, b.Subjects)
+	}
+	slices.Sort(g.bound)
+	slices.Sort(g.lost)
+	return g
+}
+
+// means says whether a subject of a binding is the account, by name or as a member of one
+// of the groups that every service account is in.
+func means(s rbacv1.Subject, account name, namespace string) bool {
+	switch s.Kind {
+	case rbacv1.ServiceAccountKind:
+		return s.Name == account.Name && cmp.Or(s.Namespace, namespace) == account.Namespace
+	case rbacv1.UserKind:
+		return s.Name == "system:serviceaccount:"+account.Namespace+":"+account.Name
+	case rbacv1.GroupKind:
+		return s.Name == "system:serviceaccounts" || s.Name == "system:serviceaccounts:"+account.Namespace || s.Name == "system:authenticated"
+	}
+	return false
+}
+
+// rulesOf are the rules of a role; false where it was read and does not exist.
+func (x *index) rulesOf(r rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
+	if r.Kind == "ClusterRole" {
+		for i := range x.ClusterRoles {
+			if x.ClusterRoles[i].Name == r.Name {
+				return x.ClusterRoles[i].Rules, true
+			}
+		}
+		return nil, x.Unread["clusterroles"]
+	}
+	for i := range x.Roles {
+		if x.Roles[i].Name == r.Name && x.Roles[i].Namespace == namespace {
+			return x.Roles[i].Rules, true
+		}
+	}
+	return nil, x.Unread["roles"]
+}
+
+// rule is the right that was refused, alone.
+func (d denial) rule() rbacv1.PolicyRule {
+	r := rbacv1.PolicyRule{APIGroups: []string{d.group}, Resources: []string{d.full()}, Verbs: []string{d.verb}}
+	if d.name != "" && slices.Contains([]string{"get", "update", "patch", "delete"}, d.verb) {
+		r.ResourceNames = []string{d.name}
+	}
+	return r
+}
+
+// farReaching are resources of which a right is more than it seems: it can be made into
+// others.
+func (d denial) farReaching() bool {
+	switch d.resource {
+	case "secrets", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "certificatesigningrequests",
+		"validatingwebhookconfigurations", "mutatingwebhookconfigurations":
+		return true
+	}
+	return slices.Contains([]string{"exec", "attach", "portforward", "proxy", "token", "ephemeralcontainers", "approval"}, d.subresource)
+}
+
+// denied explains class 24: programs that the API server refused, if it would still.
+func denied(x *index) []Finding {
+	type scope struct {
+		account   name
+		namespace string
+	}
+	asked := map[scope][]denial{}
+	pods := map[scope][]string{}
+	for _, pod := range x.byName {
+		for _, d := range x.denialsOf(pod) {
+			s := scope{d.account, d.namespace}
+			asked[s] = append(asked[s], d)
+			if !slices.Contains(pods[s], pod.Name) {
+				pods[s] = append(pods[s], pod.Name)
+			}
+		}
+	}
+	var found []Finding
+	for s, all := range asked {
+		g := x.grantsOf(s.account, s.namespace)
+		all = slices.DeleteFunc(all, func(d denial) bool {
+			ok, _ := validation.Covers(g.rules, []rbacv1.PolicyRule{d.rule()})
+			return ok
+		})
+		if len(all) == 0 {
+			continue // granted since
+		}
+		slices.SortFunc(all, denial.compare)
+		f := Finding{Class: AccessForbidden, Confidence: High, Pods: pods[s]}
+		f.Object = operation.Ref{Version: "v1", Kind: "ServiceAccount", Namespace: s.account.Namespace, Name: s.account.Name}
+		f.denied(x, slices.Compact(all), s.namespace, g)
+		found = append(found, f)
+	}
+	return found
+}
+
+// denialsOf are those of the pod's own account. What a log says of another one may be
+// forged to have rights given away, and is not heard.
+func (x *index) denialsOf(pod *corev1.Pod) []denial {
+	own := name{Namespace: pod.Namespace, Name: accountOf(pod)}
+	var all []denial
+	for _, c := range containers(pod) {
+		for _, previous := range []bool{false, true} {
+			for _, d := range denials(x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: previous}]) {
+				if d.account == own {
+					all = append(all, d)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// grounds are the accounts whose lack of rights may be why a pod fails.
+func (x *index) grounds(pod *corev1.Pod) []operation.Ref {
+	if len(x.denialsOf(pod)) == 0 {
+		return nil
+	}
+	return []operation.Ref{{Version: "v1", Kind: "ServiceAccount", Namespace: pod.Namespace, Name: accountOf(pod)}}
+}
+
+func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
+	first := all[0]
+	where := "in namespace " + code(namespace)
+	if namespace == "" {
+		where = "in the cluster as a whole"
+	}
+	for i, d := range all {
+		if i == 5 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("And %d more refusals.", len(all)-i))
+			break
+		}
+		f.Evidence = append(f.Evidence, "A line from its log: "+code(d.message())+".")
+	}
+	var may []string
+	for _, d := range all {
+		text := d.verb + " " + d.full()
+		if d.group != "" {
+			text += " of " + d.group
+		}
+		if !slices.Contains(may, text) {
+			may = append(may, text)
+		}
+	}
+	f.Cause = fmt.Sprintf("The service account %s may not %s %s.", code(first.account.Name), codes(may), where)
+	unread := slices.ContainsFunc([]string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, func(kind string) bool { return x.Unread[kind] })
+	switch {
+	case unread:
+		f.Confidence = Medium
+		f.Evidence = append(f.Evidence, "Not all roles and bindings could be read, so the right was not checked.")
+	case len(g.bound) == 0 && len(g.lost) == 0:
+		f.Evidence = append(f.Evidence, "No binding names the account.")
+	case len(g.bound) > 0:
+		f.Evidence = append(f.Evidence, "The account has "+strings.Join(g.bound[:min(len(g.bound), 5)], ", ")+"; no rule of them allows it.")
+	}
+	for _, lost := range g.lost[:min(len(g.lost), 5)] {
+		f.Evidence = append(f.Evidence, "The account has the "+lost+", which does not exist.")
+	}
+	f.Text = leastRole(x, all, namespace)
+}
+
+// leastRole writes a role for what was refused and nothing more, or only the binding
+// where a role that is there has exactly such rules.
+func leastRole(x *index, all []denial, namespace string) string {
+	account := all[0].account
+	text := "If the program is meant to do this, give its account this right; rights are not written from here."
+	if slices.ContainsFunc(all, denial.farReaching) {
+		text += " It is a far-reaching one, from which others can be made: ask first whether the program needs it."
+	}
+	if account.Name == "default" {
+		text += " Every pod of the namespace that names no account acts as this one: give the workload an account of its own."
+	}
+	kind := "Role"
+	if namespace == "" {
+		kind = "ClusterRole"
+	}
+	role, there := x.fitting(all, namespace)
+	var objects []members
+	if !there {
+		role = account.Name + "-access"
+		objects = append(objects, rbacObject(kind, role, namespace, members{"rules": rulesFor(all)}))
+	}
+	objects = append(objects, rbacObject(kind+"Binding", role, namespace, members{
+		"roleRef":  members{"apiGroup": rbacv1.GroupName, "kind": kind, "name": role},
+		"subjects": []any{members{"kind": "ServiceAccount", "name": account.Name, "namespace": account.Namespace}},
+	}))
+	return text + "\n\n" + manifest(objects...)
+}
+
+func rbacObject(kind, role, namespace string, o members) members {
+	meta := members{"name": role}
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	o["apiVersion"], o["kind"], o["metadata"] = rbacv1.SchemeGroupVersion.String(), kind, meta
+	return o
+}
+
+// manifest is objects as YAML, as a Markdown block.
+func manifest(objects ...members) string {
+	var parts []string
+	for _, o := range objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return ""
+		}
+		parts = append(parts, strings.TrimRight(string(text), "\n"))
+	}
+	return "    " + strings.ReplaceAll(strings.Join(parts, "\n---\n"), "\n", "\n    ")
+}
+
+// rulesFor is one rule for each resource, with all its verbs.
+func rulesFor(all []denial) []any {
+	type key struct{ group, resource, name string }
+	verbs := map[key][]string{}
+	for _, d := range all {
+		k := key{group: d.group, resource: d.full()}
+		if names := d.rule().ResourceNames; len(names) > 0 {
+			k.name = names[0]
+		}
+		verbs[k] = append(verbs[k], d.verb)
+	}
+	var rules []any
+	for _, k := range slices.SortedFunc(maps.Keys(verbs), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
+	}) {
+		slices.Sort(verbs[k])
+		rule := members{"apiGroups": []string{k.group}, "resources": []string{k.resource}, "verbs": slices.Compact(verbs[k])}
+		if k.name != "" {
+			rule["resourceNames"] = []string{k.name}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// fitting is a role of the namespace that allows all of it, and whose rules name only the
+// resources that were asked for.
+func (x *index) fitting(all []denial, namespace string) (string, bool) {
+	var fit []string
+	for i := range x.Roles {
+		r := &x.Roles[i]
+		if r.Namespace != namespace || !operation.ValidName(r.Name) {
+			continue
+		}
+		wide := slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool {
+			return slices.Contains(rule.Verbs, rbacv1.VerbAll) || slices.ContainsFunc(rule.Resources, func(resource string) bool {
+				return !slices.ContainsFunc(all, func(d denial) bool { return d.full() == resource })
+			})
+		})
+		covers := !slices.ContainsFunc(all, func(d denial) bool {
+			ok, _ := validation.Covers(r.Rules, []rbacv1.PolicyRule{d.rule()})
+			return !ok
+		})
+		if covers && !wide {
+			fit = append(fit, r.Name)
+		}
+	}
+	if len(fit) == 0 {
+		return "", false
+	}
+	return slices.Min(fit), true
+}

@@ -1,0 +1,159 @@
+package playbook
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// startTime is what a pod may take to become ready before others count as held up by it.
+const startTime = 2 * time.Minute
+
+// statefulSets explains class 31: the governing service, and the pod that all later ones
+// wait for.
+func statefulSets(x *index) []Finding {
+	var found []Finding
+	for i := range x.StatefulSets {
+		s := &x.StatefulSets[i]
+		if s.DeletionTimestamp != nil {
+			continue
+		}
+		ref := operation.Ref{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: s.Namespace, Name: s.Name}
+		if f := (Finding{Class: StatefulSetStuck, Object: ref}); !x.Unread["services"] && f.governing(x, s) {
+			found = append(found, f)
+		}
+		if f := (Finding{Class: StatefulSetStuck, Object: ref, because: []operation.Ref{ref}}); !x.Unread["pods"] && f.ordinal(x, s) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// governing tells of a service that gives the pods their names and is not there, or gives
+// none.
+func (f *Finding) governing(x *index, s *appsv1.StatefulSet) bool {
+	wanted := s.Spec.ServiceName
+	if wanted == "" || deref(s.Spec.Replicas, 1) == 0 {
+		return false
+	}
+	at := slices.IndexFunc(x.Services, func(o corev1.Service) bool { return o.Namespace == s.Namespace && o.Name == wanted })
+	f.Evidence = []string{fmt.Sprintf("Its serviceName is %s.", code(wanted))}
+	if at >= 0 {
+		if x.Services[at].Spec.ClusterIP == corev1.ClusterIPNone || x.Services[at].Spec.Type == corev1.ServiceTypeExternalName {
+			return false
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service exists and has the address %s, so it is not headless.", code(x.Services[at].Spec.ClusterIP)))
+		f.Cause, f.Confidence = fmt.Sprintf("The governing service %s is not headless, so the pods have no DNS names of their own.", code(wanted)), Medium
+		f.Text = "If the pods look each other up by name, create a headless service (clusterIP None) and a StatefulSet that names it: neither member can be changed."
+		return true
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", code(s.Namespace)))
+	f.Cause, f.Confidence = fmt.Sprintf("The governing service %s does not exist, so the pods have no DNS names and cannot find each other.", code(wanted)), High
+	f.Text = "Create a headless service of this name."
+	if fix := headless(s); fix != nil {
+		f.Fix = fix
+		f.Text = "Create the headless service; selector and ports are those of the StatefulSet."
+	}
+	return true
+}
+
+// headless creates the governing service from what the StatefulSet itself says.
+func headless(s *appsv1.StatefulSet) *operation.Operation {
+	if s.Spec.Selector == nil || len(s.Spec.Selector.MatchLabels) == 0 || len(s.Spec.Selector.MatchExpressions) > 0 {
+		return nil
+	}
+	selector := members{}
+	for key, value := range s.Spec.Selector.MatchLabels {
+		selector[key] = value
+	}
+	spec := members{"clusterIP": corev1.ClusterIPNone, "selector": selector}
+	ports := []any{}
+	seen := map[string]bool{}
+	for i := range s.Spec.Template.Spec.Containers {
+		for _, p := range s.Spec.Template.Spec.Containers[i].Ports {
+			n := p.Name
+			if n == "" {
+				n = "port-" + strconv.Itoa(int(p.ContainerPort))
+			}
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			port := members{"name": n, "port": p.ContainerPort}
+			if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+				port["protocol"] = string(p.Protocol)
+			}
+			ports = append(ports, port)
+		}
+	}
+	if len(ports) > 0 {
+		spec["ports"] = ports
+	}
+	return create(members{"apiVersion": "v1", "kind": "Service", "metadata": members{"name": s.Spec.ServiceName, "namespace": s.Namespace}, "spec": spec}, s.Namespace)
+}
+
+// ordinal tells of the first pod that is not ready, where the others wait for it.
+func (f *Finding) ordinal(x *index, s *appsv1.StatefulSet) bool {
+	if s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
+		return false
+	}
+	start := 0
+	if s.Spec.Ordinals != nil {
+		start = int(s.Spec.Ordinals.Start)
+	}
+	want := int(deref(s.Spec.Replicas, 1))
+	pods := map[int]*corev1.Pod{}
+	for _, pod := range x.podsOf(f.Object) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(pod.Name, s.Name+"-")); err == nil {
+			pods[n] = pod
+		}
+	}
+	var waiting []string
+	var stuck *corev1.Pod
+	for n := start; n < start+want; n++ {
+		switch pod := pods[n]; {
+		case stuck == nil && pod != nil && !podReady(pod):
+			stuck = pod
+		case stuck == nil && pod == nil:
+			return false // not made yet, or refused: nobody waits for a pod
+		case stuck != nil && pod == nil:
+			waiting = append(waiting, s.Name+"-"+strconv.Itoa(n))
+		}
+		if len(waiting) > 10 {
+			break
+		}
+	}
+	if stuck == nil {
+		return false
+	}
+	revision := stuck.Labels[appsv1.StatefulSetRevisionLabel]
+	outdated := s.Status.UpdateRevision != "" && revision != "" && revision != s.Status.UpdateRevision && s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
+	if len(waiting) == 0 && !outdated {
+		return false
+	}
+	f.Pods = []string{stuck.Name}
+	// One pod after the other is the rule; only a pod that takes long is a trouble by itself.
+	f.follower = !outdated && x.Taken.Sub(stuck.CreationTimestamp.Time) < startTime
+	f.Confidence = High
+	f.Evidence = []string{fmt.Sprintf("Pod %s exists and is not ready.", code(stuck.Name))}
+	f.Cause = fmt.Sprintf("The pods of a StatefulSet start one after the other, and %s is not ready.", code(stuck.Name))
+	f.Text = "Find out why that pod is not ready; the others follow by themselves."
+	if len(waiting) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Not created yet: %s.", codes(waiting)))
+	}
+	if outdated {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The pod is of revision %s; the StatefulSet wants %s, and does not replace a pod that never became ready.", code(revision), code(s.Status.UpdateRevision)))
+		f.Cause = fmt.Sprintf("The pod %s is of an earlier revision and not ready; the StatefulSet waits for it before it goes on.", code(stuck.Name))
+		f.Text = "If the StatefulSet was corrected since, delete this pod: it comes back with the revision that is wanted, and its volumes stay."
+		f.because, f.Confidence = nil, Medium
+		f.Fix = valid(object(operation.Delete, operation.Ref{Kind: "Pod", Namespace: stuck.Namespace, Name: stuck.Name}))
+	}
+	return true
+}

@@ -1,0 +1,158 @@
+package playbook
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// What the API server says of webhooks and of its own policies.
+var (
+	callExpr   = regexp.MustCompile(`failed calling webhook "([^"]{1,253})": (.*)`)
+	denyExpr   = regexp.MustCompile(`admission webhook "([^"]{1,253})" denied the request(?:: (.*)| without explanation)`)
+	policyExpr = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']{1,253})' with binding '[^']*' denied request: (.*)`)
+)
+
+// callFaults are the ways in which a call to a webhook fails, the surest first.
+var callFaults = []struct {
+	expr        *regexp.Regexp
+	cause, text string
+}{
+	{regexp.MustCompile(`service "[^"]+" not found`), "its service does not exist", "Bring the service of the webhook back"},
+	{regexp.MustCompile(`no endpoints available`), "its service has no endpoints: no pod behind it is ready", "Repair the pods behind the webhook's service"},
+	{regexp.MustCompile(`x509|certificate|tls:`), "the API server does not trust its certificate", "Renew the webhook's certificate, or the caBundle of its configuration"},
+	{regexp.MustCompile(`deadline exceeded|[Tt]imeout|timed out`), "it does not answer in time", "Look at the log and the load of the pods behind the webhook, and at the network policies before them"},
+	{regexp.MustCompile(`connection refused|no route to host|connection reset|EOF`), "nothing listens where its service leads", "Repair the pods behind the webhook's service, or the target port of the service"},
+	{regexp.MustCompile(`no such host`), "its host name is not known", "Correct the URL in the webhook's configuration"},
+}
+
+// webhook is one webhook of a configuration.
+type webhook struct {
+	config  operation.Ref
+	service *admissionv1.ServiceReference // nil: a URL
+	policy  admissionv1.FailurePolicyType
+}
+
+// webhooks are all of the cluster, by name.
+func (x *index) webhooks() map[string]webhook {
+	all := map[string]webhook{}
+	ref := func(kind, name string) operation.Ref {
+		return operation.Ref{Group: admissionv1.GroupName, Version: "v1", Kind: kind, Name: name}
+	}
+	for i := range x.Validating {
+		for _, h := range x.Validating[i].Webhooks {
+			all[h.Name] = webhook{ref("ValidatingWebhookConfiguration", x.Validating[i].Name), h.ClientConfig.Service, deref(h.FailurePolicy, admissionv1.Fail)}
+		}
+	}
+	for i := range x.Mutating {
+		for _, h := range x.Mutating[i].Webhooks {
+			all[h.Name] = webhook{ref("MutatingWebhookConfiguration", x.Mutating[i].Name), h.ClientConfig.Service, deref(h.FailurePolicy, admissionv1.Fail)}
+		}
+	}
+	return all
+}
+
+// admission explains class 32: pods that a webhook, or a policy, keeps out.
+func admission(x *index) []Finding {
+	all := x.rejections()
+	for i := range x.CronJobs {
+		c := &x.CronJobs[i]
+		ref := operation.Ref{Group: "batch", Version: "v1", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}
+		if said := x.failedCreate(c.UID); said != "" {
+			all = append(all, rejection{workload: &workload{ref: ref}, said: said, want: 1})
+		}
+	}
+	hooks := x.webhooks()
+	broken := map[string]*Finding{}
+	var found []Finding
+	for _, r := range all {
+		if m := callExpr.FindStringSubmatch(r.said); m != nil {
+			hook, ok := hooks[m[1]]
+			if !ok && !x.Unread["validatingwebhookconfigurations"] && !x.Unread["mutatingwebhookconfigurations"] {
+				continue // taken away since: the next try succeeds
+			}
+			f := broken[m[1]]
+			if f == nil {
+				f = &Finding{Class: AdmissionWebhook, Object: hook.config, Confidence: High}
+				if !ok {
+					f.Object = r.ref
+				}
+				f.calling(x, m[1], m[2], hook)
+				broken[m[1]] = f
+			}
+			f.keepsOut(x, r)
+			continue
+		}
+		f := Finding{Class: AdmissionWebhook, Object: r.ref, Confidence: High, Evidence: []string{r.lacks(), "The API server says " + code(r.said) + "."}}
+		if m := denyExpr.FindStringSubmatch(r.said); m != nil {
+			f.Cause = fmt.Sprintf("The admission webhook %s works, and does not allow these pods.", code(m[1]))
+		} else if m := policyExpr.FindStringSubmatch(r.said); m != nil {
+			f.Cause = fmt.Sprintf("The admission policy %s does not allow these pods.", code(m[1]))
+		} else {
+			continue
+		}
+		f.Text = fmt.Sprintf("Change %s so that it keeps the rule that the message names; who owns the rule can say what it wants.", title(r.ref))
+		fix, text := undo(r.workload, func(older *corev1.PodTemplateSpec) bool { return !equal(older.Spec, r.template.Spec) })
+		if fix != nil {
+			f.Fix, f.Text = fix, text
+		}
+		found = append(found, f)
+	}
+	for _, hook := range slices.Sorted(maps.Keys(broken)) {
+		found = append(found, *broken[hook])
+	}
+	return found
+}
+
+// calling says why a webhook cannot be called.
+func (f *Finding) calling(x *index, called, said string, hook webhook) {
+	f.Evidence = append(f.Evidence, "The API server says "+code(said)+".")
+	cause, text := "the call fails", "Look at the log of the pods behind the webhook"
+	for _, fault := range callFaults {
+		if fault.expr.MatchString(said) {
+			cause, text = fault.cause, fault.text
+			break
+		}
+	}
+	f.Cause = fmt.Sprintf("The admission webhook %s cannot be called, for %s; so what it has to allow is refused.", code(called), cause)
+	f.Text = text + ". Only who owns the webhook can say whether things may pass without it (failurePolicy)."
+	if hook.service == nil {
+		return
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("It is served by the service %s in namespace %s, and its failurePolicy is %s.", code(hook.service.Name), code(hook.service.Namespace), hook.policy))
+	for i := range x.Services {
+		s := &x.Services[i]
+		if s.Name != hook.service.Name || s.Namespace != hook.service.Namespace {
+			continue
+		}
+		f.because = append(f.because, serviceRef(s))
+		for _, pod := range x.selected(s.Namespace, s.Spec.Selector) {
+			f.because = append(f.because, x.workloadOf(pod).ref)
+		}
+	}
+}
+
+// keepsOut adds a workload that a webhook keeps out.
+func (f *Finding) keepsOut(x *index, r rejection) {
+	f.Evidence = append(f.Evidence, r.lacks())
+	if ns := r.ref.Namespace; !slices.Contains(f.namespaces, ns) {
+		f.namespaces = append(f.namespaces, ns)
+	}
+	f.effects = append(f.effects, effect{of: r.ref, classes: []Class{RolloutStuck, StatefulSetStuck, JobFailed, CronJobIdle}})
+	if r.template == nil {
+		return
+	}
+	for i := range x.Services {
+		s := &x.Services[i]
+		if s.Namespace == r.ref.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(r.template.Labels)) {
+			f.effects = append(f.effects, effect{of: serviceRef(s), classes: []Class{ServiceWithoutEndpoint}})
+		}
+	}
+}
