@@ -26,8 +26,14 @@ func crashLoops(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if !crashed(pod, c) || c.outOfMemory() || x.killedBy(pod, c) != "" {
 			continue
 		}
+		if _, ok := x.wrongName(pod, c); ok {
+			continue
+		}
 		f := crash(x.lastLines(pod, c), w, c)
 		f.Class, f.Object, f.container = CrashLoop, w.ref, c.spec.Name
+		f.because = x.grounds(pod)
+		_, read := x.Logs[logOf(pod, c)]
+		f.blind = !read
 		found = append(found, f)
 	}
 	return found
@@ -41,11 +47,14 @@ func fieldPath(c container) string {
 	return "spec.containers{" + c.spec.Name + "}"
 }
 
-// lastLines are the last lines that a container wrote, the very last first.
-func (x *index) lastLines(pod *corev1.Pod, c container) []string {
+// lastLines are the last lines that a container wrote before it ended.
+func (x *index) lastLines(pod *corev1.Pod, c container) []string { return x.lines(logOf(pod, c)) }
+
+// lines are the last lines of a log, the very last first.
+func (x *index) lines(log Log) []string {
 	const most = 20
 	var lines []string
-	for line := range strings.Lines(x.Logs[logOf(pod, c)]) {
+	for line := range strings.Lines(x.Logs[log]) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}

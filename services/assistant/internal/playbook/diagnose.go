@@ -10,10 +10,12 @@ import (
 // podChecks look at one pod each, objectChecks at all of the cluster.
 var (
 	podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
-		crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness,
+		crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness, multiAttach, wrongNames, overStorage,
+		initWaits, readinessGates,
 	}
 	objectChecks = []func(*index) []Finding{
-		services,
+		services, claims, quotas, limitRanges, ingresses, policies, names, terminating, nodes, autoscalers, budgets,
+		failedJobs, idleCronJobs, denied, missingAccounts, rollouts, goneAPIs, statefulSets, admission,
 	}
 )
 
@@ -48,7 +50,7 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 // merge adds a pod to the finding that its workload has already, or the finding.
 func merge(found []Finding, f Finding, pod string) []Finding {
 	for i := range found {
-		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].container == f.container && found[i].Cause == f.Cause {
+		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].container == f.container && (found[i].Cause == f.Cause || f.blind) {
 			if !slices.Contains(found[i].Pods, pod) {
 				found[i].Pods = append(found[i].Pods, pod)
 			}

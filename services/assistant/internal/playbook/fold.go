@@ -15,10 +15,16 @@ type effect struct {
 	of      operation.Ref
 	classes []Class
 	pods    []string
+	// unproved leaves out findings that have proof of their own.
+	unproved bool
 }
 
 func (e effect) covers(f *Finding) bool {
-	if e.of != f.Object || !slices.Contains(e.classes, f.Class) && (f.As == 0 || !slices.Contains(e.classes, f.As)) {
+	class := f.Class
+	if f.As != 0 {
+		class = f.As
+	}
+	if e.of != f.Object || !slices.Contains(e.classes, class) || e.unproved && f.Confidence == High {
 		return false
 	}
 	return e.pods == nil || !slices.ContainsFunc(f.Pods, func(pod string) bool { return !slices.Contains(e.pods, pod) })

@@ -16,7 +16,7 @@ import (
 
 // pending explains classes 6 and 7 by asking of every node what the scheduler asks.
 func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
-	if !unschedulable(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
+	if !unschedulable(pod) || x.waitsForClaim(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
 		return nil
 	}
 	var open []*corev1.Node

@@ -38,6 +38,9 @@ func services(x *index) []Finding {
 		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
+		if _, down := x.nameServer(); down && isDNS(s) {
+			continue // that has a finding of its own
+		}
 		pods := x.selected(s.Namespace, s.Spec.Selector)
 		if len(pods) == 0 {
 			found = append(found, x.nothingSelected(s))
@@ -170,10 +173,7 @@ func (x *index) nearTo(s *corev1.Service) []near {
 func servicePorts(s *corev1.Service, pods []*corev1.Pod) []Finding {
 	var found []Finding
 	for _, port := range s.Spec.Ports {
-		target := port.TargetPort
-		if target.Type == intstr.Int && target.IntVal == 0 {
-			target.IntVal = port.Port
-		}
+		target := targetPort(port)
 		declared := portsOf(pods, port.Protocol)
 		f := Finding{Class: ServicePort, Object: serviceRef(s), Confidence: High}
 		if target.Type == intstr.String {

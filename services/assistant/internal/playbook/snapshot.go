@@ -1,8 +1,6 @@
 package playbook
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -86,27 +84,4 @@ type SecretKeys struct {
 type Log struct {
 	Namespace, Pod, Container string
 	Previous                  bool // of the run before the last restart
-}
-
-// Wants lists, in order, the logs that would tell more: of containers that ended
-// with an error, the run that did.
-func (s *Snapshot) Wants() []Log {
-	var wants []Log
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		for _, c := range containers(pod) {
-			if crashed(pod, c) {
-				wants = append(wants, logOf(pod, c))
-			}
-		}
-	}
-	slices.SortFunc(wants, func(a, b Log) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
-	})
-	return wants
-}
-
-// logOf is the log of the run that lastEnd tells of.
-func logOf(pod *corev1.Pod, c container) Log {
-	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: c.status.State.Terminated == nil}
 }

@@ -1,0 +1,390 @@
+package playbook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const (
+	defaultClass = "storageclass.kubernetes.io/is-default-class"
+	// noProvisioner stands in classes whose volumes somebody makes by hand.
+	noProvisioner = "kubernetes.io/no-provisioner"
+	// provisioning bounds how long making a volume may take before it is a trouble.
+	provisioning = 2 * time.Minute
+)
+
+// claims explains class 8: claims without a volume.
+func claims(x *index) []Finding {
+	if x.Unread["persistentvolumeclaims"] {
+		return nil
+	}
+	users := x.claimUsers()
+	var found []Finding
+	for i := range x.Claims {
+		c := &x.Claims[i]
+		pods := users[name{Namespace: c.Namespace, Name: c.Name}]
+		f := Finding{Class: ClaimUnbound, Object: claimRef(c.Namespace, c.Name), Confidence: High, Pods: podNames(pods)}
+		switch {
+		case c.DeletionTimestamp != nil:
+			continue
+		case c.Status.Phase == corev1.ClaimLost:
+			f.Evidence = []string{fmt.Sprintf("The claim is Lost; it was bound to the volume %s.", code(c.Spec.VolumeName))}
+			f.Cause = fmt.Sprintf("The volume %s that held the claim's data is gone.", code(c.Spec.VolumeName))
+			f.Text = "Restore the volume under its name from a backup, or make the claim anew and accept that the data is gone."
+		case c.Status.Phase == corev1.ClaimPending:
+			if !f.unbound(x, c, len(pods) > 0) {
+				continue
+			}
+		default:
+			continue
+		}
+		for _, pod := range pods {
+			f.effects = append(f.effects, effect{of: x.workloadOf(pod).ref, classes: []Class{PendingPlacement, RolloutStuck, StatefulSetStuck}})
+		}
+		found = append(found, f)
+	}
+	return append(found, x.absentClaims(users)...)
+}
+
+// claimUsers are the living pods that mount each claim, by name.
+func (x *index) claimUsers() map[name][]*corev1.Pod {
+	users := map[name][]*corev1.Pod{}
+	for _, pod := range x.byName {
+		if pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, claim := range claimsOf(pod) {
+			of := name{Namespace: pod.Namespace, Name: claim}
+			users[of] = append(users[of], pod)
+		}
+	}
+	return users
+}
+
+func podNames(pods []*corev1.Pod) []string {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+// absentClaims are those that pods wait for and nobody made.
+func (x *index) absentClaims(users map[name][]*corev1.Pod) []Finding {
+	there := map[name]bool{}
+	byNamespace := map[string][]string{}
+	for i := range x.Claims {
+		c := &x.Claims[i]
+		there[name{Namespace: c.Namespace, Name: c.Name}] = true
+		byNamespace[c.Namespace] = append(byNamespace[c.Namespace], c.Name)
+	}
+	var found []Finding
+	for of, pods := range users {
+		// The claim of an ephemeral volume has the pod's own name: its controller makes it.
+		pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !unschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-") })
+		if there[of] || len(pods) == 0 {
+			continue
+		}
+		f := Finding{Class: ClaimUnbound, Object: x.workloadOf(pods[0]).ref, Confidence: High, Pods: podNames(pods)}
+		f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no volume claim has the name %s.", code(of.Namespace), code(of.Name))}
+		f.Cause = fmt.Sprintf("The pod mounts the volume claim %s, which does not exist.", code(of.Name))
+		f.Text = "Create the claim, or correct its name in the pod."
+		if near, ok := nearest(of.Name, byNamespace[of.Namespace]); ok {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", code(near)))
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// waitsForClaim says whether a pod cannot be placed on any node because of a claim: the
+// scheduler gives up before it looks at nodes.
+func (x *index) waitsForClaim(pod *corev1.Pod) bool {
+	if x.Unread["persistentvolumeclaims"] {
+		return false
+	}
+	return slices.ContainsFunc(claimsOf(pod), func(claim string) bool {
+		at := slices.IndexFunc(x.Claims, func(c corev1.PersistentVolumeClaim) bool {
+			return c.Namespace == pod.Namespace && c.Name == claim
+		})
+		if at < 0 {
+			return true
+		}
+		class := x.storageClass(className(&x.Claims[at]))
+		return x.Claims[at].Status.Phase != corev1.ClaimBound && (class == nil || !waits(class))
+	})
+}
+
+// className is the class that a claim names; nil is none, empty is none on purpose.
+func className(c *corev1.PersistentVolumeClaim) *string {
+	if old, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		return &old
+	}
+	return c.Spec.StorageClassName
+}
+
+func (x *index) storageClass(class *string) *storagev1.StorageClass {
+	for i := range x.StorageClasses {
+		if class != nil && x.StorageClasses[i].Name == *class {
+			return &x.StorageClasses[i]
+		}
+	}
+	return nil
+}
+
+// waits says whether volumes of a class are made only when a pod has its node.
+func waits(class *storagev1.StorageClass) bool {
+	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// unbound says why a pending claim has no volume, or that all is as it should be.
+func (f *Finding) unbound(x *index, c *corev1.PersistentVolumeClaim, used bool) bool {
+	named := className(c)
+	class := x.storageClass(named)
+	size := c.Spec.Resources.Requests[corev1.ResourceStorage]
+	f.Evidence = []string{fmt.Sprintf("The claim is Pending: it wants %s, access mode %s, %s.", size.String(), code(modes(c.Spec.AccessModes)), classText(named))}
+	said := ""
+	if e := x.eventOf(c.UID, func(e *corev1.Event) bool {
+		return e.Reason == "ProvisioningFailed" || e.Reason == "FailedBinding" || e.Reason == "VolumeMismatch"
+	}); e != nil {
+		said = e.Message
+	}
+	switch {
+	case c.Spec.VolumeName != "":
+		return f.namedVolume(x, c)
+	case named == nil || *named == "" || class != nil && class.Provisioner == noProvisioner:
+		if class != nil && waits(class) && !used {
+			return false // nobody wants it yet
+		}
+		return f.byHand(x, c, named)
+	case x.Unread["storageclasses"]:
+		return false
+	case class == nil:
+		if fits, _ := x.volumesFor(c); fits {
+			return false // about to be bound: a class need not exist for volumes made by hand
+		}
+		f.noClass(x, *named, said)
+	case said != "":
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s, which says %s.", code(class.Name), code(class.Provisioner), code(said)))
+		f.Cause = fmt.Sprintf("The provisioner of the class %s cannot make the volume.", code(class.Name))
+		f.Text = "Repair what the provisioner names: most often its quota, its credentials or a parameter of the class."
+	case waits(class):
+		return false // it waits for a pod that has a node; what the pod lacks is told there
+	case x.Taken.Sub(c.CreationTimestamp.Time) < provisioning:
+		return false
+	default:
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s; it has said nothing about the claim for %s.", code(class.Name), code(class.Provisioner), x.since(c.CreationTimestamp)))
+		f.Cause, f.Confidence = fmt.Sprintf("The provisioner %s of the class does not make the volume: it may not run.", code(class.Provisioner)), Medium
+		f.Text = "Look whether the pods of this provisioner run, and in their logs."
+	}
+	return true
+}
+
+func classText(named *string) string {
+	switch {
+	case named == nil:
+		return "names no storage class"
+	case *named == "":
+		return "and asks for no storage class"
+	}
+	return "storage class " + code(*named)
+}
+
+func modes(list []corev1.PersistentVolumeAccessMode) string {
+	var all []string
+	for _, m := range list {
+		all = append(all, string(m))
+	}
+	return strings.Join(all, ",")
+}
+
+// classes lists the storage classes, the default one marked.
+func (x *index) classes() []string {
+	var all []string
+	for i := range x.StorageClasses {
+		all = append(all, x.StorageClasses[i].Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (f *Finding) noClass(x *index, named, said string) {
+	f.Cause = fmt.Sprintf("The storage class %s does not exist, so nothing makes a volume for the claim.", code(named))
+	have := x.classes()
+	if len(have) == 0 {
+		f.Evidence = append(f.Evidence, "The cluster has no storage class at all.")
+		f.Text = fmt.Sprintf("Install a provisioner with a storage class %s, or create a volume by hand.", code(named))
+		return
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", codes(have)))
+	if said != "" {
+		f.Evidence = append(f.Evidence, "The volume controller says "+code(said)+".")
+	}
+	// The class of a claim cannot be changed afterwards.
+	f.Text = fmt.Sprintf("Say which of these classes is meant: the claim has to be made anew with it, for its class cannot be changed. Or create a class %s.", code(named))
+}
+
+// byHand explains claims that only a volume which is there already can satisfy.
+func (f *Finding) byHand(x *index, c *corev1.PersistentVolumeClaim, named *string) bool {
+	if x.Unread["persistentvolumes"] || x.Unread["storageclasses"] {
+		return false
+	}
+	fits, why := x.volumesFor(c)
+	if fits {
+		return false // the controller binds it in a moment
+	}
+	f.Evidence = append(f.Evidence, why...)
+	have := x.classes()
+	if named != nil {
+		f.Cause = "No volume that is free fits the claim, and its class makes none by itself."
+		f.Text = "Create a volume that fits: size, access modes and class as the claim wants them."
+		return true
+	}
+	for i := range x.StorageClasses {
+		if x.StorageClasses[i].Annotations[defaultClass] == "true" {
+			// A claim gets the default class late, but by itself.
+			f.Confidence = Low
+		}
+	}
+	f.Cause = "The claim names no storage class, the cluster had none by default, and no free volume fits."
+	f.Text = "Say which storage class the claim is to have, or mark one as default."
+	if len(have) == 0 {
+		f.Evidence = append(f.Evidence, "The cluster has no storage class at all.")
+		f.Text = "Create a volume that fits, or install a provisioner with a storage class."
+		return true
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", codes(have)))
+	if len(have) == 1 {
+		if f.Fix = patch(f.Object, members{"spec": members{"storageClassName": have[0]}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give the claim the only class there is, %s.", code(have[0]))
+		}
+	}
+	return true
+}
+
+// namedVolume explains a claim that wants one volume and does not get it.
+func (f *Finding) namedVolume(x *index, c *corev1.PersistentVolumeClaim) bool {
+	if x.Unread["persistentvolumes"] {
+		return false
+	}
+	at := slices.IndexFunc(x.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == c.Spec.VolumeName })
+	if at < 0 {
+		f.Cause = fmt.Sprintf("The claim wants the volume %s, which does not exist.", code(c.Spec.VolumeName))
+		f.Text = "Create this volume, or make the claim anew without its name."
+		return true
+	}
+	why := misfit(&x.Volumes[at], c)
+	if why == "" {
+		return false
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Volume %s %s.", code(c.Spec.VolumeName), why))
+	f.Cause = fmt.Sprintf("The claim wants the volume %s, and this does not fit.", code(c.Spec.VolumeName))
+	f.Text = "Make the claim anew so that it fits the volume, or name another."
+	return true
+}
+
+// volumesFor says whether a free volume fits a claim, else what is wrong with each.
+func (x *index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []string) {
+	volumes := make([]*corev1.PersistentVolume, 0, len(x.Volumes))
+	for i := range x.Volumes {
+		volumes = append(volumes, &x.Volumes[i])
+	}
+	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	for _, v := range volumes {
+		reason := misfit(v, c)
+		if reason == "" {
+			return true, nil
+		}
+		why = append(why, fmt.Sprintf("Volume %s %s.", code(v.Name), reason))
+	}
+	if len(volumes) == 0 {
+		why = []string{"The cluster has no persistent volume."}
+	}
+	return false, why
+}
+
+// misfit is why a volume cannot satisfy a claim, or empty.
+func misfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
+	wanted := deref(className(c), "")
+	wants, offers := c.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]
+	block := deref(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	switch r := v.Spec.ClaimRef; {
+	case r != nil && (r.Namespace != c.Namespace || r.Name != c.Name || r.UID != "" && r.UID != c.UID):
+		if v.Status.Phase == corev1.VolumeReleased {
+			return fmt.Sprintf("is still kept for the claim %s, which is gone", code(r.Namespace+"/"+r.Name))
+		}
+		return fmt.Sprintf("belongs to the claim %s", code(r.Namespace+"/"+r.Name))
+	case v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeFailed:
+		return "is being removed, or failed"
+	case v.Spec.StorageClassName != wanted && v.Spec.StorageClassName == "":
+		return "has no class"
+	case v.Spec.StorageClassName != wanted:
+		return "has the class " + code(v.Spec.StorageClassName)
+	case offers.Cmp(wants) < 0:
+		return fmt.Sprintf("has %s, which is too small", offers.String())
+	case slices.ContainsFunc(c.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.Spec.AccessModes, m) }):
+		return "offers the access modes " + code(modes(v.Spec.AccessModes)) + " only"
+	case deref(v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != block:
+		return "has another volume mode"
+	}
+	if s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector); c.Spec.Selector != nil && (err != nil || !s.Matches(labels.Set(v.Labels))) {
+		return "has not the labels that the claim wants"
+	}
+	return ""
+}
+
+// multiAttach explains pods that wait for a volume which another node holds.
+func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(containers(pod), started) {
+		return nil
+	}
+	e := x.eventOf(pod.UID, func(e *corev1.Event) bool {
+		return e.Reason == "FailedAttachVolume" && strings.HasPrefix(e.Message, "Multi-Attach error")
+	})
+	if e == nil {
+		return nil
+	}
+	f := Finding{Class: ClaimUnbound, Object: w.ref, Confidence: High}
+	f.Evidence = []string{"The volume controller says " + code(e.Message) + "."}
+	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
+	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
+	for _, claim := range claimsOf(pod) {
+		for _, other := range x.byName {
+			if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName || !slices.Contains(claimsOf(other), claim) {
+				continue
+			}
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", code(claim), code(other.Name), code(other.Spec.NodeName)))
+			if node := x.nodeOf(other); node != nil && !nodeReady(node) {
+				f.because = append(f.because, nodeRef(node.Name))
+			}
+			f.sharedVolume(x, w, x.workloadOf(other))
+		}
+	}
+	return []Finding{f}
+}
+
+// sharedVolume looks whether both pods are of one workload, which then waits for itself.
+func (f *Finding) sharedVolume(x *index, w, other *workload) {
+	d := x.deployment(w.ref)
+	if d == nil || other.ref != w.ref {
+		return
+	}
+	if w.replicas > 1 {
+		f.Cause = fmt.Sprintf("The %d pods of %s share one volume, which only one node may have at a time.", w.replicas, title(w.ref))
+		f.Text = "Scale it to 1, let each pod have its own claim (a StatefulSet), or use a class with the access mode ReadWriteMany."
+		return
+	}
+	if d.Spec.Strategy.Type != "Recreate" {
+		f.Cause = "The rollout starts the new pod before the old one ends, and the volume they share may be on one node only: they wait for each other."
+		f.Text = "Let the rollout end the old pod first: the strategy Recreate."
+		f.Fix = patch(w.ref, members{"spec": members{"strategy": members{"type": "Recreate", "rollingUpdate": nil}}})
+	}
+}

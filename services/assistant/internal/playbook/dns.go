@@ -1,0 +1,262 @@
+package playbook
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// lookupExprs are how programs tell of a name that could not be resolved; the first
+// group, where there is one, is the name.
+var lookupExprs = []*regexp.Regexp{
+	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: (?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
+	regexp.MustCompile(`getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([A-Za-z0-9._-]+)`),
+	regexp.MustCompile(`UnknownHostException: ([A-Za-z0-9._-]+)`),
+	regexp.MustCompile(`(?i)could not resolve host: ([A-Za-z0-9._-]+)`),
+	regexp.MustCompile(`(?i)could not translate host name "([A-Za-z0-9._-]+)"`),
+	regexp.MustCompile(`(?i)host not found in upstream "([A-Za-z0-9._-]+)`),
+	regexp.MustCompile(`(?i)bad address '([A-Za-z0-9._-]+)'`),
+	regexp.MustCompile(`(?i)()(?:name or service not known|temporary failure in name resolution|nodename nor servname)`),
+}
+
+// unansweredExpr tells a resolver that does not answer from one that says no.
+var unansweredExpr = regexp.MustCompile(`(?i)i/o timeout|EAI_AGAIN|temporary failure|server misbehaving`)
+
+// lookup is a name that a program could not resolve.
+type lookup struct {
+	host       string // empty: not told
+	line       string
+	unanswered bool
+}
+
+// failedLookup is the newest lookup that a container's log complains about.
+func (x *index) failedLookup(pod *corev1.Pod, c container) (lookup, bool) {
+	for _, line := range x.lastLines(pod, c) {
+		for _, expr := range lookupExprs {
+			if m := expr.FindStringSubmatch(line); m != nil {
+				return lookup{strings.TrimSuffix(m[1], "."), line, unansweredExpr.MatchString(line)}, true
+			}
+		}
+	}
+	return lookup{}, false
+}
+
+// lookups are the failed lookups of a pod's containers.
+func (x *index) lookups(pod *corev1.Pod) []lookup {
+	var all []lookup
+	for _, c := range containers(pod) {
+		if l, ok := x.failedLookup(pod, c); ok {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// isDNS says whether a service is the cluster's name server.
+func isDNS(s *corev1.Service) bool {
+	return s.Namespace == metav1.NamespaceSystem && s.Labels["k8s-app"] == "kube-dns"
+}
+
+// nameServer is the service that resolves names, and whether it is known to have no
+// endpoints; nil where it was not read.
+func (x *index) nameServer() (server *corev1.Service, down bool) {
+	for i := range x.Services {
+		s := &x.Services[i]
+		if !isDNS(s) || server != nil && server.Name < s.Name {
+			continue
+		}
+		server, down = s, false
+		ready, known := 0, false
+		for j := range x.EndpointSlices {
+			e := &x.EndpointSlices[j]
+			if e.Namespace == s.Namespace && e.Labels[discoveryv1.LabelServiceName] == s.Name {
+				known = true
+				for _, end := range e.Endpoints {
+					if deref(end.Conditions.Ready, true) {
+						ready++
+					}
+				}
+			}
+		}
+		down = known && ready == 0 && len(x.readyBackends(s)) == 0
+	}
+	return server, down && !x.Unread["endpointslices"] && !x.Unread["pods"]
+}
+
+// names explains class 17, as far as it is not one program's mistake: a name server that
+// is down, and policies that keep pods from it.
+func names(x *index) []Finding {
+	server, down := x.nameServer()
+	if down {
+		return []Finding{x.serverDown(server)}
+	}
+	if x.Unread["networkpolicies"] {
+		return nil
+	}
+	to := target{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}}, 53, corev1.ProtocolUDP}
+	if server != nil {
+		if pods := x.readyBackends(server); len(pods) > 0 {
+			to.pod = pods[0]
+		}
+	}
+	var found []Finding
+	for _, pod := range x.byName {
+		if pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		leaving, entering := x.policyBlocks(pod, to)
+		blocking := append(leaving, entering...)
+		if len(blocking) == 0 {
+			continue
+		}
+		calls, failed := x.calls(pod), x.lookups(pod)
+		if len(calls) == 0 && len(failed) == 0 {
+			continue // it may well need no names
+		}
+		found = merge(found, x.noWayToServer(pod, blocking[0], calls, failed), pod.Name)
+	}
+	return found
+}
+
+func (x *index) serverDown(s *corev1.Service) Finding {
+	f := Finding{Class: NameResolution, Object: serviceRef(s), Confidence: High}
+	pods := x.selected(s.Namespace, s.Spec.Selector)
+	f.Evidence = []string{fmt.Sprintf("The name server is service %s in namespace %s: no endpoints, %s, none of them ready.", code(s.Name), code(s.Namespace), count(len(pods), "pod", "pods"))}
+	f.Cause = "The cluster's name server (DNS) has no endpoints, so no pod can look up a name."
+	f.Text = "Find out why its pods are not ready: describe one of them."
+	if len(pods) == 0 {
+		f.Text = "Find out why it has no pods, and scale its deployment up."
+	}
+	for _, pod := range pods {
+		f.because = append(f.because, x.rootsOf(pod)...)
+	}
+	for _, pod := range x.byName {
+		if !slices.Contains(f.namespaces, pod.Namespace) {
+			f.namespaces = append(f.namespaces, pod.Namespace)
+		}
+		if failed := x.lookups(pod); len(failed) > 0 && pod.Namespace != s.Namespace {
+			w := x.workloadOf(pod)
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s in namespace %s says %s.", code(pod.Name), code(pod.Namespace), code(failed[0].line)))
+			f.effects = append(f.effects, effect{of: w.ref, classes: []Class{CrashLoop, LivenessProbe, ReadinessProbe, NameResolution, InitContainer, JobFailed, RolloutStuck}, unproved: true})
+		}
+	}
+	return f
+}
+
+func (x *index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, calls []call, failed []lookup) Finding {
+	w := x.workloadOf(pod)
+	f := Finding{Class: NameResolution, Object: policyRef(by), Confidence: Medium}
+	f.Evidence = []string{fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s, and no UDP 53 to the name server.", code(by.Name), title(w.ref), letThrough(by, networkingv1.PolicyTypeEgress))}
+	if by.Namespace != pod.Namespace {
+		f.Evidence = []string{fmt.Sprintf("The policy %s in namespace %s does not let %s in to the name server.", code(by.Name), code(by.Namespace), title(w.ref))}
+		f.namespaces = []string{pod.Namespace}
+	}
+	for _, l := range failed {
+		f.Confidence = High
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", code(pod.Name), code(l.line)))
+	}
+	if len(failed) == 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s names service %s, which has to be looked up.", code(calls[0].by), code(calls[0].service.Name)))
+	}
+	f.Cause = fmt.Sprintf("The network policy %s keeps %s from the name server (DNS, port 53), so it cannot look up names.", code(by.Name), title(w.ref))
+	f.Text = fmt.Sprintf("Let the policy allow UDP and TCP port 53 to the pods with %s in namespace %s.", code("k8s-app=kube-dns"), code(metav1.NamespaceSystem))
+	f.because = []operation.Ref{policyRef(by)}
+	f.effects = []effect{{of: w.ref, classes: []Class{CrashLoop, LivenessProbe, ReadinessProbe, NameResolution, InitContainer, JobFailed, RolloutStuck}, unproved: true}}
+	return f
+}
+
+// wrongNames explains class 17 where one program asks for a name that nothing has.
+func wrongNames(x *index, pod *corev1.Pod, w *workload) []Finding {
+	var found []Finding
+	for _, c := range containers(pod) {
+		l, ok := x.wrongName(pod, c)
+		if !ok {
+			continue
+		}
+		end := c.lastEnd()
+		f := Finding{Class: NameResolution, Object: w.ref, container: c.spec.Name, Confidence: High}
+		f.Evidence = []string{
+			fmt.Sprintf("Container %s ended with exit code %d, %s so far.", code(c.spec.Name), end.ExitCode, count(int(c.status.RestartCount), "restart", "restarts")),
+			fmt.Sprintf("Its log before the restart says %s.", code(l.line)),
+		}
+		f.name(x, pod, l.host)
+		found = append(found, f)
+	}
+	return found
+}
+
+// wrongName is the lookup because of which a container crashed, where the name itself is
+// at fault: the resolver answered, and the cluster has no such service.
+func (x *index) wrongName(pod *corev1.Pod, c container) (lookup, bool) {
+	if !crashed(pod, c) || c.outOfMemory() || x.Unread["services"] {
+		return lookup{}, false
+	}
+	l, ok := x.failedLookup(pod, c)
+	if !ok || l.unanswered || l.host == "" || x.serviceNamed(l.host, pod.Namespace) != nil {
+		return lookup{}, false
+	}
+	_, down := x.nameServer()
+	return l, !down
+}
+
+func (f *Finding) name(x *index, pod *corev1.Pod, host string) {
+	service, rest, _ := strings.Cut(host, ".")
+	namespace, domain, _ := strings.Cut(rest, ".")
+	if rest == "" {
+		namespace = pod.Namespace
+	}
+	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
+	for of := range x.services {
+		inside = inside || domain == "" && of.Namespace == namespace // name.namespace is short for both
+	}
+	if !inside {
+		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", code(host)), Medium
+		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."
+		return
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", code(namespace), code(service)))
+	f.Cause = fmt.Sprintf("The program asks for the name %s, and there is no service %s in namespace %s.", code(host), code(service), code(namespace))
+	f.Text = "Correct the name that the program is given, or create the service."
+	var here, elsewhere []string
+	for of := range x.services {
+		switch {
+		case of.Namespace == namespace:
+			here = append(here, of.Name)
+		case of.Name == service:
+			elsewhere = append(elsewhere, of.Name+"."+of.Namespace)
+		}
+	}
+	slices.Sort(elsewhere)
+	if len(elsewhere) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Services of that name elsewhere are reached as %s.", codes(elsewhere)))
+	}
+	slices.SortFunc(here, cmp.Compare)
+	if near, ok := nearest(service, here); ok {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", code(near)))
+	}
+	for _, e := range envOf(pod) {
+		if strings.Contains(e.Value, host) {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s gives it this name.", code(e.Name)))
+		}
+	}
+}
+
+// envOf are the variables that a pod's containers are given.
+func envOf(pod *corev1.Pod) []corev1.EnvVar {
+	var all []corev1.EnvVar
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			all = append(all, list[i].Env...)
+		}
+	}
+	return all
+}

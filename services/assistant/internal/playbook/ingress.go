@@ -1,0 +1,252 @@
+package playbook
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+const (
+	defaultIngressClass = "ingressclass.kubernetes.io/is-default-class"
+	// oldIngressClass named the class before there was a field for it. Controllers that
+	// read it need no IngressClass object.
+	oldIngressClass = "kubernetes.io/ingress.class"
+)
+
+// ingresses explains class 15: ingresses that lead nowhere, or that nobody serves.
+func ingresses(x *index) []Finding {
+	names := map[string][]string{}
+	for i := range x.Services {
+		names[x.Services[i].Namespace] = append(names[x.Services[i].Namespace], x.Services[i].Name)
+	}
+	var found []Finding
+	for i := range x.Ingresses {
+		in := &x.Ingresses[i]
+		if in.DeletionTimestamp != nil {
+			continue
+		}
+		if f, bad := x.ingressClass(in); bad {
+			found = append(found, f)
+		}
+		found = append(found, x.ingressTLS(in)...)
+		if x.Unread["services"] {
+			continue
+		}
+		seen := map[networkingv1.IngressServiceBackend]bool{}
+		for _, b := range backends(in) {
+			if seen[*b.service] {
+				continue
+			}
+			seen[*b.service] = true
+			f := Finding{Class: IngressBackend, Object: ingressRef(in), Confidence: High}
+			f.Evidence = []string{fmt.Sprintf("%s leads to port %s of service %s.", upper(b.where), code(portText(b.service.Port)), code(b.service.Name))}
+			s := x.services[name{Namespace: in.Namespace, Name: b.service.Name}]
+			switch {
+			case s == nil:
+				f.noService(in, b, names[in.Namespace])
+			case s.Spec.Type == corev1.ServiceTypeExternalName || servesPort(s, b.service.Port):
+				// What the service itself lacks is told there, and here as a consequence.
+				f.follower, f.because = true, []operation.Ref{serviceRef(s)}
+				f.Cause = fmt.Sprintf("It leads to the service %s.", code(s.Name))
+			default:
+				f.noPort(in, b, s)
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func ingressRef(in *networkingv1.Ingress) operation.Ref {
+	return operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress", Namespace: in.Namespace, Name: in.Name}
+}
+
+// backend is a service that an ingress leads to, and for which requests.
+type backend struct {
+	where   string
+	service *networkingv1.IngressServiceBackend
+	rule    int // of the spec; -1 is the default backend
+	path    int
+}
+
+func backends(in *networkingv1.Ingress) []backend {
+	var all []backend
+	if b := in.Spec.DefaultBackend; b != nil && b.Service != nil {
+		all = append(all, backend{"the default backend", b.Service, -1, 0})
+	}
+	for i, rule := range in.Spec.Rules {
+		if rule.HTTP == nil {
+			continue
+		}
+		for j, path := range rule.HTTP.Paths {
+			if path.Backend.Service != nil {
+				all = append(all, backend{"the rule for " + code(rule.Host+path.Path), path.Backend.Service, i, j})
+			}
+		}
+	}
+	return all
+}
+
+func portText(p networkingv1.ServiceBackendPort) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return strconv.Itoa(int(p.Number))
+}
+
+func servesPort(s *corev1.Service, p networkingv1.ServiceBackendPort) bool {
+	return slices.ContainsFunc(s.Spec.Ports, func(have corev1.ServicePort) bool {
+		if p.Name != "" {
+			return have.Name == p.Name
+		}
+		return have.Port == p.Number
+	})
+}
+
+// redirect changes where one path leads. Rules have no merge key, so all go along.
+func redirect(in *networkingv1.Ingress, b backend, to networkingv1.IngressServiceBackend) *operation.Operation {
+	spec := in.Spec.DeepCopy()
+	if b.rule < 0 {
+		port := members{"number": nil, "name": nil} // only one of them may stand
+		if to.Port.Name != "" {
+			port["name"] = to.Port.Name
+		} else {
+			port["number"] = to.Port.Number
+		}
+		return patch(ingressRef(in), members{"spec": members{"defaultBackend": members{"service": members{"name": to.Name, "port": port}}}})
+	}
+	for _, other := range backends(in) {
+		if *other.service == *b.service && other.rule >= 0 {
+			spec.Rules[other.rule].HTTP.Paths[other.path].Backend.Service = &to
+		}
+	}
+	return patch(ingressRef(in), members{"spec": members{"rules": spec.Rules}})
+}
+
+func (f *Finding) noService(in *networkingv1.Ingress, b backend, services []string) {
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", code(in.Namespace)))
+	f.Cause = fmt.Sprintf("The service %s that the ingress leads to (port %s) does not exist, so its requests are answered with an error.", code(b.service.Name), code(portText(b.service.Port)))
+	f.Text = "Create the service, or say which one is meant."
+	near, ok := nearest(b.service.Name, services)
+	if !ok {
+		return
+	}
+	f.Cause += fmt.Sprintf(" The service %s is the nearest.", code(near))
+	to := *b.service
+	to.Name = near
+	if f.Fix = redirect(in, b, to); f.Fix != nil {
+		f.Text = fmt.Sprintf("Lead to the service %s, if it is the one that is meant.", code(near))
+	}
+}
+
+func (f *Finding) noPort(in *networkingv1.Ingress, b backend, s *corev1.Service) {
+	var has []string
+	for _, p := range s.Spec.Ports {
+		text := strconv.Itoa(int(p.Port))
+		if p.Name != "" {
+			text += " (" + p.Name + ")"
+		}
+		has = append(has, text)
+	}
+	f.Cause = fmt.Sprintf("The ingress leads to port %s of service %s, and the service has only %s: such a request is answered with an error (503).", code(portText(b.service.Port)), code(s.Name), codes(has))
+	f.Text = "Say which of the service's ports is meant."
+	if len(s.Spec.Ports) != 1 {
+		return
+	}
+	to := *b.service
+	to.Port = networkingv1.ServiceBackendPort{Number: s.Spec.Ports[0].Port}
+	if f.Fix = redirect(in, b, to); f.Fix != nil {
+		f.Text = fmt.Sprintf("Lead to port %d, the only one of the service.", s.Spec.Ports[0].Port)
+	}
+}
+
+// ingressClass says why no controller serves an ingress. One with an address is served.
+func (x *index) ingressClass(in *networkingv1.Ingress) (Finding, bool) {
+	f := Finding{Class: IngressBackend, Object: ingressRef(in), Confidence: High}
+	if x.Unread["ingressclasses"] || len(in.Status.LoadBalancer.Ingress) > 0 {
+		return f, false
+	}
+	var have []string
+	byDefault := false
+	for i := range x.IngressClasses {
+		have = append(have, x.IngressClasses[i].Name)
+		byDefault = byDefault || x.IngressClasses[i].Annotations[defaultIngressClass] == "true"
+	}
+	slices.Sort(have)
+	f.Evidence = []string{"No controller has given the ingress an address.", "The cluster has no ingress class."}
+	if len(have) > 0 {
+		f.Evidence[1] = fmt.Sprintf("The ingress classes that exist are %s.", codes(have))
+	}
+	switch class := in.Spec.IngressClassName; {
+	case class != nil && !slices.Contains(have, *class):
+		f.Cause = fmt.Sprintf("The ingress class %s does not exist, so no controller serves the ingress.", code(*class))
+	case class == nil && in.Annotations[oldIngressClass] == "" && !byDefault:
+		f.Cause, f.Confidence = "The ingress names no class and none is the default, so most controllers leave it alone.", Medium
+	default:
+		return f, false
+	}
+	f.Text = "Say which class the ingress is to have; without any, install an ingress controller."
+	if len(have) == 1 {
+		if f.Fix = patch(f.Object, members{"spec": members{"ingressClassName": have[0]}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give the ingress the only class there is, %s.", code(have[0]))
+		}
+	}
+	return f, true
+}
+
+// ingressTLS looks for the certificates that an ingress names.
+func (x *index) ingressTLS(in *networkingv1.Ingress) []Finding {
+	if x.Unread["secrets"] {
+		return nil
+	}
+	var found []Finding
+	for _, tls := range in.Spec.TLS {
+		if tls.SecretName == "" {
+			continue
+		}
+		f := Finding{Class: IngressBackend, Object: ingressRef(in), Confidence: High}
+		f.Evidence = []string{fmt.Sprintf("Its certificate is to come from the Secret %s.", code(tls.SecretName))}
+		if len(tls.Hosts) > 0 {
+			f.Evidence[0] = fmt.Sprintf("Its certificate for %s is to come from the Secret %s.", codes(tls.Hosts), code(tls.SecretName))
+		}
+		keys, exists := x.secrets[name{Namespace: in.Namespace, Name: tls.SecretName}]
+		var lacks []string
+		for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+			if !slices.Contains(keys, key) {
+				lacks = append(lacks, key)
+			}
+		}
+		switch {
+		case !exists:
+			f.Cause = fmt.Sprintf("The Secret %s with the ingress's certificate does not exist: clients see another certificate, or an error.", code(tls.SecretName))
+			f.Text = "Create the Secret yourself with certificate and key: no secret value passes through here."
+			if issuer := issuerOf(in); issuer != "" {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("The issuer %s is to make it.", code(issuer)))
+				f.Confidence = Medium
+				f.Text = "Look what the Certificate and its requests in the namespace say: their issuer has not made the Secret."
+			}
+		case len(lacks) > 0:
+			f.Cause = fmt.Sprintf("The Secret %s has not the keys of a certificate; absent are %s.", code(tls.SecretName), codes(lacks))
+			f.Text = "Create the Secret anew, of type kubernetes.io/tls."
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// issuerOf names who is asked to make an ingress's certificate, if somebody is.
+func issuerOf(in *networkingv1.Ingress) string {
+	for _, key := range []string{"cert-manager.io/cluster-issuer", "cert-manager.io/issuer"} {
+		if v := in.Annotations[key]; v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,217 @@
+package playbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// pressures are the conditions in which a node runs short of something.
+var pressures = []struct {
+	kind        corev1.NodeConditionType
+	what, text  string
+	resourceFor string // as eviction messages name it
+}{
+	{corev1.NodeMemoryPressure, "memory", "Find the pods that use more memory than they request, and give them limits; drain the node if it does not recover.", "memory"},
+	{corev1.NodeDiskPressure, "disk space", "Clear what fills the node's disk: images, container logs, emptyDir volumes; drain the node if it does not recover.", "ephemeral-storage"},
+	{corev1.NodePIDPressure, "process ids", "Find the pod that starts processes without end.", "pids"},
+	{corev1.NodeNetworkUnavailable, "network", "Look whether the network plug-in runs on the node.", ""},
+}
+
+// nodes explains class 19: nodes that are not ready, or short of something.
+func nodes(x *index) []Finding {
+	if x.Unread["nodes"] {
+		return nil
+	}
+	on := map[string][]*corev1.Pod{}
+	for _, pod := range x.byName {
+		if pod.Spec.NodeName != "" {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+		}
+	}
+	var found []Finding
+	for _, node := range sortedNodes(x.Nodes) {
+		pods := on[node.Name]
+		f := Finding{Class: NodeTrouble, Object: nodeRef(node.Name), Confidence: High}
+		// A node without the condition was never seen by a kubelet.
+		switch c := nodeCondition(node, corev1.NodeReady); {
+		case c == nil && x.lease(node.Name) == nil:
+			continue
+		case !nodeReady(node):
+			f.notReady(x, node, c, pods)
+		default:
+			if !f.pressed(x, node, pods) {
+				continue
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// lease is the time at which the kubelet of a node last renewed its lease, or nil.
+func (x *index) lease(node string) *metav1.Time {
+	for i := range x.Leases {
+		l := &x.Leases[i]
+		if l.Namespace == corev1.NamespaceNodeLease && l.Name == node && l.Spec.RenewTime != nil {
+			return &metav1.Time{Time: l.Spec.RenewTime.Time}
+		}
+	}
+	return nil
+}
+
+func (f *Finding) notReady(x *index, node *corev1.Node, c *corev1.NodeCondition, pods []*corev1.Pod) {
+	if c == nil {
+		c = &corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Message: "no condition"}
+	}
+	f.Evidence = []string{fmt.Sprintf("Its condition Ready is %s: %s.", c.Status, code(c.Message))}
+	if !c.LastTransitionTime.IsZero() {
+		f.Evidence[0] = fmt.Sprintf("Its condition Ready is %s since %s (%s ago): %s.", c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339), x.since(c.LastTransitionTime), code(c.Message))
+	}
+	if renewed := x.lease(node.Name); renewed != nil {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its kubelet last renewed its lease at %s, %s ago.", renewed.UTC().Format(time.RFC3339), x.since(*renewed)))
+	}
+	for _, p := range pressures {
+		if other := nodeCondition(node, p.kind); other != nil && other.Status == corev1.ConditionTrue {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True: %s.", p.kind, code(other.Message)))
+		}
+	}
+	f.hit(x, pods)
+	switch {
+	case c.Status == corev1.ConditionUnknown:
+		f.Cause = fmt.Sprintf("The kubelet of node %s has stopped reporting: the machine is down, cut off from the API server, or its kubelet does not run.", code(node.Name))
+		f.Text = "Look at the machine and its network, then at its kubelet."
+	case strings.Contains(c.Message, "NetworkPluginNotReady") || strings.Contains(c.Message, "cni plugin not initialized"):
+		f.Cause = fmt.Sprintf("The network plug-in of node %s is not ready, so the kubelet starts no pods.", code(node.Name))
+		f.Text = "Look at the pod of the network plug-in on this node."
+	case strings.Contains(c.Message, "container runtime") || strings.Contains(c.Message, "PLEG"):
+		f.Cause = fmt.Sprintf("The container runtime of node %s does not answer its kubelet.", code(node.Name))
+		f.Text = "Restart the container runtime on the machine, and look in its log."
+	default:
+		f.Cause = fmt.Sprintf("The kubelet of node %s says itself that it is not ready.", code(node.Name))
+		f.Text = "Look in the kubelet's log on the machine."
+	}
+	f.cordon(node)
+}
+
+// cordon keeps new pods away; draining is named, for it moves what still runs.
+func (f *Finding) cordon(node *corev1.Node) {
+	if node.Spec.Unschedulable {
+		f.Evidence = append(f.Evidence, "It is cordoned: somebody may be at work on it.")
+		f.Text += " If it stays away, drain it, so that its pods start elsewhere."
+		return
+	}
+	if f.Fix = valid(object(operation.Cordon, nodeRef(node.Name))); f.Fix != nil {
+		f.Text += " Meanwhile cordon it, so that no new pods come; if it stays away, drain it."
+	}
+}
+
+// hit lists the pods on a node that is not ready, and what of theirs it explains.
+func (f *Finding) hit(x *index, pods []*corev1.Pod) {
+	var names, owners []string
+	for _, pod := range pods {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+		f.Pods = append(f.Pods, pod.Name)
+		if !slices.Contains(f.namespaces, pod.Namespace) {
+			f.namespaces = append(f.namespaces, pod.Namespace)
+		}
+	}
+	for _, pod := range pods {
+		w := x.workloadOf(pod)
+		if key := w.ref.String(); !slices.Contains(owners, key) {
+			owners = append(owners, key)
+			f.effects = append(f.effects, effect{of: w.ref, classes: []Class{LivenessProbe, ReadinessProbe, ReadinessGate, Sidecar}, pods: f.Pods})
+		}
+	}
+	f.Evidence = append(f.Evidence, "No pod is on it.")
+	if len(names) > 0 {
+		f.Evidence[len(f.Evidence)-1] = fmt.Sprintf("It has %s: %s.", count(len(names), "pod", "pods"), codes(names))
+	}
+	f.Pods = nil // the evidence names them with their namespaces
+}
+
+// pressed says whether a node that is ready runs short of something, or did of late and
+// ended pods for it.
+func (f *Finding) pressed(x *index, node *corev1.Node, pods []*corev1.Pod) bool {
+	evicted := map[string][]string{}
+	for _, pod := range pods {
+		if short, ok := x.evictedFor(pod); ok {
+			evicted[short] = append(evicted[short], pod.Namespace+"/"+pod.Name)
+			if !slices.Contains(f.namespaces, pod.Namespace) {
+				f.namespaces = append(f.namespaces, pod.Namespace)
+			}
+		}
+	}
+	for _, p := range pressures {
+		c := nodeCondition(node, p.kind)
+		now := c != nil && c.Status == corev1.ConditionTrue
+		if !now && len(evicted[p.resourceFor]) == 0 {
+			continue
+		}
+		if f.Cause == "" {
+			f.Cause = fmt.Sprintf("Node %s runs short of %s.", code(node.Name), p.what)
+			f.Text = p.text
+			if !now {
+				f.Confidence = Medium
+				f.Cause = fmt.Sprintf("Node %s ran short of %s and ended pods for it; by now it has enough again.", code(node.Name), p.what)
+			} else {
+				for _, pod := range pods {
+					if !slices.Contains(f.namespaces, pod.Namespace) {
+						f.namespaces = append(f.namespaces, pod.Namespace)
+					}
+				}
+			}
+		}
+		if now {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True since %s: %s.", p.kind, c.LastTransitionTime.UTC().Format(time.RFC3339), code(c.Message)))
+		}
+		if list := evicted[p.resourceFor]; len(list) > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Evicted for %s: %s.", p.what, codes(list)))
+		}
+	}
+	return f.Cause != ""
+}
+
+// evictedFor is what a node was short of when it ended a pod, of late.
+func (x *index) evictedFor(pod *corev1.Pod) (short string, ok bool) {
+	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" {
+		return "", false
+	}
+	at := pod.Status.StartTime
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			at = &c.LastTransitionTime
+		}
+	}
+	if at == nil || x.Taken.Sub(at.Time) > recent {
+		return "", false
+	}
+	_, rest, found := strings.Cut(pod.Status.Message, "low on resource: ")
+	short, _, _ = strings.Cut(rest, ".")
+	if short == "inodes" {
+		short = "ephemeral-storage"
+	}
+	return short, found
+}
+
+// overStorage explains pods that their node ended because they wrote more to its disk than
+// their own limits let them: the node is well.
+func overStorage(x *index, pod *corev1.Pod, w *workload) []Finding {
+	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" || !strings.Contains(pod.Status.Message, "exceed") {
+		return nil
+	}
+	if at := pod.Status.StartTime; at == nil || x.Taken.Sub(at.Time) > recent {
+		return nil
+	}
+	f := Finding{Class: NodeTrouble, Object: w.ref, Confidence: High}
+	f.Evidence = []string{"The kubelet says " + code(pod.Status.Message) + "."}
+	f.Cause = "The pod wrote more to its node's disk than its own limit for local storage lets it, and was evicted; the node is well."
+	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", title(w.ref))
+	return []Finding{f}
+}

@@ -1,0 +1,126 @@
+package playbook
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// What the quota plug-in of the API server answers. The names in it lead to the objects;
+// amounts are taken from these.
+var (
+	exceededExpr = regexp.MustCompile(`exceeded quota: ([a-z0-9.-]+), requested: (.*?), used: (.*?), limited: (\S+)`)
+	demandedExpr = regexp.MustCompile(`failed quota: ([a-z0-9.-]+): must specify (.+)`)
+)
+
+// quotas explains class 9: pods that a namespace's quota does not admit.
+func quotas(x *index) []Finding {
+	var found []Finding
+	for _, r := range x.rejections() {
+		f := Finding{Class: QuotaExceeded, Object: r.ref, Confidence: High, Evidence: []string{r.lacks()}}
+		if m := exceededExpr.FindStringSubmatch(r.said); m != nil {
+			f.exceeded(x, r, m)
+		} else if m := demandedExpr.FindStringSubmatch(r.said); m != nil {
+			f.demanded(m[1], m[2], r)
+		} else {
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (x *index) quota(namespace, quota string) *corev1.ResourceQuota {
+	for i := range x.Quotas {
+		if q := &x.Quotas[i]; q.Namespace == namespace && q.Name == quota {
+			return q
+		}
+	}
+	return nil
+}
+
+// amounts reads a list such as pods=1,requests.cpu=500m.
+func amounts(list string) map[string]resource.Quantity {
+	all := map[string]resource.Quantity{}
+	for pair := range strings.SplitSeq(list, ",") {
+		kind, amount, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if q, err := resource.ParseQuantity(amount); err == nil {
+			all[kind] = q
+		}
+	}
+	return all
+}
+
+func (f *Finding) exceeded(x *index, r rejection, said []string) {
+	asked, used, hard := amounts(said[2]), amounts(said[3]), amounts(said[4])
+	now := false // the quota is as full now as it was then
+	q := x.quota(r.ref.Namespace, said[1])
+	for _, kind := range slices.Sorted(maps.Keys(hard)) {
+		want, have, most := asked[kind], used[kind], hard[kind]
+		if q != nil {
+			most, have = q.Status.Hard[corev1.ResourceName(kind)], q.Status.Used[corev1.ResourceName(kind)]
+		}
+		total := have.DeepCopy()
+		total.Add(want)
+		now = now || total.Cmp(most) > 0
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Quota %s: %s used %s of %s, one more pod asks %s.", code(said[1]), code(kind), have.String(), most.String(), want.String()))
+	}
+	kinds := codes(slices.Sorted(maps.Keys(hard)))
+	f.Cause = fmt.Sprintf("The quota %s of the namespace is used up for %s, so the API server makes no more pods.", code(said[1]), kinds)
+	f.Text = fmt.Sprintf("Say how many pods %s is to have or what each is to request, free what another workload uses, or raise the quota.", title(r.ref))
+	switch {
+	case q == nil && x.Unread["resourcequotas"]:
+		f.Evidence = append(f.Evidence, "These are the numbers of the API server's answer; the quota itself could not be read.")
+	case q == nil:
+		f.Confidence = Low
+		f.Cause = fmt.Sprintf("The quota %s kept pods out and is gone by now; the controller tries again by itself.", code(said[1]))
+		f.Text = "Wait some minutes."
+		return
+	case !now:
+		f.Confidence = Medium
+		f.Cause = fmt.Sprintf("The quota %s was used up for %s when the last pod was to be made. There is room again, and the controller tries again by itself.", code(said[1]), kinds)
+		f.Text = "Wait some minutes."
+		return
+	}
+	f.withinQuota(x, r, hard)
+}
+
+// withinQuota offers what the workload had before: its requests, or the pods that it has.
+func (f *Finding) withinQuota(x *index, r rejection, hard map[string]resource.Quantity) {
+	for _, kind := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		_, whole := hard[string(kind)]
+		_, requests := hard["requests."+string(kind)]
+		if (whole || requests) && r.template != nil {
+			f.oldRequest(r.workload, kind, &corev1.Pod{Spec: r.template.Spec})
+		}
+	}
+	if f.Fix != nil {
+		return
+	}
+	if d := x.deployment(r.ref); d != nil && d.Status.Replicas >= r.replicas {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It has its %s already: a rollout makes a new one before an old one goes.", count(int(r.replicas), "pod", "pods")))
+		f.Text = "Let the rollout take an old pod away first (maxSurge 0, maxUnavailable 1), or raise the quota."
+		return
+	}
+	if r.have > 0 && (r.ref.Kind == "Deployment" || r.ref.Kind == "StatefulSet") && !x.autoscaled(r.ref) {
+		o := object(operation.Scale, r.ref)
+		o.Replicas = &r.have
+		if f.Fix = valid(o); f.Fix != nil {
+			f.Text += fmt.Sprintf(" Within the quota it can have the %d that it has.", r.have)
+		}
+	}
+}
+
+// demanded tells of a quota that admits only pods which state their requests or limits.
+func (f *Finding) demanded(quota, what string, r rejection) {
+	f.Evidence = append(f.Evidence, "The API server says the pods must specify "+code(what)+".")
+	f.Cause = fmt.Sprintf("The quota %s counts resources that the pods do not state, and admits no such pod.", code(quota))
+	f.Text = fmt.Sprintf("Say which requests and limits %s is to have, or give the namespace a LimitRange with defaults.", title(r.ref))
+}

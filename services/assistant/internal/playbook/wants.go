@@ -1,0 +1,102 @@
+package playbook
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Bounds on the logs of one snapshot: each costs a call to the cluster.
+const (
+	mostLogs    = 40
+	logsOfOwner = 2 // pods of one revision say the same
+)
+
+// Wants lists the logs that would tell more, at most 40, the most telling first: of
+// containers that ended with an error, the run that did; of init containers that do not
+// end; of failed jobs, the newest pod; and of programs that use the Kubernetes API, which
+// may have been refused: those with a service account of their own, and those with the
+// default one that are not ready.
+func (s *Snapshot) Wants() []Log {
+	var crashes, inits, jobs, callers []owned
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		calls := pod.Status.Phase == corev1.PodRunning && holdsToken(pod) && (accountOf(pod) != "default" || !podReady(pod))
+		for _, c := range containers(pod) {
+			current := Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}
+			end := c.status.State.Terminated
+			switch {
+			case crashed(pod, c):
+				crashes = append(crashes, owned{logOf(pod, c), pod})
+			case working(pod, c):
+				inits = append(inits, owned{current, pod})
+			case pod.Status.Phase == corev1.PodFailed && end != nil && end.ExitCode != 0 && ownerKind(pod) == "Job":
+				jobs = append(jobs, owned{current, pod})
+			case calls && !c.init && c.status.State.Running != nil:
+				callers = append(callers, owned{current, pod})
+			}
+		}
+	}
+	sortByName(crashes)
+	sortByName(inits)
+	sortByName(callers)
+	slices.SortFunc(jobs, func(a, b owned) int {
+		return cmp.Or(b.pod.CreationTimestamp.Compare(a.pod.CreationTimestamp.Time), compareLogs(a.log, b.log))
+	})
+	// Each kind takes half of what is left, so that a storm of crashes hides nothing else.
+	wants := take(nil, crashes, logsOfOwner, mostLogs/2)
+	wants = take(wants, inits, 1, (mostLogs-len(wants))/2)
+	wants = take(wants, jobs, 1, (mostLogs-len(wants))/2)
+	return take(wants, callers, 1, mostLogs-len(wants))
+}
+
+// owned is a log with the pod that it is of.
+type owned struct {
+	log Log
+	pod *corev1.Pod
+}
+
+func sortByName(list []owned) {
+	slices.SortFunc(list, func(a, b owned) int { return compareLogs(a.log, b.log) })
+}
+
+func compareLogs(a, b Log) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
+}
+
+// take adds logs, some of each container of an owner, up to a number.
+func take(wants []Log, from []owned, each, most int) []Log {
+	type key struct{ namespace, owner, container string }
+	seen := map[key]int{}
+	for _, o := range from {
+		k := key{o.log.Namespace, o.pod.Name, o.log.Container}
+		if owner := metav1.GetControllerOf(o.pod); owner != nil {
+			k.owner = owner.Kind + "/" + owner.Name
+		}
+		if seen[k]++; seen[k] > each {
+			continue
+		}
+		if most--; most < 0 {
+			break
+		}
+		wants = append(wants, o.log)
+	}
+	return wants
+}
+
+func ownerKind(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		return owner.Kind
+	}
+	return ""
+}
+
+// logOf is the log of the run that lastEnd tells of.
+func logOf(pod *corev1.Pod, c container) Log {
+	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: c.status.State.Terminated == nil}
+}
