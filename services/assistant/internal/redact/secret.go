@@ -22,7 +22,7 @@ var marked = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]$`)
 func mark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
 
 // mayHoldSecret says whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
-// escaped, there is none. Letters as \u escapes are what no API server writes, so they count as a hit.
+// escaped, there is none. Letters and quotes as \u escapes are what no API server writes, so they count as a hit.
 func mayHoldSecret(body []byte) bool {
 	if bytes.Contains(body, []byte(`"Secret`)) {
 		return true
@@ -33,12 +33,11 @@ func mayHoldSecret(body []byte) bool {
 			return false
 		}
 		rest = rest[at+1:]
-		switch rest[0] {
-		case 'u':
-			// \u0040 to \u007f: a letter, which need not be escaped.
-			if len(rest) >= 4 && rest[1] == '0' && rest[2] == '0' && rest[3] >= '4' && rest[3] <= '7' {
-				return true
-			}
+		if len(rest) < 5 || rest[0] != 'u' || rest[1] != '0' || rest[2] != '0' {
+			continue
+		}
+		if rest[3] >= '4' && rest[3] <= '7' || rest[3] == '2' && rest[4] == '2' {
+			return true // \u0040 to \u007f, or a quote
 		}
 	}
 }
@@ -81,9 +80,8 @@ func walk(v any, secret bool, depth int) (any, int) {
 	n := 0
 	switch v := v.(type) {
 	case map[string]any:
-		kind := member(v, "kind")
-		items := secret || kind == "SecretList"
-		secret = (secret || kind == "Secret") && kind != "SecretList"
+		items := secret || isKind(v, "SecretList")
+		secret = secret || isKind(v, "Secret")
 		for key, value := range v {
 			var k int
 			switch name := strings.ToLower(key); {
@@ -123,16 +121,17 @@ func each(v any, depth int) (any, int) {
 	return list, n
 }
 
-func member(m map[string]any, name string) string {
-	if s, ok := m[name].(string); ok {
-		return s
+// isKind says whether any decoder would take m for an object of the kind: some fold the case of names.
+func isKind(m map[string]any, kind string) bool {
+	if m["kind"] == kind {
+		return true
 	}
-	for key, v := range m { // decoders that fold case would take it
-		if s, ok := v.(string); ok && strings.EqualFold(key, name) {
-			return s
+	for key, v := range m {
+		if v == kind && strings.EqualFold(key, "kind") {
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // values redacts what a Secret holds under data or stringData: its names stay.

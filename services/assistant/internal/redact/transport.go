@@ -87,13 +87,16 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
 		return nil
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	isText := err == nil && (kind == "text/plain" || kind == "text/html")
+	isJSON := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json"))
 	switch {
-	case err == nil && (kind == "text/plain" || kind == "text/html") && !ofSecrets:
+	case isJSON:
+	case isText && !ofSecrets:
 		return nil // logs, and what proxies answer
-	case err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json"):
-		if resp.StatusCode >= http.StatusBadRequest && !ofSecrets {
-			return nil // errors of proxies; client-go shows their status
-		}
+	case resp.ContentLength == 0:
+		return nil
+	default:
+		return fmt.Errorf("the cluster answers %s in %q, not in JSON", resp.Status, resp.Header.Get("Content-Type"))
 	}
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return fmt.Errorf("the cluster answers packed as %s, which was not asked for", enc)
@@ -103,9 +106,6 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
 		return err
 	}
 	if len(bytes.TrimSpace(body)) > 0 && (ofSecrets || mayHoldSecret(body)) {
-		if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-			return fmt.Errorf("the cluster answers in %q, not in JSON", resp.Header.Get("Content-Type"))
-		}
 		var n int
 		if body, n, err = secrets(body, ofSecrets); err != nil {
 			return err

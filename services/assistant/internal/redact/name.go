@@ -1,0 +1,117 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A word that ends like one of these names a secret.
+var endings = []string{
+	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials",
+	"apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey",
+}
+
+// Whole words that name a secret.
+var exact = words("pwd pass pw cred creds jwt cookie cookies bearer passwords")
+
+// Whole words that do so in an environment, where nobody writes of the thing itself.
+var inEnvironment = words("secrets tokens auth authorization apikeys keys key pin salt")
+
+// A key with one of these before it opens no door.
+var harmlessKeys = words("topology label match primary foreign partition public sort cache config map row object group index " +
+	"routing idempotency dedup message shard hash lookup registry json yaml field annotation env license host pub")
+
+// With one of these at its end, a name is that of something about the secret.
+var about = words("name names namespace ref refs reference file files filename path paths dir directory url uri host port endpoint " +
+	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
+	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
+	"annotation annotations selector prefix suffix format encoding usage status state reason error errors kind group resource " +
+	"resources request requests review volume mount mounts bucket field fields header")
+
+func words(s string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		set[w] = true
+	}
+	return set
+}
+
+// telling says whether a value under that name is a secret, wherever the name stands: its last word says so.
+func telling(name string) bool {
+	parts := split(name)
+	return len(parts) > 0 && tells(parts, len(parts)-1)
+}
+
+// tellingVariable says the same of the name of a variable or flag: any word of it may say so.
+func tellingVariable(name string) bool {
+	parts := split(name)
+	if len(parts) == 0 || about[parts[len(parts)-1]] {
+		return false
+	}
+	if last := parts[len(parts)-1]; inEnvironment[last] && (!keyWord(last) || !harmless(parts, len(parts)-1)) {
+		return true
+	}
+	for i := range parts {
+		if tells(parts, i) {
+			return true
+		}
+	}
+	return false
+}
+
+func tells(parts []string, i int) bool {
+	w := parts[i]
+	if exact[w] || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) }) {
+		return true
+	}
+	return keyWord(w) && i > 0 && !harmless(parts, i)
+}
+
+func keyWord(w string) bool { return w == "key" || w == "keys" }
+
+func harmless(parts []string, i int) bool { return i > 0 && harmlessKeys[parts[i-1]] }
+
+// split takes a name apart where its case changes and at all that is no letter. Digits separate: password2 is one.
+func split(name string) []string {
+	var parts []string
+	runes := []rune(name)
+	start := 0
+	flush := func(end int) {
+		if end > start {
+			parts = append(parts, strings.ToLower(string(runes[start:end])))
+		}
+	}
+	for i, r := range runes {
+		switch {
+		case !unicode.IsLetter(r):
+			flush(i)
+			start = i + 1
+		case i > start && unicode.IsUpper(r) && (unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			flush(i) // fooBar, and FOOBar as foo bar
+			start = i
+		}
+	}
+	flush(len(runes))
+	return parts
+}
+
+// elsewhere is how describe writes what is unset or set from elsewhere.
+var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
+
+// plain are values that are no secret under whatever name.
+func plain(value string) bool {
+	switch strings.ToLower(value) {
+	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{}", "[]":
+		return true
+	}
+	switch {
+	case elsewhere.MatchString(value):
+		return true
+	case strings.HasPrefix(value, "$(") && strings.IndexByte(value, ')') == len(value)-1,
+		strings.HasPrefix(value, "${") && strings.IndexByte(value, '}') == len(value)-1:
+		return true // a reference to another variable, which is judged by its own name
+	}
+	return marked.MatchString(value)
+}

@@ -1,0 +1,290 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	markAhead = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]`)
+	// What stands between a name and its value in the list of an environment, in either order.
+	thenValue = regexp.MustCompile(`^\\*["']?[ \t]*,?\s*\\*["']?(?i:value)\\*["']?[ \t]*[:=][ \t]*`)
+	thenName  = regexp.MustCompile(`^\\*["']?[ \t]*,?\s*\\*["']?(?i:name)\\*["']?[ \t]*[:=][ \t]*\\*["']?([A-Za-z0-9_.-]+)`)
+	// What stands between a flag and its value: blanks, or the next entry of a list.
+	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
+	schemes   = words("basic bearer digest token negotiate apikey")
+)
+
+// pairs redacts the values beside telling names.
+func pairs(s string) string {
+	p := &pairing{in: s}
+	for p.at < len(s) {
+		if !inName(s[p.at]) {
+			p.at++
+			continue
+		}
+		p.reach(p.at)
+		start := p.at
+		for p.at < len(s) && inName(s[p.at]) {
+			p.at++
+		}
+		p.name(start, s[start:p.at])
+	}
+	if p.out.Len() == 0 {
+		return s
+	}
+	p.out.WriteString(s[p.copied:])
+	return p.out.String()
+}
+
+type pairing struct {
+	in     string
+	out    strings.Builder
+	at     int // what is looked at
+	copied int // up to where in has been written to out
+	// The line that the last name is on begins at line. Up to first there are only blanks, dashes of a list and a
+	// quote on it. Both are kept on the way: looking back from each name would take the square of a long line.
+	line, first, seen int
+}
+
+// reach moves line and first on to a name.
+func (p *pairing) reach(name int) {
+	if i := strings.LastIndexByte(p.in[p.seen:name], '\n'); i >= 0 {
+		p.line = p.seen + i + 1
+		p.first = p.line
+	}
+	for p.first < name && strings.IndexByte(" -\"'", p.in[p.first]) >= 0 {
+		p.first++
+	}
+	p.seen = name
+}
+
+func inName(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+// name looks at a name that ends at p.at, and at what follows.
+func (p *pairing) name(start int, name string) {
+	bare := strings.TrimLeft(name, "-.")
+	if isEntry := strings.EqualFold(bare, "name"); isEntry || strings.EqualFold(bare, "value") {
+		p.entry(isEntry, start)
+		return
+	}
+	at, sep, quoted := p.separator(p.at)
+	if sep == "" {
+		if gap := afterFlag.FindString(p.ahead(p.at)); name[0] == '-' && gap != "" && tellingVariable(bare) && p.at+len(gap) < len(p.in) && p.in[p.at+len(gap)] != '-' {
+			p.value(p.at+len(gap), noBlock)
+		}
+		return
+	}
+	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
+	if !(variable && !strings.EqualFold(bare, "key") && tellingVariable(bare) || telling(bare)) {
+		return
+	}
+	value := at
+	for value < len(p.in) && (p.in[value] == ' ' || p.in[value] == '\t') {
+		value++
+	}
+	if sep == ":" && !quoted && value == at && (start > 0 && p.in[start-1] == '/' || strings.HasPrefix(p.in[at:], "//")) {
+		return // an image and its tag, or a URL
+	}
+	indent := noBlock
+	if sep == ":" {
+		indent = p.indent(start)
+	}
+	p.value(value, indent)
+}
+
+// entry handles a name and a value beside each other under the names name and value.
+func (p *pairing) entry(nameFirst bool, start int) {
+	at, sep, _ := p.separator(p.at)
+	if sep == "" {
+		return
+	}
+	for at < len(p.in) && (p.in[at] == ' ' || p.in[at] == '\t') {
+		at++
+	}
+	if !nameFirst {
+		from, to := p.extent(at, p.indent(start))
+		if m := thenName.FindStringSubmatch(p.ahead(to)); m != nil && tellingVariable(m[1]) {
+			p.cut(from, to)
+		}
+		return
+	}
+	from, to := p.extent(at, noBlock)
+	gap := thenValue.FindString(p.ahead(to))
+	if gap == "" || !tellingVariable(p.in[from:to]) {
+		return
+	}
+	indent := p.indent(start)
+	if i := strings.LastIndexByte(gap, '\n'); i >= 0 {
+		line := gap[i+1:]
+		indent = len(line) - len(strings.TrimLeft(line, " "))
+	}
+	p.value(to+len(gap), indent)
+}
+
+// ahead is a piece of what follows: expressions that look at all of it would take the square of a long text.
+func (p *pairing) ahead(at int) string {
+	const enough = 320 // more than the longest name of an object
+	return p.in[at:min(at+enough, len(p.in))]
+}
+
+// separator finds what parts a name from its value; quoted says that the name stands in quotes.
+func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
+	in := p.in
+	i := at
+	for i < len(in) && in[i] == '\\' {
+		i++
+	}
+	if i < len(in) && (in[i] == '"' || in[i] == '\'') {
+		quoted = true
+		i++
+	} else if i > at {
+		return at, "", false
+	}
+	for i < len(in) && (in[i] == ' ' || in[i] == '\t') {
+		i++
+	}
+	for _, sep = range [...]string{"=>", ":=", "=", ":", ""} {
+		if strings.HasPrefix(in[i:], sep) {
+			break
+		}
+	}
+	return i + len(sep), sep, quoted
+}
+
+// value redacts the value that begins at at.
+func (p *pairing) value(at, indent int) {
+	from, to := p.extent(at, indent)
+	if plain(strings.TrimSpace(p.in[from:to])) {
+		p.at = max(p.at, to)
+		return
+	}
+	p.cut(from, to)
+}
+
+func (p *pairing) cut(from, to int) {
+	if from < p.copied || plain(p.in[from:to]) {
+		return
+	}
+	p.out.WriteString(p.in[p.copied:from])
+	p.out.WriteString(mark(to - from))
+	p.copied, p.at = to, max(p.at, to)
+}
+
+// noBlock says that a value ends with its word, or where its quote closes.
+const noBlock = -1
+
+// indent is how deep a name is that stands first on its line: its value goes on in deeper lines, as YAML has it.
+func (p *pairing) indent(start int) int {
+	if start > p.first {
+		return noBlock
+	}
+	return start - p.line
+}
+
+// extent is where a value begins and ends, quotes left out.
+func (p *pairing) extent(at, indent int) (from, to int) {
+	in := p.in
+	quote := at
+	for quote < len(in) && in[quote] == '\\' {
+		quote++
+	}
+	if quote < len(in) && (in[quote] == '"' || in[quote] == '\'') {
+		from, limit := quote+1, len(in)
+		if indent != noBlock {
+			limit = max(p.block(at, indent), from)
+		}
+		return from, from + closed(in[from:limit], in[at:from], indent != noBlock)
+	}
+	if at < len(in) && (in[at] == '{' || in[at] == '[' && !markAhead.MatchString(p.ahead(at))) {
+		return at, at // a container; the names in it speak for themselves
+	}
+	if indent != noBlock {
+		return at, p.block(at, indent)
+	}
+	to = p.word(at)
+	if schemes[strings.ToLower(in[at:to])] && to < len(in) && in[to] == ' ' {
+		to = p.word(to + 1)
+	}
+	return at, to
+}
+
+// word ends at a blank, a quote, or what parts the members of a query or list.
+func (p *pairing) word(at int) int {
+	for at < len(p.in) {
+		switch p.in[at] {
+		case '[':
+			at += len(markAhead.FindString(p.ahead(at)))
+			if at == len(p.in) || p.in[at] != '[' {
+				continue
+			}
+		case ' ', '\t', '\n', '\r', '"', '\'', '&', '`':
+			return at
+		case '\\':
+			if at+1 < len(p.in) && strings.IndexByte(`nrt"'\`, p.in[at+1]) >= 0 {
+				return at
+			}
+		}
+		at++
+	}
+	return at
+}
+
+// closed finds the closing quote, with as many backslashes as the opening one has; without one, the value is all of
+// the line or, over several, all of in.
+func closed(in, opening string, lines bool) int {
+	slashes := len(opening) - 1
+	for i := 0; i < len(in); i++ {
+		switch in[i] {
+		case '\n':
+			if !lines {
+				return i
+			}
+		case '\\':
+			n := 1
+			for i+n < len(in) && in[i+n] == '\\' {
+				n++
+			}
+			if n == slashes && i+n < len(in) && in[i+n] == opening[slashes] {
+				return i
+			}
+			i += n - 1
+			if n%2 == 1 {
+				i++ // what is escaped closes nothing
+			}
+		case opening[slashes]:
+			if slashes == 0 {
+				return i
+			}
+		}
+	}
+	return len(in)
+}
+
+// block ends with the line, or with the last of the deeper ones that follow.
+func (p *pairing) block(at, indent int) int {
+	in := p.in
+	end := lineEnd(in, at)
+	if strings.TrimSpace(in[at:end]) == "" {
+		return at // what follows are members, or nothing
+	}
+	for end < len(in) {
+		next := lineEnd(in, end+1)
+		line := in[end+1 : next]
+		deep := len(line) - len(strings.TrimLeft(line, " "))
+		if strings.TrimSpace(line) != "" && deep <= indent {
+			break
+		}
+		end = next
+	}
+	return at + len(strings.TrimRight(in[at:end], " \t\r\n"))
+}
+
+func lineEnd(in string, at int) int {
+	if i := strings.IndexByte(in[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(in)
+}

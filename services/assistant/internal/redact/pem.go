@@ -1,0 +1,69 @@
+package redact
+
+import "strings"
+
+const (
+	pemBegin = "-----BEGIN "
+	pemEnd   = "-----END "
+	// maxLabel bounds the name in a line that begins or ends a block.
+	maxLabel = 64
+)
+
+// pems redacts PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either
+// end.
+func pems(s string) string {
+	if !strings.Contains(s, "-----") {
+		return s
+	}
+	var out strings.Builder
+	copied := 0
+	cut := func(from, to int) {
+		out.WriteString(s[copied:from])
+		out.WriteString(mark(to - from))
+		copied = to
+	}
+	begin, end := strings.Index(s, pemBegin), strings.Index(s, pemEnd)
+	for begin >= 0 || end >= 0 {
+		switch {
+		case begin >= 0 && end > begin: // whole
+			cut(begin, pastLabel(s, end+len(pemEnd)))
+		case begin >= 0 && end < 0: // the end is missing
+			to := pastLabel(s, begin+len(pemBegin))
+			for to < len(s) && inPEM(s[to]) {
+				to++
+			}
+			cut(begin, to)
+		default: // the beginning is missing
+			from := end
+			for from > copied && inPEM(s[from-1]) {
+				from--
+			}
+			cut(from, pastLabel(s, end+len(pemEnd)))
+		}
+		begin, end = after(s, pemBegin, begin, copied), after(s, pemEnd, end, copied)
+	}
+	return out.String() + s[copied:]
+}
+
+// after is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.
+func after(s, sub string, known, from int) int {
+	if known < 0 || known >= from {
+		return known
+	}
+	if i := strings.Index(s[from:], sub); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// pastLabel is where the line that begins or ends a block is over.
+func pastLabel(s string, at int) int {
+	if i := strings.Index(s[at:min(at+maxLabel, len(s))], "-----"); i >= 0 {
+		return at + i + len("-----")
+	}
+	return at
+}
+
+func inPEM(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("+/= \t\r\n\\", c) >= 0
+}
