@@ -13,14 +13,17 @@ import (
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 
+// answerCase is a fixture with one trouble, and what its answer says.
+type answerCase struct {
+	file, log string
+	class     playbook.Class
+	fix       operation.Verb // empty: a person has to name a value
+	say, not  []string
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		file, log string
-		class     playbook.Class
-		fix       operation.Verb // empty: a person has to name a value
-		say, not  []string
-	}{
+	checkAnswers(t, []answerCase{
 		{"a1_empty_variable", unsetLog, playbook.CrashLoop, "", []string{"DATABASE_URL", "FATAL DATABASE_URL is not set", "exit code 1"}, []string{"delete"}},
 		{"a2_command_not_in_image", "", playbook.CrashLoop, operation.Undo, []string{"command `/bin/serve`", "127"}, []string{"log"}},
 		{"a3_out_of_memory", "", playbook.OutOfMemory, "", []string{"137", "64Mi"}, []string{"probe"}},
@@ -36,43 +39,54 @@ func TestAnswers(t *testing.T) {
 		{"a15_selector", "", playbook.ServiceWithoutEndpoint, operation.Patch, []string{"version=v2", "version=v1"}, []string{"NetworkPolicy"}},
 		{"service_port_name", "", playbook.ServicePort, operation.Patch, []string{"`web`", "8080 (main)"}, []string{"no endpoints"}},
 		{"node_selector", "", playbook.PendingPlacement, operation.Patch, []string{"disk=fast", "disk=ssd"}, []string{"taint"}},
-	} {
+	})
+}
+
+func checkAnswers(t *testing.T, tests []answerCase) {
+	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
 			s := write(snapshot(t, test.file), test.log)
-			found := playbook.Diagnose(s, "")
-			if len(found) != 1 || found[0].Class != test.class {
-				t.Fatalf("got %+v, want one of class %s", found, test.class)
-			}
-			var verb operation.Verb
-			if fix := found[0].Fix; fix != nil {
-				verb = fix.Verb
-				if back, err := kubectl.Parse(kubectl.Render(*fix)); err != nil || back.Verb != verb {
-					t.Errorf("%s reads back as %+v, %v", kubectl.Render(*fix), back, err)
-				}
-			}
-			if verb != test.fix {
-				t.Errorf("the fix is %q, want %q", verb, test.fix)
-			}
-			answer := playbook.Answer(s, found)
-			for _, say := range test.say {
-				if !strings.Contains(answer, say) {
-					t.Errorf("the answer must say %q:\n%s", say, answer)
-				}
-			}
-			for _, not := range test.not {
-				if strings.Contains(strings.ToLower(answer), strings.ToLower(not)) {
-					t.Errorf("the answer must not say %q:\n%s", not, answer)
-				}
-			}
-			golden.Check(t, test.file+".md", []byte(answer))
-			for seed := range uint64(5) {
-				shuffle(s, seed)
-				if again := playbook.Answer(s, playbook.Diagnose(s, "")); again != answer {
-					t.Errorf("another order gives another answer:\n%s", again)
-				}
-			}
+			judge(t, s, test.file, test.class, test.fix, test.say, test.not)
 		})
+	}
+}
+
+// judge checks that a snapshot has one finding, of a class, and what its answer says in any
+// order of the snapshot. With no verb a person has to name a value.
+func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class, wanted operation.Verb, says, nots []string) {
+	t.Helper()
+	found := playbook.Diagnose(s, "")
+	if len(found) != 1 || found[0].Class != class {
+		t.Fatalf("got %+v, want one of class %s", found, class)
+	}
+	var verb operation.Verb
+	if fix := found[0].Fix; fix != nil {
+		verb = fix.Verb
+		if back, err := kubectl.Parse(kubectl.Render(*fix)); err != nil || back.Verb != verb {
+			t.Errorf("%s reads back as %+v, %v", kubectl.Render(*fix), back, err)
+		}
+	}
+	if verb != wanted {
+		t.Errorf("the fix is %q, want %q", verb, wanted)
+	}
+	answer := playbook.Answer(s, found)
+	for _, say := range says {
+		if !strings.Contains(answer, say) {
+			t.Errorf("the answer must say %q:\n%s", say, answer)
+		}
+	}
+	for _, not := range nots {
+		if strings.Contains(strings.ToLower(answer), strings.ToLower(not)) {
+			t.Errorf("the answer must not say %q:\n%s", not, answer)
+		}
+	}
+	golden.Check(t, file+".md", []byte(answer))
+	for seed := range uint64(5) {
+		shuffle(s, seed)
+		if again := playbook.Answer(s, playbook.Diagnose(s, "")); again != answer {
+			t.Errorf("another order gives another answer:\n%s", again)
+		}
 	}
 }
 
