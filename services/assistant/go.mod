@@ -62,18 +62,8 @@ require (
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
 	github.com/go-openapi/jsonreference v0.20.2 // indirect
 	github.com/go-openapi/swag v0.23.0 // indirect
-	github.com/go-openapi/swag/cmdutils v0.28.0 // indirect
-	github.com/go-openapi/swag/conv v0.28.0 // indirect
-	github.com/go-openapi/swag/fileutils v0.28.0 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
-	github.com/go-openapi/swag/jsonutils v0.28.0 // indirect
-	github.com/go-openapi/swag/loading v0.28.0 // indirect
-	github.com/go-openapi/swag/mangling v0.28.0 // indirect
-	github.com/go-openapi/swag/netutils v0.28.0 // indirect
-	github.com/go-openapi/swag/pools v0.28.0 // indirect
-	github.com/go-openapi/swag/stringutils v0.28.0 // indirect
-	github.com/go-openapi/swag/typeutils v0.28.0 // indirect
-	github.com/go-openapi/swag/yamlutils v0.28.0 // indirect
+	github.com/go-openapi/testify/v2 v2.6.0 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
@@ -167,6 +157,7 @@ require (
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0
+	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0
 	github.com/mlp-platform/platform/libs/sse v0.0.0
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
@@ -203,3 +194,5 @@ replace github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
 replace github.com/mlp-platform/platform/libs/sse => ../../libs/sse
 
 replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
+
+replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel

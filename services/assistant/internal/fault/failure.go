@@ -11,6 +11,8 @@ type Failure struct {
 var (
 	ClusterUnreachable = Failure{"cluster_unreachable", "The cluster does not answer."}
 	ClusterForbidden   = Failure{"cluster_forbidden", "The cluster does not let the assistant do this."}
+	MetricsUnavailable = Failure{"metrics_unavailable", "The metrics store does not answer."}
+	LogsUnavailable    = Failure{"logs_unavailable", "The log store does not answer."}
 	EngineFailed       = Failure{"engine_failed", "The investigation failed."}
 	ModelUnavailable   = Failure{"model_unavailable", "The language model does not answer; the built-in playbooks go on without it."}
 	BudgetSpent        = Failure{"budget_spent", "The investigation used up its budget."}
@@ -25,7 +27,7 @@ var (
 // Failures is the whole table.
 func Failures() []Failure {
 	return []Failure{
-		ClusterUnreachable, ClusterForbidden, EngineFailed, ModelUnavailable, BudgetSpent, TurnTimeout,
+		ClusterUnreachable, ClusterForbidden, MetricsUnavailable, LogsUnavailable, EngineFailed, ModelUnavailable, BudgetSpent, TurnTimeout,
 		Superseded, Interrupted, ShuttingDown, StreamStore, InternalFailure,
 	}
 }

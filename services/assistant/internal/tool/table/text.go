@@ -7,7 +7,7 @@ import (
 )
 
 // maxCell bounds one cell: an event's message may be a kilobyte.
-const maxCell = 160
+const maxCell = 300
 
 // View says how much of a table is shown.
 type View struct {

@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+// nameless keeps of a pod what it holds on its node.
+func nameless(p *corev1.Pod) corev1.Pod {
+	kept := corev1.Pod{Spec: corev1.PodSpec{NodeName: p.Spec.NodeName, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources}, Status: corev1.PodStatus{Phase: p.Status.Phase}}
+	for _, c := range p.Spec.Containers {
+		kept.Spec.Containers = append(kept.Spec.Containers, corev1.Container{Resources: c.Resources})
+	}
+	for _, c := range p.Spec.InitContainers {
+		kept.Spec.InitContainers = append(kept.Spec.InitContainers, corev1.Container{Resources: c.Resources, RestartPolicy: c.RestartPolicy})
+	}
+	return kept
+}
+
+// clean takes out values that may be secret, and names of what is hidden.
+func (r *reading) clean() {
+	s := r.into
+	for i := range s.Pods {
+		cleanPod(&s.Pods[i].Spec)
+	}
+	for i := range s.Deployments {
+		cleanPod(&s.Deployments[i].Spec.Template.Spec)
+	}
+	for i := range s.ReplicaSets {
+		cleanPod(&s.ReplicaSets[i].Spec.Template.Spec)
+	}
+	for i := range s.StatefulSets {
+		cleanPod(&s.StatefulSets[i].Spec.Template.Spec)
+	}
+	for i := range s.DaemonSets {
+		cleanPod(&s.DaemonSets[i].Spec.Template.Spec)
+	}
+	for i := range s.Jobs {
+		cleanPod(&s.Jobs[i].Spec.Template.Spec)
+	}
+	for i := range s.CronJobs {
+		cleanPod(&s.CronJobs[i].Spec.JobTemplate.Spec.Template.Spec)
+	}
+	for i := range s.ConfigMaps {
+		// Diagnoses need the keys; the values may be anything.
+		for key := range s.ConfigMaps[i].Data {
+			s.ConfigMaps[i].Data[key] = ""
+		}
+		for key := range s.ConfigMaps[i].BinaryData {
+			s.ConfigMaps[i].BinaryData[key] = nil
+		}
+	}
+	for i := range s.Events {
+		s.Events[i].Message = redact.Text(s.Events[i].Message)
+	}
+	r.hide()
+}
+
+// cleanPod redacts environments and arguments. An empty value stays empty, since that
+// may be the cause.
+func cleanPod(spec *corev1.PodSpec) {
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			for e := range list[i].Env {
+				list[i].Env[e].Value = redact.Value(list[i].Env[e].Name, list[i].Env[e].Value)
+			}
+			for _, words := range [][]string{list[i].Command, list[i].Args} {
+				for w := range words {
+					words[w] = redact.Text(words[w])
+				}
+			}
+		}
+	}
+}
+
+// hide leaves out what has no namespace itself and belongs to a hidden one.
+func (r *reading) hide() {
+	s := r.into
+	s.Namespaces = slices.DeleteFunc(s.Namespaces, func(n corev1.Namespace) bool { return !r.policy.Visible(n.Name) })
+	s.Volumes = slices.DeleteFunc(s.Volumes, func(v corev1.PersistentVolume) bool {
+		return v.Spec.ClaimRef != nil && !r.policy.Visible(v.Spec.ClaimRef.Namespace)
+	})
+	hidden := func(subject rbacv1.Subject) bool { return !r.policy.Visible(subject.Namespace) }
+	for i := range s.ClusterBindings {
+		s.ClusterBindings[i].Subjects = slices.DeleteFunc(s.ClusterBindings[i].Subjects, hidden)
+	}
+	for i := range s.RoleBindings {
+		s.RoleBindings[i].Subjects = slices.DeleteFunc(s.RoleBindings[i].Subjects, hidden)
+	}
+	s.Events = slices.DeleteFunc(s.Events, func(e corev1.Event) bool {
+		return !r.policy.Visible(e.InvolvedObject.Namespace) || e.InvolvedObject.Kind == "Namespace" && !r.policy.Visible(e.InvolvedObject.Name)
+	})
+}

@@ -1,0 +1,40 @@
+package snapshot
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	pageSize = 500
+	maxPages = 100 // of one kind
+)
+
+// lister is a typed client's List.
+type lister[L any] func(context.Context, metav1.ListOptions) (L, error)
+
+// all reads every page of a list. What the server does not serve, it has none of. whole
+// is false when there were more pages than are read.
+func all[L interface{ GetContinue() string }, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
+	o.Limit = pageSize
+	for page := 0; page < maxPages; page++ {
+		l, err := list(ctx, o)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, true, nil
+		case apierrors.IsResourceExpired(err) && o.Continue != "":
+			// The server has forgotten where it was: the list is read again, in one piece.
+			o.Continue, o.Limit, found = "", 0, nil
+			continue
+		case err != nil:
+			return nil, false, err
+		}
+		found = append(found, items(l)...)
+		if o.Continue = l.GetContinue(); o.Continue == "" {
+			return found, true, nil
+		}
+	}
+	return found, false, nil
+}

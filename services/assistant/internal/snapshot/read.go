@@ -1,0 +1,124 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// readLimit bounds all lists together.
+const readLimit = 30 * time.Second
+
+// Show shows a read; what it gives back is called when the read has ended.
+type Show func(operation.Operation) (done func(turn.Output, error))
+
+// Read takes a snapshot of a namespace and of what it depends on; an empty one is the
+// whole cluster. show is called in this goroutine, in a fixed order. Kinds that the
+// account may not read are in Unread; an error means that the cluster does not answer,
+// or has no such namespace.
+func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*playbook.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	s := &playbook.Snapshot{Taken: now}
+	r := &reading{cluster: c, policy: policy, namespace: namespace, into: s, slots: make(chan struct{}, atOnce), unread: map[string]bool{}}
+	groups := r.groups()
+	for _, g := range groups {
+		r.start(ctx, g)
+	}
+	served := make(chan map[string]bool, 1)
+	go func() { served <- r.served(ctx) }()
+	var lost error
+	for _, g := range groups {
+		done := show(g.op)
+		<-g.done
+		out, err := g.result()
+		if slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == "pods" }) && err == nil {
+			out.Untrusted = notes(s.Pods)
+		}
+		if slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == "events" }) {
+			out.Untrusted = messages(s.Events)
+		}
+		done(out, err)
+		if g.err != nil && unreachable(g.err) {
+			lost = cluster.Fail(g.err)
+			cancel() // the others would only wait for the same
+		}
+	}
+	s.Served = <-served
+	if lost != nil {
+		return nil, lost
+	}
+	if namespace != "" && !r.unread["namespaces"] && !slices.ContainsFunc(s.Namespaces, func(n corev1.Namespace) bool { return n.Name == namespace }) {
+		return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
+	}
+	r.clean()
+	if err := r.elsewhere(ctx, show); err != nil {
+		return nil, err
+	}
+	r.logs(ctx, show)
+	s.Unread = r.unread
+	return s, nil
+}
+
+// served are the group/versions of the API; nil when they could not be read.
+func (r *reading) served(ctx context.Context) map[string]bool {
+	list, err := r.cluster.Resources(ctx)
+	if err != nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, kind := range list {
+		found[strings.TrimPrefix(kind.Group+"/"+kind.Version, "/")] = true
+	}
+	return found
+}
+
+// elsewhere reads the pods of the other namespaces when one waits for a node: how much
+// is free on a node depends on all of them.
+func (r *reading) elsewhere(ctx context.Context, show Show) error {
+	waits := slices.ContainsFunc(r.into.Pods, func(p corev1.Pod) bool {
+		return p.Namespace == r.namespace && p.Status.Phase == corev1.PodPending && p.Spec.NodeName == ""
+	})
+	if r.namespace == "" || !waits {
+		return nil
+	}
+	g := &group{op: operation.Operation{Verb: operation.List, Kind: "pods", AllNamespaces: true}, kinds: []kind{r.pods("")}}
+	done := show(g.op)
+	r.start(ctx, g)
+	<-g.done
+	done(g.result())
+	if g.err != nil && unreachable(g.err) {
+		return cluster.Fail(g.err)
+	}
+	r.clean()
+	return nil
+}
+
+// notes are annotations, which workloads may write.
+func notes(pods []corev1.Pod) []string {
+	var texts []string
+	for i := range pods {
+		for _, value := range pods[i].Annotations {
+			texts = append(texts, value)
+		}
+	}
+	return texts
+}
+
+func messages(events []corev1.Event) []string {
+	texts := make([]string, 0, len(events))
+	for i := range events {
+		texts = append(texts, redact.Text(events[i].Message))
+	}
+	return texts
+}

@@ -1,0 +1,167 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// atOnce bounds how many kinds are read at the same time.
+const atOnce = 8
+
+// reading is one snapshot on its way.
+type reading struct {
+	cluster   *cluster.Cluster
+	policy    guard.Policy
+	namespace string
+	into      *playbook.Snapshot
+	slots     chan struct{}
+
+	mu     sync.Mutex
+	unread map[string]bool // guarded by mu
+}
+
+// kind is one kind of object: read fetches it, and says how many there are.
+type kind struct {
+	name string // plural
+	read func(ctx context.Context) (n int, whole bool, err error)
+}
+
+// group is what one shown call stands for.
+type group struct {
+	op    operation.Operation
+	kinds []kind
+
+	done   chan struct{}
+	counts []string
+	err    error // the first of its kinds
+}
+
+// start reads a group's kinds; its channel closes when all are there.
+func (r *reading) start(ctx context.Context, g *group) {
+	g.done, g.counts = make(chan struct{}), make([]string, len(g.kinds))
+	errs := make([]error, len(g.kinds))
+	var working sync.WaitGroup
+	for i, k := range g.kinds {
+		working.Go(func() {
+			select {
+			case r.slots <- struct{}{}:
+			case <-ctx.Done():
+				errs[i] = ctx.Err()
+				r.miss(k.name)
+				return
+			}
+			defer func() { <-r.slots }()
+			n, whole, err := k.read(ctx)
+			if err != nil || !whole {
+				r.miss(k.name)
+			}
+			errs[i], g.counts[i] = err, fmt.Sprintf("%d %s", n, k.name)
+			switch {
+			case err != nil:
+				g.counts[i] = k.name + ": " + cluster.Fail(err).Error()
+			case !whole:
+				g.counts[i] += " and more that were not read"
+			}
+		})
+	}
+	go func() {
+		working.Wait()
+		for _, err := range errs {
+			if err != nil && (g.err == nil || unreachable(err)) {
+				g.err = err
+			}
+		}
+		close(g.done)
+	}()
+}
+
+// miss notes that a kind was not read whole.
+func (r *reading) miss(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread[kind] = true
+}
+
+// unreachable tells a cluster that does not answer from one that refuses.
+func unreachable(err error) bool {
+	var fail *turn.Fail
+	return errors.As(cluster.Fail(err), &fail) && fail.Failure == fault.ClusterUnreachable
+}
+
+// result is what a group's call shows.
+func (g *group) result() (turn.Output, error) {
+	refused := 0
+	for _, c := range g.counts {
+		if strings.Contains(c, ": ") {
+			refused++
+		}
+	}
+	if refused == len(g.counts) && g.err != nil {
+		return turn.Output{}, cluster.Fail(g.err)
+	}
+	return turn.Output{Text: strings.Join(g.counts, "\n") + "\n", Truncated: refused > 0}, nil
+}
+
+// object is what every listed type has.
+type object interface{ GetNamespace() string }
+
+// wide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
+// account that may not gets what is in the namespace asked about.
+func wide[T any, P interface {
+	*T
+	metav1.Object
+}, L interface{ GetContinue() string }](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
+	return kind{name, func(ctx context.Context) (int, bool, error) {
+		found, whole, err := all(ctx, list(""), items, metav1.ListOptions{})
+		if apierrors.IsForbidden(err) && r.namespace != "" {
+			found, _, err = all(ctx, list(r.namespace), items, metav1.ListOptions{})
+			whole = false
+		}
+		*to = visible[T, P](r, found)
+		return len(*to), whole, err
+	}}
+}
+
+// scoped reads a kind of the namespace asked about, or of all.
+func scoped[T any, P interface {
+	*T
+	metav1.Object
+}, L interface{ GetContinue() string }](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
+	return kind{name, func(ctx context.Context) (int, bool, error) {
+		found, whole, err := all(ctx, list(r.namespace), items, metav1.ListOptions{})
+		*to = visible[T, P](r, found)
+		return len(*to), whole, err
+	}}
+}
+
+// visible leaves out what is in hidden namespaces, and drops what nobody reads.
+func visible[T any, P interface {
+	*T
+	metav1.Object
+}](r *reading, list []T) []T {
+	kept := slices.DeleteFunc(list, func(o T) bool { return !r.policy.Visible(P(&o).GetNamespace()) })
+	for i := range kept {
+		o := P(&kept[i])
+		o.SetManagedFields(nil)
+		if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {
+			delete(notes, corev1.LastAppliedConfigAnnotation)
+			o.SetAnnotations(notes)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,8 @@
+// Package tool runs the operations that read: lists, objects, logs, events, usage,
+// revisions, rights, schemas and differences of the cluster, and queries of the metrics
+// and log stores.
+//
+// A result is text for a person or a model: redacted, within a number of characters,
+// and with a line that says what was left out. Namespaces that the policy hides are not
+// there for anybody. What workloads may have written is handed on as untrusted.
+package tool

@@ -1,0 +1,175 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// Prometheus is the metrics store. A nil one is not configured.
+type Prometheus struct {
+	api v1.API
+	now func() time.Time
+}
+
+// NewPrometheus makes a client of the store at base; an empty one gives nil.
+func NewPrometheus(base string, now func() time.Time) (*Prometheus, error) {
+	if base == "" {
+		return nil, nil
+	}
+	u, err := address("PROMETHEUS_URL", base)
+	if err != nil {
+		return nil, err
+	}
+	c, err := api.NewClient(api.Config{Address: u.String(), Client: client()})
+	if err != nil {
+		return nil, errors.New("PROMETHEUS_URL is no http or https address")
+	}
+	return &Prometheus{v1.NewAPI(c), now}, nil
+}
+
+// Query runs a PromQL expression: as of now, or over the last minutes.
+func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidden Hidden) (turn.Output, error) {
+	if p == nil {
+		return turn.Output{}, unconfigured("metrics store", "PROMETHEUS_URL")
+	}
+	var value model.Value
+	var warnings v1.Warnings
+	var err error
+	now := p.now()
+	if minutes == 0 {
+		value, warnings, _, err = p.api.Query(ctx, promql, now)
+	} else {
+		value, warnings, _, err = p.api.QueryRange(ctx, promql, v1.Range{Start: now.Add(-time.Duration(minutes) * time.Minute), End: now, Step: step(minutes)})
+	}
+	if err != nil {
+		var said *v1.Error
+		if errors.As(err, &said) && (said.Type == v1.ErrBadData || said.Type == v1.ErrExec) {
+			return turn.Output{}, refused("Prometheus", said.Msg)
+		}
+		return turn.Output{}, unavailable(fault.MetricsUnavailable, err)
+	}
+	text, cut := write(value, hidden)
+	for i, w := range warnings {
+		if i == 3 {
+			break
+		}
+		text = "Prometheus warns: " + table.Line(w, maxSentence) + "\n" + text
+	}
+	text, clipped := clip.Head(redact.Text(text), maxCharacters, "aggregate or select fewer series")
+	// Workloads choose the labels of what they expose.
+	return turn.Output{Text: text, Truncated: cut || clipped, Untrusted: []string{text}}, nil
+}
+
+// step gives about sixty points, no closer than scrapes usually are.
+func step(minutes int) time.Duration {
+	return max(15*time.Second, time.Duration(minutes)*time.Second)
+}
+
+// write shows a result, the greatest values first.
+func write(value model.Value, hidden Hidden) (text string, cut bool) {
+	switch v := value.(type) {
+	case model.Vector:
+		v = slices.DeleteFunc(v, func(s *model.Sample) bool { return secret(s.Metric, hidden) })
+		slices.SortStableFunc(v, func(a, b *model.Sample) int {
+			return cmp.Or(descending(a.Value, b.Value), cmp.Compare(a.Metric.String(), b.Metric.String()))
+		})
+		return lines(v, maxSeries, func(s *model.Sample) string {
+			if s.Histogram != nil {
+				return fmt.Sprintf("%s count %s sum %s", series(s.Metric), number(s.Histogram.Count), number(s.Histogram.Sum))
+			}
+			return series(s.Metric) + " " + number(s.Value)
+		})
+	case model.Matrix:
+		v = slices.DeleteFunc(v, func(s *model.SampleStream) bool { return secret(s.Metric, hidden) })
+		slices.SortStableFunc(v, func(a, b *model.SampleStream) int {
+			return cmp.Or(descending(last(a), last(b)), cmp.Compare(a.Metric.String(), b.Metric.String()))
+		})
+		return lines(v, maxRanges, over)
+	case *model.Scalar:
+		return number(v.Value) + "\n", false
+	case *model.String:
+		return table.Line(v.Value, maxSentence) + "\n", false
+	}
+	return "No series match.\n", false
+}
+
+func lines[T any](list []T, most int, line func(T) string) (text string, cut bool) {
+	if len(list) == 0 {
+		return "No series match.\n", false
+	}
+	var b strings.Builder
+	for i, s := range list {
+		if i == most {
+			fmt.Fprintf(&b, "[%d of %d series, the greatest first; aggregate or select fewer]\n", most, len(list))
+			return b.String(), true
+		}
+		b.WriteString(line(s) + "\n")
+	}
+	return b.String(), false
+}
+
+// over sums a series up, and shows how it went at a dozen points.
+func over(s *model.SampleStream) string {
+	const points = 12
+	if len(s.Values) == 0 {
+		return fmt.Sprintf("%s %d histograms", series(s.Metric), len(s.Histograms))
+	}
+	least, most, sum := math.Inf(1), math.Inf(-1), 0.0
+	for _, p := range s.Values {
+		least, most, sum = min(least, float64(p.Value)), max(most, float64(p.Value)), sum+float64(p.Value)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s last %s, min %s, max %s, mean %s:", series(s.Metric), number(last(s)),
+		number(model.SampleValue(least)), number(model.SampleValue(most)), number(model.SampleValue(sum/float64(len(s.Values)))))
+	every := max(1, (len(s.Values)+points-1)/points)
+	for i := (len(s.Values) - 1) % every; i < len(s.Values); i += every {
+		fmt.Fprintf(&b, " %s %s", s.Values[i].Timestamp.Time().UTC().Format("15:04"), number(s.Values[i].Value))
+	}
+	return b.String()
+}
+
+func last(s *model.SampleStream) model.SampleValue {
+	if len(s.Values) == 0 {
+		return 0
+	}
+	return s.Values[len(s.Values)-1].Value
+}
+
+// descending orders numbers, what is none behind them.
+func descending(a, b model.SampleValue) int { return cmp.Compare(b, a) }
+
+func series(m model.Metric) string { return table.Line(m.String(), maxLabels) }
+
+// number writes six significant digits: the rest is noise to a reader.
+func number[T ~float64](v T) string {
+	f := float64(v)
+	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 6, 64)
+}
+
+func secret(m model.Metric, hidden Hidden) bool {
+	values := make([]string, 0, len(m))
+	for _, v := range m {
+		values = append(values, string(v))
+	}
+	return reveals(values, hidden)
+}

@@ -1,0 +1,167 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/telemetry"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// How long a call may take, and how much it may say.
+const (
+	readLimit  = 30 * time.Second
+	queryLimit = 15 * time.Second // logs and the stores
+
+	maxCharacters    = 8000
+	maxLogCharacters = 6000
+)
+
+// Config is where the stores are. Empty addresses stand for stores that are not there.
+type Config struct {
+	PrometheusURL, LokiURL string
+}
+
+// Deps are what the tools work with.
+type Deps struct {
+	Cluster *cluster.Cluster
+	Policy  guard.Policy
+	// Planner rehearses writes.
+	Planner turn.Planner
+	Now     func() time.Time
+}
+
+// Tools are the tools of all turns. They are safe for concurrent use.
+type Tools struct {
+	Deps
+	prometheus *telemetry.Prometheus
+	loki       *telemetry.Loki
+}
+
+var _ turn.Tools = (*Tools)(nil)
+
+// New checks the addresses; it makes no call.
+func New(cfg Config, d Deps) (*Tools, error) {
+	prometheus, badMetrics := telemetry.NewPrometheus(cfg.PrometheusURL, d.Now)
+	loki, badLogs := telemetry.NewLoki(cfg.LokiURL, d.Now)
+	if err := errors.Join(badMetrics, badLogs); err != nil {
+		return nil, err
+	}
+	return &Tools{d, prometheus, loki}, nil
+}
+
+// Line is the kubectl line that does the same, values redacted.
+func (t *Tools) Line(op operation.Operation) string { return redact.Text(kubectl.Render(op)) }
+
+// Run reads on behalf of the turn's caller. What the rules refuse reaches no cluster.
+func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (turn.Output, error) {
+	c := &call{Tools: t, by: by, op: op}
+	if err := c.permitted(); err != nil {
+		return turn.Output{}, err
+	}
+	run, limit := c.runner()
+	if run == nil {
+		return turn.Output{}, operation.Refuse(operation.UnknownVerb, "verb", "There is no tool %s.", operation.Quote(string(op.Verb)))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s took over %v", op.Verb, limit))
+	defer cancel()
+	out, err := run(ctx)
+	if err != nil {
+		return turn.Output{}, cluster.Fail(err)
+	}
+	most := maxCharacters
+	if limit == queryLimit {
+		most = maxLogCharacters
+	}
+	text, cut := clip.Head(redact.Text(out.Text), most, "ask for less")
+	out.Text, out.Truncated = text, out.Truncated || cut
+	return out, nil
+}
+
+// Snapshot reads what playbooks look at.
+func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace}}
+	if err := c.permitted(); err != nil {
+		return nil, err
+	}
+	return snapshot.Read(ctx, t.Cluster, t.Policy, namespace, t.Now(), show)
+}
+
+// call is one operation of one caller.
+type call struct {
+	*Tools
+	by turn.Turn
+	op operation.Operation
+}
+
+// permitted asks the rules, before anything is asked of the cluster.
+func (c *call) permitted() error {
+	for _, namespace := range []string{c.op.Namespace, c.by.Scope} {
+		op := c.op
+		op.Namespace = namespace
+		if v := c.Policy.Precheck(guard.Role(c.by.Who.Role), op); v.Answer == guard.Refuse {
+			return &action.Refused{Code: v.Code, Reason: v.Reason}
+		}
+	}
+	return nil
+}
+
+func (c *call) runner() (run func(context.Context) (turn.Output, error), limit time.Duration) {
+	if c.op.Verb.Writes() {
+		return c.rehearse, readLimit
+	}
+	switch c.op.Verb {
+	case operation.List:
+		return c.list, readLimit
+	case operation.Get:
+		return c.get, readLimit
+	case operation.Describe:
+		return c.describe, readLimit
+	case operation.Logs:
+		return c.logs, queryLimit
+	case operation.Events:
+		return c.events, readLimit
+	case operation.Top:
+		return c.top, readLimit
+	case operation.RolloutHistory:
+		return c.history, readLimit
+	case operation.CanI:
+		return c.rights, readLimit
+	case operation.Explain:
+		return c.explain, readLimit
+	case operation.Diff:
+		return c.diff, readLimit
+	case operation.QueryPrometheus:
+		return c.metrics, queryLimit
+	case operation.QueryLoki:
+		return c.logStore, queryLimit
+	}
+	return nil, 0
+}
+
+func (c *call) metrics(ctx context.Context) (turn.Output, error) {
+	return c.prometheus.Query(ctx, c.op.PromQL, c.op.RangeMinutes, c.hidden)
+}
+
+func (c *call) logStore(ctx context.Context) (turn.Output, error) {
+	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, since(c.op.Since), c.hidden)
+}
+
+func since(s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0 // absent: the operation was validated
+	}
+	return d
+}
