@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
@@ -17,6 +18,9 @@ import (
 func (r *running) close(outcome, why string) error {
 	if r.said() == "" {
 		r.say("There is nothing to add.")
+	}
+	if n := r.s.Notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, has it
+		r.say("\n\n" + n)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 	defer cancel()

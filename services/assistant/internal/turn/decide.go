@@ -189,6 +189,9 @@ func (r *running) ask(a action.Action, text string) {
 	if r.answer.Len() > 0 {
 		text = "\n\n" + text
 	}
+	if r.s.Notice != "" {
+		text += "\n\n" + r.s.Notice
+	}
 	r.answer.WriteString(text)
 	r.shown = true
 	r.mu.Unlock()

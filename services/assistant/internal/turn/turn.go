@@ -20,7 +20,9 @@ type Turn struct {
 	Who     event.Who
 	Query   string
 	History []chat.Message // oldest first, without the query
-	Scope   string         // namespace; empty is none in particular
+	// Earlier is what was said before History, oldest first, each message cut short.
+	Earlier []chat.Message
+	Scope   string // namespace; empty is none in particular
 	// Settled is what this turn's decisions, and the writes approved beforehand, led to
 	// so far.
 	Settled []action.Settled
@@ -63,6 +65,11 @@ type Sink interface {
 	Status(phase chat.Phase, message string)
 	Plan(steps []chat.Step)
 	Token(text string)
+}
+
+// Warner is what a Sink may be besides: it tells of a failure that does not end the turn.
+type Warner interface {
+	Warn(f fault.Failure)
 }
 
 // Outcome is how an investigation ended.
@@ -145,6 +152,7 @@ type Config struct {
 	Repeat    time.Duration // how long a finished turn without a decision can be repeated, 10 min
 	Lease     time.Duration // without a sign of life for so long an owner counts as dead, 15 s
 	StopAfter time.Duration // how long a new turn waits for an orphan to stop, 30 s
+	Notice    string        // last line of every answer; empty: none
 }
 
 func (c Config) withDefaults() Config {

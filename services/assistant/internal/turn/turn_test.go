@@ -193,3 +193,21 @@ func TestEmptyQuery(t *testing.T) {
 		t.Error("the engine ran")
 	}
 }
+
+// The notice is the last line of every answer, whoever wrote what is above it.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	const notice = "This cluster is a sample."
+	b := setup(t, turn.Config{Notice: notice})
+	b.engine.do = write(3)
+	for _, query := range []string{"", "yes", "scale it", "and now?", "yes", "approve all"} {
+		answer := b.say(ann, query)
+		if n := strings.Count(answer, notice); n != 1 {
+			t.Errorf("%q: the notice is there %d times: %s", query, n, answer)
+		}
+		_, rest, _ := strings.Cut(answer, notice)
+		if strings.Contains(rest, `"content":`) {
+			t.Errorf("%q: said after the notice: %s", query, rest)
+		}
+	}
+}
