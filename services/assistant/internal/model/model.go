@@ -1,0 +1,181 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// Config says which model is asked, and how much of it one answer may use.
+type Config struct {
+	// BaseURL is the endpoint's root, such as https://host/v1. No request goes to another host.
+	BaseURL string
+	Key     service.Secret // empty: none is sent
+	Model   string         // as the endpoint names it
+	// Tokens of prompts and answers, tool calls, and time that one answer may take; 0 means
+	// 60000, 40 and 120 s.
+	Tokens    int
+	ToolCalls int
+	Time      time.Duration
+	// Stall is how long the model may be silent, before its first token or between two;
+	// 0 means 60 s.
+	Stall time.Duration
+	// Notice is the last line of every answer; empty: none.
+	Notice string
+}
+
+func (c Config) withDefaults() Config {
+	if c.Tokens <= 0 {
+		c.Tokens = 60000
+	}
+	if c.ToolCalls <= 0 {
+		c.ToolCalls = 40
+	}
+	if c.Time <= 0 {
+		c.Time = 120 * time.Second
+	}
+	if c.Stall <= 0 {
+		c.Stall = time.Minute
+	}
+	return c
+}
+
+// Hooks are told what is worth counting; nil is nobody.
+type Hooks struct {
+	// FellBack is told when the model failed; reason is one of a few words.
+	FellBack func(reason string)
+	// Found is told what the playbooks found for the model.
+	Found func([]playbook.Finding)
+}
+
+// Engine is a turn.Investigator. It may be used at once by any number of turns.
+type Engine struct {
+	config   Config
+	service  openai.ChatCompletionService
+	fallback turn.Investigator
+	log      *slog.Logger
+	hooks    Hooks
+	reads    toolset // what every request offers
+	all      toolset // with writes
+}
+
+// maxRetries is how often a request is repeated that got no answer, 429 or 5xx.
+const maxRetries = 2
+
+// New makes an engine. fallback answers where the model does not.
+func New(c Config, fallback turn.Investigator, log *slog.Logger, hooks Hooks) (*Engine, error) {
+	c = c.withDefaults()
+	if err := checkURL(c.BaseURL); err != nil {
+		return nil, err
+	}
+	if c.Model == "" {
+		return nil, errors.New("language model: no model is named")
+	}
+	if fallback == nil {
+		return nil, errors.New("language model: there is no engine to fall back to")
+	}
+	if hooks.FellBack == nil {
+		hooks.FellBack = func(string) {}
+	}
+	if hooks.Found == nil {
+		hooks.Found = func([]playbook.Finding) {}
+	}
+	reads, err := newToolset(false)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newToolset(true)
+	if err != nil {
+		return nil, err
+	}
+	client := service.HTTPClient(0) // its requests end with their contexts
+	client.Transport = bounded{client.Transport}
+	// Not openai.NewClient: that one takes hosts and keys from the environment.
+	options := []option.RequestOption{
+		option.WithBaseURL(c.BaseURL), option.WithHTTPClient(client), option.WithMaxRetries(maxRetries),
+		option.WithMaxRetryDelay(5 * time.Second),
+	}
+	if c.Key != "" {
+		options = append(options, option.WithAPIKey(c.Key.Reveal()))
+	}
+	return &Engine{
+		config: c, service: openai.NewChatCompletionService(options...), fallback: fallback, log: log, hooks: hooks, reads: reads, all: all,
+	}, nil
+}
+
+func checkURL(base string) error {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return errors.New("language model: the base URL is no URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("language model: the base URL must begin with http:// or https:// and a host")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("language model: the base URL must have no user, query or fragment; the key is a setting of its own")
+	}
+	return nil
+}
+
+// Investigate is part of turn.Investigator.
+func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+	if kubectl.IsCommand(t.Query) {
+		// A command says all there is to know; a model could only get it wrong.
+		return e.fallback.Investigate(ctx, t, tools, sink)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, e.config.Time, errTime)
+	defer cancel()
+	r := newRun(e, t, tools, sink)
+	end := r.work(limited)
+	out := turn.Outcome{Write: end.write, Usage: r.budget.usage()}
+	switch {
+	case ctx.Err() != nil:
+		r.flush()
+		return out, context.Cause(ctx)
+	case end.stop != "":
+		out.Partial = string(end.stop)
+		r.partly(end.stop)
+	case end.err != nil && end.ofCluster:
+		r.flush()
+		return out, end.err
+	case end.err != nil:
+		return r.fallBack(ctx, end.err)
+	}
+	r.notice()
+	return out, nil
+}
+
+// fallBack lets the playbooks answer where the model does not.
+func (r *run) fallBack(ctx context.Context, err error) (turn.Outcome, error) {
+	reason := reasonOf(err)
+	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", shown(err)))
+	r.e.hooks.FellBack(reason)
+	r.flush()
+	if w, ok := r.sink.(turn.Warner); ok {
+		w.Warn(fault.ModelUnavailable)
+	}
+	text := fault.ModelUnavailable.Message + "\n\n"
+	if r.said {
+		text = "\n\n" + text
+	}
+	r.sink.Token(text)
+	out, err := r.e.fallback.Investigate(ctx, r.t, r.tools, r.sink)
+	spent := r.budget.usage()
+	out.Usage.PromptTokens += spent.PromptTokens
+	out.Usage.CompletionTokens += spent.CompletionTokens
+	if err != nil {
+		return out, fmt.Errorf("playbooks instead of the language model: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,238 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/model/plain"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// hold is how many bytes of an answer wait for its end while the model may still call a
+// tool in the same breath: "Let me look at the pods." is no answer. What comes after is
+// passed on token by token.
+const hold = 160
+
+// maxIdle is how many answers of the model in a row may bring nothing new.
+const maxIdle = 3
+
+// run is one investigation. It belongs to one goroutine.
+type run struct {
+	e       *Engine
+	t       turn.Turn
+	tools   turn.Toolbox
+	sink    turn.Sink
+	wants   wish
+	offered toolset
+	budget  budget
+
+	messages []openai.ChatCompletionMessageParamUnion
+	bytes    int               // of messages, roughly
+	ran      map[string]string // calls that were run, to the id of each
+	idle     int
+	empty    int    // answers without a word or a call
+	known    string // what the playbooks found, to be shown if the model does not get there
+	proposed int    // writes that the model asked for with the one that is proposed
+
+	text    plain.Writer
+	waiting string // of an answer that may be no answer
+	said    bool   // something of the answer is out
+	pause   bool   // the next text is a paragraph of its own
+	answer  strings.Builder
+	stage   int
+}
+
+// ending is how the work ended: with at most one member set; none: the answer is whole.
+type ending struct {
+	write     []operation.Operation
+	stop      stop
+	err       error
+	ofCluster bool // err is the toolbox's
+}
+
+func newRun(e *Engine, t turn.Turn, tools turn.Toolbox, sink turn.Sink) *run {
+	r := &run{e: e, t: t, tools: tools, sink: sink, wants: wishOf(t), offered: e.reads, ran: map[string]string{}, stage: -1}
+	if r.wants == change {
+		r.offered = e.all
+	}
+	r.budget = budget{limit: e.config, began: time.Now()}
+	return r
+}
+
+// size is how large a request would be.
+func (r *run) size() int { return r.bytes + r.offered.size }
+
+func (r *run) work(ctx context.Context) ending {
+	r.step(0)
+	if err := r.open(ctx); err != nil {
+		if errors.Is(context.Cause(ctx), errTime) {
+			return ending{stop: stopTime}
+		}
+		return ending{err: err, ofCluster: true}
+	}
+	r.step(1)
+	r.sink.Status(chat.Investigating, "Asking the language model")
+	for {
+		over, last := r.budget.before(ctx, r.size())
+		if over != "" {
+			return ending{stop: over}
+		}
+		if last == "" && r.idle >= maxIdle {
+			last = stopLoop
+		}
+		rep, err := r.ask(ctx, last != "", func(rep *reply, text string) stop { return r.hear(rep, text, last != "") })
+		switch {
+		case errors.Is(err, errTime):
+			return ending{stop: stopTime}
+		case err != nil:
+			return ending{err: err}
+		case rep.stop != "":
+			return ending{stop: rep.stop}
+		case len(rep.calls) == 0 || last != "":
+			if strings.TrimSpace(rep.text.String()) == "" && last == "" {
+				if r.empty++; r.empty > 1 {
+					return ending{err: errEmpty}
+				}
+				continue
+			}
+			return r.finish(rep, last)
+		}
+		if write := r.handle(ctx, rep); write != nil {
+			r.flush()
+			return ending{write: write}
+		}
+	}
+}
+
+// hear takes a piece of an answer's text.
+func (r *run) hear(rep *reply, text string, last bool) stop {
+	if r.budget.tokens()+tokensIn(rep.asked)+tokensIn(rep.size) > r.budget.limit.Tokens {
+		return stopTokens
+	}
+	r.waiting += text
+	if last || rep.text.Len() > hold && len(rep.calls) == 0 {
+		r.say()
+	}
+	return ""
+}
+
+// say passes on what waits.
+func (r *run) say() {
+	text := r.waiting
+	r.waiting = ""
+	if strings.TrimSpace(text) == "" && (!r.said || r.pause) {
+		return
+	}
+	if !r.said {
+		r.step(2)
+		r.sink.Status(chat.Synthesizing, "Writing the answer")
+	}
+	if r.pause {
+		text = "\n\n" + text
+		r.pause = false
+	}
+	r.said = true
+	r.answer.WriteString(text)
+	r.token(r.text.Write(text))
+}
+
+func (r *run) token(text string) {
+	if text != "" {
+		r.sink.Token(text)
+	}
+}
+
+// flush ends the model's text, so that what follows stands by itself.
+func (r *run) flush() {
+	r.say()
+	r.token(r.text.Close())
+	r.text = plain.Writer{}
+}
+
+// aside shows what the model said beside its tool calls, which is no answer.
+func (r *run) aside() {
+	text := strings.Join(strings.Fields(plain.Text(r.waiting)), " ")
+	r.waiting = ""
+	if text != "" {
+		r.sink.Status(chat.Investigating, clip(text, 200))
+	}
+	r.pause = r.said
+}
+
+// finish ends a whole answer.
+func (r *run) finish(rep *reply, last stop) ending {
+	r.flush()
+	switch {
+	case last != "":
+		return ending{stop: last}
+	case rep.finish == "length":
+		return ending{stop: stopLength}
+	case rep.finish == "content_filter":
+		return ending{stop: stopFiltered}
+	}
+	if len(r.t.Settled) == 0 && (r.wants == change || claims(r.answer.String())) {
+		r.token("\n\nNothing was changed by this answer.")
+	}
+	r.step(3)
+	return ending{}
+}
+
+// partly ends an answer that is not whole: with what the playbooks know, if the model
+// said nothing, and why.
+func (r *run) partly(why stop) {
+	r.flush()
+	if !r.said && r.known != "" {
+		r.sink.Token(r.known)
+	}
+	if w, ok := r.sink.(turn.Warner); ok && why.spends() {
+		w.Warn(fault.BudgetSpent)
+	}
+	r.sink.Token("\n\nThis answer is not whole: " + stopSentences[why] + ".")
+}
+
+// notice is the last line of an answer.
+func (r *run) notice() {
+	if r.e.config.Notice != "" {
+		r.sink.Token("\n\n" + r.e.config.Notice)
+	}
+}
+
+var steps = []string{"Read the cluster and match the playbooks", "Let the language model look closer", "Write the answer"}
+
+// step shows where the work stands; at the number of steps all are done.
+func (r *run) step(at int) {
+	if at <= r.stage {
+		return
+	}
+	r.stage = at
+	list := make([]chat.Step, len(steps))
+	for i, s := range steps {
+		list[i] = chat.Step{Description: s, Status: chat.StepPending}
+		switch {
+		case i < at:
+			list[i].Status = chat.StepDone
+		case i == at:
+			list[i].Status = chat.StepInProgress
+		}
+	}
+	r.sink.Plan(list)
+}
+
+// clip cuts a text to a number of code points.
+func clip(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}

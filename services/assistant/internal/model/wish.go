@@ -1,0 +1,50 @@
+package model
+
+import (
+	"regexp"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// wish is what the person wants of a turn, as far as the model's writes are concerned.
+// It is read off the person's words alone: whatever a log talks the model into, a
+// question changes nothing.
+type wish int
+
+const (
+	look   wish = iota // a question
+	change             // a change, or what cannot be told
+	denied             // a change was denied just now
+)
+
+// verbs name changes.
+const verbs = `scale|restart|roll|rollback|undo|revert|fix|repair|resume|unsuspend|suspend|pause|set|raise|increase|lower|reduce|decrease|change|update|delete|remove|create|apply|patch|cordon|uncordon|drain|evict|label|annotate|taint|untaint|expose|autoscale|run|replace|add|bump|kill|stop|start|deploy|enable|disable|make`
+
+var (
+	// asking is how questions begin in English, "how do I restart it" among them.
+	asking = regexp.MustCompile(`(?i)^\W*(why|what|what's|where|which|who|whose|when|how|is|are|was|were|does|did|has|have|should|would|hello|hi|thanks|do (?:you|we|they|i|the|these|those|any))\b`)
+	// reading is how orders begin that change nothing, and further one that does.
+	reading = regexp.MustCompile(`(?i)^\W*(?:please )?(show|list|get|describe|explain|diagnose|investigate|find|check|tell|look|summari[sz]e|wait)\b`)
+	further = regexp.MustCompile(`(?i)(?:\band\b|\bthen\b|[,;.])\s*(?:please |then |also )*(?:` + verbs + `)\b`)
+	// done is a claim to have changed something.
+	done = regexp.MustCompile(`(?i)(\bI(?:'ve|’ve| have)?\s+(?:just |now |successfully |already )*(?:scaled|restarted|rolled|reverted|deleted|removed|applied|patched|created|updated|fixed|resumed|suspended|paused|cordoned|uncordoned|drained|changed|set|raised|evicted)\b|^\W*done\b|\bsuccessfully (?:scaled|restarted|rolled|deleted|applied|patched|created|updated|changed)\b)`)
+)
+
+func wishOf(t turn.Turn) wish {
+	if len(t.Settled) > 0 {
+		for _, s := range t.Settled {
+			if s.Action.State == action.Denied {
+				return denied
+			}
+		}
+		return change // the next one of an earlier request
+	}
+	if asking.MatchString(t.Query) || reading.MatchString(t.Query) && !further.MatchString(t.Query) {
+		return look
+	}
+	return change
+}
+
+// claims says whether an answer pretends that something was changed.
+func claims(answer string) bool { return done.MatchString(answer) }
