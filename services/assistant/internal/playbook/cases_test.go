@@ -10,7 +10,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 )
 
-// TestCases changes one thing in a fixture and looks at what the answer then says.
+// changeCase changes one thing in a fixture and looks at what the answer then says.
+type changeCase struct {
+	name, file, log string
+	change          func(*playbook.Snapshot)
+	say             string // empty: nothing is found
+}
+
 func TestCases(t *testing.T) {
 	t.Parallel()
 	lastEnd := func(s *playbook.Snapshot) *corev1.ContainerStateTerminated {
@@ -27,11 +33,7 @@ func TestCases(t *testing.T) {
 	kubelet := func(message string) func(*playbook.Snapshot) {
 		return func(s *playbook.Snapshot) { s.Events[0].Message = message }
 	}
-	for _, test := range []struct {
-		name, file, log string
-		change          func(*playbook.Snapshot)
-		say             string // empty: nothing is found
-	}{
+	checkCases(t, []changeCase{
 		{"variable not in the spec", "a1_empty_variable", "KeyError: DATABASE_URL is required", func(s *playbook.Snapshot) { setEnv(s) }, "`DATABASE_URL` is not set"},
 		{"variable that is set", "a1_empty_variable", "DATABASE_URL is not set", func(s *playbook.Snapshot) { setEnv(s, corev1.EnvVar{Name: "DATABASE_URL", Value: "x"}) }, "ends by itself"},
 		{"missing file", "a1_empty_variable", "open /etc/app.yaml: no such file or directory", nil, "a file that it needs"},
@@ -115,7 +117,11 @@ func TestCases(t *testing.T) {
 		{"slices unread", "a15_selector", "", func(s *playbook.Snapshot) { s.Unread["endpointslices"] = true }, ""},
 		{"port number", "service_port_name", "", func(s *playbook.Snapshot) { s.Services[0].Spec.Ports[0].TargetPort = intstr.FromInt32(9090) }, "Target port `9090`"},
 		{"no declared ports", "service_port_name", "", func(s *playbook.Snapshot) { s.Pods[0].Spec.Containers[0].Ports = nil }, "these declare no port"},
-	} {
+	})
+}
+
+func checkCases(t *testing.T, tests []changeCase) {
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := snapshot(t, test.file)
