@@ -54,7 +54,7 @@ func deploymentCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionTy
 }
 
 func (f *Finding) stuck(d *appsv1.Deployment, c *appsv1.DeploymentCondition, w *workload) {
-	f.Evidence = []string{fmt.Sprintf("The controller says %s; %s of %d updated, %d ready.", code(c.Message), count(int(d.Status.UpdatedReplicas), "pod is", "pods are"), w.replicas, d.Status.ReadyReplicas)}
+	f.Evidence = []string{fmt.Sprintf("The controller says %s; %d of %s updated, %d ready.", code(c.Message), d.Status.UpdatedReplicas, count(int(w.replicas), "pod is", "pods are"), d.Status.ReadyReplicas)}
 	f.Cause, f.Confidence = fmt.Sprintf("Its new pods have not become ready within %s.", count(int(deref(d.Spec.ProgressDeadlineSeconds, 600)), "second", "seconds")), Medium
 	f.Text = "Find out why the new pods are not ready: describe one of them."
 	if len(w.older) == 0 {
@@ -144,7 +144,7 @@ func containerChanges(old, now *corev1.Container) []string {
 	}
 	if len(vars) > 0 {
 		slices.Sort(vars)
-		all = append(all, fmt.Sprintf("Container %s: the variables %s.", code(now.Name), codes(vars)))
+		all = append(all, fmt.Sprintf("Container %s: the variables %s changed.", code(now.Name), codes(vars)))
 	}
 	for _, part := range []struct {
 		what     string
@@ -161,7 +161,7 @@ func containerChanges(old, now *corev1.Container) []string {
 		{"security context", old.SecurityContext, now.SecurityContext},
 	} {
 		if !equal(part.old, part.now) {
-			all = append(all, fmt.Sprintf("Container %s: the %s.", code(now.Name), part.what))
+			all = append(all, fmt.Sprintf("Container %s: the %s changed.", code(now.Name), part.what))
 		}
 	}
 	return all
