@@ -39,7 +39,6 @@ type run struct {
 	idle     int
 	empty    int    // answers without a word or a call
 	known    string // what the playbooks found, to be shown if the model does not get there
-	proposed int    // writes that the model asked for with the one that is proposed
 
 	text    plain.Writer
 	waiting string // of an answer that may be no answer

@@ -208,4 +208,7 @@ func wantNotIn(t testing.TB, text string, pieces ...string) {
 	}
 }
 
-var errDown = errors.New("the cluster does not answer")
+var (
+	errDown = errors.New("the cluster does not answer")
+	discard = slog.New(slog.DiscardHandler)
+)
