@@ -96,7 +96,7 @@ func (f *Finding) budget(x *index, b *policyv1.PodDisruptionBudget, pods []*core
 	if s.DesiredHealthy < s.ExpectedPods || s.ExpectedPods == 0 {
 		return false // a disruption is under way, and the next is let go after it
 	}
-	f.Cause = fmt.Sprintf("A deadlock: it wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", count(int(s.ExpectedPods), "pod", "pods"), title(w.ref))
+	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", count(int(s.ExpectedPods), "pod", "pods"), title(w.ref))
 	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", title(w.ref), s.DesiredHealthy)
 	if max := b.Spec.MaxUnavailable; max != nil {
 		f.Text = "Say how many pods the budget is to let go at a time: with none (maxUnavailable) more replicas do not help. The budget itself should stay."

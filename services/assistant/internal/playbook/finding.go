@@ -144,9 +144,19 @@ func codes(list []string) string {
 	return strings.Join(shown, ", ")
 }
 
+// plain are the kinds whose names a sentence takes apart.
+var plain = map[string]string{
+	"PersistentVolumeClaim": "volume claim", "PersistentVolume": "volume", "NetworkPolicy": "network policy",
+	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget",
+}
+
 // title is an object as a sentence names it.
 func title(r operation.Ref) string {
-	return strings.ToLower(r.Kind) + " " + code(r.Name)
+	kind, ok := plain[r.Kind]
+	if !ok {
+		kind = strings.ToLower(r.Kind)
+	}
+	return kind + " " + code(r.Name)
 }
 
 // valid returns the operation if it may be shown as a fix. Names and values come from the

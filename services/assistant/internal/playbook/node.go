@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,10 +31,15 @@ func nodes(x *index) []Finding {
 		return nil
 	}
 	on := map[string][]*corev1.Pod{}
-	for _, pod := range x.byName {
-		if pod.Spec.NodeName != "" {
+	for i := range x.Pods { // those that are being ended too
+		if pod := &x.Pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
+	}
+	for _, pods := range on {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
 	}
 	var found []Finding
 	for _, node := range sortedNodes(x.Nodes) {

@@ -103,7 +103,7 @@ func (x *index) blockedCall(pod *corev1.Pod, c call) (Finding, bool) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what reaches the service's pods; it lets in %s.", code(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
 	f.Cause = fmt.Sprintf("The network policy %s does not let %s in to service %s.", code(by.Name), title(w.ref), code(c.service.Name))
 	f.Text = fmt.Sprintf("Add %s to what the policy lets in, if this connection is wanted.", title(w.ref))
-	f.missingLabel(x, by, pod, w)
+	f.missingLabel(x, by, c.service, pod, w)
 	return f, true
 }
 
@@ -181,7 +181,7 @@ func peerText(peer networkingv1.NetworkPolicyPeer) string {
 
 // missingLabel offers the labels by which the policy would let a workload in, where these
 // are plain and all that is missing.
-func (f *Finding) missingLabel(x *index, p *networkingv1.NetworkPolicy, pod *corev1.Pod, w *workload) {
+func (f *Finding) missingLabel(x *index, p *networkingv1.NetworkPolicy, s *corev1.Service, pod *corev1.Pod, w *workload) {
 	wanted := wantedLabels(x, p, pod.Namespace)
 	if wanted == nil {
 		return
@@ -201,7 +201,7 @@ func (f *Finding) missingLabel(x *index, p *networkingv1.NetworkPolicy, pod *cor
 	if len(lacks) == 0 {
 		return // it is the port that the policy does not let through
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to the service, and the pods of %s do not have it.", code(p.Name), codes(lacks), title(w.ref))
+	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", code(p.Name), codes(lacks), code(s.Name), title(w.ref))
 	if len(has) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", title(w.ref), codes(has)))
 	}

@@ -106,6 +106,13 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 			f.Confidence = Low // somebody may have meant it
 		}
 		f.because = []operation.Ref{best.ref}
+		if ending := x.endingPods(s); len(ending) > 0 {
+			f.Cause, f.Confidence = fmt.Sprintf("The pods of %s are being ended, and no others are there yet.", title(best.ref)), Low
+			for _, pod := range ending {
+				f.because = append(f.because, podRef(pod))
+				f.because = append(f.because, x.rootsOf(pod)...)
+			}
+		}
 		return f
 	}
 	var wants, has []string
@@ -137,6 +144,23 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		}
 	}
 	return f
+}
+
+// endingPods are the pods of a service that were deleted and are still there, by name.
+func (x *index) endingPods(s *corev1.Service) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range x.Pods {
+		pod := &x.Pods[i]
+		if pod.Namespace == s.Namespace && pod.DeletionTimestamp != nil && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods
+}
+
+func podRef(pod *corev1.Pod) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // nearTo lists what has at least one label of a selector, the nearest first.
