@@ -153,8 +153,8 @@ type unserved struct{ kind, version string }
 // that is served by now, the log is of the past.
 func (x *index) unmatched(pod *corev1.Pod) []unserved {
 	var all []unserved
-	for _, c := range containers(pod) {
-		for line := range strings.Lines(x.Logs[logOf(pod, c)]) {
+	for _, log := range x.logsOf(pod) {
+		for line := range strings.Lines(log) {
 			for _, m := range noMatchExpr.FindAllStringSubmatch(line[:min(len(line), longestLine)], mostDenials) {
 				if u := (unserved{m[1], m[2]}); !x.served(m[2]) && len(all) < mostDenials && !slices.Contains(all, u) {
 					all = append(all, u)

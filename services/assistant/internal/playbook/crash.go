@@ -50,6 +50,19 @@ func fieldPath(c container) string {
 // lastLines are the last lines that a container wrote before it ended.
 func (x *index) lastLines(pod *corev1.Pod, c container) []string { return x.lines(logOf(pod, c)) }
 
+// logsOf are all logs of a pod that were read, in a fixed order.
+func (x *index) logsOf(pod *corev1.Pod) []string {
+	var all []string
+	for _, c := range containers(pod) {
+		for _, previous := range []bool{false, true} {
+			if log := x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: previous}]; log != "" {
+				all = append(all, log)
+			}
+		}
+	}
+	return all
+}
+
 // lines are the last lines of a log, the very last first.
 func (x *index) lines(log Log) []string {
 	const most = 20

@@ -3,14 +3,12 @@ package playbook
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -148,12 +146,10 @@ func denied(x *index) []Finding {
 func (x *index) denialsOf(pod *corev1.Pod) []denial {
 	own := name{Namespace: pod.Namespace, Name: accountOf(pod)}
 	var all []denial
-	for _, c := range containers(pod) {
-		for _, previous := range []bool{false, true} {
-			for _, d := range denials(x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: previous}]) {
-				if d.account == own {
-					all = append(all, d)
-				}
+	for _, log := range x.logsOf(pod) {
+		for _, d := range denials(log) {
+			if d.account == own {
+				all = append(all, d)
 			}
 		}
 	}
@@ -206,107 +202,4 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 		f.Evidence = append(f.Evidence, "The account has the "+lost+", which does not exist.")
 	}
 	f.Text = leastRole(x, all, namespace)
-}
-
-// leastRole writes a role for what was refused and nothing more, or only the binding
-// where a role that is there has exactly such rules.
-func leastRole(x *index, all []denial, namespace string) string {
-	account := all[0].account
-	text := "If the program is meant to do this, give its account this right; rights are not written from here."
-	if slices.ContainsFunc(all, denial.farReaching) {
-		text += " It is a far-reaching one, from which others can be made: ask first whether the program needs it."
-	}
-	if account.Name == "default" {
-		text += " Every pod of the namespace that names no account acts as this one: give the workload an account of its own."
-	}
-	kind := "Role"
-	if namespace == "" {
-		kind = "ClusterRole"
-	}
-	role, there := x.fitting(all, namespace)
-	var objects []members
-	if !there {
-		role = account.Name + "-access"
-		objects = append(objects, rbacObject(kind, role, namespace, members{"rules": rulesFor(all)}))
-	}
-	objects = append(objects, rbacObject(kind+"Binding", role, namespace, members{
-		"roleRef":  members{"apiGroup": rbacv1.GroupName, "kind": kind, "name": role},
-		"subjects": []any{members{"kind": "ServiceAccount", "name": account.Name, "namespace": account.Namespace}},
-	}))
-	return text + "\n\n" + manifest(objects...)
-}
-
-func rbacObject(kind, role, namespace string, o members) members {
-	meta := members{"name": role}
-	if namespace != "" {
-		meta["namespace"] = namespace
-	}
-	o["apiVersion"], o["kind"], o["metadata"] = rbacv1.SchemeGroupVersion.String(), kind, meta
-	return o
-}
-
-// manifest is objects as YAML, as a Markdown block.
-func manifest(objects ...members) string {
-	var parts []string
-	for _, o := range objects {
-		text, err := yaml.Marshal(o)
-		if err != nil {
-			return ""
-		}
-		parts = append(parts, strings.TrimRight(string(text), "\n"))
-	}
-	return "    " + strings.ReplaceAll(strings.Join(parts, "\n---\n"), "\n", "\n    ")
-}
-
-// rulesFor is one rule for each resource, with all its verbs.
-func rulesFor(all []denial) []any {
-	type key struct{ group, resource, name string }
-	verbs := map[key][]string{}
-	for _, d := range all {
-		k := key{group: d.group, resource: d.full()}
-		if names := d.rule().ResourceNames; len(names) > 0 {
-			k.name = names[0]
-		}
-		verbs[k] = append(verbs[k], d.verb)
-	}
-	var rules []any
-	for _, k := range slices.SortedFunc(maps.Keys(verbs), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
-	}) {
-		slices.Sort(verbs[k])
-		rule := members{"apiGroups": []string{k.group}, "resources": []string{k.resource}, "verbs": slices.Compact(verbs[k])}
-		if k.name != "" {
-			rule["resourceNames"] = []string{k.name}
-		}
-		rules = append(rules, rule)
-	}
-	return rules
-}
-
-// fitting is a role of the namespace that allows all of it, and whose rules name only the
-// resources that were asked for.
-func (x *index) fitting(all []denial, namespace string) (string, bool) {
-	var fit []string
-	for i := range x.Roles {
-		r := &x.Roles[i]
-		if r.Namespace != namespace || !operation.ValidName(r.Name) {
-			continue
-		}
-		wide := slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool {
-			return slices.Contains(rule.Verbs, rbacv1.VerbAll) || slices.ContainsFunc(rule.Resources, func(resource string) bool {
-				return !slices.ContainsFunc(all, func(d denial) bool { return d.full() == resource })
-			})
-		})
-		covers := !slices.ContainsFunc(all, func(d denial) bool {
-			ok, _ := validation.Covers(r.Rules, []rbacv1.PolicyRule{d.rule()})
-			return !ok
-		})
-		if covers && !wide {
-			fit = append(fit, r.Name)
-		}
-	}
-	if len(fit) == 0 {
-		return "", false
-	}
-	return slices.Min(fit), true
 }

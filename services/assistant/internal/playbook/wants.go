@@ -31,12 +31,12 @@ func (s *Snapshot) Wants() []Log {
 			current := Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}
 			end := c.status.State.Terminated
 			switch {
+			case pod.Status.Phase == corev1.PodFailed && end != nil && end.ExitCode != 0 && ownerKind(pod) == "Job":
+				jobs = append(jobs, owned{current, pod})
 			case crashed(pod, c):
 				crashes = append(crashes, owned{logOf(pod, c), pod})
 			case working(pod, c):
 				inits = append(inits, owned{current, pod})
-			case pod.Status.Phase == corev1.PodFailed && end != nil && end.ExitCode != 0 && ownerKind(pod) == "Job":
-				jobs = append(jobs, owned{current, pod})
 			case calls && !c.init && c.status.State.Running != nil:
 				callers = append(callers, owned{current, pod})
 			}
