@@ -1,6 +1,7 @@
 package question
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,9 +21,9 @@ type Ask struct {
 	Mentions   []Mention
 	Namespace  string
 	Everywhere bool
-	// Follows says that the sentence leans on what was said before: it names nothing, or
-	// says "it".
-	Follows  bool
+	// Leans says that the sentence names nothing itself and means what was spoken of
+	// before: "fix it", "why?".
+	Leans    bool
 	Symptoms []Symptom
 	// Right is what a WhoCan asks about.
 	Right Right
@@ -31,6 +32,9 @@ type Ask struct {
 	// Words are the sentence in lower case without punctuation.
 	Words string
 }
+
+// bareExpr is a question that only asks on.
+var bareExpr = regexp.MustCompile(`^((wait|but|and|hm+|ok|so|then|uh) )*(why( not| so| though)?|how come|what for|really|more|tell me more|explain( why)?|details|go on|reason)$`)
 
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }
@@ -46,11 +50,11 @@ func Parse(message string) Ask {
 		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Everywhere: p.everywhere, Symptoms: symptomsOf(s.low),
 		Words: s.low, Invalid: invalid(s),
 	}
-	a.Follows = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere
 	if len(s.words) == 0 {
 		return a
 	}
 	a.Intent = intend(s, p, &a)
+	a.Leans = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
 		a.Right = rightOf(s)
 	}

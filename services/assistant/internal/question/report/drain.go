@@ -19,7 +19,7 @@ func DrainPlan(v View, nodes []string) string {
 		blocked, moved := 0, 0
 		for i := range v.Pods {
 			pod := &v.Pods[i]
-			if pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			if pod.Name == "" || pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 				continue
 			}
 			what, holds := v.onDrain(pod)

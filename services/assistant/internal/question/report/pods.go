@@ -111,7 +111,7 @@ func UnhealthyPods(v View) string {
 		}
 		n++
 		up, of := ready(pod)
-		t.add(cell(pod.Namespace), cell(pod.Name), fmt.Sprintf("%d/%d", up, of), cell(podState(pod)), strconv.Itoa(restarts(pod)), age(v.Taken, pod.CreationTimestamp.Time))
+		t.add(cell(pod.Namespace), cell(pod.Name), fmt.Sprintf("%d/%d", up, of), cell(State(pod)), strconv.Itoa(restarts(pod)), age(v.Taken, pod.CreationTimestamp.Time))
 	}
 	return t.under(count(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are healthy.")
 }
@@ -237,4 +237,30 @@ func requested(v View) string {
 		}
 	}
 	return t.String()
+}
+
+// LogPods are the logs to read for the objects of a view: of pods in trouble first, at
+// most so many. Of a container that ended, it is the run before.
+func (v View) LogPods(most int) []playbook.Log {
+	var bad, good []playbook.Log
+	for _, pod := range v.pods() {
+		for i := range pod.Spec.Containers {
+			log := playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}
+			at := slices.IndexFunc(pod.Status.ContainerStatuses, func(st corev1.ContainerStatus) bool { return st.Name == log.Container })
+			if at < 0 || pod.Status.ContainerStatuses[at].ContainerID == "" && pod.Status.ContainerStatuses[at].LastTerminationState.Terminated == nil && pod.Status.ContainerStatuses[at].State.Running == nil {
+				continue // it never ran
+			}
+			st := pod.Status.ContainerStatuses[at]
+			if st.State.Waiting != nil && st.LastTerminationState.Terminated != nil {
+				log.Previous = true
+			}
+			if healthy(pod) {
+				good = append(good, log)
+			} else {
+				bad = append(bad, log)
+			}
+		}
+	}
+	all := slices.Concat(bad, good)
+	return all[:min(len(all), most)]
 }

@@ -50,6 +50,9 @@ func (v View) pods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range v.Pods {
 		pod := &v.Pods[i]
+		if pod.Name == "" {
+			continue // of a namespace that exists for nobody
+		}
 		owner := v.OwnerOf(pod)
 		if v.about("Pod", pod) || v.in(pod) && slices.ContainsFunc(v.Objects, func(r operation.Ref) bool {
 			return r.Kind == owner.Kind && r.Name == owner.Name && r.Namespace == pod.Namespace ||
@@ -122,8 +125,8 @@ func ready(pod *corev1.Pod) (n, of int) {
 	return n, len(pod.Spec.Containers)
 }
 
-// podState is what kubectl shows as the status of a pod.
-func podState(pod *corev1.Pod) string {
+// State is what kubectl shows as the status of a pod.
+func State(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return "Terminating"
 	}

@@ -42,7 +42,7 @@ func (v View) Workloads() []Workload {
 	}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if metav1.GetControllerOf(pod) != nil || !v.about("Pod", pod) {
+		if pod.Name == "" || metav1.GetControllerOf(pod) != nil || !v.about("Pod", pod) {
 			continue
 		}
 		w := Workload{operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, &corev1.PodTemplateSpec{Spec: pod.Spec}, 1, 0}

@@ -1,0 +1,330 @@
+package investigate
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// reports are the questions that a table answers.
+var reports = map[question.Intent]func(report.View) string{
+	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
+	question.Warnings: func(v report.View) string { return report.Events(v, true) },
+	question.Events:   func(v report.View) string { return report.Events(v, false) },
+	question.Restarts: report.Restarts, question.Capacity: report.Capacity, question.Quotas: report.Quotas, question.NoLimits: report.NoLimits,
+	question.EmptyServices: report.EmptyServices, question.External: report.External, question.RecentChanges: report.RecentChanges,
+	question.Images: report.Images, question.Idle: report.Idle, question.EnvSecrets: report.EnvSecrets, question.Secrets: report.Secrets,
+}
+
+// wide are questions about the whole cluster, whatever the scope: nodes carry the pods of
+// every namespace.
+var wide = map[question.Intent]bool{question.Capacity: true, question.DrainPlan: true}
+
+// ask answers a question.
+func (w *work) ask(ctx context.Context, a question.Ask) error {
+	switch a.Intent {
+	case question.Diagnosis, question.Unclear, question.Advice, question.Health:
+		w.plan("Read what is there and what happened", "Match it against the known troubles", "Answer")
+	default:
+		w.plan("Read what the question is about", "Answer")
+	}
+	defer w.skip()
+	if wide[a.Intent] {
+		a.Everywhere, a.Namespace = true, ""
+	}
+	t, err := w.look(ctx, a)
+	if err != nil {
+		return err
+	}
+	w.next()
+	if t.snap == nil || t.noNamespace != "" {
+		w.say(absent(t))
+		return nil
+	}
+	if len(t.missing) > 0 {
+		w.say(absent(t))
+		if len(t.objects) == 0 {
+			w.say(fmt.Sprintf("How it is %s:", t.where()))
+			w.say(report.Health(t.view()))
+			return nil
+		}
+	}
+	w.sink.Status(chat.Investigating, "Matching what was read")
+	return w.reply(ctx, a, t)
+}
+
+func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
+	if table := reports[a.Intent]; table != nil {
+		w.synthesize()
+		if a.Intent == question.Health {
+			w.health(t)
+			return nil
+		}
+		w.say(table(t.view()))
+		return nil
+	}
+	switch a.Intent {
+	case question.Diagnosis:
+		if a.Leans && w.whyChange(ctx) {
+			return nil
+		}
+		w.synthesize()
+		w.diagnose(a, t)
+	case question.Advice:
+		return w.advise(ctx, a, t)
+	case question.WhoCan:
+		w.say(report.WhoCan(t.view(), a.Right.Verb, a.Right.Kind))
+	case question.DrainPlan:
+		w.drainPlan(t)
+	case question.Usage:
+		return w.usage(ctx, a, t)
+	case question.ErrorLogs, question.Logs:
+		return w.logs(ctx, a, t)
+	case question.ErrorRate, question.Latency:
+		return w.metrics(ctx, a, t)
+	case question.List:
+		return w.list(ctx, a, t)
+	case question.Describe, question.History:
+		return w.describe(ctx, a, t)
+	default:
+		w.unclear(t)
+	}
+	return nil
+}
+
+// synthesize tells that the answer is being written.
+func (w *work) synthesize() {
+	w.next()
+	w.sink.Status(chat.Synthesizing, "Writing the answer")
+}
+
+// health is the table, and under it what is wrong.
+func (w *work) health(t *topic) {
+	for _, r := range t.objects {
+		if line := standing(t.snap, r); line != "" {
+			w.say(line)
+		}
+	}
+	about, _ := t.found(nil)
+	if len(t.objects) == 0 {
+		w.say(report.Health(t.view()))
+	}
+	if len(about) == 0 {
+		w.say("Nothing was found wrong." + unread(t.snap))
+		return
+	}
+	w.say(playbook.Answer(t.snap, about))
+}
+
+// unclear says what can be asked, and how it is meanwhile.
+func (w *work) unclear(t *topic) {
+	w.synthesize()
+	w.say("That is not something I can answer. Ask, for example:\n\n" + examples)
+	w.say(fmt.Sprintf("How it is %s now: %s", t.where(), report.Health(t.view())))
+}
+
+func (w *work) drainPlan(t *topic) {
+	w.synthesize()
+	var nodes []string
+	for _, r := range t.objects {
+		if r.Kind == "Node" {
+			nodes = append(nodes, r.Name)
+		}
+	}
+	if len(nodes) == 0 {
+		for i := range t.snap.Nodes {
+			nodes = append(nodes, t.snap.Nodes[i].Name)
+		}
+		w.say("No node was named, so this is the plan for each.")
+	}
+	w.say(report.DrainPlan(t.view(), nodes))
+	w.say("Nothing was drained. To have it proposed, say for example `drain " + first(nodes, "node-1") + "`.")
+}
+
+func first(list []string, otherwise string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return otherwise
+}
+
+// usage is what runs use; of nodes the metrics API tells it by itself.
+func (w *work) usage(ctx context.Context, a question.Ask, t *topic) error {
+	w.synthesize()
+	if a.Kind == "node" {
+		w.call(ctx, operation.Operation{Verb: operation.Top, Kind: "node"}, "What the nodes use now:")
+		return ctx.Err()
+	}
+	text, _ := report.Usage(t.view())
+	w.say(text)
+	return nil
+}
+
+// call runs a read and shows its result as it is; a refusal is an answer, too.
+func (w *work) call(ctx context.Context, op operation.Operation, head string) (text string, ok bool) {
+	out, err := w.tools.Call(ctx, operation.Normalize(op))
+	if err != nil {
+		if ctx.Err() == nil {
+			w.say(err.Error())
+		}
+		return "", false
+	}
+	if strings.TrimSpace(out.Text) == "" {
+		w.say(head + " nothing.")
+		return "", true
+	}
+	w.say(head + "\n\n" + indented(out.Text))
+	return out.Text, true
+}
+
+// indented shows foreign text as code; a fence could be closed by what it holds.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		b.WriteString("    " + strings.TrimRight(line, " \r") + "\n")
+	}
+	return b.String()
+}
+
+// mostLogs bounds how many pods' logs one answer reads.
+const mostLogs = 5
+
+var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)
+
+// logs shows the last lines of the pods asked about, or their lines that speak of errors.
+func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
+	pods := t.view().LogPods(mostLogs)
+	if len(pods) == 0 {
+		w.say("There are no pods to read logs of " + t.where() + ".")
+		return nil
+	}
+	if len(t.objects) == 0 && a.Intent == question.Logs {
+		w.say("Name a pod or workload to read the log of, for example: logs of " + pods[0].Pod)
+		return nil
+	}
+	w.synthesize()
+	shown := 0
+	for _, p := range pods {
+		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{p.Pod}, Namespace: p.Namespace, Container: p.Container, Previous: p.Previous, Tail: 100}
+		if a.Intent == question.ErrorLogs {
+			op.Tail = operation.MaxLimit
+		}
+		out, err := w.tools.Call(ctx, operation.Normalize(op))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		about := fmt.Sprintf("pod %s, container %s", report.Code(p.Pod), report.Code(p.Container))
+		if p.Previous {
+			about += ", the run before its restart"
+		}
+		text := out.Text
+		if a.Intent == question.ErrorLogs {
+			text = errorLines(text)
+		}
+		switch {
+		case err != nil:
+			w.say(fmt.Sprintf("The log of %s: %s", about, err))
+		case strings.TrimSpace(text) == "":
+			continue
+		default:
+			shown++
+			w.say("From the log of " + about + ":\n\n" + indented(text))
+		}
+	}
+	if shown == 0 {
+		w.say(fmt.Sprintf("No lines were found in the logs of %d pods %s.", len(pods), t.where()))
+	}
+	return nil
+}
+
+// errorLines are the last lines that speak of errors.
+func errorLines(text string) string {
+	const most = 15
+	var lines []string
+	for line := range strings.Lines(text) {
+		if errorLineExpr.MatchString(line) {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// metrics asks the metrics store with the names that most exporters use.
+func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
+	w.synthesize()
+	where := ""
+	if t.namespace != "" {
+		where = `namespace="` + t.namespace + `"`
+	}
+	for _, r := range t.objects {
+		where = strings.Join([]string{`namespace="` + r.Namespace + `"`, `pod=~"` + r.Name + `.*"`}, ",")
+		break
+	}
+	join := func(more string) string { return strings.Trim(where+","+more, ",") }
+	query, head := `sum by (namespace) (rate(http_requests_total{`+join(`code=~"5.."`)+`}[5m])) / sum by (namespace) (rate(http_requests_total{`+where+`}[5m]))`, "The share of requests that ended with 5xx in the last 5 minutes:"
+	if a.Intent == question.Latency {
+		query, head = `histogram_quantile(0.99, sum by (namespace, le) (rate(http_request_duration_seconds_bucket{`+where+`}[5m])))`, "The 99th percentile of request times in the last 5 minutes, in seconds:"
+	}
+	w.call(ctx, operation.Operation{Verb: operation.QueryPrometheus, PromQL: query}, head)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
+	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
+	if len(about) > 0 {
+		w.say(playbook.Answer(t.snap, about))
+	}
+	return nil
+}
+
+// list shows objects of a kind as the server prints them.
+func (w *work) list(ctx context.Context, a question.Ask, t *topic) error {
+	w.synthesize()
+	op := operation.Operation{Verb: operation.List, Kind: a.Kind, Namespace: t.namespace, AllNamespaces: t.namespace == ""}
+	for _, cluster := range []string{"node", "namespace", "persistentvolume", "storageclass", "clusterrole", "clusterrolebinding", "customresourcedefinition"} {
+		if a.Kind == cluster {
+			op.Namespace, op.AllNamespaces = "", false
+		}
+	}
+	if text, ok := w.call(ctx, op, fmt.Sprintf("The %ss %s:", a.Kind, t.where())); ok && strings.HasPrefix(a.Words, "how many") {
+		w.say(fmt.Sprintf("That is %d rows.", max(0, strings.Count(strings.TrimRight(text, "\n"), "\n"))))
+	}
+	return ctx.Err()
+}
+
+// describe shows one object, or the revisions of one.
+func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {
+	if len(t.objects) == 0 {
+		w.unclear(t)
+		return nil
+	}
+	w.synthesize()
+	r := t.objects[0]
+	op := object(operation.Describe, r)
+	if a.Intent == question.History {
+		op.Verb = operation.RolloutHistory
+	}
+	if line := standing(t.snap, r); line != "" {
+		w.say(line)
+	}
+	w.call(ctx, op, "As the cluster has it:")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if about, _ := t.found(nil); len(about) > 0 && a.Intent == question.Describe {
+		w.say(playbook.Answer(t.snap, about))
+	}
+	return nil
+}
+
+// object starts an operation on one object.
+func object(verb operation.Verb, r operation.Ref) operation.Operation {
+	return operation.Operation{Verb: verb, Kind: strings.ToLower(r.Kind), Names: []string{r.Name}, Namespace: r.Namespace}
+}

@@ -1,0 +1,259 @@
+package investigate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// builder makes operations of one change.
+type builder struct {
+	*topic
+	change  question.Change
+	words   string
+	out     []proposal
+	missing []string // what has to be said or chosen first
+}
+
+func (b *builder) miss(format string, a ...any) {
+	b.missing = append(b.missing, fmt.Sprintf(format, a...))
+}
+
+// add keeps an operation that is valid.
+func (b *builder) add(op operation.Operation, format string, a ...any) {
+	op = operation.Normalize(op)
+	if err := op.Validate(); err != nil {
+		b.miss("That cannot be done: %s", err)
+		return
+	}
+	b.out = append(b.out, proposal{op, fmt.Sprintf(format, a...)})
+}
+
+var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
+
+// takes are the kinds that a verb works on; empty is every kind.
+var takes = map[operation.Verb][]string{
+	operation.Scale: {"Deployment", "StatefulSet"}, operation.Autoscale: {"Deployment", "StatefulSet"},
+	operation.Restart: append(slices.Clone(workloads), "Pod"), operation.Undo: workloads, operation.SetImage: workloads,
+	operation.SetResources: workloads, operation.SetEnv: workloads, operation.Expose: {"Deployment", "StatefulSet", "Pod"},
+	operation.Pause: {"Deployment", "CronJob", "Job"}, operation.Resume: {"CronJob", "Job", "Deployment"}, operation.Suspend: {"CronJob", "Job"},
+	operation.RunJob: {"CronJob"}, operation.Evict: {"Pod"}, operation.Cordon: {"Node"}, operation.Uncordon: {"Node"}, operation.Drain: {"Node"}, operation.Taint: {"Node"},
+}
+
+func (b *builder) build() {
+	switch b.change.Verb {
+	case "":
+		b.fix()
+		return
+	case operation.Apply, operation.Create, operation.Replace, operation.Patch:
+		b.miss("Send it as a kubectl line with all that it takes, for example `kubectl %s -f - <<'EOF'` with the manifest below it and `EOF` at its end.", strings.Replace(string(b.change.Verb), "apply", "apply --server-side", 1))
+		return
+	case operation.Delete:
+		if len(b.change.Mentions) == 0 && b.change.Several && b.change.Kind != "" {
+			b.add(operation.Operation{Verb: operation.Delete, Kind: b.change.Kind, All: true, Namespace: b.namespace}, "This deletes every %s %s.", b.change.Kind, b.where())
+			return
+		}
+	}
+	for _, r := range b.chosen() {
+		b.one(r)
+	}
+}
+
+// chosen are the objects that the change is for: those named, or the only one that fits.
+func (b *builder) chosen() []operation.Ref {
+	kinds := takes[b.change.Verb]
+	var fit []operation.Ref
+	for _, r := range b.objects {
+		if r, ok := b.as(r, kinds); ok && !slices.Contains(fit, r) {
+			fit = append(fit, r)
+		}
+	}
+	switch {
+	case len(fit) > 0:
+		return b.unambiguous(fit)
+	case len(b.change.Mentions) > 0:
+		b.miss("%s cannot be changed that way; it works on %s.", upper(titles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
+		return nil
+	case len(kinds) == 0:
+		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)
+		return nil
+	}
+	return b.only(kinds)
+}
+
+// as gives the object that a verb works on in the place of the one that was named: the
+// workload of a pod, the workload with the name of a service.
+func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
+	if len(kinds) == 0 || slices.Contains(kinds, r.Kind) {
+		return r, b.change.Kind == "" || len(kinds) > 0 || strings.EqualFold(b.change.Kind, r.Kind)
+	}
+	if r.Kind == "Pod" {
+		for i := range b.snap.Pods {
+			if p := &b.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
+				owner := b.view().OwnerOf(p)
+				return owner, slices.Contains(kinds, owner.Kind)
+			}
+		}
+	}
+	for _, o := range objects(b.snap) {
+		if o.ref.Name == r.Name && o.ref.Namespace == r.Namespace && slices.Contains(kinds, o.ref.Kind) {
+			return o.ref, true
+		}
+	}
+	return r, false
+}
+
+// unambiguous keeps one object for each name that was said. Which of two is meant is for
+// a person to say.
+func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
+	var kept []operation.Ref
+	byName := map[string][]operation.Ref{}
+	for _, r := range fit {
+		byName[r.Name] = append(byName[r.Name], r)
+	}
+	for _, r := range fit {
+		all := byName[r.Name]
+		if all[0] != r {
+			continue
+		}
+		// The first kind is the one people mean, but not where something is deleted.
+		differs := slices.ContainsFunc(all, func(o operation.Ref) bool { return o.Namespace != r.Namespace })
+		if differs || len(all) > 1 && len(takes[b.change.Verb]) == 0 {
+			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), titles(all))
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// only picks the object of a change that names none: the one in the state that the
+// change ends, else the only one there is.
+func (b *builder) only(kinds []string) []operation.Ref {
+	var all, wanted []operation.Ref
+	for _, o := range objects(b.snap) {
+		if !slices.Contains(kinds, o.ref.Kind) || !within(o.ref, b.namespace) || o.ref.Kind == "Pod" || b.change.Kind != "" && !strings.EqualFold(b.change.Kind, o.ref.Kind) && b.change.Kind != "pod" && b.change.Kind != "service" {
+			continue
+		}
+		all = append(all, o.ref)
+		if b.calls(o.ref) {
+			wanted = append(wanted, o.ref)
+		}
+	}
+	list := all
+	if len(wanted) > 0 {
+		list = wanted
+	}
+	switch {
+	case len(list) == 1, b.change.Several && len(list) > 0:
+		return list[:min(len(list), mostProposals)]
+	case len(list) == 0:
+		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
+	default:
+		b.miss("Say which one is meant: %s.", titles(list))
+	}
+	return nil
+}
+
+// calls says whether an object is in the state that the change is made against.
+func (b *builder) calls(r operation.Ref) bool {
+	switch b.change.Verb {
+	case operation.Resume, operation.Suspend, operation.Pause:
+		return b.stopped(r) == (b.change.Verb == operation.Resume)
+	case operation.Undo:
+		older, _ := b.revisions(r)
+		return len(older) > 0 && b.troubled(r)
+	case operation.Scale:
+		return false
+	}
+	return b.troubled(r)
+}
+
+// troubled says whether a finding is about an object.
+func (b *builder) troubled(r operation.Ref) bool {
+	classes := []playbook.Class{}
+	switch b.change.Verb {
+	case operation.SetResources:
+		classes = slices.Concat(shows[question.Memory], []playbook.Class{playbook.PendingResources, playbook.LimitRangeViolated})
+	case operation.SetImage:
+		classes = shows[question.Image]
+	}
+	return slices.ContainsFunc(playbook.Diagnose(b.snap, r.Namespace), func(f playbook.Finding) bool {
+		return plain(f.Object) == plain(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
+	})
+}
+
+// stopped says whether a cron job is suspended or a rollout paused.
+func (b *builder) stopped(r operation.Ref) bool {
+	for i := range b.snap.CronJobs {
+		if c := &b.snap.CronJobs[i]; r.Kind == "CronJob" && c.Name == r.Name && c.Namespace == r.Namespace {
+			return c.Spec.Suspend != nil && *c.Spec.Suspend
+		}
+	}
+	for i := range b.snap.Jobs {
+		if j := &b.snap.Jobs[i]; r.Kind == "Job" && j.Name == r.Name && j.Namespace == r.Namespace {
+			return j.Spec.Suspend != nil && *j.Spec.Suspend
+		}
+	}
+	d := b.deployment(r)
+	return d != nil && d.Spec.Paused
+}
+
+func (b *builder) deployment(r operation.Ref) *appsv1.Deployment {
+	for i := range b.snap.Deployments {
+		if d := &b.snap.Deployments[i]; r.Kind == "Deployment" && d.Name == r.Name && d.Namespace == r.Namespace {
+			return d
+		}
+	}
+	return nil
+}
+
+// template is what a workload makes its pods of.
+func (b *builder) template(r operation.Ref) *corev1.PodTemplateSpec {
+	for _, w := range (report.View{Snapshot: b.snap, Namespace: r.Namespace, Objects: []operation.Ref{r}}).Workloads() {
+		if w.Ref.Kind == r.Kind {
+			return w.Template
+		}
+	}
+	return nil
+}
+
+// revision is one state that a deployment had.
+type revision struct {
+	number int64
+	set    *appsv1.ReplicaSet
+}
+
+// revisions are the earlier ones of a deployment, the newest first.
+func (b *builder) revisions(r operation.Ref) (older []revision, known bool) {
+	if r.Kind != "Deployment" {
+		return nil, false
+	}
+	for i := range b.snap.ReplicaSets {
+		set := &b.snap.ReplicaSets[i]
+		owner := metav1.GetControllerOf(set)
+		n, err := strconv.ParseInt(set.Annotations["deployment.kubernetes.io/revision"], 10, 64)
+		if owner != nil && err == nil && owner.Kind == r.Kind && owner.Name == r.Name && set.Namespace == r.Namespace {
+			older = append(older, revision{n, set})
+		}
+	}
+	slices.SortFunc(older, func(x, y revision) int { return int(y.number - x.number) })
+	return older[min(1, len(older)):], true
+}
+
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

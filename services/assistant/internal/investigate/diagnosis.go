@@ -1,0 +1,273 @@
+package investigate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// shows are the classes of trouble that a symptom may come from.
+var shows = map[question.Symptom][]playbook.Class{
+	question.Crash:       {playbook.CrashLoop, playbook.OutOfMemory, playbook.LivenessProbe, playbook.InitContainer, playbook.Sidecar},
+	question.Memory:      {playbook.OutOfMemory},
+	question.Pending:     {playbook.PendingResources, playbook.PendingPlacement, playbook.ClaimUnbound, playbook.QuotaExceeded},
+	question.NotStarting: {playbook.ImagePull, playbook.MissingObject, playbook.MissingKey, playbook.PendingResources, playbook.PendingPlacement, playbook.ClaimUnbound, playbook.QuotaExceeded, playbook.LimitRangeViolated, playbook.InitContainer, playbook.MissingServiceAccount, playbook.AdmissionWebhook, playbook.StatefulSetStuck, playbook.CrashLoop},
+	question.Image:       {playbook.ImagePull},
+	question.Traffic:     {playbook.ReadinessProbe, playbook.ServiceWithoutEndpoint, playbook.ServicePort, playbook.IngressBackend, playbook.PolicyBlocks, playbook.NameResolution, playbook.ReadinessGate},
+	question.Terminating: {playbook.StuckTerminating},
+	question.Scaling:     {playbook.AutoscalerIdle, playbook.QuotaExceeded},
+	question.Drain:       {playbook.BudgetDeadlock},
+	question.Init:        {playbook.InitContainer},
+	question.Access:      {playbook.AccessForbidden},
+	question.Names:       {playbook.NameResolution},
+	question.Job:         {playbook.JobFailed, playbook.CronJobIdle},
+	question.Rollout:     {playbook.RolloutStuck, playbook.ImagePull, playbook.CrashLoop, playbook.ReadinessProbe, playbook.QuotaExceeded},
+	question.Node:        {playbook.NodeTrouble},
+	question.Volume:      {playbook.ClaimUnbound},
+	question.Config:      {playbook.MissingObject, playbook.MissingKey},
+	question.Probe:       {playbook.LivenessProbe, playbook.ReadinessProbe},
+	question.Quota:       {playbook.QuotaExceeded, playbook.LimitRangeViolated},
+	question.Webhook:     {playbook.AdmissionWebhook},
+}
+
+// fits says whether a finding, or what follows from it, may be seen as one of the
+// symptoms.
+func fits(f playbook.Finding, symptoms []question.Symptom) bool {
+	for _, s := range symptoms {
+		if slices.Contains(shows[s], f.Class) || f.As != 0 && slices.Contains(shows[s], f.As) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.Consequences, func(c playbook.Finding) bool { return fits(c, symptoms) })
+}
+
+// found is what the playbooks say of a topic: what concerns it, and what else is wrong
+// in the same place.
+func (t *topic) found(symptoms []question.Symptom) (about, others []playbook.Finding) {
+	where := t.namespace
+	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
+		where = "" // of nodes and the like
+	}
+	all := playbook.Diagnose(t.snap, where)
+	if len(t.objects) > 0 {
+		about, others = part(all, concerns(t.snap, t.objects))
+		// Of several troubles of one object, what was asked about comes first.
+		first, rest := part(about, func(f playbook.Finding) bool { return fits(f, symptoms) })
+		return append(first, rest...), others
+	}
+	if about, others = part(all, func(f playbook.Finding) bool { return fits(f, symptoms) }); len(about) > 0 {
+		return about, others
+	}
+	return all, nil
+}
+
+func part(all []playbook.Finding, ok func(playbook.Finding) bool) (yes, no []playbook.Finding) {
+	for _, f := range all {
+		if ok(f) {
+			yes = append(yes, f)
+		} else {
+			no = append(no, f)
+		}
+	}
+	return yes, no
+}
+
+// concerns tells findings about the objects, or about what they are made of and lead to.
+func concerns(s *playbook.Snapshot, objects []operation.Ref) func(playbook.Finding) bool {
+	near := related(s, objects)
+	var concern func(f playbook.Finding) bool
+	concern = func(f playbook.Finding) bool {
+		return near[plain(f.Object)] || slices.ContainsFunc(f.Pods, func(pod string) bool {
+			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
+		}) || slices.ContainsFunc(f.Consequences, concern)
+	}
+	return concern
+}
+
+// plain is a reference to compare with, whatever the version was called.
+func plain(r operation.Ref) operation.Ref {
+	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// related widens objects by what belongs to them: pods and their workloads, services
+// and ingresses before them, autoscalers, budgets, policies, claims and jobs.
+func related(s *playbook.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
+	near := map[operation.Ref]bool{}
+	for _, r := range objects {
+		near[plain(r)] = true
+	}
+	r := &relations{Snapshot: s, near: near, view: report.View{Snapshot: s}}
+	r.ingresses()
+	r.jobs()
+	r.pods()
+	r.owners()
+	return near
+}
+
+type relations struct {
+	*playbook.Snapshot
+	near map[operation.Ref]bool
+	view report.View
+}
+
+func (r *relations) has(kind, namespace, name string) bool {
+	return r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}]
+}
+
+func (r *relations) put(kind, namespace, name string) {
+	r.near[operation.Ref{Kind: kind, Namespace: namespace, Name: name}] = true
+}
+
+// ingresses lead to services, and their trouble is seen at either.
+func (r *relations) ingresses() {
+	for i := range r.Ingresses {
+		in := &r.Ingresses[i]
+		for _, rule := range in.Spec.Rules {
+			if rule.HTTP == nil {
+				continue
+			}
+			for _, path := range rule.HTTP.Paths {
+				if b := path.Backend.Service; b != nil && r.has("Ingress", in.Namespace, in.Name) {
+					r.put("Service", in.Namespace, b.Name)
+				} else if b != nil && r.has("Service", in.Namespace, b.Name) {
+					r.put("Ingress", in.Namespace, in.Name)
+				}
+			}
+		}
+	}
+}
+
+func (r *relations) jobs() {
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if up := metav1.GetControllerOf(j); up != nil && r.has(up.Kind, j.Namespace, up.Name) {
+			r.put("Job", j.Namespace, j.Name)
+		}
+	}
+}
+
+// pods join the objects that own, choose or carry them.
+func (r *relations) pods() {
+	chosen := map[operation.Ref]bool{}
+	for i := range r.Pods {
+		pod := &r.Pods[i]
+		owner := r.view.OwnerOf(pod)
+		direct := metav1.GetControllerOf(pod)
+		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plain(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
+		served := false
+		for j := range r.Services {
+			sv := &r.Services[j]
+			served = served || r.has("Service", sv.Namespace, sv.Name) && sv.Namespace == pod.Namespace && len(sv.Spec.Selector) > 0 && matches(sv.Spec.Selector, pod.Labels)
+		}
+		if asked || served {
+			chosen[plain(owner)] = true
+			chosen[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
+			if direct != nil {
+				chosen[operation.Ref{Kind: direct.Kind, Namespace: pod.Namespace, Name: direct.Name}] = true
+			}
+		}
+		if asked {
+			r.mounts(pod)
+		}
+	}
+	for ref := range chosen {
+		r.near[ref] = true
+	}
+}
+
+func (r *relations) mounts(pod *corev1.Pod) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			r.put("PersistentVolumeClaim", pod.Namespace, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+}
+
+// owners are what acts on the workloads that are asked about.
+func (r *relations) owners() {
+	for _, w := range r.view.Workloads() {
+		if !r.near[plain(w.Ref)] {
+			continue
+		}
+		in, have := w.Ref.Namespace, w.Template.Labels
+		for i := range r.Services {
+			if s := &r.Services[i]; s.Namespace == in && len(s.Spec.Selector) > 0 && matches(s.Spec.Selector, have) {
+				r.put("Service", in, s.Name)
+			}
+		}
+		for i := range r.Budgets {
+			if b := &r.Budgets[i]; b.Namespace == in && chooses(b.Spec.Selector, have) {
+				r.put("PodDisruptionBudget", in, b.Name)
+			}
+		}
+		for i := range r.NetworkPolicies {
+			if p := &r.NetworkPolicies[i]; p.Namespace == in && chooses(&p.Spec.PodSelector, have) {
+				r.put("NetworkPolicy", in, p.Name)
+			}
+		}
+		for i := range r.Autoscalers {
+			if h := &r.Autoscalers[i]; h.Namespace == in && h.Spec.ScaleTargetRef.Kind == w.Ref.Kind && h.Spec.ScaleTargetRef.Name == w.Ref.Name {
+				r.put("HorizontalPodAutoscaler", in, h.Name)
+			}
+		}
+	}
+}
+
+func matches(selector, have map[string]string) bool {
+	return labels.SelectorFromSet(selector).Matches(labels.Set(have))
+}
+
+func chooses(selector *metav1.LabelSelector, have map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(have))
+}
+
+// diagnose answers what is wrong and why.
+func (w *work) diagnose(a question.Ask, t *topic) {
+	about, others := t.found(a.Symptoms)
+	for _, r := range t.objects {
+		if line := standing(t.snap, r); line != "" {
+			w.say(line)
+		}
+		if len(t.objects) > 4 {
+			break
+		}
+	}
+	switch {
+	case len(about) > 0:
+		w.say(playbook.Answer(t.snap, about))
+	case len(t.objects) > 0:
+		w.say(fmt.Sprintf("Nothing was found wrong with %s.%s", titles(t.objects), unread(t.snap)))
+	default:
+		w.say(fmt.Sprintf("Nothing was found wrong %s.%s", t.where(), unread(t.snap)))
+		w.say(report.Health(t.view()))
+		return
+	}
+	w.elsewhere(t, others)
+}
+
+// elsewhere names in one line what else is wrong, without telling it.
+func (w *work) elsewhere(t *topic, others []playbook.Finding) {
+	if len(others) == 0 {
+		return
+	}
+	const most = 5
+	var list []string
+	for i, f := range others {
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(others)-most))
+			break
+		}
+		list = append(list, title(f.Object))
+	}
+	w.say(fmt.Sprintf("Something else is wrong %s: %s. Ask what is wrong with it.", t.where(), strings.Join(list, ", ")))
+}

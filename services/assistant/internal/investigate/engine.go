@@ -1,0 +1,164 @@
+package investigate
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// Config is what may be set; its zero value is a cluster without a name.
+type Config struct {
+	// ClusterName is how answers call the cluster; empty: they do not name it.
+	ClusterName string
+}
+
+// Engine is the playbook engine. It is safe for concurrent use and keeps nothing
+// between turns.
+type Engine struct{ cfg Config }
+
+var _ turn.Investigator = (*Engine)(nil)
+
+// New makes an engine.
+func New(c Config) *Engine { return &Engine{c} }
+
+// Investigate is part of turn.Investigator.
+func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*playbook.Snapshot{}}
+	if chat.ParseWord(t.Query).Verdict != chat.NoVerdict {
+		return w.afterDecision(ctx)
+	}
+	return w.answer(ctx, question.Parse(t.Query))
+}
+
+// work is one turn.
+type work struct {
+	*Engine
+	turn  turn.Turn
+	tools turn.Toolbox
+	sink  turn.Sink
+	steps []chat.Step
+	// read are the snapshots of this turn, by namespace.
+	read map[string]*playbook.Snapshot
+	said bool
+}
+
+// answer does what a sentence asks.
+func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error) {
+	switch {
+	case a.Intent == question.Line:
+		return w.line(ctx, a.Line)
+	case a.Invalid != "":
+		w.say(refusal(a.Invalid))
+		return turn.Outcome{}, nil
+	}
+	switch a.Intent {
+	case question.Greeting:
+		w.say(w.greeting())
+		return turn.Outcome{}, nil
+	case question.Assent:
+		w.say(assentText)
+		return turn.Outcome{}, nil
+	case question.Held:
+		w.say(heldText)
+		return turn.Outcome{}, nil
+	case question.Request:
+		return w.request(ctx, a)
+	}
+	return turn.Outcome{}, w.ask(ctx, a)
+}
+
+// say adds a paragraph to the answer. Long ones go out in pieces, so that a reader sees
+// the first lines while the rest is on its way.
+func (w *work) say(text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return
+	}
+	if w.said {
+		text = "\n\n" + text
+	}
+	w.said = true
+	const most = 600
+	for text != "" {
+		n := len(text)
+		if n > most {
+			if n = strings.LastIndexByte(text[:most], '\n') + 1; n == 0 {
+				n = len(text)
+				if at := strings.IndexByte(text, '\n'); at >= 0 {
+					n = at + 1
+				}
+			}
+		}
+		w.sink.Token(text[:n])
+		text = text[n:]
+	}
+}
+
+// plan shows the steps of the turn.
+func (w *work) plan(steps ...string) {
+	for _, s := range steps {
+		w.steps = append(w.steps, chat.Step{Description: s, Status: chat.StepPending})
+	}
+	w.steps[0].Status = chat.StepInProgress
+	w.show()
+}
+
+func (w *work) show() { w.sink.Plan(append([]chat.Step(nil), w.steps...)) }
+
+// next ends the step that runs and begins the one after it.
+func (w *work) next() {
+	for i := range w.steps {
+		if w.steps[i].Status == chat.StepInProgress {
+			w.steps[i].Status = chat.StepDone
+			if i+1 < len(w.steps) {
+				w.steps[i+1].Status = chat.StepInProgress
+			}
+			w.show()
+			return
+		}
+	}
+}
+
+// skip ends the plan before its last steps.
+func (w *work) skip() {
+	moved := false
+	for i := range w.steps {
+		switch w.steps[i].Status {
+		case chat.StepInProgress:
+			w.steps[i].Status, moved = chat.StepDone, true
+		case chat.StepPending:
+			w.steps[i].Status, moved = chat.StepSkipped, true
+		}
+	}
+	if moved {
+		w.show()
+	}
+}
+
+// snapshot reads a namespace, or all with an empty one, once in a turn. Without an
+// error, nil means that there is no such namespace.
+func (w *work) snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+	if s, ok := w.read[namespace]; ok {
+		return s, nil
+	}
+	about := "the cluster"
+	if namespace != "" {
+		about = "namespace " + namespace
+	}
+	w.sink.Status(chat.Snapshot, "Reading "+about)
+	s, err := w.tools.Snapshot(ctx, namespace)
+	var fault *operation.Fault
+	if namespace != "" && errors.As(err, &fault) && fault.Reason == operation.NotFound {
+		s, err = nil, nil
+	}
+	if err == nil {
+		w.read[namespace] = s
+	}
+	return s, err
+}

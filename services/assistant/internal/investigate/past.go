@@ -1,0 +1,61 @@
+package investigate
+
+import (
+	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// earlier are the questions of the session before this turn, the newest first; words
+// that decided are left out.
+func (w *work) earlier() []question.Ask {
+	var all []question.Ask
+	for _, m := range slices.Backward(w.turn.History) {
+		if m.Role == chat.RoleUser && chat.ParseWord(m.Text).Verdict == chat.NoVerdict {
+			all = append(all, question.Parse(m.Text))
+		}
+	}
+	return all
+}
+
+// past is what was spoken of before, for a sentence that names no namespace. Names are
+// taken over only where the sentence leans on them; its scope counts before the
+// namespace of an earlier question, but not before that of what it leans on.
+func (w *work) past(a question.Ask) question.Ask {
+	found := question.Ask{Namespace: w.turn.Scope}
+	for _, e := range w.earlier() {
+		if e.Intent == question.Line {
+			continue
+		}
+		mentions, namespace := e.Mentions, e.Namespace
+		for _, c := range e.Changes {
+			mentions, namespace = append(slices.Clone(mentions), c.Mentions...), c.Namespace
+		}
+		if a.Leans && len(found.Mentions) == 0 {
+			found.Mentions = mentions
+		}
+		if namespace != "" && (a.Leans || w.turn.Scope == "") {
+			found.Namespace = namespace
+			break
+		}
+		if len(found.Mentions) > 0 && w.turn.Scope != "" {
+			break
+		}
+	}
+	return found
+}
+
+// lastRequest is the newest request for a change of the session that nothing but
+// decisions and questions followed; at is its place in the history.
+func (w *work) lastRequest() (a question.Ask, at int, ok bool) {
+	for i, m := range slices.Backward(w.turn.History) {
+		if m.Role != chat.RoleUser || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
+			continue
+		}
+		if a := question.Parse(m.Text); a.Intent == question.Request {
+			return a, i, true
+		}
+	}
+	return question.Ask{}, 0, false
+}

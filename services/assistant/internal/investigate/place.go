@@ -1,0 +1,289 @@
+package investigate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// topic is what a sentence is about, as far as the cluster has it.
+type topic struct {
+	snap      *playbook.Snapshot // nil where the namespace is not there
+	namespace string             // empty: all
+	// objects are those with a name that was said; kinds of one name stand together.
+	objects []operation.Ref
+	missing []question.Mention // names that nothing has
+	// noNamespace is a namespace that was named and is not there.
+	noNamespace string
+}
+
+// thing is one object of a snapshot.
+type thing struct {
+	ref  operation.Ref
+	meta metav1.Object
+}
+
+// objects lists what a sentence can name, workloads first: of several kinds with one
+// name the first is what people mean.
+func objects(s *playbook.Snapshot) []thing {
+	var all []thing
+	add := func(group, version, kind string, o metav1.Object) {
+		if o.GetName() != "" { // what a hidden namespace holds has none
+			all = append(all, thing{operation.Ref{Group: group, Version: version, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
+		}
+	}
+	for i := range s.Deployments {
+		add("apps", "v1", "Deployment", &s.Deployments[i])
+	}
+	for i := range s.StatefulSets {
+		add("apps", "v1", "StatefulSet", &s.StatefulSets[i])
+	}
+	for i := range s.DaemonSets {
+		add("apps", "v1", "DaemonSet", &s.DaemonSets[i])
+	}
+	for i := range s.CronJobs {
+		add("batch", "v1", "CronJob", &s.CronJobs[i])
+	}
+	for i := range s.Jobs {
+		add("batch", "v1", "Job", &s.Jobs[i])
+	}
+	for i := range s.Pods {
+		add("", "v1", "Pod", &s.Pods[i])
+	}
+	for i := range s.Services {
+		add("", "v1", "Service", &s.Services[i])
+	}
+	for i := range s.Ingresses {
+		add("networking.k8s.io", "v1", "Ingress", &s.Ingresses[i])
+	}
+	for i := range s.Autoscalers {
+		add("autoscaling", "v2", "HorizontalPodAutoscaler", &s.Autoscalers[i])
+	}
+	for i := range s.Budgets {
+		add("policy", "v1", "PodDisruptionBudget", &s.Budgets[i])
+	}
+	for i := range s.NetworkPolicies {
+		add("networking.k8s.io", "v1", "NetworkPolicy", &s.NetworkPolicies[i])
+	}
+	for i := range s.Claims {
+		add("", "v1", "PersistentVolumeClaim", &s.Claims[i])
+	}
+	for i := range s.ReplicaSets {
+		add("apps", "v1", "ReplicaSet", &s.ReplicaSets[i])
+	}
+	return append(all, quietObjects(s)...)
+}
+
+// quietObjects are those that run nothing by themselves.
+func quietObjects(s *playbook.Snapshot) []thing {
+	var all []thing
+	add := func(group, kind string, o metav1.Object) {
+		all = append(all, thing{operation.Ref{Group: group, Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
+	}
+	for i := range s.ConfigMaps {
+		add("", "ConfigMap", &s.ConfigMaps[i])
+	}
+	for _, secret := range s.Secrets {
+		add("", "Secret", &metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name})
+	}
+	for i := range s.ServiceAccounts {
+		add("", "ServiceAccount", &s.ServiceAccounts[i])
+	}
+	for i := range s.Quotas {
+		add("", "ResourceQuota", &s.Quotas[i])
+	}
+	for i := range s.Nodes {
+		add("", "Node", &s.Nodes[i])
+	}
+	for i := range s.Volumes {
+		add("", "PersistentVolume", &s.Volumes[i])
+	}
+	for i := range s.StorageClasses {
+		add("storage.k8s.io", "StorageClass", &s.StorageClasses[i])
+	}
+	for i := range s.Namespaces {
+		add("", "Namespace", &s.Namespaces[i])
+	}
+	return all
+}
+
+// within says whether an object counts in a namespace; what has none counts everywhere.
+func within(r operation.Ref, namespace string) bool {
+	return namespace == "" || r.Namespace == "" || r.Namespace == namespace
+}
+
+// named are the objects with a name, of one kind if it is given: the kinds of one name
+// that people mean together, workload, service and what belongs to them.
+func named(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+	var found []operation.Ref
+	for _, o := range objects(s) {
+		if o.ref.Name == m.Name && within(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
+			if m.Kind == "" && len(found) > 0 && (o.ref.Kind == "Namespace" || o.ref.Kind == "ConfigMap" || o.ref.Kind == "Secret" || o.ref.Kind == "ServiceAccount") {
+				continue // carries the name of what it serves
+			}
+			found = append(found, o.ref)
+		}
+	}
+	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
+		// "the api pods" are those of a workload.
+		for _, kind := range []string{"deployment", "statefulset", "daemonset", "cronjob", "job"} {
+			if found = named(s, namespace, question.Mention{Kind: kind, Name: m.Name}); len(found) > 0 {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// look finds what a sentence is about.
+func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
+	namespace := a.Namespace
+	if namespace == "" && !a.Everywhere {
+		past := w.past(a)
+		namespace = past.Namespace
+		if a.Leans {
+			a.Mentions = past.Mentions
+		}
+	}
+	s, err := w.snapshot(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	t := &topic{snap: s, namespace: namespace}
+	if s == nil {
+		// "what is wrong in api" may speak of an object.
+		if a.Namespace == "" {
+			t.noNamespace = namespace
+			return t, nil
+		}
+		if t.snap, err = w.snapshot(ctx, ""); err != nil {
+			return nil, err
+		}
+		t.namespace = ""
+		if t.objects = named(t.snap, "", question.Mention{Name: namespace}); len(t.objects) == 0 {
+			t.noNamespace, t.namespace = namespace, namespace
+			return t, nil
+		}
+	}
+	for _, m := range a.Mentions {
+		if err := w.find(ctx, t, a, m); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// find looks one name up: in the namespace, as a namespace, and where the sentence named
+// none, everywhere.
+func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Mention) error {
+	if found := named(t.snap, t.namespace, m); len(found) > 0 {
+		if found[0].Kind == "Namespace" && m.Kind != "namespace" && a.Namespace == "" && len(a.Mentions) == 1 {
+			return w.move(ctx, t, found[0].Name)
+		}
+		t.add(found)
+		return nil
+	}
+	if !m.Sure {
+		return nil
+	}
+	if a.Namespace == "" && t.namespace != "" {
+		all, err := w.snapshot(ctx, "")
+		if err != nil {
+			return err
+		}
+		if found := named(all, "", m); len(found) > 0 {
+			if found[0].Kind == "Namespace" && m.Kind != "namespace" {
+				return w.move(ctx, t, found[0].Name)
+			}
+			t.snap, t.namespace = all, ""
+			if first := found[0].Namespace; first != "" && !slices.ContainsFunc(found, func(r operation.Ref) bool { return r.Namespace != first }) {
+				t.namespace = first
+			}
+			t.add(found)
+			return nil
+		}
+	}
+	t.missing = append(t.missing, m)
+	return nil
+}
+
+// move takes another namespace for the topic.
+func (w *work) move(ctx context.Context, t *topic, namespace string) error {
+	s, err := w.snapshot(ctx, namespace)
+	if s != nil {
+		t.snap, t.namespace = s, namespace
+	}
+	return err
+}
+
+func (t *topic) add(refs []operation.Ref) {
+	for _, r := range refs {
+		if !slices.Contains(t.objects, r) {
+			t.objects = append(t.objects, r)
+		}
+	}
+}
+
+// near are names like one that nothing has, the nearest first.
+func near(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+	const most = 5
+	type candidate struct {
+		ref operation.Ref
+		far int
+	}
+	var all []candidate
+	for _, o := range objects(s) {
+		if !within(o.ref, namespace) || o.ref.Kind == "ReplicaSet" || m.Kind == "" && quiet[o.ref.Kind] || o.ref.Kind == "Pod" && m.Kind != "pod" {
+			continue
+		}
+		far := distance(m.Name, o.ref.Name)
+		switch {
+		case strings.HasPrefix(m.Name, o.ref.Name+"-"), strings.HasPrefix(o.ref.Name, m.Name):
+			far = 1
+		case o.ref.Name == m.Name:
+			far = 0 // of another kind
+		case far > max(1, len(m.Name)/3):
+			continue
+		}
+		if m.Kind != "" && far > 0 && !strings.EqualFold(m.Kind, o.ref.Kind) {
+			far++
+		}
+		all = append(all, candidate{o.ref, far})
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.far, b.far) })
+	var found []operation.Ref
+	for _, c := range all[:min(len(all), most)] {
+		found = append(found, c.ref)
+	}
+	return found
+}
+
+var quiet = map[string]bool{"ConfigMap": true, "Secret": true, "ServiceAccount": true, "ReplicaSet": true, "StorageClass": true}
+
+// distance counts the letters to change, add or drop. Names are at most 253 long.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

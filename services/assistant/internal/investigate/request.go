@@ -1,0 +1,307 @@
+package investigate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// proposal is one write that was worked out, and why it is this one.
+type proposal struct {
+	op  operation.Operation
+	why string
+}
+
+// mostProposals bounds the writes of one request.
+const mostProposals = 10
+
+// request works out the changes that a sentence asks for and gives the first that has
+// not been made. The others follow, one after each decision.
+func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error) {
+	again := w.ranInThisTurn()
+	if !again {
+		w.plan("Read what is to be changed", "Work out the change", "Propose it")
+	}
+	all, missing, err := w.workOut(ctx, a)
+	if err != nil {
+		return turn.Outcome{}, err
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(p proposal) bool { return w.settled(p.op) })
+	if !again {
+		for _, text := range missing {
+			w.say(text)
+		}
+	}
+	if len(left) == 0 {
+		w.skip()
+		return turn.Outcome{}, nil
+	}
+	return w.propose(left, len(all)), nil
+}
+
+// workOut gives the writes of a request, and what has to be said instead of those that
+// lack a value.
+func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, missing []string, err error) {
+	for _, c := range a.Changes {
+		t, err := w.lookFor(ctx, a, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		w.next()
+		b := &builder{topic: t, change: c, words: a.Words}
+		switch {
+		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
+			b.miss("%s", absent(t))
+		default:
+			b.build()
+		}
+		all, missing = append(all, b.out...), append(missing, b.missing...)
+	}
+	return all[:min(len(all), mostProposals)], missing, nil
+}
+
+// lookFor finds what a change is about. What it does not name is what was spoken of.
+func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (*topic, error) {
+	of := question.Ask{Intent: question.Request, Mentions: c.Mentions, Namespace: c.Namespace, Everywhere: a.Everywhere}
+	if len(c.Mentions) > 0 || a.Everywhere {
+		return w.look(ctx, of)
+	}
+	of.Leans = c.Namespace == ""
+	if !of.Leans {
+		return w.look(ctx, of)
+	}
+	past := w.past(of)
+	of.Leans, of.Mentions, of.Namespace = false, past.Mentions, past.Namespace
+	for i := range of.Mentions {
+		of.Mentions[i].Kind = ""
+		of.Mentions[i].Sure = a.Leans // else it need not be meant
+	}
+	if of.Namespace == w.turn.Scope {
+		of.Namespace = "" // so that what was found elsewhere is found again
+	}
+	t, err := w.look(ctx, of)
+	if err == nil {
+		t.missing = nil
+	}
+	return t, err
+}
+
+// propose says what the first write is for, and gives it to the turn.
+func (w *work) propose(left []proposal, of int) turn.Outcome {
+	w.next()
+	w.sink.Status(chat.Planning, "Working out the change")
+	p := left[0]
+	text := p.why
+	if of > 1 {
+		text += fmt.Sprintf("\n\nThat is one of %d changes; the others are proposed after it, one by one.", of)
+		if len(left) == 1 {
+			text = p.why + "\n\nThat is the last of the changes asked for."
+		}
+	}
+	w.say(text)
+	w.skip()
+	return turn.Outcome{Write: []operation.Operation{p.op}}
+}
+
+// ranInThisTurn says whether a write that this turn proposed has run already, because it
+// was approved beforehand.
+func (w *work) ranInThisTurn() bool {
+	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
+		return s.Action.Turn == w.turn.Number && s.Action.Session == w.turn.Session
+	})
+}
+
+// settled says whether this turn decided or ran a write of the same kind on the same
+// object.
+func (w *work) settled(op operation.Operation) bool {
+	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
+		return slices.ContainsFunc(s.Action.Ops(), func(o operation.Operation) bool { return same(o, op) })
+	})
+}
+
+// same compares what operations do to which objects; their values may differ.
+func same(a, b operation.Operation) bool {
+	if a.Verb != b.Verb || a.Namespace != b.Namespace || a.All != b.All || a.LabelSelector != b.LabelSelector || a.Manifest != b.Manifest {
+		return false
+	}
+	return slices.EqualFunc(a.Objects(), b.Objects(), func(x, y operation.Object) bool {
+		return bare(x.Kind) == bare(y.Kind) && x.Name == y.Name
+	})
+}
+
+// bare is a kind without its group, in the singular.
+func bare(kind string) string {
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+	return strings.TrimSuffix(kind, "s")
+}
+
+// line carries a kubectl line out: a read at once, a write as a proposal, all else is
+// refused with the reason.
+func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
+	op, err := kubectl.Parse(line)
+	if err != nil {
+		w.say("This line is refused, and nothing was asked of the cluster: " + err.Error())
+		return turn.Outcome{}, nil
+	}
+	if op.Verb.Writes() && !op.DryRun {
+		if w.settled(op) {
+			return turn.Outcome{}, nil
+		}
+		w.say("This line changes the cluster.")
+		return turn.Outcome{Write: []operation.Operation{op}}, nil
+	}
+	w.sink.Status(chat.Investigating, "Running the line")
+	w.call(ctx, op, "The line gives:")
+	return turn.Outcome{}, ctx.Err()
+}
+
+// whyChange answers why for the change that was asked for last.
+func (w *work) whyChange(ctx context.Context) bool {
+	earlier := w.earlier()
+	if len(earlier) == 0 || earlier[0].Intent != question.Request && earlier[0].Intent != question.Line {
+		return false
+	}
+	if earlier[0].Intent == question.Line {
+		op, err := kubectl.Parse(earlier[0].Line)
+		if err != nil || !op.Verb.Writes() {
+			return false
+		}
+		w.say("You sent the line itself; it is shown and waits because it changes the cluster. Nothing was decided.")
+		return true
+	}
+	a, _, _ := w.lastRequest()
+	all, missing, err := w.workOut(ctx, a)
+	if err != nil || len(all)+len(missing) == 0 {
+		return false
+	}
+	w.say("Because you asked for it. Nothing was decided by your question.")
+	for _, p := range all {
+		w.say(p.why + "\n\n" + indented(kubectl.Render(p.op)))
+	}
+	for _, text := range missing {
+		w.say(text)
+	}
+	return true
+}
+
+// advise answers what a change would do, and leaves it at that.
+func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
+	w.synthesize()
+	for _, r := range t.objects {
+		if line := standing(t.snap, r); line != "" {
+			w.say(line)
+		}
+	}
+	if len(a.Changes) > 0 {
+		all, missing, err := w.workOut(ctx, a)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			w.say(p.why + " As a command:\n\n" + indented(kubectl.Render(p.op)))
+			if effect := effects[p.op.Verb]; effect != "" {
+				w.say(effect)
+			}
+		}
+		for _, text := range missing {
+			w.say(text)
+		}
+	}
+	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
+	if about, _ := t.found(a.Symptoms); len(about) > 0 {
+		w.diagnose(question.Ask{Symptoms: a.Symptoms}, &topic{snap: t.snap, namespace: t.namespace, objects: t.objects})
+	}
+	return nil
+}
+
+// effects are what a verb does to what runs.
+var effects = map[operation.Verb]string{
+	operation.Scale:        "Pods are added or ended until the number is right; fewer may mean that requests are refused.",
+	operation.Restart:      "New pods come up and take the place of the old, a few at a time. It helps only where the cause is in the running process.",
+	operation.Undo:         "The pods of the earlier revision come up and take the place of the present ones, a few at a time.",
+	operation.Delete:       "What is deleted is gone, and with it what it owns. A pod of a workload comes again, a workload does not.",
+	operation.Drain:        "The node takes no new pods, and those on it are evicted as disruption budgets allow.",
+	operation.Cordon:       "The node takes no new pods; those on it stay.",
+	operation.Suspend:      "No new jobs are started; one that runs goes on.",
+	operation.SetImage:     "New pods with the other image come up and take the place of the old.",
+	operation.SetResources: "New pods with the other amounts come up and take the place of the old.",
+}
+
+// afterDecision goes on where a decision left off: with the next change of the request,
+// or with what else could be done after a denial.
+func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
+	denied, good, own := false, true, false
+	for _, s := range w.turn.Settled {
+		if s.Action.Session != w.turn.Session {
+			continue
+		}
+		own = true
+		denied = denied || s.Action.State == action.Denied
+		good = good && s.Action.State == action.Succeeded
+		if s.Action.State == action.Denied {
+			w.say(alternatives(s.Action))
+		}
+	}
+	if denied || !own {
+		return turn.Outcome{}, nil
+	}
+	a, at, ok := w.lastRequest()
+	if !ok {
+		return turn.Outcome{}, nil
+	}
+	all, _, err := w.workOut(ctx, a)
+	if err != nil {
+		return turn.Outcome{}, err
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(p proposal) bool { return w.settled(p.op) || w.proposedSince(at, p.op) })
+	switch {
+	case len(left) == 0:
+		return turn.Outcome{}, nil
+	case !good:
+		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indented(kubectl.Render(left[0].op))))
+		return turn.Outcome{}, nil
+	}
+	w.plan("Read the cluster again", "Propose the next change")
+	return w.propose(left, len(left)+1), nil
+}
+
+// proposedSince says whether an answer after the request at this place of the history
+// has shown the command already.
+func (w *work) proposedSince(at int, op operation.Operation) bool {
+	line := kubectl.Render(op)
+	for _, m := range w.turn.History[min(at+1, len(w.turn.History)):] {
+		if m.Role == chat.RoleAssistant && strings.Contains(m.Text, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// alternatives are what else could be done than the change that was denied.
+func alternatives(a action.Action) string {
+	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
+	for _, op := range a.Ops() {
+		list = append(list, instead[op.Verb]...)
+	}
+	slices.Sort(list[1:])
+	return "Nothing was changed. What could be done instead:\n\n- " + strings.Join(slices.Compact(list), "\n- ")
+}
+
+var instead = map[operation.Verb][]string{
+	operation.Undo:         {"Name another revision: `revisions of NAME` lists them.", "Set only the image or the variable that is wrong."},
+	operation.SetImage:     {"Roll back to an earlier revision.", "Name another tag."},
+	operation.SetResources: {"Look at what it really uses: `memory usage`.", "Name another amount."},
+	operation.Scale:        {"Name another number.", "Let an autoscaler decide: `autoscale NAME between 1 and 5 at 70%`."},
+	operation.Restart:      {"Find the cause first: `why does NAME crash?`"},
+	operation.Delete:       {"Scale it to 0, which can be taken back.", "Restart it."},
+	operation.Drain:        {"Cordon the node only, so that its pods stay.", "Look at the plan first: `what happens if I drain NODE?`"},
+	operation.Patch:        {"Name the value that is right.", "Roll back to an earlier revision."},
+}

@@ -1,0 +1,230 @@
+package investigate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+const examples = `- what is wrong in shop?
+- why does api crash?
+- which pods are not ready? any warnings? who can delete pods in shop?
+- node capacity, usage, quotas, images, recent changes, services without endpoints
+- what happens if I drain node-1?
+- roll back web, scale api to 3, fix it: each is shown and waits for approval
+- any kubectl line, such as ` + "`kubectl get pods -n shop`"
+
+const (
+	assentText = "That approves nothing, and nothing was changed. A change that waits runs only on `yes`, `approve` or `proceed`, each as the whole message, and goes away with `no`; it may also wait."
+	heldText   = "So nothing is changed and nothing is proposed: changes are made at once or not at all, never on a condition or later. When it is time, say only the change, such as `restart api`."
+)
+
+func (w *work) greeting() string {
+	name := "the cluster"
+	if w.cfg.ClusterName != "" {
+		name = "cluster " + report.Code(w.cfg.ClusterName)
+	}
+	return "I look into " + name + " and find out what is wrong. Ask, for example:\n\n" + examples
+}
+
+// refusal answers a name that could be more than a name.
+func refusal(name string) string {
+	why := "it is no object name"
+	if _, err := kubectl.Parse("kubectl get pod " + name); err != nil {
+		why = err.Error()
+	}
+	return fmt.Sprintf("%s is refused as a name, and nothing was asked of the cluster: %s", report.Code(name), why)
+}
+
+// title is an object as a sentence names it.
+func title(r operation.Ref) string {
+	if r.Namespace == "" {
+		return strings.ToLower(r.Kind) + " " + report.Code(r.Name)
+	}
+	return fmt.Sprintf("%s %s in namespace %s", strings.ToLower(r.Kind), report.Code(r.Name), report.Code(r.Namespace))
+}
+
+// titles name objects, those of one name and namespace together.
+func titles(refs []operation.Ref) string {
+	if len(refs) == 1 {
+		return title(refs[0])
+	}
+	var list []string
+	for i, r := range refs {
+		if i == 5 {
+			list = append(list, fmt.Sprintf("%d more", len(refs)-5))
+			break
+		}
+		list = append(list, title(r))
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+func (t *topic) where() string {
+	if t.namespace == "" {
+		return "in the cluster"
+	}
+	return "in namespace " + report.Code(t.namespace)
+}
+
+func (t *topic) view() report.View {
+	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects}
+}
+
+// unread says what could not be looked at.
+func unread(s *playbook.Snapshot) string {
+	if len(s.Unread) == 0 {
+		return ""
+	}
+	return " Not read, and so not judged: " + strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", ") + "."
+}
+
+// standing is how an object is, in one line that names it first.
+func standing(s *playbook.Snapshot, r operation.Ref) string {
+	head := strings.ToUpper(r.Kind[:1]) + title(r)[1:]
+	v := report.View{Snapshot: s, Namespace: r.Namespace, Objects: []operation.Ref{r}}
+	switch r.Kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		for _, w := range v.Workloads() {
+			if w.Ref.Kind == r.Kind {
+				return fmt.Sprintf("%s has %d of %d pods ready.", head, w.Ready, w.Wanted)
+			}
+		}
+	case "Service":
+		for i := range s.Services {
+			if sv := &s.Services[i]; sv.Name == r.Name && sv.Namespace == r.Namespace && sv.Spec.Type != corev1.ServiceTypeExternalName {
+				return fmt.Sprintf("%s has %d ready endpoints.", head, v.Endpoints(r.Namespace, r.Name))
+			}
+		}
+	case "Pod":
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
+				return fmt.Sprintf("%s is %s.", head, report.Code(report.State(p)))
+			}
+		}
+	case "CronJob":
+		for i := range s.CronJobs {
+			if c := &s.CronJobs[i]; c.Name == r.Name && c.Namespace == r.Namespace {
+				if c.Spec.Suspend != nil && *c.Spec.Suspend {
+					return head + " is suspended."
+				}
+				return fmt.Sprintf("%s runs at %s; %d of its jobs run now.", head, report.Code(c.Spec.Schedule), len(c.Status.Active))
+			}
+		}
+	case "Job":
+		for i := range s.Jobs {
+			if j := &s.Jobs[i]; j.Name == r.Name && j.Namespace == r.Namespace {
+				return fmt.Sprintf("%s has %d pods that succeeded, %d that failed and %d that run.", head, j.Status.Succeeded, j.Status.Failed, j.Status.Active)
+			}
+		}
+	}
+	return standingQuiet(s, r, head)
+}
+
+func standingQuiet(s *playbook.Snapshot, r operation.Ref, head string) string {
+	switch r.Kind {
+	case "Node":
+		for i := range s.Nodes {
+			if n := &s.Nodes[i]; n.Name == r.Name {
+				state := "is not ready"
+				for _, c := range n.Status.Conditions {
+					if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+						state = "is ready"
+					}
+				}
+				if n.Spec.Unschedulable {
+					state += " and cordoned"
+				}
+				return head + " " + state + "."
+			}
+		}
+	case "Namespace":
+		for i := range s.Namespaces {
+			if n := &s.Namespaces[i]; n.Name == r.Name {
+				return fmt.Sprintf("%s is %s.", head, report.Code(string(n.Status.Phase)))
+			}
+		}
+	case "PersistentVolumeClaim":
+		for i := range s.Claims {
+			if c := &s.Claims[i]; c.Name == r.Name && c.Namespace == r.Namespace {
+				return fmt.Sprintf("%s is %s.", head, report.Code(string(c.Status.Phase)))
+			}
+		}
+	case "HorizontalPodAutoscaler":
+		for i := range s.Autoscalers {
+			if h := &s.Autoscalers[i]; h.Name == r.Name && h.Namespace == r.Namespace {
+				return fmt.Sprintf("%s has %d replicas and wants %d, at most %d.", head, h.Status.CurrentReplicas, h.Status.DesiredReplicas, h.Spec.MaxReplicas)
+			}
+		}
+	}
+	return ""
+}
+
+// absent answers names and namespaces that are not there, with those that are near.
+func absent(t *topic) string {
+	if t.noNamespace != "" {
+		text := fmt.Sprintf("There is no namespace %s.", report.Code(t.noNamespace))
+		if t.snap == nil {
+			return text
+		}
+		var near, all []string
+		for i := range t.snap.Namespaces {
+			name := t.snap.Namespaces[i].Name
+			all = append(all, name)
+			if distance(name, t.noNamespace) <= max(1, len(name)/3) || strings.HasPrefix(name, t.noNamespace) {
+				near = append(near, name)
+			}
+		}
+		return text + namesText(" Near is ", near, " There are ", all)
+	}
+	var lines []string
+	for _, m := range t.missing {
+		lines = append(lines, absentName(t, m))
+	}
+	return strings.Join(lines, " ")
+}
+
+func namesText(some string, near []string, many string, all []string) string {
+	list, lead := near, some
+	if len(near) == 0 {
+		list, lead = all, many
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	shown := make([]string, 0, len(list))
+	for i, n := range list {
+		if i == 15 {
+			shown = append(shown, fmt.Sprintf("%d more", len(list)-15))
+			break
+		}
+		shown = append(shown, report.Code(n))
+	}
+	return lead + strings.Join(shown, ", ") + "."
+}
+
+func absentName(t *topic, m question.Mention) string {
+	kind := "object with the name"
+	if m.Kind != "" {
+		kind = m.Kind
+	}
+	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
+	if near := near(t.snap, t.namespace, m); len(near) > 0 {
+		var list []string
+		for _, r := range near {
+			list = append(list, title(r))
+		}
+		text += " Near is " + strings.Join(list, ", ") + "."
+	}
+	return text
+}

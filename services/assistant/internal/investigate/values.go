@@ -1,0 +1,312 @@
+package investigate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+)
+
+// one makes the operation for one object. A value that the words do not hold is asked
+// for, unless the spec or an earlier revision has it.
+func (b *builder) one(r operation.Ref) {
+	op := object(b.change.Verb, r)
+	name := upper(title(r))
+	switch b.change.Verb {
+	case operation.Scale:
+		if b.change.Count == nil {
+			b.miss("Say how many replicas %s is to have, for example `scale %s to 3`.", title(r), r.Name)
+			return
+		}
+		op.Replicas = b.change.Count
+		b.add(op, "%s %s", standing(b.snap, r), fmt.Sprintf("It is to have %d replicas.", *op.Replicas))
+	case operation.Undo:
+		b.undo(r, op)
+	case operation.Restart:
+		if r.Kind == "Pod" {
+			op.Verb = operation.Evict
+			b.add(op, "A pod is not restarted but evicted; %s.", again(b.topic, r))
+			return
+		}
+		b.add(op, "%s gets new pods, a few at a time.", name)
+	case operation.Pause:
+		if r.Kind != "Deployment" {
+			op.Verb = operation.Suspend
+		}
+		b.add(op, "%s is stopped until it is resumed.", name)
+	case operation.Resume, operation.Suspend:
+		b.resume(r, op)
+	case operation.RunJob:
+		op.NewName = r.Name[:min(len(r.Name), 40)] + "-manual-" + b.snap.Taken.UTC().Format("060102-150405")
+		b.add(op, "%s is run once now, as job %s.", name, report.Code(op.NewName))
+	case operation.SetImage:
+		b.image(r, op)
+	case operation.SetResources:
+		b.resources(r, op)
+	case operation.SetEnv:
+		b.env(r, op)
+	case operation.Label, operation.Annotate:
+		op.Set = b.change.Set
+		b.add(op, "%s gets what was named.", name)
+	case operation.Expose:
+		op.Port = b.change.Port
+		b.add(op, "%s gets a service.", name)
+	case operation.Autoscale:
+		op.Min, op.CPUPercent = b.change.Min, b.change.Percent
+		if b.change.Max != nil {
+			op.Max = *b.change.Max
+		}
+		b.add(op, "%s gets an autoscaler.", name)
+	case operation.Taint:
+		b.taint(op, name)
+	case operation.Drain:
+		op.Namespace, op.IgnoreDaemonSets = "", true // their pods stay, and would refuse every drain
+		b.add(op, "%s is cordoned and its pods are evicted; those of daemon sets stay.", name)
+	case operation.Cordon, operation.Uncordon:
+		op.Namespace = ""
+		b.add(op, "%s is to be %sed.", name, b.change.Verb)
+	default:
+		b.add(op, "%s is to be changed by %s.", name, b.change.Verb)
+	}
+}
+
+// again says what follows the end of a pod.
+func again(t *topic, r operation.Ref) string {
+	for i := range t.snap.Pods {
+		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
+			if owner := t.view().OwnerOf(p); owner.Kind != "Pod" {
+				return title(owner) + " makes a new one"
+			}
+		}
+	}
+	return "nobody owns it, so it does not come again"
+}
+
+// undo goes back to the revision that was named, else to the newest whose pods still are
+// ready, else to the one before.
+func (b *builder) undo(r operation.Ref, op operation.Operation) {
+	older, known := b.revisions(r)
+	if !known {
+		op.Revision = b.change.Revision
+		b.add(op, "%s goes back to its revision before.", upper(title(r)))
+		return
+	}
+	if len(older) == 0 {
+		b.miss("%s has no earlier revision to go back to.", upper(title(r)))
+		return
+	}
+	to, why := older[0], "the one before"
+	if at := slices.IndexFunc(older, func(v revision) bool { return v.set.Status.ReadyReplicas > 0 }); at >= 0 {
+		to, why = older[at], fmt.Sprintf("the last good one, of which %d pods are ready", older[at].set.Status.ReadyReplicas)
+	}
+	if want := b.change.Revision; want > 0 || b.change.Tag != "" {
+		at := slices.IndexFunc(older, func(v revision) bool {
+			return v.number == want || want == 0 && slices.ContainsFunc(v.set.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return strings.HasSuffix(c.Image, ":"+b.change.Tag) })
+		})
+		if at < 0 {
+			b.miss("%s has no such revision; it has %s.", upper(title(r)), numbersOf(older))
+			return
+		}
+		to, why = older[at], "as you said"
+	}
+	op.Revision = to.number
+	var images []string
+	for _, c := range to.set.Spec.Template.Spec.Containers {
+		images = append(images, report.Code(c.Image))
+	}
+	b.add(op, "%s goes back to revision %d, %s (image %s).", upper(title(r)), to.number, why, strings.Join(images, ", "))
+}
+
+func numbersOf(older []revision) string {
+	var list []string
+	for _, v := range older {
+		list = append(list, fmt.Sprint(v.number))
+	}
+	return strings.Join(list, ", ")
+}
+
+func (b *builder) resume(r operation.Ref, op operation.Operation) {
+	wants := b.change.Verb == operation.Suspend
+	if b.stopped(r) == wants {
+		state := "not stopped"
+		if wants {
+			state = "suspended already"
+		}
+		b.miss("%s is %s; there is nothing to do.", upper(title(r)), state)
+		return
+	}
+	if wants {
+		b.add(op, "%s is suspended: it starts nothing until it is resumed.", upper(title(r)))
+		return
+	}
+	b.add(op, "%s goes on from its next time; nothing is run for the times that it missed.", upper(title(r)))
+}
+
+// container is the one that a change is for: named, the only one, or the one in trouble.
+func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
+	t := b.template(r)
+	if t == nil || len(t.Spec.Containers) == 0 {
+		b.miss("What %s makes its pods of could not be read.", title(r))
+		return nil, false
+	}
+	list := t.Spec.Containers
+	if len(list) == 1 && (b.change.Container == "" || list[0].Name == b.change.Container) {
+		return &list[0], true
+	}
+	var names []string
+	for i := range list {
+		names = append(names, report.Code(list[i].Name))
+		if list[i].Name == b.change.Container {
+			return &list[i], true
+		}
+		repository, _, _ := strings.Cut(list[i].Image, ":")
+		if b.change.Container == "" && b.change.Image != "" && strings.HasPrefix(b.change.Image, repository+":") {
+			return &list[i], true
+		}
+	}
+	b.miss("Say which container of %s: %s.", title(r), strings.Join(names, ", "))
+	return nil, false
+}
+
+func (b *builder) image(r operation.Ref, op operation.Operation) {
+	c, ok := b.container(r)
+	if !ok {
+		return
+	}
+	image := b.change.Image
+	if image == "" {
+		if b.change.Tag == "" {
+			b.miss("Say which image %s is to have.", title(r))
+			return
+		}
+		// The repository is the spec's; a port of the registry also stands behind a colon.
+		repository := c.Image
+		if at := strings.LastIndexByte(repository, ':'); at > strings.LastIndexByte(repository, '/') {
+			repository = repository[:at]
+		}
+		repository, _, _ = strings.Cut(repository, "@")
+		image = repository + ":" + b.change.Tag
+	}
+	op.Images = map[string]string{c.Name: image}
+	b.add(op, "%s has %s and is to have %s.", upper(title(r)), report.Code(c.Image), report.Code(image))
+}
+
+func (b *builder) resources(r operation.Ref, op operation.Operation) {
+	if b.change.Quantity == "" {
+		b.miss("Say the amount, for example `raise the memory limit of %s to 256Mi`.", r.Name)
+		return
+	}
+	c, ok := b.container(r)
+	if !ok {
+		return
+	}
+	kind := b.change.Resource
+	if kind == "" {
+		if kind = "memory"; strings.HasSuffix(b.change.Quantity, "m") {
+			kind = "cpu"
+		}
+	}
+	op.Container = c.Name
+	amounts, what, now := map[string]string{kind: b.change.Quantity}, "limit", c.Resources.Limits
+	if b.change.Request {
+		what, now = "request", c.Resources.Requests
+		op.Requests = amounts
+	} else {
+		op.Limits = amounts
+	}
+	old := "none"
+	if q, ok := now[corev1.ResourceName(kind)]; ok {
+		old = q.String()
+	}
+	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), title(r), old, b.change.Quantity)
+}
+
+func (b *builder) env(r operation.Ref, op operation.Operation) {
+	if len(b.change.Set)+len(b.change.Remove) == 0 {
+		b.miss("Say which variable is to have which value, for example `set LOG_LEVEL=debug on %s`.", r.Name)
+		return
+	}
+	if _, ok := b.container(r); !ok {
+		return
+	}
+	op.Container, op.Set, op.Remove = b.change.Container, b.change.Set, b.change.Remove
+	b.add(op, "%s gets new pods with the variables as you said.", upper(title(r)))
+}
+
+func (b *builder) taint(op operation.Operation, name string) {
+	op.Namespace = ""
+	for _, t := range b.change.Taints {
+		if removed, ok := strings.CutSuffix(t, "-"); ok {
+			op.RemoveTaints = append(op.RemoveTaints, removed)
+		} else {
+			op.Taints = append(op.Taints, t)
+		}
+	}
+	b.add(op, "%s is to have other taints.", name)
+}
+
+// fix repairs what is wrong, where the playbooks know the values.
+func (b *builder) fix() {
+	about, others := b.found(b.change.Symptoms)
+	if b.change.Kind != "" && len(b.change.Mentions) == 0 {
+		about = slices.Concat(about, others)
+		if of, _ := part(about, func(f playbook.Finding) bool { return strings.EqualFold(f.Object.Kind, b.change.Kind) }); len(of) > 0 {
+			about = of
+		}
+	}
+	var can []playbook.Finding
+	for _, f := range about {
+		if f.Fix != nil {
+			can = append(can, f)
+		}
+	}
+	both := strings.Contains(b.words, "both")
+	switch {
+	case len(about) == 0 && len(b.objects) > 0:
+		b.miss("Nothing was found wrong with %s, so there is nothing to repair.%s", titles(b.objects), unread(b.snap))
+		return
+	case len(about) == 0:
+		b.miss("Nothing was found wrong %s, so there is nothing to repair.%s", b.where(), unread(b.snap))
+		return
+	case both && len(can) > 2, len(about) > 1 && len(b.objects) == 0 && !b.change.Several && len(b.change.Symptoms) == 0:
+		b.which(about)
+		return
+	}
+	for _, f := range about {
+		if f.Fix == nil {
+			b.miss("%s: %s %s", upper(title(f.Object)), f.Cause, f.Text)
+			b.missing[len(b.missing)-1] += quotes(f)
+			continue
+		}
+		b.add(*f.Fix, "%s: %s %s", upper(title(f.Object)), f.Cause, f.Text)
+	}
+}
+
+// quotes are what the finding rests on, where a person has to say the value.
+func quotes(f playbook.Finding) string {
+	var text strings.Builder
+	for i, e := range f.Evidence {
+		if i == 4 {
+			break
+		}
+		text.WriteString("\n- " + e)
+	}
+	if text.Len() == 0 {
+		return ""
+	}
+	return "\n" + text.String()
+}
+
+// which asks which of several troubles is meant.
+func (b *builder) which(about []playbook.Finding) {
+	var list []string
+	for _, f := range about {
+		list = append(list, fmt.Sprintf("%s: %s", title(f.Object), f.Class))
+	}
+	b.miss("%d things are wrong %s; say which to repair, or `fix all`:\n\n- %s", len(about), b.where(), strings.Join(list[:min(len(list), 20)], "\n- "))
+}
