@@ -1,0 +1,88 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+const (
+	// maxDiff bounds the diff that an action keeps.
+	maxDiff = 64 << 10
+	// maxGone is how many objects that go are shown whole; more are named only.
+	maxGone = 3
+)
+
+// diff shows, as a unified diff of YAML, what becomes of each object. Values that may
+// be secret are taken out first.
+func diff(changes []guard.Change) string {
+	gone := 0
+	for _, c := range changes {
+		if c.After == nil {
+			gone++
+		}
+	}
+	var b strings.Builder
+	for _, c := range changes {
+		if b.Len() > maxDiff {
+			fmt.Fprintf(&b, "# the diff is cut at %d bytes\n", maxDiff)
+			break
+		}
+		if c.After == nil && gone > maxGone {
+			fmt.Fprintf(&b, "- %s\n", c.Ref)
+			continue
+		}
+		b.WriteString(difference(c))
+	}
+	if b.Len() > maxDiff+1<<10 {
+		return strings.ToValidUTF8(b.String()[:maxDiff], "") + fmt.Sprintf("\n# the diff is cut at %d bytes\n", maxDiff)
+	}
+	return b.String()
+}
+
+func difference(c guard.Change) string {
+	from, to := "live "+c.Ref.String(), "result"
+	switch {
+	case c.Before == nil:
+		from = "nothing yet"
+		to = "new " + c.Ref.String()
+	case c.After == nil:
+		to = "deleted"
+	}
+	text := udiff.Unified(from, to, shown(c.Before), shown(c.After))
+	if text == "" && c.Before != nil && c.After != nil && !same(c.Before, c.After) {
+		return fmt.Sprintf("--- %s\n+++ %s\n# only values differ that are not shown\n", from, to)
+	}
+	return text
+}
+
+// shown is an object as YAML, without what the server keeps in it and without secrets.
+func shown(o object) string {
+	if o == nil {
+		return ""
+	}
+	o = runtime.DeepCopyJSON(wanted(o))
+	if meta, ok := o["metadata"].(object); ok {
+		if annotations, ok := meta["annotations"].(object); ok {
+			// It repeats the object in one line.
+			maps.DeleteFunc(annotations, func(name string, _ any) bool { return name == corev1.LastAppliedConfigAnnotation })
+			if len(annotations) == 0 {
+				delete(meta, "annotations")
+			}
+		}
+	}
+	redact.Object(o)
+	text, err := yaml.Marshal(o)
+	if err != nil {
+		return "# cannot be shown\n" // cannot be: it came from JSON
+	}
+	return string(text)
+}

@@ -1,0 +1,236 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+const (
+	// maxTold bounds the pods that one sentence names.
+	maxTold = 10
+	// drainPause lies between two rounds of evictions: budgets free up as new pods
+	// become ready.
+	drainPause = 2 * time.Second
+)
+
+// drained names the pods that a drain evicts, and notes the budgets that hold some of
+// them now. What a drain would not touch without being told so is a *operation.Fault.
+func (s *Service) drained(ctx context.Context, op operation.Operation, c call) ([]operation.Ref, []string, error) {
+	pods, err := s.podsOn(ctx, c.ref.Name, op.PodSelector)
+	if err != nil {
+		return nil, nil, err
+	}
+	pods, err = evictable(op, c.ref, pods)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes, err := s.held(ctx, pods)
+	return refsOf(podKind("", ""), pods), notes, err
+}
+
+// evictable leaves the pods that a drain evicts: not those of the node itself, and of
+// daemon sets, with local data or without an owner only when asked for.
+func evictable(op operation.Operation, node operation.Ref, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	stays := map[string][]string{}
+	const daemon, local, alone = "belong to daemon sets: ask to ignore these", "have local data: ask to delete it", "have no owner that would make them again: ask with force"
+	kept := slices.DeleteFunc(slices.Clone(pods), func(p unstructured.Unstructured) bool {
+		if _, mirror := p.GetAnnotations()[corev1.MirrorPodAnnotationKey]; mirror {
+			return true
+		}
+		name := p.GetNamespace() + "/" + p.GetName()
+		owner := metav1.GetControllerOf(&p)
+		if owner != nil && owner.Kind == "DaemonSet" {
+			if !op.IgnoreDaemonSets {
+				stays[daemon] = append(stays[daemon], name)
+			}
+			return true
+		}
+		if phase := textAt(p.Object, "status", "phase"); phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) {
+			return false
+		}
+		if owner == nil && !op.Force {
+			stays[alone] = append(stays[alone], name)
+		}
+		if !op.DeleteEmptyDirData && slices.ContainsFunc(objectsAt(p.Object, "spec", "volumes"), func(v object) bool { return v["emptyDir"] != nil }) {
+			stays[local] = append(stays[local], name)
+		}
+		return false
+	})
+	for _, why := range []string{daemon, local, alone} {
+		if names := stays[why]; len(names) > 0 {
+			return nil, operation.Refuse(operation.InvalidArgument, "", "%s cannot be drained so: %s %s.", node, several(names), why)
+		}
+	}
+	return kept, nil
+}
+
+func several(names []string) string {
+	if len(names) > maxTold {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxTold], ", "), len(names)-maxTold)
+	}
+	return strings.Join(names, ", ")
+}
+
+// held notes the disruption budgets that let none of these pods go now.
+func (s *Service) held(ctx context.Context, pods []unstructured.Unstructured) (notes []string, err error) {
+	r, err := s.cluster.Resolve(ctx, "poddisruptionbudgets.v1.policy")
+	if err != nil {
+		return nil, err
+	}
+	looked := map[string]bool{}
+	for _, p := range pods {
+		if looked[p.GetNamespace()] {
+			continue
+		}
+		looked[p.GetNamespace()] = true
+		budgets, err := s.list(ctx, r.Ref(p.GetNamespace(), ""), metav1.ListOptions{}, maxAffected)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range budgets {
+			if numberAt(b.Object, "status", "disruptionsAllowed") > 0 {
+				continue
+			}
+			if names := chosenBy(b, pods); len(names) > 0 {
+				notes = append(notes, fmt.Sprintf("The disruption budget %s/%s lets no pod go now; it holds %s.", b.GetNamespace(), b.GetName(), several(names)))
+			}
+		}
+	}
+	return notes, nil
+}
+
+func chosenBy(budget unstructured.Unstructured, pods []unstructured.Unstructured) []string {
+	chooses, ok := at(budget.Object, "spec", "selector").(object)
+	if !ok {
+		return nil
+	}
+	var by metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(chooses, &by); err != nil {
+		return nil
+	}
+	match, err := metav1.LabelSelectorAsSelector(&by)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range pods {
+		if p.GetNamespace() == budget.GetNamespace() && match.Matches(labels.Set(p.GetLabels())) {
+			names = append(names, p.GetName())
+		}
+	}
+	return names
+}
+
+// drain closes the node and evicts its pods, round after round until none is left or
+// the time is up. named are those that the approver saw.
+func (s *Service) drain(ctx context.Context, op operation.Operation, c call, named []operation.Ref) (string, error) {
+	if _, err := s.send(ctx, c, false); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	evicted := map[operation.Ref]bool{}
+	var left []string
+	why := ""
+	for {
+		now, reason, err := s.evictRound(ctx, op, c.ref, named, evicted)
+		if len(now) > 0 || err == nil {
+			left, why = now, reason
+		}
+		if err == nil && len(left) > 0 {
+			err = rest(ctx, drainPause)
+		}
+		told := fmt.Sprintf("%s was cordoned and %d pods were evicted.", c.ref, len(evicted))
+		switch {
+		case err == nil && len(left) == 0:
+			return told, nil
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			return told, err
+		default:
+			return told, undrained(c.ref, left, why, err)
+		}
+	}
+}
+
+// undrained tells of a drain that did not get to its end. The node stays closed: what
+// drains it once more begins where this one ended.
+func undrained(node operation.Ref, left []string, why string, err error) error {
+	var text []string
+	if len(left) > 0 {
+		text = append(text, "These are still there: "+several(left)+".")
+	}
+	switch {
+	case why != "":
+		text = append(text, why)
+	case !errors.Is(err, context.DeadlineExceeded):
+		text = append(text, failed(node, err).Error())
+	default:
+		text = append(text, fmt.Sprintf("Its %s are over.", drainTime))
+	}
+	return operation.Refuse(operation.TimedOut, "", "%s The node stays cordoned.", strings.Join(text, " "))
+}
+
+// rest waits, or says that ctx has ended.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// evictRound asks once for the eviction of every pod that is left. why is what the last
+// refusal said.
+func (s *Service) evictRound(ctx context.Context, op operation.Operation, node operation.Ref, named []operation.Ref, evicted map[operation.Ref]bool) (left []string, why string, err error) {
+	pods, err := s.podsOn(ctx, node.Name, op.PodSelector)
+	if err != nil {
+		return nil, "", err
+	}
+	if pods, err = evictable(op, node, pods); err != nil {
+		return nil, "", err
+	}
+	for i := range pods {
+		p := &pods[i]
+		ref := podKind(p.GetNamespace(), p.GetName())
+		// Nobody has seen this pod of a namespace that is otherwise never written.
+		if slices.Contains(s.Policy.Protected, ref.Namespace) && !slices.Contains(named, ref) {
+			why = ref.String() + " came after the approval and is in a protected namespace, so it stays."
+			left = append(left, ref.Namespace+"/"+ref.Name)
+			continue
+		}
+		left = append(left, ref.Namespace+"/"+ref.Name)
+		if p.GetDeletionTimestamp() != nil {
+			continue // on its way out
+		}
+		_, err := s.send(ctx, call{way: evicts, ref: ref, live: p, grace: op.GracePeriod}, false)
+		switch {
+		case err == nil:
+			evicted[ref] = true
+		case ctx.Err() != nil:
+			return left, why, ctx.Err()
+		case apierrors.IsNotFound(err), moved(err): // gone, or looked at again in the next round
+		default:
+			// A budget may free up, and a lost answer shows in the next round: the uid
+			// keeps a second eviction from hitting another pod.
+			why = failed(ref, err).Error()
+		}
+	}
+	return left, why, nil
+}

@@ -1,0 +1,72 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+// maxCauses bounds how many of a server's reasons are told.
+const maxCauses = 5
+
+// failed is an error of a call as the reader may see it, with the object that it is
+// about and what the server gave as reasons.
+func failed(ref operation.Ref, err error) error {
+	var own *operation.Fault
+	if errors.As(err, &own) {
+		return err // it names the object itself
+	}
+	said := cluster.Fail(err)
+	var fault *operation.Fault
+	if !errors.As(said, &fault) {
+		return said
+	}
+	text := ref.String() + ": " + fault.Sentence
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		owned := false
+		var told []string
+		for _, cause := range status.Status().Details.Causes {
+			switch cause.Type {
+			case metav1.CauseTypeFieldManagerConflict:
+				owned = true
+			case policyv1.DisruptionBudgetCause:
+				if len(told) < maxCauses {
+					told = append(told, redact.Text(strings.TrimSuffix(cause.Message, "."))+".")
+				}
+			}
+		}
+		if owned {
+			told = append(told, "Others own these fields; ask for it with force to take them over.")
+		}
+		text = strings.Join(append([]string{text}, told...), " ")
+	}
+	return &operation.Fault{Reason: fault.Reason, Field: fault.Field, Sentence: text}
+}
+
+// unanswered says whether nobody knows if a call had its effect: the server may have
+// done it and not been able to say so.
+func unanswered(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		// A webhook that fails stops the call before it is stored.
+		return code >= http.StatusInternalServerError && !strings.Contains(err.Error(), "failed calling webhook")
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return false // it never left
+	}
+	var own *operation.Fault
+	return !errors.As(err, &own) || errors.Is(err, context.DeadlineExceeded)
+}

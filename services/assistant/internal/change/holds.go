@@ -1,0 +1,108 @@
+package change
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// holds says whether an object is as a body wants it. What the body does not name may be
+// anything; null means absent. Lists of things with names are compared by name. amounts
+// tells that texts are amounts of a resource, of which the server keeps another writing.
+func holds(live, body any, amounts bool) bool {
+	switch body := body.(type) {
+	case nil:
+		return live == nil
+	case object:
+		have, ok := live.(object)
+		if !ok {
+			return live == nil && empties(body)
+		}
+		for key, value := range body {
+			if key == "$patch" || key == "status" {
+				continue
+			}
+			if !holds(have[key], value, key == "requests" || key == "limits" || key == "hard" || amounts) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return holdsList(live, body, amounts)
+	case string:
+		have, ok := live.(string)
+		return ok && (have == body || amounts && sameAmount(have, body))
+	}
+	if n, ok := number(body); ok {
+		m, ok := number(live)
+		return ok && n == m
+	}
+	return reflect.DeepEqual(live, body)
+}
+
+// empties says whether a body wants nothing but absences.
+func empties(body object) bool {
+	for _, value := range body {
+		inner, ok := value.(object)
+		if value != nil && (!ok || !empties(inner)) {
+			return false
+		}
+	}
+	return true
+}
+
+func holdsList(live any, body []any, amounts bool) bool {
+	have, _ := live.([]any)
+	named := len(body) > 0
+	for _, item := range body {
+		named = named && textAt(item, "name") != ""
+	}
+	if !named {
+		if len(have) != len(body) {
+			return false
+		}
+		for i := range body {
+			if !holds(have[i], body[i], amounts) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, item := range body {
+		var found any
+		for _, h := range have {
+			if textAt(h, "name") == textAt(item, "name") {
+				found = h
+			}
+		}
+		if at(item, "$patch") == "delete" {
+			if found != nil {
+				return false
+			}
+			continue
+		}
+		if !holds(found, item, amounts) {
+			return false
+		}
+	}
+	return true
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func sameAmount(a, b string) bool {
+	x, err := resource.ParseQuantity(a)
+	if err != nil {
+		return false
+	}
+	y, err := resource.ParseQuantity(b)
+	return err == nil && x.Cmp(y) == 0
+}

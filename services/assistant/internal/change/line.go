@@ -1,0 +1,33 @@
+package change
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+)
+
+// line is the kubectl line that does the same, for people: values that may be secret
+// are taken out. Several operations run until one fails, as with && in a shell.
+func line(ops []operation.Expanded) string {
+	lines := make([]string, len(ops))
+	for i, e := range ops {
+		o := e.Operation
+		if o.Verb == operation.SetEnv || o.Verb == operation.Annotate {
+			o.Set = maps.Clone(o.Set)
+			for name, value := range o.Set {
+				o.Set[name] = redact.Value(name, value)
+			}
+		}
+		if o.Patch != "" {
+			o.Patch = redact.Text(o.Patch)
+		}
+		if o.Manifest != "" {
+			o.Manifest = redact.Text(o.Manifest)
+		}
+		lines[i] = kubectl.Render(o)
+	}
+	return strings.Join(lines, " && ")
+}

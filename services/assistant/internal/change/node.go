@@ -1,0 +1,76 @@
+package change
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// cordon marks a node as closed for new pods, or open.
+func cordon(c *call, closed bool) {
+	c.done = "uncordoned"
+	var value any // null removes it, as false is left out by the server anyway
+	if closed {
+		c.done, value = "cordoned", true
+	}
+	c.body = nest(value, "spec", "unschedulable")
+}
+
+// taint computes the whole list, since the server merges taints by key alone.
+func taint(c *call, op operation.Operation) error {
+	taints := slices.Clone(objectsAt(c.live.Object, "spec", "taints"))
+	for _, text := range op.RemoveTaints {
+		gone, err := operation.ParseTaint(text, true)
+		if err != nil {
+			return err
+		}
+		kept := slices.DeleteFunc(slices.Clone(taints), func(t object) bool {
+			return t["key"] == gone.Key && (gone.Effect == "" || t["effect"] == gone.Effect)
+		})
+		if len(kept) == len(taints) {
+			return operation.Refuse(operation.NotFound, "remove_taints", "%s has no taint %s.", c.ref, operation.Quote(text))
+		}
+		taints = kept
+	}
+	for _, text := range op.Taints {
+		t, err := operation.ParseTaint(text, false)
+		if err != nil {
+			return err
+		}
+		fresh := object{"key": t.Key, "effect": t.Effect}
+		if t.Value != "" {
+			fresh["value"] = t.Value
+		}
+		i := slices.IndexFunc(taints, func(old object) bool { return old["key"] == t.Key && old["effect"] == t.Effect })
+		switch {
+		case i < 0:
+			taints = append(taints, fresh)
+		case textAt(taints[i], "value") == t.Value:
+		case !op.Overwrite:
+			return operation.Refuse(operation.InvalidArgument, "overwrite", "%s has a taint %s with effect %s already; ask for it to be overwritten.", c.ref, operation.Quote(t.Key), t.Effect)
+		default:
+			taints[i] = fresh
+		}
+	}
+	list := make([]any, len(taints))
+	for i, t := range taints {
+		list[i] = t
+	}
+	c.body, c.done = nest(list, "spec", "taints"), "tainted"
+	return nil
+}
+
+// tolerates says whether a pod stays on a node with such a NoExecute taint.
+func tolerates(pod object, t operation.ParsedTaint) bool {
+	return slices.ContainsFunc(objectsAt(pod, "spec", "tolerations"), func(o object) bool {
+		if effect := textAt(o, "effect"); effect != "" && effect != t.Effect {
+			return false
+		}
+		key := textAt(o, "key")
+		if strings.EqualFold(textAt(o, "operator"), "Exists") {
+			return key == "" || key == t.Key
+		}
+		return key == t.Key && textAt(o, "value") == t.Value
+	})
+}

@@ -1,0 +1,175 @@
+package change
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// object is plain JSON values.
+type object = map[string]any
+
+// resource finds the kind of a resolved object once more, with its subresources.
+func (s *Service) resource(ctx context.Context, ref operation.Ref) (cluster.Resource, error) {
+	return s.cluster.Resolve(ctx, strings.TrimSuffix(ref.Resource+"."+ref.Version+"."+ref.Group, "."))
+}
+
+// client is where the objects of a kind are, in a namespace.
+func (s *Service) client(ref operation.Ref) dynamic.ResourceInterface {
+	r := cluster.Resource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
+	if ref.Namespace == "" {
+		return s.cluster.Dynamic().Resource(r.GVR())
+	}
+	return s.cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
+}
+
+// read gives an object as it is now.
+func (s *Service) read(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	return s.client(ref).Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// readIf gives nil for an object that is not there.
+func (s *Service) readIf(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
+	live, err := s.read(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
+}
+
+// list gives the objects of a kind that selectors choose, at most one more than limit.
+func (s *Service) list(ctx context.Context, of operation.Ref, o metav1.ListOptions, limit int) ([]unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	o.Limit = int64(limit) + 1
+	found, err := s.client(of).List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	items := found.Items
+	for found.GetContinue() != "" && len(items) <= limit {
+		o.Continue = found.GetContinue()
+		if found, err = s.client(of).List(ctx, o); err != nil {
+			return nil, err
+		}
+		items = append(items, found.Items...)
+	}
+	return items, nil
+}
+
+// target is an object as an approval is bound to it.
+func target(ref operation.Ref, live *unstructured.Unstructured) operation.Target {
+	if live == nil {
+		return operation.Target{Ref: ref}
+	}
+	return operation.Target{Ref: ref, UID: string(live.GetUID()), Fingerprint: fingerprint(live), ResourceVersion: live.GetResourceVersion()}
+}
+
+// fingerprint tells one wanted state of an object from another: the generation, which
+// counts them, else a hash of what is not status.
+func fingerprint(o *unstructured.Unstructured) string {
+	if g := o.GetGeneration(); g > 0 {
+		return "generation " + strconv.FormatInt(g, 10)
+	}
+	kept := maps.Clone(o.Object)
+	delete(kept, "status")
+	if meta, ok := kept["metadata"].(object); ok {
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		delete(meta, "resourceVersion")
+		kept["metadata"] = meta
+	}
+	plain, err := json.Marshal(kept) // sorts keys
+	if err != nil {
+		return "unreadable" // cannot be: it came from JSON
+	}
+	sum := sha256.Sum256(plain)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// at walks into plain values; nil where there is nothing.
+func at(v any, path ...string) any {
+	for _, key := range path {
+		m, ok := v.(object)
+		if !ok {
+			return nil
+		}
+		v = m[key]
+	}
+	return v
+}
+
+func textAt(v any, path ...string) string {
+	text, _ := at(v, path...).(string)
+	return text
+}
+
+func numberAt(v any, path ...string) int64 {
+	switch n := at(v, path...).(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+func objectsAt(v any, path ...string) []object {
+	list, _ := at(v, path...).([]any)
+	found := make([]object, 0, len(list))
+	for _, item := range list {
+		if o, ok := item.(object); ok {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// nest puts a value at the end of a path of objects.
+func nest(value any, path ...string) object {
+	for i := len(path) - 1; i >= 0; i-- {
+		value = object{path[i]: value}
+	}
+	o, _ := value.(object)
+	return o
+}
+
+// wanted is an object without what the server keeps in it.
+func wanted(o object) object {
+	if o == nil {
+		return nil
+	}
+	kept := maps.Clone(o)
+	delete(kept, "status")
+	if meta, ok := kept["metadata"].(object); ok {
+		meta = maps.Clone(meta)
+		for _, name := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"} {
+			delete(meta, name)
+		}
+		kept["metadata"] = meta
+	}
+	return kept
+}
+
+// same says whether two objects want the same.
+func same(a, b object) bool { return reflect.DeepEqual(wanted(a), wanted(b)) }
+
+// sameRef compares objects; versions of a kind are views of the same.
+func sameRef(a, b operation.Ref) bool {
+	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}

@@ -1,0 +1,166 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// maxSkew is how far the cluster's clock may be behind ours for a write to be known as
+// the one of this action. Further behind, the outcome is unclear, which is safe.
+const maxSkew = 2 * time.Second
+
+// Probe is part of action.Probe. One object that differs from the others makes the
+// whole unclear.
+func (s *Service) Probe(ctx context.Context, a action.Action) (action.Effect, error) {
+	var seen []action.Effect
+	for i, e := range a.Observed {
+		stamp := e.At
+		if i < len(a.Operations) {
+			stamp = a.Operations[i].At
+		}
+		for _, t := range e.Targets {
+			effect, err := s.probe(ctx, a, e, t, stamp)
+			if err != nil {
+				return action.Unclear, cluster.Fail(err)
+			}
+			seen = append(seen, effect)
+			if effect == action.Unclear || effect != seen[0] {
+				return action.Unclear, nil
+			}
+		}
+	}
+	if len(seen) == 0 {
+		return action.Unclear, nil
+	}
+	return seen[0], nil
+}
+
+func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expanded, t operation.Target, stamp string) (action.Effect, error) {
+	live, err := s.readIf(ctx, t.Ref)
+	if err != nil {
+		return action.Unclear, err
+	}
+	switch {
+	case live == nil && t.UID == "":
+		return action.Unmoved, nil
+	case live != nil && t.UID != "" && string(live.GetUID()) == t.UID && live.GetResourceVersion() == t.ResourceVersion:
+		return action.Unmoved, nil
+	}
+	c, err := s.rebuild(ctx, e, t, stamp)
+	if refused := (*operation.Fault)(nil); errors.As(err, &refused) {
+		return action.Unclear, nil // it cannot be made of what is there now
+	}
+	if err != nil {
+		return action.Unclear, err
+	}
+	same := live != nil && string(live.GetUID()) == t.UID
+	switch c.way {
+	case removes, evicts:
+		// Whoever it was that deleted it, it is deleted.
+		if !same || live.GetDeletionTimestamp() != nil {
+			return action.Present, nil
+		}
+		return action.Unclear, nil
+	case drains:
+		pods, err := s.podsOn(ctx, t.Ref.Name, e.PodSelector)
+		if err != nil {
+			return action.Unclear, err
+		}
+		if pods, err = evictable(e.Operation, t.Ref, pods); err != nil || len(pods) > 0 {
+			return action.Unclear, nil
+		}
+	case creates, recreates:
+		same = live != nil && !same
+	}
+	if same && holds(live.Object, c.body, false) && ours(live, c.body, a.StartedAt) {
+		return action.Present, nil
+	}
+	return action.Unclear, nil
+}
+
+// rebuild is the call as it was made, as far as its body goes.
+func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation.Target, stamp string) (call, error) {
+	switch {
+	case e.Verb == operation.Delete:
+		return call{way: removes}, nil
+	case e.Verb == operation.Evict:
+		return call{way: evicts}, nil
+	case e.Verb == operation.Undo && len(e.Sources) == 1:
+		// A rollback gives its revision a new number.
+		kept, err := s.readIf(ctx, e.Sources[0].Ref)
+		if err != nil || kept == nil {
+			return call{}, errors.Join(err, operation.Refuse(operation.NotFound, "revision", "The revision is gone."))
+		}
+		r := revision{ref: e.Sources[0].Ref, kept: *kept}
+		if fingerprintOf(r) != e.Sources[0].Fingerprint {
+			return call{}, operation.Refuse(operation.Conflict, "revision", "The revision has changed.")
+		}
+		return call{body: rollback(t.Ref, r)}, nil
+	}
+	c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
+	if err == nil && t.UID == "" && c.way != recreates {
+		c.way = creates // an apply or replace of what was not there
+	}
+	return c, err
+}
+
+// ours says whether the cluster notes that the assistant wrote some of these fields
+// after the action began. A write that only takes fields away leaves no such note.
+func ours(live *unstructured.Unstructured, body object, started *time.Time) bool {
+	if started == nil {
+		return false
+	}
+	for _, m := range live.GetManagedFields() {
+		if m.Manager != FieldManager || m.Time == nil || m.FieldsV1 == nil || m.Time.Time.Before(started.Add(-maxSkew)) {
+			continue
+		}
+		var fields object
+		if err := json.Unmarshal(m.FieldsV1.Raw, &fields); err == nil && owns(fields, body) {
+			return true
+		}
+	}
+	return false
+}
+
+// owns says whether any value of a body stands at a place that the fields list.
+func owns(fields object, body any) bool {
+	switch body := body.(type) {
+	case object:
+		for key, value := range body {
+			inner, ok := fields["f:"+key].(object)
+			if ok && value != nil && (len(inner) == 0 || owns(inner, value)) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range body {
+			entry, ok := item.(object)
+			if !ok || entry["$patch"] != nil {
+				continue
+			}
+			for key, inner := range fields {
+				inner, ok := inner.(object)
+				if ok && key == `k:{"name":`+quoted(textAt(entry, "name"))+`}` && owns(inner, entry) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func quoted(s string) string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

@@ -1,0 +1,108 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// rollout tells how many pods of a workload are ready, and new.
+func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
+	status := live.Object["status"]
+	want, ready, updated, all := int64(1), numberAt(status, "readyReplicas"), numberAt(status, "updatedReplicas"), numberAt(status, "replicas")
+	if n := at(live.Object, "spec", "replicas"); n != nil {
+		want = numberAt(live.Object, "spec", "replicas")
+	}
+	switch ref.Kind {
+	case "DaemonSet":
+		want, ready = numberAt(status, "desiredNumberScheduled"), numberAt(status, "numberReady")
+		updated, all = numberAt(status, "updatedNumberScheduled"), want
+	case "ReplicaSet":
+		updated = all // it has one template
+	case "StatefulSet":
+		if textAt(live.Object, "spec", "updateStrategy", "type") == "OnDelete" {
+			updated = want // old pods stay until somebody deletes them
+		}
+	}
+	text := fmt.Sprintf("%s: %d of %d replicas are ready, %d are up to date.", ref, ready, want, updated)
+	if numberAt(status, "observedGeneration") < live.GetGeneration() {
+		return sight{ref.String() + " was written, and its controller has not looked at it yet.", false}, nil
+	}
+	switch {
+	case at(live.Object, "spec", "paused") == true:
+		return sight{text + " It is paused, so changes of its pods wait.", true}, nil
+	case ready >= want && updated >= want && all <= want:
+		return sight{text, true}, nil
+	}
+	trouble, err := s.trouble(ctx, ref, live)
+	if err != nil {
+		return sight{}, err
+	}
+	return sight{text + trouble, stuck(status)}, nil
+}
+
+// stuck says whether the controller has given a rollout up.
+func stuck(status any) bool {
+	return slices.ContainsFunc(objectsAt(status, "conditions"), func(c object) bool {
+		return c["type"] == "Progressing" && c["status"] == "False"
+	})
+}
+
+// trouble names one pod that is not ready, and why; empty if none says.
+func (s *Service) trouble(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (string, error) {
+	pods, err := s.podsOf(ctx, ref, live)
+	if err != nil {
+		return "", err
+	}
+	for i := range pods {
+		if why := ailment(pods[i].Object); why != "" {
+			return fmt.Sprintf(" Pod %s: %s.", pods[i].GetName(), why), nil
+		}
+	}
+	return "", nil
+}
+
+// ailment is the reason that a pod's status gives for not being ready.
+func ailment(pod object) string {
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		for _, c := range objectsAt(pod, "status", list) {
+			if why := textAt(c, "state", "waiting", "reason"); why != "" {
+				return textAt(c, "name") + " waits, " + why
+			}
+			if why := textAt(c, "state", "terminated", "reason"); why != "" && list == "containerStatuses" && why != "Completed" {
+				return textAt(c, "name") + " has ended, " + why
+			}
+		}
+	}
+	for _, c := range objectsAt(pod, "status", "conditions") {
+		if c["type"] == "PodScheduled" && c["status"] == "False" {
+			return textAt(c, "reason")
+		}
+	}
+	return ""
+}
+
+func pod(ref operation.Ref, live *unstructured.Unstructured) sight {
+	phase := textAt(live.Object, "status", "phase")
+	ready := slices.ContainsFunc(objectsAt(live.Object, "status", "conditions"), func(c object) bool {
+		return c["type"] == "Ready" && c["status"] == "True"
+	})
+	text := fmt.Sprintf("%s is %s", ref, phase)
+	switch {
+	case ready:
+		text += " and ready."
+	default:
+		text += " and not ready."
+		if why := ailment(live.Object); why != "" {
+			text = fmt.Sprintf("%s %s.", text, why)
+		}
+	}
+	return sight{text, ready || phase == "Succeeded" || phase == "Failed"}
+}

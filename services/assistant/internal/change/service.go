@@ -1,0 +1,88 @@
+package change
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// The times that calls may take.
+const (
+	readTime  = 30 * time.Second
+	writeTime = 60 * time.Second
+	drainTime = 300 * time.Second
+)
+
+// FieldManager is the name under which the cluster notes what the assistant wrote.
+const FieldManager = "cluster-assistant"
+
+// Config is what may be set.
+type Config struct {
+	Policy guard.Policy
+	Verify time.Duration    // how long a write may take to show its effect; 0 means 60 s
+	Now    func() time.Time // nil means time.Now
+	Log    *slog.Logger
+}
+
+// Service is an action.Cluster and an action.Probe on a cluster.
+type Service struct {
+	Config
+	cluster *cluster.Cluster
+}
+
+// New makes a service.
+func New(c Config, on *cluster.Cluster) *Service {
+	if c.Verify <= 0 {
+		c.Verify = time.Minute
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{c, on}
+}
+
+// Plan is part of action.Cluster: the look at a write that was proposed before. Where
+// its values come from was judged then.
+func (s *Service) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {
+	return s.plan(ctx, ops, guard.Case{Role: role, OriginJudged: true}, nil)
+}
+
+// Planner plans what a turn wants to propose. Beyond [Service.Plan] it knows whose words
+// the turn has and what text of the cluster it has read.
+type Planner struct{ *Service }
+
+// Plan is part of turn.Planner. What would change nothing is a *operation.Fault.
+func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
+	words := []string{t.Query}
+	for _, m := range t.History {
+		if m.Role == chat.RoleUser {
+			words = append(words, m.Text)
+		}
+	}
+	return p.plan(ctx, ops, guard.Case{Role: t.Who.Role, Words: words, Untrusted: t.Untrusted}, &t.Scope)
+}
+
+// Judge tells without the cluster what a role may do at most.
+func (s *Service) Judge(role guard.Role, ops []operation.Expanded) guard.Verdict {
+	v := s.Policy.Reach(role, ops)
+	if v.Answer == guard.Refuse {
+		return v
+	}
+	for _, e := range ops {
+		if p := s.Policy.Precheck(role, e.Operation); p.Answer == guard.Refuse {
+			return p
+		}
+	}
+	v.Answer = guard.Approval
+	return v
+}

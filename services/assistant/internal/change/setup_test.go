@@ -1,0 +1,309 @@
+package change_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/change"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// world is a seeded cluster, the service on it, and another hand in it.
+type world struct {
+	*change.Service
+	t   *testing.T
+	ctx context.Context
+	// hand is another client, which others use.
+	hand kubernetes.Interface
+	dyn  dynamic.Interface
+	wire *wire
+}
+
+// in runs a test on a fresh cluster, in a bubble with its own time.
+func in(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: t.Context(), wire: &wire{}}
+		c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+			s := seeded.New(time.Now)
+			var err error
+			if w.hand, err = kubernetes.NewForConfig(s.Config()); err != nil {
+				t.Fatal(err)
+			}
+			if w.dyn, err = dynamic.NewForConfig(s.Config()); err != nil {
+				t.Fatal(err)
+			}
+			cfg := s.Config()
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { w.wire.next = next; return w.wire })
+			return cfg, s.Close
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		w.Service = change.New(change.Config{Policy: guard.Policy{Protected: []string{"kube-system"}, Hidden: []string{"kube-public"}}}, c)
+		test(w)
+	})
+}
+
+// wire lets writes get lost, on the way there or back. Rehearsals are not counted.
+type wire struct {
+	next http.RoundTripper
+	// lose says for the n-th write, from 1, whether it is sent and whether its answer
+	// arrives; nil means both.
+	lose   func(n int, r *http.Request) (sent, answered bool)
+	writes atomic.Int32
+}
+
+var errLost = errors.New("connection reset")
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.URL.Query().Has("dryRun") || dryBody(r) {
+		return w.next.RoundTrip(r)
+	}
+	n := int(w.writes.Add(1))
+	sent, answered := true, true
+	if w.lose != nil {
+		sent, answered = w.lose(n, r)
+	}
+	if !sent {
+		return nil, errLost
+	}
+	resp, err := w.next.RoundTrip(r)
+	if !answered {
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return nil, errLost
+	}
+	return resp, err
+}
+
+// dryBody finds rehearsals of deletions and evictions, which say it in their body.
+func dryBody(r *http.Request) bool {
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	text := new(strings.Builder)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := body.Read(buf)
+		text.Write(buf[:n])
+		if err != nil {
+			return strings.Contains(text.String(), `"dryRun":["All"]`)
+		}
+	}
+}
+
+func (w *world) op(command string) operation.Operation {
+	w.t.Helper()
+	o, err := kubectl.Parse(command)
+	if err != nil {
+		w.t.Fatalf("%s: %v", command, err)
+	}
+	return o
+}
+
+func (w *world) ops(commands ...string) []operation.Operation {
+	w.t.Helper()
+	var ops []operation.Operation
+	for _, c := range commands {
+		ops = append(ops, w.op(c))
+	}
+	return ops
+}
+
+// by is a turn of a role that has written the words.
+func by(role guard.Role, words string) turn.Turn {
+	return turn.Turn{Who: event.Who{Principal: "ann", Role: role}, Query: words, Scope: "shop"}
+}
+
+// propose plans commands for an admin who has written them.
+func (w *world) propose(commands ...string) action.Plan {
+	w.t.Helper()
+	p, err := w.try(guard.Admin, commands...)
+	if err != nil {
+		w.t.Fatalf("%v: %v", commands, err)
+	}
+	return p
+}
+
+func (w *world) try(role guard.Role, commands ...string) (action.Plan, error) {
+	w.t.Helper()
+	return change.Planner{Service: w.Service}.Plan(w.ctx, by(role, strings.Join(commands, " ")), w.ops(commands...))
+}
+
+// approved is the action of a plan after its approval and its last look.
+func (w *world) approved(p action.Plan) action.Action {
+	w.t.Helper()
+	a := action.Action{Operations: p.Operations, Digest: p.Digest, Command: p.Command}
+	again, err := w.Plan(w.ctx, guard.Admin, a.Ops())
+	if err != nil {
+		w.t.Fatalf("%s: the last look: %v", p.Command, err)
+	}
+	if again.Digest != p.Digest {
+		w.t.Fatalf("%s: the digest changed though nothing did:\n%+v\n%+v", p.Command, p.Operations, again.Operations)
+	}
+	now := time.Now()
+	a.Observed, a.StartedAt = again.Operations, &now
+	return a
+}
+
+// run proposes, approves and executes.
+func (w *world) run(commands ...string) (action.Action, string) {
+	w.t.Helper()
+	return w.runPlan(w.propose(commands...))
+}
+
+func (w *world) runPlan(p action.Plan) (action.Action, string) {
+	w.t.Helper()
+	a := w.approved(p)
+	told, err := w.Execute(w.ctx, a)
+	if err != nil {
+		w.t.Fatalf("%s: %v", p.Command, err)
+	}
+	return a, told
+}
+
+// plan is propose for typed operations.
+func (w *world) plan(ops ...operation.Operation) (action.Plan, error) {
+	w.t.Helper()
+	words := ""
+	for _, o := range ops {
+		words += o.Manifest + " " + o.Patch
+	}
+	return change.Planner{Service: w.Service}.Plan(w.ctx, by(guard.Admin, words), ops)
+}
+
+func (w *world) planned(ops ...operation.Operation) action.Plan {
+	w.t.Helper()
+	p, err := w.plan(ops...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+// verified also reads back what was done.
+func (w *world) verified(commands ...string) (told, seen string) {
+	w.t.Helper()
+	a, told := w.run(commands...)
+	seen, err := w.Verify(w.ctx, a)
+	if err != nil {
+		w.t.Fatalf("%v: verify: %v", commands, err)
+	}
+	return told, seen
+}
+
+func (w *world) want(what, got string, parts ...string) {
+	w.t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(got, p) {
+			w.t.Errorf("%s lacks %q:\n%s", what, p, got)
+		}
+	}
+}
+
+// refused wants commands to be answered with a sentence.
+func (w *world) refused(sentence string, commands ...string) {
+	w.t.Helper()
+	p, err := w.try(guard.Admin, commands...)
+	if err == nil && p.Verdict.Answer == guard.Refuse {
+		err = errors.New(p.Verdict.Reason)
+	}
+	if err == nil || !strings.Contains(err.Error(), sentence) {
+		w.t.Errorf("%v: %v, want %q", commands, err, sentence)
+	}
+}
+
+func (w *world) get(gvr, namespace, name string) object {
+	w.t.Helper()
+	o := w.find(gvr, namespace, name)
+	if o == nil {
+		w.t.Fatalf("no %s %s/%s", gvr, namespace, name)
+	}
+	return o.Object
+}
+
+type object = map[string]any
+
+func (w *world) find(resource, namespace, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	o, err := w.dyn.Resource(gvrOf(resource)).Namespace(namespace).Get(w.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+func (w *world) podsOf(namespace, app string) []string {
+	w.t.Helper()
+	pods, err := w.hand.CoreV1().Pods(namespace).List(w.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, p := range pods.Items {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+var resources = map[string]schema.GroupVersionResource{
+	"deploy": {Group: "apps", Version: "v1", Resource: "deployments"},
+	"rs":     {Group: "apps", Version: "v1", Resource: "replicasets"},
+	"sts":    {Group: "apps", Version: "v1", Resource: "statefulsets"},
+	"svc":    {Version: "v1", Resource: "services"},
+	"cm":     {Version: "v1", Resource: "configmaps"},
+	"ns":     {Version: "v1", Resource: "namespaces"},
+	"node":   {Version: "v1", Resource: "nodes"},
+	"pod":    {Version: "v1", Resource: "pods"},
+	"job":    {Group: "batch", Version: "v1", Resource: "jobs"},
+	"cj":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
+	"pdb":    {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	"hpa":    {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+}
+
+func gvrOf(short string) schema.GroupVersionResource { return resources[short] }
+
+// edit is what another hand does.
+func (w *world) edit(short, namespace, name, patch string) {
+	w.t.Helper()
+	if _, err := w.dyn.Resource(gvrOf(short)).Namespace(namespace).Patch(w.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait() // the controllers have done what follows
+}
+
+func containsAny(s string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
+}
