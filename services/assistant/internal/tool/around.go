@@ -34,7 +34,7 @@ func columns(names ...string) []table.Column {
 // short takes secrets out before a text is cut: what is left of a token that was cut
 // may no longer look like one.
 func short(s string) string {
-	if len(s) < 20 {
+	if len(s) <= 40 { // is never cut; the whole result is redacted once more
 		return s
 	}
 	return redact.Text(s)

@@ -59,6 +59,11 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 	if c.op.Output == "name" {
 		page.Table = names(r, page.Table)
 	}
+	for _, row := range page.Rows {
+		for i, cell := range row.Cells {
+			row.Cells[i] = short(cell)
+		}
+	}
 	page.TroubleFirst()
 	text, cut := page.Text(table.View{
 		Namespaces: r.Namespaced && namespace == "", Wide: c.op.Output == "wide", Rows: c.op.Limit, Characters: characters, More: page.Remaining,

@@ -18,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -27,7 +28,7 @@ const (
 	searchTail = 10_000
 	// maxSources bounds how many containers one call reads.
 	maxSources = 10
-	maxLogLine = 1000 // bytes kept of one line
+	maxLogLine = 1000 // characters kept of one line
 )
 
 // source is one container's log.
@@ -246,10 +247,8 @@ func lastLines(r io.Reader, keep int, contains string) ([]string, error) {
 		line, long, err := in.ReadLine()
 		if err == nil || len(line) > 0 {
 			if strings.Contains(string(line), contains) {
-				if len(line) > maxLogLine {
-					line = append(line[:maxLogLine:maxLogLine], "…"...)
-				}
-				if lines = append(lines, strings.ToValidUTF8(string(line), "\uFFFD")+"\n"); len(lines) >= 2*keep {
+				text := table.Line(short(string(line)), maxLogLine)
+				if lines = append(lines, text+"\n"); len(lines) >= 2*keep {
 					lines = slices.Clone(lines[len(lines)-keep:])
 				}
 			}

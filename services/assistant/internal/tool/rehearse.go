@@ -29,8 +29,8 @@ func (c *call) plan(ctx context.Context, op operation.Operation) (turn.Output, e
 	if err != nil {
 		return turn.Output{}, err
 	}
-	// A rehearsal of what the caller may not do is no harm, but it may not tell of what is
-	// hidden from all.
+	// What nobody may write is not rehearsed either: the server's answer could tell of
+	// what is hidden.
 	if v := plan.Verdict; v.Answer == guard.Refuse {
 		return turn.Output{}, &action.Refused{Code: v.Code, Reason: v.Reason}
 	}

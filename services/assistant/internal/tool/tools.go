@@ -110,7 +110,7 @@ func (c *call) permitted() error {
 	for _, namespace := range []string{c.op.Namespace, c.by.Scope} {
 		op := c.op
 		op.Namespace = namespace
-		if v := c.Policy.Precheck(guard.Role(c.by.Who.Role), op); v.Answer == guard.Refuse {
+		if v := c.Policy.Precheck(c.by.Who.Role, op); v.Answer == guard.Refuse {
 			return &action.Refused{Code: v.Code, Reason: v.Reason}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded/printing"
 	"github.com/mlp-platform/platform/services/assistant/internal/seeded/resource"
 	"github.com/mlp-platform/platform/services/assistant/internal/seeded/store"
 )
@@ -30,6 +31,10 @@ func (s *Server) get(w http.ResponseWriter, r request) (err error) {
 	s.store.Do(func(tx store.Tx) { o, err = s.find(tx, r) })
 	if err != nil {
 		return err
+	}
+	if printing.Wanted(r.Header.Get("Accept")) {
+		answer(w, http.StatusOK, printing.Table(r.kind, []resource.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, s.now()))
+		return nil
 	}
 	answer(w, http.StatusOK, o)
 	return nil
@@ -96,6 +101,10 @@ func (s *Server) list(w http.ResponseWriter, r request) error {
 			out.Metadata.RemainingItemCount = &left
 			break
 		}
+	}
+	if printing.Wanted(r.Header.Get("Accept")) {
+		answer(w, http.StatusOK, printing.Table(r.kind, out.Items, out.Metadata, s.now()))
+		return nil
 	}
 	answer(w, http.StatusOK, out)
 	return nil

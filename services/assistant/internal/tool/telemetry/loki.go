@@ -179,7 +179,7 @@ func merge(streams []stream, limit int, hidden Hidden) (text string, cut bool, e
 		fmt.Fprintf(&b, "[the newest %d lines; there may be more]\n", len(all))
 	}
 	for _, l := range all {
-		fmt.Fprintf(&b, "%s %s %s\n", time.Unix(0, l.at).UTC().Format("15:04:05"), l.source, table.Line(l.text, maxLine))
+		fmt.Fprintf(&b, "%s %s %s\n", time.Unix(0, l.at).UTC().Format("15:04:05"), l.source, table.Line(redact.Text(l.text), maxLine))
 	}
 	return b.String(), cut, nil
 }

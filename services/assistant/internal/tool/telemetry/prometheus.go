@@ -155,7 +155,7 @@ func last(s *model.SampleStream) model.SampleValue {
 // descending orders numbers, what is none behind them.
 func descending(a, b model.SampleValue) int { return cmp.Compare(b, a) }
 
-func series(m model.Metric) string { return table.Line(m.String(), maxLabels) }
+func series(m model.Metric) string { return table.Line(redact.Text(m.String()), maxLabels) }
 
 // number writes six significant digits: the rest is noise to a reader.
 func number[T ~float64](v T) string {

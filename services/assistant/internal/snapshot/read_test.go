@@ -1,0 +1,196 @@
+package snapshot_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+func open(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+		s := seeded.New(time.Now)
+		return s.Config(), s.Close
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// shown notes the calls, and that each ends before the next begins.
+type shown struct {
+	t     *testing.T
+	lines []string
+	open  bool
+}
+
+func (s *shown) show(op operation.Operation) func(turn.Output, error) {
+	if s.open {
+		s.t.Errorf("%s begins inside another call", op.Verb)
+	}
+	if err := operation.Normalize(op).Validate(); err != nil {
+		s.t.Errorf("%+v is not valid: %v", op, err)
+	}
+	line := kubectl.Render(op)
+	s.open, s.lines = true, append(s.lines, line)
+	return func(out turn.Output, err error) {
+		if s.open = false; out.Text == "" && err == nil {
+			s.t.Errorf("%s shows nothing", line)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	var first []string
+	for range 2 {
+		calls := &shown{t: t}
+		s, err := snapshot.Read(t.Context(), c, guard.Policy{}, "shop", time.Now(), calls.show)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Unread) > 0 {
+			t.Errorf("not read: %v", s.Unread)
+		}
+		if len(s.Nodes) == 0 || len(s.Deployments) == 0 || len(s.Events) == 0 || len(s.Namespaces) < 5 || !s.Served["apps/v1"] || !s.Served["v1"] {
+			t.Errorf("%d nodes, %d deployments, %d events, %d namespaces, %v", len(s.Nodes), len(s.Deployments), len(s.Events), len(s.Namespaces), s.Served)
+		}
+		if len(s.Logs) == 0 {
+			t.Error("no log of the crash was read")
+		}
+		if len(playbook.Diagnose(s, "shop")) < 3 {
+			t.Error("what is wrong in shop was not found")
+		}
+		if first == nil {
+			first = calls.lines
+		}
+		if got, want := strings.Join(calls.lines, "\n"), strings.Join(first, "\n"); got != want {
+			t.Errorf("calls differ:\n%s\nbefore:\n%s", got, want)
+		}
+	}
+	if !strings.HasPrefix(first[0], "kubectl get pods -n shop") || !strings.Contains(strings.Join(first, "\n"), "kubectl logs api-") {
+		t.Errorf("calls:\n%s", strings.Join(first, "\n"))
+	}
+}
+
+func TestHiddenAndSecret(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	s, err := snapshot.Read(t.Context(), c, guard.Policy{Hidden: []string{"payments"}}, "", time.Now(), (&shown{t: t}).show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := 0
+	for _, p := range s.Pods {
+		switch {
+		case p.Namespace == "payments":
+			t.Errorf("pod %s of a hidden namespace", p.Name)
+		case p.Name == "":
+			load++
+		}
+	}
+	if load == 0 {
+		t.Error("what hidden pods hold on their nodes is forgotten")
+	}
+	for _, n := range s.Namespaces {
+		if n.Name == "payments" {
+			t.Error("a hidden namespace")
+		}
+	}
+	for _, d := range s.Deployments {
+		if d.Namespace == "payments" {
+			t.Error("a hidden deployment")
+		}
+	}
+	for _, m := range s.ConfigMaps {
+		for key, value := range m.Data {
+			if value != "" {
+				t.Errorf("config map %s has the value of %s", m.Name, key)
+			}
+		}
+	}
+	for _, secret := range s.Secrets {
+		if secret.Namespace == "payments" {
+			t.Errorf("secret %s of a hidden namespace", secret.Name)
+		}
+	}
+}
+
+// A namespace in which a pod waits for a node needs the pods of all others.
+func TestPendingReadsAllPods(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	all, err := snapshot.Read(t.Context(), c, guard.Policy{}, "", time.Now(), (&shown{t: t}).show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, calm := map[string]bool{}, ""
+	for _, p := range all.Pods {
+		waiting[p.Namespace] = waiting[p.Namespace] || p.Status.Phase == corev1.PodPending && p.Spec.NodeName == ""
+	}
+	for namespace, waits := range waiting {
+		if !waits && namespace != "kube-system" {
+			calm = namespace
+		}
+	}
+	for namespace, waits := range waiting {
+		if !waits && namespace != calm {
+			continue
+		}
+		s, err := snapshot.Read(t.Context(), c, guard.Policy{}, namespace, time.Now(), (&shown{t: t}).show)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits != (len(s.Pods) == len(all.Pods)) {
+			t.Errorf("%s: %d of %d pods, one waits: %v", namespace, len(s.Pods), len(all.Pods), waits)
+		}
+	}
+}
+
+func TestNoSuchNamespace(t *testing.T) {
+	t.Parallel()
+	var refused *operation.Fault
+	_, err := snapshot.Read(t.Context(), open(t), guard.Policy{}, "absent", time.Now(), (&shown{t: t}).show)
+	if !errors.As(err, &refused) || refused.Reason != operation.NotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return &rest.Config{Host: address}, func() {} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	var fail *turn.Fail
+	if _, err := snapshot.Read(t.Context(), c, guard.Policy{}, "shop", time.Now(), (&shown{t: t}).show); !errors.As(err, &fail) || fail.Failure != fault.ClusterUnreachable {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,50 @@
+package tool_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// planned answers every rehearsal with what it was asked.
+type planned struct{ diff string }
+
+func (p planned) Plan(_ context.Context, _ turn.Turn, ops []operation.Operation) (action.Plan, error) {
+	return action.Plan{Diff: p.diff + string(ops[0].Verb) + " " + ops[0].Namespace, Verdict: guard.Verdict{Answer: guard.Approval}}, nil
+}
+
+// setup gives tools on a seeded cluster of its own.
+func setup(t *testing.T, hidden ...string) *tool.Tools {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+		s := seeded.New(time.Now)
+		return s.Config(), s.Close
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	tools, err := tool.New(tool.Config{}, tool.Deps{
+		Cluster: c, Policy: guard.Policy{Protected: []string{"kube-system"}, Hidden: hidden}, Planner: planned{"+ "}, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
+}
+
+// reader is a turn of somebody who may only read.
+func reader(scope string) turn.Turn {
+	return turn.Turn{Who: event.Who{Principal: "ann", Role: "readonly"}, Scope: scope}
+}

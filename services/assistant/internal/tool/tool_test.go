@@ -1,0 +1,167 @@
+package tool_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool"
+)
+
+// run parses a line and runs it in the scope of shop.
+func run(t *testing.T, tools *tool.Tools, line string) (string, error) {
+	t.Helper()
+	op, err := kubectl.Parse(line)
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	out, err := tools.Run(t.Context(), reader("shop"), op)
+	if n := utf8.RuneCountInString(out.Text); n > 8000 {
+		t.Errorf("%s: %d characters", line, n)
+	}
+	return out.Text, err
+}
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	tools := setup(t)
+	for _, c := range []struct {
+		line      string
+		want, not []string
+	}{
+		{"kubectl get pods", []string{"api-", "web-"}, []string{"coredns", "rows shown"}},
+		{"kubectl get pods -n kube-system", []string{"coredns-"}, []string{"api-"}},
+		{"kubectl get pods -A", []string{"NAMESPACE", "kube-system", "shop"}, nil},
+		{"kubectl get pods -A --limit=2", []string{"[2 of ", "troubled ones first"}, nil},
+		{"kubectl get pods -l app=nothing", []string{"There are no pods in namespace shop."}, nil},
+		{"kubectl get deploy,svc", []string{"deployments:", "services:", "web"}, nil},
+		{"kubectl get deployment/api deployment/web", []string{"api", "web"}, []string{"catalog"}},
+		{"kubectl get nodes -o name", []string{"nodes/worker-1", "nodes/control-1"}, nil},
+		{"kubectl get deployment/api -o yaml", []string{"kind: Deployment", "name: api", "replicas:"}, []string{"managedFields"}},
+		{"kubectl get secret -A -o yaml", []string{"kind: Secret", "[redacted "}, nil},
+		{"kubectl describe deployment/api", []string{"Deployment shop/api (apps/v1)", "Conditions", "Pods (", "template:"}, nil},
+		{"kubectl describe service/web", []string{"Service shop/web (v1)", "Endpoints"}, nil},
+		{"kubectl describe node/worker-1", []string{"Node worker-1 (v1)", "Conditions", "Pods ("}, nil},
+		{"kubectl describe pods -n payments", []string{"Pod payments/", "Containers", "STATE"}, nil},
+		{"kubectl logs deployment/db", []string{}, []string{"no such"}},
+		{"kubectl events", []string{"LAST SEEN", "Warning"}, nil},
+		{"kubectl events -A", []string{"NAMESPACE", "Warning"}, nil},
+		{"kubectl rollout history deployment/api", []string{"REVISION", "IMAGES"}, nil},
+		{"kubectl auth can-i delete pods", []string{"yes: the assistant's account may delete pods in namespace shop."}, nil},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
+			text, err := run(t, tools, c.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in:\n%s", want, text)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(text, not) {
+					t.Errorf("%q in:\n%s", not, text)
+				}
+			}
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	tools := setup(t)
+	for line, want := range map[string]string{
+		"kubectl get unicorns":                                  "no kind",
+		"kubectl get pod/absent":                                `pods "absent" not found`,
+		"kubectl describe deployment/absent":                    `"absent" not found`,
+		"kubectl logs absent":                                   `pods "absent" not found`,
+		"kubectl logs -l app=nothing":                           "No pod in namespace shop has the labels",
+		"kubectl logs configmap/absent":                         "not found",
+		"kubectl logs deployment/db -c sidecar":                 "There is no container `sidecar`; there are",
+		"kubectl logs namespace/shop":                           "chooses no pods",
+		"kubectl rollout history service/web":                   "has no revisions",
+		"kubectl rollout history deployment/api --revision=999": "has no revision 999",
+		"query_prometheus -- up":                                "No metrics store is configured; set PROMETHEUS_URL.",
+		`query_loki -- '{app="api"}'`:                           "No log store is configured; set LOKI_URL.",
+	} {
+		text, err := run(t, tools, line)
+		var fault *operation.Fault
+		if !errors.As(err, &fault) || !strings.Contains(strings.ReplaceAll(err.Error(), `"sidecar"`, "`sidecar`"), want) || text != "" {
+			t.Errorf("%s: %q, %v; want %q", line, text, err, want)
+		}
+	}
+}
+
+// A namespace that is hidden is there for nobody, by no way of asking.
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	tools := setup(t, "payments")
+	for _, line := range []string{
+		"kubectl get pods -n payments", "kubectl events -n payments", "kubectl top pods -n payments",
+		"kubectl auth can-i get pods -n payments", "kubectl describe deployment/ledger -n payments",
+	} {
+		var refused *action.Refused
+		if text, err := run(t, tools, line); !errors.As(err, &refused) || refused.Reason != "There is no such namespace." {
+			t.Errorf("%s: %q, %v", line, text, err)
+		}
+	}
+	for _, line := range []string{"kubectl get ns/payments", "kubectl get ns/payments -o yaml", "kubectl describe ns/payments", "kubectl events --for=ns/payments"} {
+		if text, err := run(t, tools, line); err == nil || !strings.Contains(err.Error(), `namespaces "payments" not found`) {
+			t.Errorf("%s: %q, %v", line, text, err)
+		}
+	}
+	for _, line := range []string{
+		"kubectl get ns", "kubectl get ns -o yaml", "kubectl get pods,deploy,events,pv -A", "kubectl get secrets -A -o json",
+		"kubectl events -A", "kubectl describe nodes", "kubectl describe ns",
+	} {
+		text, err := run(t, tools, line)
+		if err != nil || strings.Contains(text, "payments") || strings.Contains(text, "ledger-") {
+			t.Errorf("%s: %v\n%s", line, err, text)
+		}
+	}
+	if _, err := tools.Run(t.Context(), reader("payments"), operation.Operation{Verb: operation.List, Kind: "pods"}); err == nil {
+		t.Error("the scope of a session shows a hidden namespace")
+	}
+}
+
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	tools := setup(t)
+	text, err := run(t, tools, "kubectl scale deployment/api --replicas=3 -n shop --dry-run=server")
+	if err != nil || text != "This would change, and was only tried:\n+ scale shop" {
+		t.Errorf("%q, %v", text, err)
+	}
+	op := operation.Operation{Verb: operation.Diff, Namespace: "shop", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"}
+	out, err := tools.Run(t.Context(), reader("shop"), op)
+	if err != nil || out.Text != "This would change, and was only tried:\n+ apply shop" {
+		t.Errorf("%q, %v", out.Text, err)
+	}
+	var refused *action.Refused
+	if _, err := run(t, tools, "kubectl scale deployment/api --replicas=3"); !errors.As(err, &refused) {
+		t.Errorf("a write by a reader: %v", err)
+	}
+}
+
+// What workloads write is told apart from what the cluster says.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	tools := setup(t)
+	for _, line := range []string{"kubectl events -A", "kubectl logs deployment/api", "kubectl describe pods"} {
+		op, err := kubectl.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := tools.Run(t.Context(), reader("shop"), op); err != nil || len(out.Untrusted) == 0 {
+			t.Errorf("%s: nothing untrusted, %v\n%s", line, err, out.Text)
+		}
+	}
+	if got := tools.Line(operation.Operation{Verb: operation.SetEnv, Kind: "deployment", Names: []string{"api"}, Set: map[string]string{"DB_PASSWORD": "hunter2hunter2"}}); strings.Contains(got, "hunter2") {
+		t.Errorf("a line shows a secret: %s", got)
+	}
+}
