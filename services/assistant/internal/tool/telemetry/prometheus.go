@@ -82,11 +82,12 @@ func step(minutes int) time.Duration {
 	return max(15*time.Second, time.Duration(minutes)*time.Second)
 }
 
-// write shows a result, the greatest values first.
+// write shows a result, the greatest values first. An entry that is null in the answer
+// counts for nothing.
 func write(value model.Value, hidden Hidden) (text string, cut bool) {
 	switch v := value.(type) {
 	case model.Vector:
-		v = slices.DeleteFunc(v, func(s *model.Sample) bool { return secret(s.Metric, hidden) })
+		v = slices.DeleteFunc(v, func(s *model.Sample) bool { return s == nil || secret(s.Metric, hidden) })
 		slices.SortStableFunc(v, func(a, b *model.Sample) int {
 			return cmp.Or(descending(a.Value, b.Value), cmp.Compare(a.Metric.String(), b.Metric.String()))
 		})
@@ -97,7 +98,7 @@ func write(value model.Value, hidden Hidden) (text string, cut bool) {
 			return series(s.Metric) + " " + number(s.Value)
 		})
 	case model.Matrix:
-		v = slices.DeleteFunc(v, func(s *model.SampleStream) bool { return secret(s.Metric, hidden) })
+		v = slices.DeleteFunc(v, func(s *model.SampleStream) bool { return s == nil || secret(s.Metric, hidden) })
 		slices.SortStableFunc(v, func(a, b *model.SampleStream) int {
 			return cmp.Or(descending(last(a), last(b)), cmp.Compare(a.Metric.String(), b.Metric.String()))
 		})
