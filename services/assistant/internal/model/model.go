@@ -32,8 +32,6 @@ type Config struct {
 	// Stall is how long the model may be silent, before its first token or between two;
 	// 0 means 60 s.
 	Stall time.Duration
-	// Notice is the last line of every answer; empty: none.
-	Notice string
 }
 
 func (c Config) withDefaults() Config {
@@ -152,7 +150,6 @@ func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 	case end.err != nil:
 		return r.fallBack(ctx, end.err)
 	}
-	r.notice()
 	return out, nil
 }
 

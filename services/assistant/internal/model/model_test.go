@@ -24,10 +24,10 @@ func TestItReadsAndAnswers(t *testing.T) {
 	end := scriptedmodel.Say("The pod `api-1` crashes because DB_URL is empty.")
 	end.Usage = &scriptedmodel.Usage{Prompt: 200, Completion: 20}
 	end.Expect = scriptedmodel.Expect{Has: []string{"DB_URL is empty"}}
-	b := setup(t, model.Config{Notice: "This is a seeded cluster."}, scriptedmodel.Always(look, end))
+	b := setup(t, model.Config{}, scriptedmodel.Always(look, end))
 	b.cluster.log = "fatal: DB_URL is empty"
 	out, text := b.ask(asking("why does api crash?"))
-	if want := "The pod `api-1` crashes because DB_URL is empty.\n\nThis is a seeded cluster."; text != want {
+	if want := "The pod `api-1` crashes because DB_URL is empty."; text != want {
 		t.Errorf("answer %q, want %q", text, want)
 	}
 	if out.Usage != (chat.Usage{PromptTokens: 300, CompletionTokens: 30}) {

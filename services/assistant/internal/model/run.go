@@ -196,13 +196,6 @@ func (r *run) partly(why stop) {
 	r.sink.Token("\n\nThis answer is not whole: " + stopSentences[why] + ".")
 }
 
-// notice is the last line of an answer.
-func (r *run) notice() {
-	if r.e.config.Notice != "" {
-		r.sink.Token("\n\n" + r.e.config.Notice)
-	}
-}
-
 var steps = []string{"Read the cluster and match the playbooks", "Let the language model look closer", "Write the answer"}
 
 // step shows where the work stands; at the number of steps all are done.

@@ -148,6 +148,49 @@ func (q *Queries) DropTurn(ctx context.Context, arg DropTurnParams) error {
 	return err
 }
 
+const earlierTurns = `-- name: EarlierTurns :many
+select left(query, $1::int)::text as query, left(coalesce(answer, ''), $1::int)::text as answer from turns
+where session_id = $2 and state = 'finished' order by number desc limit $4 offset $3
+`
+
+type EarlierTurnsParams struct {
+	Most      int32
+	SessionID string
+	SkipRows  int32
+	MaxRows   int32
+}
+
+type EarlierTurnsRow struct {
+	Query  string
+	Answer string
+}
+
+// What was said before the last turns, cut short, newest first.
+func (q *Queries) EarlierTurns(ctx context.Context, arg EarlierTurnsParams) ([]EarlierTurnsRow, error) {
+	rows, err := q.db.Query(ctx, earlierTurns,
+		arg.Most,
+		arg.SessionID,
+		arg.SkipRows,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EarlierTurnsRow
+	for rows.Next() {
+		var i EarlierTurnsRow
+		if err := rows.Scan(&i.Query, &i.Answer); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const finishTurn = `-- name: FinishTurn :execrows
 update turns set state = 'finished', outcome = $1, reason = $2, answer = $3, finished_at = $4
 where session_id = $5 and number = $6 and fence = $7 and state = 'active'

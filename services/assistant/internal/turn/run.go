@@ -45,7 +45,7 @@ type running struct {
 
 // start runs a new turn and reads it from its handshake on.
 func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, error) {
-	history, err := s.history(ctx, e)
+	history, earlier, err := s.history(ctx, e)
 	if err != nil {
 		return nil, errors.Join(err, s.abandon(ctx, e.turn))
 	}
@@ -55,7 +55,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	r := &running{
 		s: s, row: t, usage: t.IncludeUsage, live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
-			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: q.Chat.Query, History: history,
+			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: q.Chat.Query, History: history, Earlier: earlier,
 			Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
 		},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
@@ -83,21 +83,36 @@ func (s *Service) abandon(ctx context.Context, t store.Turn) error {
 	return s.Store.DropTurn(context.WithoutCancel(ctx), store.DropTurnParams{SessionID: t.SessionID, Number: t.Number, Fence: t.Fence})
 }
 
-// history is what was said before, newest kept.
-func (s *Service) history(ctx context.Context, e entered) ([]chat.Message, error) {
+// history is what was said before: the newest messages whole, and older ones cut short.
+func (s *Service) history(ctx context.Context, e entered) (newest, earlier []chat.Message, err error) {
 	turns, err := s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: e.session.ID, MaxRows: maxHistory / 2})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slices.Reverse(turns)
-	h, err := session.Seeded(e.session)
-	if err != nil {
-		return nil, err
+	if newest, err = session.Seeded(e.session); err != nil {
+		return nil, nil, err
 	}
 	for _, t := range turns {
-		h = append(h, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
+		newest = append(newest, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
 	}
-	return h[max(0, len(h)-maxHistory):], nil
+	over := max(0, len(newest)-maxHistory)
+	for _, m := range newest[max(0, over-maxEarlier):over] {
+		text, _ := shorten(m.Text, maxGist)
+		earlier = append(earlier, chat.Message{Role: m.Role, Text: text})
+	}
+	if len(turns) == maxHistory/2 {
+		old, err := s.Store.EarlierTurns(ctx, store.EarlierTurnsParams{
+			SessionID: e.session.ID, Most: maxGist, MaxRows: maxEarlier / 2, SkipRows: maxHistory / 2,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, t := range slices.Backward(old) {
+			earlier = append(earlier, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
+		}
+	}
+	return newest[over:], earlier[max(0, len(earlier)-maxEarlier):], nil
 }
 
 // run answers and closes the turn.

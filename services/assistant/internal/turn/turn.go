@@ -177,6 +177,8 @@ const (
 	maxUntrusted = 4 << 20 // bytes of cluster text that a write is judged against
 	maxWrites    = 5       // executed in one turn without a person between
 	maxHistory   = 20      // messages
+	maxEarlier   = 40      // messages before those
+	maxGist      = 300     // characters of each of them
 	followed     = 15 * time.Second
 )
 

@@ -26,6 +26,11 @@ order by number desc limit 1;
 select number, query, query_kind, answer, started_at, finished_at from turns
 where session_id = @session_id and state = 'finished' order by number desc limit @max_rows;
 
+-- name: EarlierTurns :many
+-- What was said before the last turns, cut short, newest first.
+select left(query, @most::int)::text as query, left(coalesce(answer, ''), @most::int)::text as answer from turns
+where session_id = @session_id and state = 'finished' order by number desc limit @max_rows offset @skip_rows;
+
 -- name: AppendFrames :execrows
 -- Zero rows mean that the turn has another owner now. The share lock keeps a takeover waiting until
 -- frames under the former fence are there, so none comes after what the new owner writes.
