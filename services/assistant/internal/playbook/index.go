@@ -56,6 +56,7 @@ type index struct {
 	events     map[types.UID][]*corev1.Event
 	nodes      map[string]*corev1.Node
 	services   map[name]*corev1.Service
+	backends   map[name][]*corev1.Pod          // of services, once asked for
 	byName     []*corev1.Pod                   // living pods
 	owned      map[operation.Ref][]*corev1.Pod // the same by workload
 }
@@ -70,6 +71,7 @@ func newIndex(s *Snapshot) *index {
 		events:     map[types.UID][]*corev1.Event{},
 		nodes:      map[string]*corev1.Node{},
 		services:   map[name]*corev1.Service{},
+		backends:   map[name][]*corev1.Pod{},
 	}
 	for i := range s.Services {
 		x.services[name{Namespace: s.Services[i].Namespace, Name: s.Services[i].Name}] = &s.Services[i]

@@ -1,7 +1,10 @@
 package playbook_test
 
 import (
+	"slices"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -24,4 +27,121 @@ func TestObjectAnswers(t *testing.T) {
 		{"a20_no_requests", "", playbook.AutoscalerIdle, "", []string{"no cpu request has container `web`", "miss the cpu request"}, []string{"maxim", "metrics-server"}},
 		{"a21_budget", "", playbook.BudgetDeadlock, "", []string{"deadlock: this PDB", "minAvailable `2`", "healthy 2 of 2", "node `node-1`, which is cordoned"}, []string{"delete"}},
 	})
+}
+
+// TestBusy is about a cluster where much goes on and nothing is wrong.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	s := snapshot(t, "busy")
+	for _, namespace := range []string{"", "shop"} {
+		if found := playbook.Diagnose(s, namespace); len(found) != 0 {
+			t.Errorf("found in %q:\n%s", namespace, playbook.Answer(s, found))
+		}
+	}
+}
+
+// TestFolding is about what is told under which cause.
+func TestFolding(t *testing.T) {
+	t.Parallel()
+	titles := func(found []playbook.Finding) []string {
+		var all []string
+		for _, f := range found {
+			all = append(all, f.Class.String()+" "+f.Object.String())
+			for _, c := range f.Consequences {
+				all = append(all, "- "+c.Class.String()+" "+c.Object.String())
+			}
+		}
+		return all
+	}
+	ready := func(s *playbook.Snapshot, pod string, is corev1.ConditionStatus) {
+		for i := range s.Pods {
+			if s.Pods[i].Name == pod {
+				s.Pods[i].Status.ContainerStatuses[0].Ready = is == corev1.ConditionTrue
+				s.Pods[i].Status.Conditions[0].Status = is
+			}
+		}
+	}
+	for _, test := range []struct {
+		name string
+		make func(t *testing.T) *playbook.Snapshot
+		want []string
+	}{
+		{"a node of late rank stands before what it does, and after nothing", func(t *testing.T) *playbook.Snapshot {
+			return join(snapshot(t, "a19_node_not_ready"), snapshot(t, "a16_ingress_port"))
+		}, []string{
+			"node node/node-1", "- readiness probe daemonset.apps/edge in shop", "- service without endpoints service/edge in shop",
+			"- service without endpoints service/orders in shop", "- stuck terminating pod/orders-0 in shop",
+			"ingress ingress.networking.k8s.io/front in store",
+		}},
+		{"a pod on a node that is well keeps its own finding", func(t *testing.T) *playbook.Snapshot {
+			s := snapshot(t, "a19_node_not_ready")
+			other := *s.Pods[1].DeepCopy()
+			other.Name, other.UID, other.Spec.NodeName = "edge-fghij", "p-edge-2", "node-2"
+			s.Pods = append(s.Pods, other)
+			return s
+		}, []string{
+			"readiness probe daemonset.apps/edge in shop", "- service without endpoints service/edge in shop",
+			"node node/node-1", "- service without endpoints service/orders in shop", "- stuck terminating pod/orders-0 in shop",
+		}},
+		{"name server, its pods, and who asks it", func(t *testing.T) *playbook.Snapshot {
+			s := snapshot(t, "wrong_name")
+			s.EndpointSlices[0].Endpoints = nil
+			ready(s, "coredns-abcde", corev1.ConditionFalse)
+			return write(s, "lookup queue on 10.96.0.10:53: server misbehaving")
+		}, []string{
+			"readiness probe pod/coredns-abcde in kube-system",
+			"- crash loop deployment.apps/mailer in crm", "- name resolution service/kube-dns in kube-system",
+		}},
+		{"an ingress follows from its service, and that from a policy", func(t *testing.T) *playbook.Snapshot {
+			s := snapshot(t, "a17_policy")
+			s.Ingresses = snapshot(t, "a16_ingress_port").Ingresses
+			in := &s.Ingresses[0]
+			in.Namespace = "crm"
+			in.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name = "app"
+			in.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = 80
+			app := *s.Services[0].DeepCopy()
+			app.Name, app.UID, app.Spec.Selector = "app", "svc-app", map[string]string{"app": "app"}
+			s.Services = append(s.Services, app)
+			return s
+		}, []string{
+			"network policy networkpolicy.networking.k8s.io/api-callers in crm",
+			"- readiness probe deployment.apps/app in crm", "- service without endpoints service/app in crm", "- ingress ingress.networking.k8s.io/front in crm",
+		}},
+		{"a budget guards pods that are not well", func(t *testing.T) *playbook.Snapshot {
+			s := snapshot(t, "a21_budget")
+			ready(s, "ledger-0", corev1.ConditionFalse)
+			s.Pods[0].Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+			s.Budgets[0].Status.CurrentHealthy = 1
+			return s
+		}, []string{"readiness probe statefulset.apps/ledger in pay", "- disruption budget poddisruptionbudget.policy/ledger in pay"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := test.make(t)
+			if got := titles(playbook.Diagnose(s, "")); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			for seed := range uint64(5) {
+				if got := titles(playbook.Diagnose(shuffle(s, seed), "")); !slices.Equal(got, test.want) {
+					t.Errorf("in another order: got %q, want %q", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+// TestElsewhere is about troubles of objects that are not in the namespace asked about.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	s := snapshot(t, "a19_node_not_ready")
+	if found := playbook.Diagnose(s, "shop"); len(found) != 1 || found[0].Class != playbook.NodeTrouble || len(found[0].Consequences) != 4 {
+		t.Errorf("got %+v, want the node", found)
+	}
+	if found := playbook.Diagnose(s, "crm"); len(found) != 0 {
+		t.Errorf("got %+v, want none: no pod of the namespace is on the node", found)
+	}
+	s = snapshot(t, "a18_namespace")
+	if found := playbook.Diagnose(s, "retired"); len(found) != 1 || found[0].Class != playbook.StuckTerminating {
+		t.Errorf("got %+v, want the namespace", found)
+	}
 }

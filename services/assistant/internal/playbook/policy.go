@@ -55,10 +55,13 @@ func policyRef(p *networkingv1.NetworkPolicy) operation.Ref {
 
 // readyBackends are the pods that stand behind a service and take requests.
 func (x *index) readyBackends(s *corev1.Service) []*corev1.Pod {
-	if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
-		return nil
+	of := name{Namespace: s.Namespace, Name: s.Name}
+	pods, known := x.backends[of]
+	if !known && len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
+		pods = slices.DeleteFunc(x.selected(s.Namespace, s.Spec.Selector), func(pod *corev1.Pod) bool { return !podReady(pod) })
+		x.backends[of] = pods
 	}
-	return slices.DeleteFunc(x.selected(s.Namespace, s.Spec.Selector), func(pod *corev1.Pod) bool { return !podReady(pod) })
+	return pods
 }
 
 // blockedCall says which policy stops a call, if all ready pods of the service are behind it.
@@ -282,7 +285,7 @@ func (x *index) admitsNobody(p *networkingv1.NetworkPolicy) (Finding, bool) {
 		return Finding{}, false // it lets nobody in, which somebody wrote so
 	}
 	s, endpoints := x.serviceBehind(p)
-	if s == nil {
+	if s == nil || x.opened(s, p) {
 		return Finding{}, false
 	}
 	var texts []string
@@ -298,6 +301,19 @@ func (x *index) admitsNobody(p *networkingv1.NetworkPolicy) (Finding, bool) {
 	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and no pod of the namespace has it.", code(p.Name), codes(texts), code(s.Name))
 	f.Text = fmt.Sprintf("Give the label %s to the pods that are to reach the service; say which these are.", codes(texts))
 	return f, true
+}
+
+// opened says whether another policy lets somebody in to a service: policies add up.
+func (x *index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
+	for _, pod := range x.readyBackends(s) {
+		for i := range x.NetworkPolicies {
+			other := &x.NetworkPolicies[i]
+			if other.Namespace == p.Namespace && other.Name != p.Name && governs(other, networkingv1.PolicyTypeIngress) && len(other.Spec.Ingress) > 0 && matches(&other.Spec.PodSelector, pod.Labels) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasLabels says whether a pod has these labels, or would have them.

@@ -31,6 +31,7 @@ func services(x *index) []Finding {
 			}
 		}
 	}
+	_, down := x.nameServer()
 	var found []Finding
 	for i := range x.Services {
 		s := &x.Services[i]
@@ -38,7 +39,7 @@ func services(x *index) []Finding {
 		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
-		if _, down := x.nameServer(); down && isDNS(s) {
+		if down && isDNS(s) {
 			continue // that has a finding of its own
 		}
 		pods := x.selected(s.Namespace, s.Spec.Selector)
