@@ -33,6 +33,8 @@ type LogLine struct {
 type Kubelet interface {
 	// Logs returns the lines of a container's current or previous run, oldest first, and whether there is such a run.
 	Logs(tx store.Tx, pod *corev1.Pod, container string, previous bool, now time.Time) ([]LogLine, bool)
+	// Usage returns what a container uses, and whether it runs.
+	Usage(tx store.Tx, pod *corev1.Pod, container *corev1.Container) (corev1.ResourceList, bool)
 }
 
 // Server is the handler.
@@ -58,11 +60,7 @@ type request struct {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if serveDiscovery(w, r) {
-		return
-	}
-	if strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") && r.Method == http.MethodPost {
-		s.reviewAccess(w, r)
+	if serveDiscovery(w, r) || serveOpenAPI(w, r) || s.review(w, r) || s.metrics(w, r) {
 		return
 	}
 	req, err := route(r)

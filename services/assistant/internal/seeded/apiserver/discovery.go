@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -69,6 +68,7 @@ func groups() []metav1.APIGroup {
 		add(k.GroupVersionKind.Group, k.GroupVersionKind.Version)
 	}
 	add(authorizationv1.GroupName, "v1")
+	add(metricsGroup, metricsVersion)
 	return list
 }
 
@@ -99,25 +99,16 @@ func resources(group, v string) metav1.APIResourceList {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: "namespaces/finalize", Kind: "Namespace", Verbs: metav1.Verbs{"update"}})
 		}
 	}
-	if group == authorizationv1.GroupName {
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: "selfsubjectaccessreviews", SingularName: "selfsubjectaccessreview", Kind: "SelfSubjectAccessReview", Verbs: metav1.Verbs{"create"}})
+	switch group {
+	case authorizationv1.GroupName:
+		for _, kind := range []string{"SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"} {
+			singular := strings.ToLower(kind)
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: singular + "s", SingularName: singular, Kind: kind, Verbs: metav1.Verbs{"create"}})
+		}
+	case metricsGroup:
+		read := metav1.Verbs{"get", "list"}
+		list.APIResources = append(list.APIResources,
+			metav1.APIResource{Name: "nodes", Kind: "NodeMetrics", Verbs: read}, metav1.APIResource{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: read})
 	}
 	return list
-}
-
-// reviewAccess answers what the caller may do. There is one caller, the platform itself, and the cluster is its own: everything.
-func (s *Server) reviewAccess(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	var review authorizationv1.SelfSubjectAccessReview
-	if err := decode(r, &review); err != nil {
-		fail(w, err)
-		return
-	}
-	if review.Spec.ResourceAttributes == nil && review.Spec.NonResourceAttributes == nil {
-		fail(w, apierrors.NewBadRequest("exactly one of nonResourceAttributes or resourceAttributes must be specified"))
-		return
-	}
-	review.TypeMeta = metav1.TypeMeta{Kind: "SelfSubjectAccessReview", APIVersion: "authorization.k8s.io/v1"}
-	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "the seeded cluster belongs to its only caller"}
-	answer(w, http.StatusCreated, review)
 }

@@ -417,3 +417,27 @@ func (m *Manager) Logs(_ store.Tx, pod *corev1.Pod, name string, previous bool, 
 	}
 	return lines, true
 }
+
+// Usage is what a running container's program uses: never more than its limits allow.
+func (m *Manager) Usage(_ store.Tx, pod *corev1.Pod, spec *corev1.Container) (corev1.ResourceList, bool) {
+	r := m.pods[pod.UID]
+	if r == nil || r.containers[spec.Name] == nil {
+		return nil, false
+	}
+	life := r.containers[spec.Name].current
+	if life == nil || !life.finished.IsZero() {
+		return nil, false
+	}
+	repository, _ := program.Split(spec.Image)
+	found, ok := m.registry.Find(repository)
+	if !ok {
+		return nil, false
+	}
+	usage := corev1.ResourceList{corev1.ResourceCPU: found.CPU.DeepCopy(), corev1.ResourceMemory: found.Memory.DeepCopy()}
+	for name, limit := range spec.Resources.Limits {
+		if used, counted := usage[name]; counted && used.Cmp(limit) > 0 {
+			usage[name] = limit.DeepCopy()
+		}
+	}
+	return usage, true
+}

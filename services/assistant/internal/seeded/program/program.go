@@ -24,6 +24,8 @@ type Program struct {
 	Needs []string
 	// Memory is the working set; a lower limit gets the program killed.
 	Memory resource.Quantity
+	// CPU is what it uses of processors all the time.
+	CPU resource.Quantity
 	// Port and Paths are what the program serves over HTTP; zero serves nothing.
 	Port  int32
 	Paths []string

@@ -14,7 +14,7 @@ const registry = "registry.example/"
 // web is a program that serves HTTP on a port with the usual probe paths.
 func web(name string, port int32, memory string, tags ...string) program.Program {
 	return program.Program{
-		Repository: registry + name, Tags: tags, Commands: []string{"server"}, Port: port, Memory: resource.MustParse(memory),
+		Repository: registry + name, Tags: tags, Commands: []string{"server"}, Port: port, Memory: resource.MustParse(memory), CPU: resource.MustParse("12m"),
 		Paths:  []string{"/", "/healthz", "/readyz"},
 		Start:  []string{"INFO starting", "INFO listening on 0.0.0.0"},
 		Repeat: "INFO requests served, no errors", Every: 30 * time.Second,
