@@ -32,7 +32,7 @@ func (w *work) past(a question.Ask) question.Ask {
 		for _, c := range e.Changes {
 			mentions, namespace = append(slices.Clone(mentions), c.Mentions...), c.Namespace
 		}
-		if a.Leans && len(found.Mentions) == 0 {
+		if len(found.Mentions) == 0 {
 			found.Mentions = mentions
 		}
 		if namespace != "" && (a.Leans || w.turn.Scope == "") {

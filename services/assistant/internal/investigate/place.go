@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -144,9 +145,9 @@ func named(s *playbook.Snapshot, namespace string, m question.Mention) []operati
 
 // look finds what a sentence is about.
 func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
-	namespace := a.Namespace
+	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {
-		past := w.past(a)
+		past = w.past(a)
 		namespace = past.Namespace
 		if a.Leans {
 			a.Mentions = past.Mentions
@@ -170,6 +171,14 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 		if t.objects = named(t.snap, "", question.Mention{Name: namespace}); len(t.objects) == 0 {
 			t.noNamespace, t.namespace = namespace, namespace
 			return t, nil
+		}
+	}
+	if namespace == "" && len(a.Mentions) == 0 {
+		// "overview of shop" names a namespace, as only the cluster can tell.
+		for _, m := range past.Mentions {
+			if slices.ContainsFunc(t.snap.Namespaces, func(n corev1.Namespace) bool { return n.Name == m.Name }) {
+				return t, w.move(ctx, t, m.Name)
+			}
 		}
 	}
 	for _, m := range a.Mentions {

@@ -152,8 +152,16 @@ var (
 // change reads one clause; ok says that all of its words were understood.
 func change(s sentence) (c Change, ok bool) {
 	c.Verb = verbs[s.words[0].low]
-	p := placesOfChange(s.from(1), &c)
 	rest := s.words[1:]
+	var p changePlace
+	if name := ownNamespace(c.Verb, rest); name != "" {
+		c.Mentions, p.taken = []Mention{{"namespace", name, true}}, make([]bool, len(rest))
+		for i := range rest[:len(rest)-len(afterName(rest, name))] {
+			p.taken[i] = true
+		}
+	} else {
+		p = placesOfChange(s.from(1))
+	}
 	taken := p.taken
 	for i := 0; i < len(rest); i++ {
 		w := rest[i]
@@ -200,7 +208,38 @@ type changePlace struct {
 	taken     []bool
 }
 
-func placesOfChange(s sentence, c *Change) changePlace {
+// ownNamespace is the namespace that a change is for itself, and not only where it is:
+// "delete namespace media".
+func ownNamespace(verb operation.Verb, rest []word) string {
+	if verb != operation.Delete && verb != operation.Label && verb != operation.Annotate {
+		return ""
+	}
+	for len(rest) > 0 && articles[rest[0].low] {
+		rest = rest[1:]
+	}
+	switch {
+	case len(rest) >= 2 && kindOf(rest[0].low) == "namespace" && (isName(rest[1]) || nouns[rest[1].low]):
+		return rest[1].low
+	case len(rest) == 2 && kindOf(rest[1].low) == "namespace" && (isName(rest[0]) || nouns[rest[0].low]):
+		return rest[0].low
+	}
+	return ""
+}
+
+// afterName is what follows the name, and the word namespace behind it.
+func afterName(rest []word, name string) []word {
+	for i, w := range rest {
+		if w.low == name {
+			if i+1 < len(rest) && kindOf(rest[i+1].low) == "namespace" {
+				i++
+			}
+			return rest[i+1:]
+		}
+	}
+	return nil
+}
+
+func placesOfChange(s sentence) changePlace {
 	var p place
 	taken := p.namespaces(s.words)
 	for i, w := range s.words {

@@ -44,7 +44,7 @@ func places(s sentence) place {
 		if taken[i] {
 			continue
 		}
-		if kind, name, ok := strings.Cut(w.low, "/"); ok {
+		if kind, name, ok := strings.Cut(w.low, "/"); ok && !isAmount(w.low) {
 			p.slash(kind, name)
 			continue
 		}
