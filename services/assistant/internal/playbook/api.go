@@ -49,7 +49,7 @@ var replaced = []struct {
 }
 
 // noMatchExpr is what clients say of a kind in a version that the server does not have.
-var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]{0,62})\\?" in version \\?"([a-z0-9][a-z0-9./-]{0,252})\\?"`)
+var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
 
 // served says whether the server has a version; true while that is not known.
 func (x *index) served(version string) bool {
@@ -156,7 +156,7 @@ func (x *index) unmatched(pod *corev1.Pod) []unserved {
 	for _, log := range x.logsOf(pod) {
 		for line := range strings.Lines(log) {
 			for _, m := range noMatchExpr.FindAllStringSubmatch(line[:min(len(line), longestLine)], mostDenials) {
-				if u := (unserved{m[1], m[2]}); !x.served(m[2]) && len(all) < mostDenials && !slices.Contains(all, u) {
+				if u := (unserved{m[1], m[2]}); len(m[1]) < 64 && len(m[2]) < 256 && !x.served(m[2]) && len(all) < mostDenials && !slices.Contains(all, u) {
 					all = append(all, u)
 				}
 			}

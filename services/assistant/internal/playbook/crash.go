@@ -69,7 +69,7 @@ func (x *index) lines(log Log) []string {
 	var lines []string
 	for line := range strings.Lines(x.Logs[log]) {
 		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
+			lines = append(lines, line[:min(len(line), longestLine)])
 		}
 	}
 	slices.Reverse(lines)

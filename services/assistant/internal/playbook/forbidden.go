@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // denial is what the API server refused a service account. It was read from a log, which
@@ -26,11 +28,11 @@ const (
 )
 
 // The server's own words. Only plain verbs count: no program needs to be given the right
-// to bind, escalate or impersonate because of a line in a log.
+// to bind, escalate or impersonate because of a line in a log. Lengths are checked
+// afterwards, for counted repetitions make an expression slow.
 const (
-	labelPart  = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
-	domainPart = `[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?`
-	verbPart   = `get|list|watch|create|update|patch|delete|deletecollection`
+	namePart = `[a-z0-9.-]+`
+	verbPart = `get|list|watch|create|update|patch|delete|deletecollection`
 )
 
 // forbiddenExprs read the text plain, and as a string of JSON.
@@ -38,7 +40,7 @@ var forbiddenExprs = []*regexp.Regexp{forbiddenExpr(`"`), forbiddenExpr(`\\"`)}
 
 func forbiddenExpr(quote string) *regexp.Regexp {
 	return regexp.MustCompile(strings.ReplaceAll(
-		`(?:Q(`+domainPart+`)Q is forbidden: )?\bUser Qsystem:serviceaccount:(`+labelPart+`):(`+domainPart+`)Q cannot (`+verbPart+`) resource Q(`+labelPart+`)(?:/(`+labelPart+`))?Q in API group Q(|`+domainPart+`)Q (?:in the namespace Q(`+labelPart+`)Q|at the cluster scope)`,
+		`(?:Q(`+namePart+`)Q is forbidden: )?User Qsystem:serviceaccount:(`+namePart+`):(`+namePart+`)Q cannot (`+verbPart+`) resource Q(`+namePart+`)(?:/(`+namePart+`))?Q in API group Q(|`+namePart+`)Q (?:in the namespace Q(`+namePart+`)Q|at the cluster scope)`,
 		"Q", quote))
 }
 
@@ -52,16 +54,34 @@ func denials(log string) []denial {
 		}
 		for _, expr := range forbiddenExprs {
 			for _, m := range expr.FindAllStringSubmatch(line, mostDenials) {
-				all = append(all, denial{
+				d := denial{
 					name: m[1], account: name{Namespace: m[2], Name: m[3]}, verb: m[4], resource: m[5], subresource: m[6],
 					group: m[7], namespace: m[8],
-				})
+				}
+				if d.valid() {
+					all = append(all, d)
+				}
 			}
 		}
 	}
 	slices.SortFunc(all, denial.compare)
 	all = slices.Compact(all)
 	return all[:min(len(all), mostDenials)]
+}
+
+// valid says whether every member could be what it is said to be.
+func (d denial) valid() bool {
+	for _, label := range []string{d.account.Namespace, d.resource, cmp.Or(d.subresource, "x"), cmp.Or(d.namespace, "x")} {
+		if len(validation.IsDNS1123Label(label)) > 0 {
+			return false
+		}
+	}
+	for _, domain := range []string{d.account.Name, cmp.Or(d.group, "x"), cmp.Or(d.name, "x")} {
+		if len(validation.IsDNS1123Subdomain(domain)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (d denial) compare(o denial) int {

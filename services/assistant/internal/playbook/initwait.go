@@ -19,7 +19,7 @@ const initTime = 2 * time.Minute
 var (
 	waitsExpr = regexp.MustCompile(`(?i)\bwait(s|ing)?\b|\bretry(ing)?\b|\bnot (yet )?(ready|available|reachable)\b|unreachable|bad address|not resolve|` + dependencyExpr.String())
 	// hostExpr finds what a line says is looked for.
-	hostExpr = regexp.MustCompile(`(?i:waiting for|wait for|waits for|lookup|resolve|resolving|reach|connect to|connecting to|bad address|host|server at|tcp)\s+(?i:host\s+|service\s+)?['"]?([a-z0-9][a-z0-9.-]{0,252})`)
+	hostExpr = regexp.MustCompile(`(?i:waiting for|wait for|waits for|lookup|resolve|resolving|reach|connect to|connecting to|bad address|host|server at|tcp)\s+(?i:host\s+|service\s+)?['"]?([a-z0-9][a-z0-9.-]*)`)
 	wordExpr = regexp.MustCompile(`[a-z0-9][a-z0-9.-]*[a-z0-9]`)
 )
 
@@ -35,13 +35,16 @@ func initWaits(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if !working(pod, c) || crashed(pod, c) {
 			continue
 		}
-		lines, orders := instructions(x.lines(Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}))
+		log := Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}
+		lines, orders := instructions(x.lines(log))
 		at := slices.IndexFunc(lines, waitsExpr.MatchString)
 		started := c.status.State.Running.StartedAt
 		if at < 0 && x.Taken.Sub(started.Time) < initTime {
 			continue
 		}
 		f := Finding{Class: InitContainer, Object: w.ref, container: c.spec.Name, because: x.grounds(pod)}
+		_, read := x.Logs[log]
+		f.blind = !read
 		f.Evidence = append([]string{initText(pod, c)}, orders...)
 		if since := x.since(started); since != "" {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It has run for %s and has not ended.", since))
@@ -49,10 +52,11 @@ func initWaits(x *index, pod *corev1.Pod, w *workload) []Finding {
 		f.Cause, f.Confidence = fmt.Sprintf("The init container %s does not end.", code(c.spec.Name)), Low
 		f.Text = "Read its log, and look at what its command waits for."
 		if at >= 0 {
-			f.Evidence = append(f.Evidence, "Its log says "+code(lines[at])+".")
 			f.Cause, f.Confidence = fmt.Sprintf("The init container %s waits for something that does not answer.", code(c.spec.Name)), Medium
 			f.Text = "Repair what the log line names, or correct the address; the pod then goes on by itself."
 			f.awaited(x, pod, c, lines[at])
+			// The cause is all that is shown of a consequence, so the line goes with it.
+			f.Cause += " Its log says " + code(lines[at]) + "."
 		} else if len(lines) > 0 {
 			f.Evidence = append(f.Evidence, "The last line of its log is "+code(lines[0])+".")
 		}

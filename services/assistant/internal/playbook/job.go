@@ -33,10 +33,16 @@ func failedJobs(x *index) []Finding {
 	for i := range x.Jobs {
 		j := &x.Jobs[i]
 		ended := jobCondition(j, batchv1.JobFailed, batchv1.JobFailureTarget)
+		if ended == nil && j.Status.Failed == 0 {
+			continue
+		}
 		pods := x.newest(jobRef(j))
-		retried := ended == nil && j.Status.Failed > 0 && j.Status.Succeeded == 0 && len(pods) > 0 && pods[0].Status.Phase == corev1.PodFailed
+		retried := ended == nil && j.Status.Succeeded == 0 && len(pods) > 0 && pods[0].Status.Phase == corev1.PodFailed
+		if j.DeletionTimestamp != nil || ended == nil && !retried || jobCondition(j, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet) != nil {
+			continue
+		}
 		later, failedBefore := x.runsAround(j)
-		if j.DeletionTimestamp != nil || ended == nil && !retried || jobCondition(j, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet) != nil || later {
+		if later {
 			continue
 		}
 		f := Finding{Class: JobFailed, Object: jobRef(j), because: []operation.Ref{jobRef(j)}}

@@ -190,6 +190,9 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 	f.Cause = fmt.Sprintf("The service account %s may not %s %s.", code(first.account.Name), codes(may), where)
 	unread := slices.ContainsFunc([]string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, func(kind string) bool { return x.Unread[kind] })
 	switch {
+	case namespace != "" && namespace != first.account.Namespace && !x.sawRights(namespace):
+		f.Confidence = Medium
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The roles and bindings of namespace %s were not read, so the right was not checked.", code(namespace)))
 	case unread:
 		f.Confidence = Medium
 		f.Evidence = append(f.Evidence, "Not all roles and bindings could be read, so the right was not checked.")
@@ -202,4 +205,11 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 		f.Evidence = append(f.Evidence, "The account has the "+lost+", which does not exist.")
 	}
 	f.Text = leastRole(x, all, namespace)
+}
+
+// sawRights says whether anything was read of the roles of a namespace that the question
+// may not have been about.
+func (x *index) sawRights(namespace string) bool {
+	return slices.ContainsFunc(x.Roles, func(r rbacv1.Role) bool { return r.Namespace == namespace }) ||
+		slices.ContainsFunc(x.RoleBindings, func(b rbacv1.RoleBinding) bool { return b.Namespace == namespace })
 }

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
+
+// mostChanges is how many changes stand in a cause.
+const mostChanges = 3
 
 // rollouts explains class 29: a deployment whose new revision does not come up, or waits
 // for somebody to resume it. Where the new pods say why, it follows from that.
@@ -62,8 +66,12 @@ func (f *Finding) stuck(d *appsv1.Deployment, c *appsv1.DeploymentCondition, w *
 	}
 	before := w.older[0]
 	changed := changes(&before.template.Spec, &d.Spec.Template.Spec)
+	if len(changed) > mostChanges {
+		f.Evidence = append(append(f.Evidence, "All changes:"), changed...)
+		changed = append(changed[:mostChanges:mostChanges], "And more.")
+	}
 	if len(changed) > 0 {
-		f.Evidence = append(append(f.Evidence, fmt.Sprintf("What revision %d changed against revision %d:", w.newest.number, before.number)), changed...)
+		f.Cause += fmt.Sprintf(" Revision %d changed against revision %d: %s", w.newest.number, before.number, strings.Join(changed, " "))
 	}
 	fix, text := undo(w, func(older *corev1.PodTemplateSpec) bool { return len(changes(&older.Spec, &d.Spec.Template.Spec)) > 0 })
 	if fix != nil {

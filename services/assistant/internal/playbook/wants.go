@@ -14,7 +14,7 @@ const (
 	logsOfOwner = 2 // pods of one revision say the same
 )
 
-// Wants lists the logs that would tell more, at most 40, the most telling first: of
+// Wants lists the logs that would tell more, at most 40: of
 // containers that ended with an error, the run that did; of init containers that do not
 // end; of failed jobs, the newest pod; and of programs that use the Kubernetes API, which
 // may have been refused: those with a service account of their own, and those with the
@@ -48,11 +48,27 @@ func (s *Snapshot) Wants() []Log {
 	slices.SortFunc(jobs, func(a, b owned) int {
 		return cmp.Or(b.pod.CreationTimestamp.Compare(a.pod.CreationTimestamp.Time), compareLogs(a.log, b.log))
 	})
-	// Each kind takes half of what is left, so that a storm of crashes hides nothing else.
-	wants := take(nil, crashes, logsOfOwner, mostLogs/2)
-	wants = take(wants, inits, 1, (mostLogs-len(wants))/2)
-	wants = take(wants, jobs, 1, (mostLogs-len(wants))/2)
-	return take(wants, callers, 1, mostLogs-len(wants))
+	// Each kind takes half of what is left, so that a storm of crashes hides nothing else,
+	// and they alternate, so that a reader of fewer logs has some of each.
+	taken := [][]Log{take(crashes, logsOfOwner, mostLogs/2)}
+	left := mostLogs - len(taken[0])
+	for i, list := range [][]owned{inits, jobs, callers} {
+		most := left / 2
+		if i == 2 {
+			most = left
+		}
+		logs := take(list, 1, most)
+		taken, left = append(taken, logs), left-len(logs)
+	}
+	var wants []Log
+	for i := range mostLogs {
+		for _, logs := range taken {
+			if i < len(logs) {
+				wants = append(wants, logs[i])
+			}
+		}
+	}
+	return wants
 }
 
 // owned is a log with the pod that it is of.
@@ -69,8 +85,9 @@ func compareLogs(a, b Log) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
 }
 
-// take adds logs, some of each container of an owner, up to a number.
-func take(wants []Log, from []owned, each, most int) []Log {
+// take picks logs, some of each container of an owner, up to a number.
+func take(from []owned, each, most int) []Log {
+	var logs []Log
 	type key struct{ namespace, owner, container string }
 	seen := map[key]int{}
 	for _, o := range from {
@@ -84,9 +101,9 @@ func take(wants []Log, from []owned, each, most int) []Log {
 		if most--; most < 0 {
 			break
 		}
-		wants = append(wants, o.log)
+		logs = append(logs, o.log)
 	}
-	return wants
+	return logs
 }
 
 func ownerKind(pod *corev1.Pod) string {

@@ -15,9 +15,9 @@ import (
 
 // What the API server says of webhooks and of its own policies.
 var (
-	callExpr   = regexp.MustCompile(`failed calling webhook "([^"]{1,253})": (.*)`)
-	denyExpr   = regexp.MustCompile(`admission webhook "([^"]{1,253})" denied the request(?:: (.*)| without explanation)`)
-	policyExpr = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']{1,253})' with binding '[^']*' denied request: (.*)`)
+	callExpr   = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
+	denyExpr   = regexp.MustCompile(`admission webhook "([^"]+)" denied the request(?:: (.*)| without explanation)`)
+	policyExpr = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']*' denied request: (.*)`)
 )
 
 // callFaults are the ways in which a call to a webhook fails, the surest first.
