@@ -101,14 +101,15 @@ func contains(s string, parts ...string) bool {
 func TestUsage(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *seeded.Cluster) {
 		get := func(path string) string {
-			raw, err := k.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/" + path).DoRaw(ctx)
+			path, query, _ := strings.Cut(path, "?")
+			raw, err := k.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/"+path).Param("labelSelector", query).DoRaw(ctx)
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 			return string(raw)
 		}
 		pods := must[*corev1.PodList](t)(k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=cart"}))
-		for _, path := range []string{"namespaces/shop/pods/" + pods.Items[0].Name, "namespaces/shop/pods?labelSelector=app%3Dcart", "pods"} {
+		for _, path := range []string{"namespaces/shop/pods/" + pods.Items[0].Name, "namespaces/shop/pods?app=cart", "pods"} {
 			if got := get(path); !contains(got, `"cpu":"12m"`, `"memory":"70Mi"`, `"kind":"PodMetrics"`) {
 				t.Errorf("%s: %s", path, got)
 			}

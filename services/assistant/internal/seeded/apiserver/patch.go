@@ -26,6 +26,9 @@ import (
 // maxOperations bounds a JSON patch, as a real API server does.
 const maxOperations = 10_000
 
+// samplesManager owns the fields that the cluster's objects began with.
+const samplesManager = "kubectl-client-side-apply"
+
 func patchType(r request) types.PatchType {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return types.PatchType(kind)
@@ -199,6 +202,11 @@ func (m *managers) update(kind resource.Kind, subresource string, live, o resour
 	f, err := m.of(kind, subresource)
 	if err != nil {
 		return nil, err
+	}
+	if live.GetUID() != "" && len(live.GetManagedFields()) == 0 {
+		// The samples are put in place without a note of whose they are. An object without any would never get one,
+		// though in a real cluster its creation has left one.
+		live = f.UpdateNoErrors(kind.New(), live.DeepCopyObject(), samplesManager).(resource.Object)
 	}
 	return f.UpdateNoErrors(live, o, manager).(resource.Object), nil
 }

@@ -330,7 +330,7 @@ func (b bench) explain(t *testing.T) {
 	}{
 		{nil, corev1.SchemeGroupVersion.WithResource("pods"), []string{"KIND:       Pod", "VERSION:    v1", "spec\t<PodSpec>", "Specification of the desired behavior of the pod."}},
 		{[]string{"spec", "template", "spec", "containers", "resources"}, appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"GROUP:      apps", "FIELD: resources <ResourceRequirements>", "limits\t<map[string]Quantity>"}},
-		{[]string{"spec", "selector"}, appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"FIELD: selector <LabelSelector> -required-", "matchLabels\t<map[string]string>"}},
+		{[]string{"spec"}, appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"FIELD: spec <DeploymentSpec>", "selector\t<LabelSelector> -required-", "replicas\t<integer>\n"}},
 		{[]string{"spec", "ports"}, corev1.SchemeGroupVersion.WithResource("services"), []string{"targetPort\t<IntOrString>", "port\t<integer> -required-"}},
 	} {
 		var out bytes.Buffer
