@@ -79,6 +79,22 @@ func join(all ...*playbook.Snapshot) *playbook.Snapshot {
 	return s
 }
 
+// clone copies a snapshot, so that it can be changed and the first one read again.
+func clone(s *playbook.Snapshot) *playbook.Snapshot {
+	c := &playbook.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
+	to := lists(c)
+	for i, from := range lists(s) {
+		for j := range from.Len() {
+			o := from.Index(j)
+			if deep := o.Addr().MethodByName("DeepCopy"); deep.IsValid() {
+				o = deep.Call(nil)[0].Elem()
+			}
+			to[i].Set(reflect.Append(to[i], o))
+		}
+	}
+	return c
+}
+
 // shuffle puts every list of a snapshot in another order, the same for each seed.
 func shuffle(s *playbook.Snapshot, seed uint64) *playbook.Snapshot {
 	random := rand.New(rand.NewPCG(seed, seed))
