@@ -42,7 +42,8 @@ type Step struct {
 	Answer []string `json:"answer,omitempty"`
 	Repeat int      `json:"repeat,omitempty"`
 	// Echo answers with the text of the request's last message of the role tool, so that
-	// an answer says what the client found out and not what the script's author knew.
+	// an answer says what the client found out and not what the script's author knew. An
+	// element that the text stands in, its marks on lines of their own, is left out.
 	Echo bool `json:"echo,omitempty"`
 	// Calls are tool calls, each Times times (0 is once).
 	Calls []Call `json:"calls,omitempty"`

@@ -86,7 +86,7 @@ func TestTheRequestTellsTheStep(t *testing.T) {
 		{When: "api", Steps: []scriptedmodel.Step{scriptedmodel.Ask("list", `{"kind":"pods"}`), second}},
 		{Steps: []scriptedmodel.Step{{Echo: true, Answer: []string{"It says: "}}}},
 	}}, nil)
-	tool := map[string]any{"role": "tool", "tool_call_id": "x", "content": "two pods"}
+	tool := map[string]any{"role": "tool", "tool_call_id": "x", "content": "<data tool=\"list\">\ntwo pods\n</data>"}
 	for _, c := range []struct {
 		messages []map[string]any
 		want     string

@@ -204,7 +204,11 @@ func (a *answer) text(q Request) []string {
 		return a.step.Answer
 	}
 	last, _ := q.Last("tool")
-	return slices.Concat(a.step.Answer, strings.SplitAfter(last.Text(), " "))
+	lines := strings.Split(last.Text(), "\n")
+	if n := len(lines); n > 2 && strings.HasPrefix(lines[0], "<") && strings.HasPrefix(lines[n-1], "</") {
+		lines = lines[1 : n-1]
+	}
+	return slices.Concat(a.step.Answer, strings.SplitAfter(strings.Join(lines, "\n"), " "))
 }
 
 // tokens sends the text; false: the stream ended early, as the script wants.

@@ -186,6 +186,9 @@ func (r *run) call(ctx context.Context, c called, h *heard) (fresh bool) {
 		r.addResult(c, "Failed: "+redact.Text(err.Error()))
 		return true
 	}
+	if out.Truncated {
+		r.cut = append(r.cut, "`"+string(v)+"`")
+	}
 	r.addResult(c, redact.Text(out.Text))
 	return true
 }

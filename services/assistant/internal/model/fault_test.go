@@ -54,7 +54,11 @@ func TestFaultsFallBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, model.Config{Stall: 200 * time.Millisecond}, scriptedmodel.Always(c.step))
+			config := model.Config{}
+			if c.reason == "stalled" {
+				config.Stall = 2 * time.Second
+			}
+			b := setup(t, config, scriptedmodel.Always(c.step))
 			out, text := b.ask(asking("why does api crash?"))
 			if !slices.Equal(b.fell, []string{c.reason}) {
 				t.Errorf("fell back for %q, want %q", b.fell, c.reason)

@@ -159,6 +159,7 @@ func (r *run) fallBack(ctx context.Context, err error) (turn.Outcome, error) {
 	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", shown(err)))
 	r.e.hooks.FellBack(reason)
 	r.flush()
+	r.skip()
 	if w, ok := r.sink.(turn.Warner); ok {
 		w.Warn(fault.ModelUnavailable)
 	}

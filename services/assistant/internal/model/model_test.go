@@ -37,9 +37,23 @@ func TestItReadsAndAnswers(t *testing.T) {
 		t.Errorf("calls %q", got)
 	}
 	wantIn(t, strings.Join(b.sink.statuses, "\n"), "Let me look at the log.")
-	if b.sink.plans == 0 {
+	for _, s := range b.sink.plan {
+		if s.Status != chat.StepDone {
+			t.Errorf("the plan ends with %+v", b.sink.plan)
+		}
+	}
+	if len(b.sink.plan) == 0 {
 		t.Error("no plan was shown")
 	}
+}
+
+func TestAResultThatWasCutIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	b := setup(t, model.Config{}, scriptedmodel.Always(
+		scriptedmodel.Ask("logs", `{"pod":"api-1","namespace":"shop"}`), scriptedmodel.Say("It is the limit.")))
+	b.cluster.cut = true
+	_, text := b.ask(asking("why does api crash?"))
+	wantIn(t, text, "It is the limit.\n\nNot all was read; these results were cut: `logs`.")
 }
 
 func TestClusterTextIsOnlyEverToolOutput(t *testing.T) {

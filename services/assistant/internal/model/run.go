@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,9 @@ type run struct {
 	bytes    int               // of messages, roughly
 	ran      map[string]string // calls that were run, to the id of each
 	idle     int
-	empty    int    // answers without a word or a call
-	known    string // what the playbooks found, to be shown if the model does not get there
+	cut      []string // tools whose results were not whole
+	empty    int      // answers without a word or a call
+	known    string   // what the playbooks found, to be shown if the model does not get there
 
 	text    plain.Writer
 	waiting string // of an answer that may be no answer
@@ -105,6 +107,7 @@ func (r *run) work(ctx context.Context) ending {
 		}
 		if write := r.handle(ctx, rep); write != nil {
 			r.flush()
+			r.step(len(steps))
 			return ending{write: write}
 		}
 	}
@@ -179,8 +182,16 @@ func (r *run) finish(rep *reply, last stop) ending {
 	if len(r.t.Settled) == 0 && (r.wants == change || claims(r.answer.String())) {
 		r.token("\n\nNothing was changed by this answer.")
 	}
-	r.step(3)
+	r.tellCut()
+	r.step(len(steps))
 	return ending{}
+}
+
+// tellCut repeats what the results of tools say of themselves: that they are not whole.
+func (r *run) tellCut() {
+	if len(r.cut) > 0 {
+		r.token("\n\nNot all was read; these results were cut: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(r.cut))), ", ") + ".")
+	}
 }
 
 // partly ends an answer that is not whole: with what the playbooks know, if the model
@@ -190,6 +201,8 @@ func (r *run) partly(why stop) {
 	if !r.said && r.known != "" {
 		r.sink.Token(r.known)
 	}
+	r.tellCut()
+	r.skip()
 	if w, ok := r.sink.(turn.Warner); ok && why.spends() {
 		w.Warn(fault.BudgetSpent)
 	}
@@ -200,18 +213,24 @@ var steps = []string{"Read the cluster and match the playbooks", "Let the langua
 
 // step shows where the work stands; at the number of steps all are done.
 func (r *run) step(at int) {
-	if at <= r.stage {
-		return
+	if at > r.stage {
+		r.stage = at
+		r.plan(chat.StepInProgress, chat.StepPending)
 	}
-	r.stage = at
+}
+
+// skip shows that the rest of the work is left out.
+func (r *run) skip() { r.plan(chat.StepSkipped, chat.StepSkipped) }
+
+func (r *run) plan(now, later chat.StepStatus) {
 	list := make([]chat.Step, len(steps))
 	for i, s := range steps {
-		list[i] = chat.Step{Description: s, Status: chat.StepPending}
+		list[i] = chat.Step{Description: s, Status: later}
 		switch {
-		case i < at:
+		case i < r.stage:
 			list[i].Status = chat.StepDone
-		case i == at:
-			list[i].Status = chat.StepInProgress
+		case i == r.stage:
+			list[i].Status = now
 		}
 	}
 	r.sink.Plan(list)

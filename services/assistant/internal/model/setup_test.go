@@ -31,6 +31,7 @@ type cluster struct {
 	calls []operation.Operation
 	log   string
 	fails error // of every call
+	cut   bool  // logs are not whole
 	down  error // of every snapshot
 	// untrusted is what a turn would collect.
 	untrusted []string
@@ -45,7 +46,7 @@ func (c *cluster) Call(_ context.Context, op operation.Operation) (turn.Output, 
 	}
 	if op.Verb == operation.Logs {
 		c.untrusted = append(c.untrusted, c.log)
-		return turn.Output{Text: c.log, Untrusted: []string{c.log}}, nil
+		return turn.Output{Text: c.log, Untrusted: []string{c.log}, Truncated: c.cut}, nil
 	}
 	return turn.Output{Text: "NAME   READY   STATUS\napi-1  0/1     CrashLoopBackOff"}, nil
 }
@@ -86,7 +87,7 @@ type reader struct {
 	text     strings.Builder
 	tokens   int
 	statuses []string
-	plans    int
+	plan     []chat.Step // the last one
 	warned   []fault.Failure
 	token    func(string) // called with each token
 }
@@ -97,10 +98,10 @@ func (r *reader) Status(_ chat.Phase, message string) {
 	r.statuses = append(r.statuses, message)
 }
 
-func (r *reader) Plan([]chat.Step) {
+func (r *reader) Plan(steps []chat.Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.plans++
+	r.plan = steps
 }
 
 func (r *reader) Token(text string) {
