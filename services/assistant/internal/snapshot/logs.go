@@ -3,12 +3,12 @@ package snapshot
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -21,44 +21,16 @@ const (
 	logLimit = 15 * time.Second
 	logLines = 100
 	logBytes = 64 << 10 // of one log
-	// maxLogs bounds how many are read: pods of one workload fail alike.
-	maxLogs = 12
 )
-
-// wanted picks the logs that are read: one of each workload's containers, as many as
-// are allowed.
-func (r *reading) wanted() []playbook.Log {
-	owners := map[playbook.Log]string{}
-	for i := range r.into.Pods {
-		p := &r.into.Pods[i]
-		owner := p.Name
-		if o := metav1.GetControllerOf(p); o != nil {
-			owner = o.Name
-		}
-		owners[playbook.Log{Namespace: p.Namespace, Pod: p.Name}] = owner
-	}
-	seen := map[playbook.Log]bool{}
-	var picked []playbook.Log
-	for _, want := range r.into.Wants() {
-		if r.namespace != "" && want.Namespace != r.namespace {
-			continue
-		}
-		alike := want
-		alike.Pod = owners[playbook.Log{Namespace: want.Namespace, Pod: want.Pod}]
-		if !seen[alike] && len(picked) < maxLogs {
-			seen[alike] = true
-			picked = append(picked, want)
-		}
-	}
-	return picked
-}
 
 // logs reads the logs that tell more. One that cannot be read is left out; what is said
 // about its container then rests on its state.
 func (r *reading) logs(ctx context.Context, show Show) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	wanted := r.wanted()
+	wanted := slices.DeleteFunc(r.into.Wants(), func(l playbook.Log) bool {
+		return l.Pod == "" || r.namespace != "" && l.Namespace != r.namespace // the DNS servers, read beside
+	})
 	type result struct {
 		text string
 		err  error

@@ -62,10 +62,10 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 		return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
 	}
 	r.clean()
+	r.logs(ctx, show) // before the pods of other namespaces can crowd these out
 	if err := r.elsewhere(ctx, show); err != nil {
 		return nil, err
 	}
-	r.logs(ctx, show)
 	s.Unread = r.unread
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -62,11 +63,7 @@ func (c *call) describe(ctx context.Context) (turn.Output, error) {
 		if err != nil {
 			return out, err
 		}
-		limit := maxDescribed
-		if c.op.Limit > 0 {
-			limit = min(limit, c.op.Limit)
-		}
-		objects, more, err := c.objects(ctx, r, limit)
+		objects, more, err := c.troubled(ctx, r)
 		if err != nil {
 			return out, err
 		}
@@ -78,12 +75,42 @@ func (c *call) describe(ctx context.Context) (turn.Output, error) {
 				return out, err
 			}
 		}
-		if more {
+		if more > 0 {
 			out.Truncated = true
-			out.Text += fmt.Sprintf("[the first %d %s; there are more]\n", len(objects), r.Resource)
+			out.Text += fmt.Sprintf("[%d of %d %s, troubled ones first; narrow it by namespace, name or selector]\n", len(objects), len(objects)+more, r.Resource)
 		}
 	}
 	return out, nil
+}
+
+// troubled reads the objects of a kind that a description is most needed of, and says
+// how many more there are.
+func (c *call) troubled(ctx context.Context, r cluster.Resource) (objects []*unstructured.Unstructured, more int, err error) {
+	page, err := c.rows(ctx, r, c.scope(r), metav1.ListOptions{LabelSelector: c.op.LabelSelector})
+	if err != nil {
+		return nil, 0, err
+	}
+	limit := maxDescribed
+	if c.op.Limit > 0 {
+		limit = min(limit, c.op.Limit)
+	}
+	page.TroubleFirst()
+	for _, row := range page.Rows[:min(limit, len(page.Rows))] {
+		namespace := row.Namespace
+		if namespace == "" {
+			namespace = c.scope(r)
+		}
+		o, err := c.Cluster.Dynamic().Resource(r.GVR()).Namespace(namespace).Get(ctx, row.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // gone since the list
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		c.clean(o)
+		objects = append(objects, o)
+	}
+	return objects, len(page.Rows) - len(objects) + int(page.Remaining), nil
 }
 
 // picture describes one object within a number of characters.

@@ -27,10 +27,15 @@ func (p planned) Plan(_ context.Context, _ turn.Turn, ops []operation.Operation)
 // setup gives tools on a seeded cluster of its own.
 func setup(t *testing.T, hidden ...string) *tool.Tools {
 	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
-		return s.Config(), s.Close
-	}})
+	s := seeded.New(time.Now)
+	t.Cleanup(s.Close)
+	return on(t, s, hidden...)
+}
+
+// on gives tools on a cluster.
+func on(t *testing.T, s *seeded.Cluster, hidden ...string) *tool.Tools {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return s.Config(), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

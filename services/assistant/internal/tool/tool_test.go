@@ -4,11 +4,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 )
 
@@ -51,6 +58,14 @@ func TestReads(t *testing.T) {
 		{"kubectl events", []string{"LAST SEEN", "Warning"}, nil},
 		{"kubectl events -A", []string{"NAMESPACE", "Warning"}, nil},
 		{"kubectl rollout history deployment/api", []string{"REVISION", "IMAGES"}, nil},
+		{"kubectl get pods -o wide", []string{"NODE", "STATUS", "CrashLoopBackOff"}, nil},
+		{"kubectl describe pods -n payments --limit=1", []string{"CreateContainerConfigError", "[1 of 5 pods, troubled ones first"}, []string{"checkout"}},
+		{"kubectl rollout history deployment/api --revision=1", []string{"Pod template of Deployment api at revision 1:", "image: "}, nil},
+		{"kubectl top pods", []string{"CPU(cores)", "api-"}, nil},
+		{"kubectl top pods -A", []string{"NAMESPACE", "coredns-"}, nil},
+		{"kubectl top nodes", []string{"MEMORY(%)", "worker-1"}, nil},
+		{"kubectl explain pod.spec.containers.resources", []string{"FIELD: resources", "limits"}, nil},
+		{"kubectl auth can-i --list", []string{"In namespace shop the assistant's account may:", "*"}, nil},
 		{"kubectl auth can-i delete pods", []string{"yes: the assistant's account may delete pods in namespace shop."}, nil},
 	} {
 		t.Run(c.line, func(t *testing.T) {
@@ -83,8 +98,9 @@ func TestFaults(t *testing.T) {
 		"kubectl logs absent":                                   `pods "absent" not found`,
 		"kubectl logs -l app=nothing":                           "No pod in namespace shop has the labels",
 		"kubectl logs configmap/absent":                         "not found",
-		"kubectl logs deployment/db -c sidecar":                 "There is no container `sidecar`; there are",
+		"kubectl logs deployment/db -c sidecar":                 `There is no container "sidecar"; there are`,
 		"kubectl logs namespace/shop":                           "chooses no pods",
+		"kubectl explain pod.spec.nothing":                      `Pod has no field "spec.nothing".`,
 		"kubectl rollout history service/web":                   "has no revisions",
 		"kubectl rollout history deployment/api --revision=999": "has no revision 999",
 		"query_prometheus -- up":                                "No metrics store is configured; set PROMETHEUS_URL.",
@@ -92,7 +108,7 @@ func TestFaults(t *testing.T) {
 	} {
 		text, err := run(t, tools, line)
 		var fault *operation.Fault
-		if !errors.As(err, &fault) || !strings.Contains(strings.ReplaceAll(err.Error(), `"sidecar"`, "`sidecar`"), want) || text != "" {
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) || text != "" {
 			t.Errorf("%s: %q, %v; want %q", line, text, err, want)
 		}
 	}
@@ -145,6 +161,62 @@ func TestRehearsal(t *testing.T) {
 	var refused *action.Refused
 	if _, err := run(t, tools, "kubectl scale deployment/api --replicas=3"); !errors.As(err, &refused) {
 		t.Errorf("a write by a reader: %v", err)
+	}
+}
+
+// Nothing that is read shows the value of a Secret, or of a variable that holds one.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	const value = "hunter2-Correct.Horse9"
+	seed := seeded.New(time.Now)
+	t.Cleanup(seed.Close)
+	client, err := kubernetes.NewForConfig(seed.Config()) // the assistant's own would write no Secret
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := on(t, seed)
+	meta := metav1.ObjectMeta{Name: "vault", Namespace: "shop", Annotations: map[string]string{
+		"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"password":"` + value + `"}}`, "note": "token=" + value,
+	}}
+	secret := &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"password": value}}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "vault"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "app", Image: "registry.example/vault:1", Args: []string{"--password=" + value}, Env: []corev1.EnvVar{{Name: "DB_PASSWORD", Value: value}},
+	}}}}
+	deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod}}
+	if _, err := client.CoreV1().Secrets("shop").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.AppsV1().Deployments("shop").Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods("shop").Watch(t.Context(), metav1.ListOptions{LabelSelector: "app=vault"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-pods.ResultChan() // the first one is there
+	pods.Stop()
+	for line, want := range map[string]string{
+		"kubectl get secret/vault -o yaml":                         "password: '[redacted 22 bytes]'",
+		"kubectl get secrets,deploy -o json":                       `"password": "[redacted 22 bytes]"`,
+		"kubectl get secrets":                                      "vault",
+		"kubectl describe secret/vault":                            "password: '[redacted 22 bytes]'",
+		"kubectl get deployment/vault -o yaml":                     "name: DB_PASSWORD",
+		"kubectl describe deployment/vault":                        "name: DB_PASSWORD",
+		"kubectl describe pods -l app=vault":                       "name: DB_PASSWORD",
+		"kubectl rollout history deployment/vault --revision=1":    "name: DB_PASSWORD",
+		"kubectl get pods,replicasets,deploy -l app=vault -o yaml": "name: DB_PASSWORD",
+	} {
+		op, err := kubectl.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := tools.Run(t.Context(), reader("shop"), op)
+		if err != nil || !strings.Contains(out.Text, want) && !out.Truncated {
+			t.Errorf("%s: %v\n%s", line, err, out.Text)
+		}
+		if all := out.Text + strings.Join(out.Untrusted, "\n"); strings.Contains(all, value) || strings.Contains(all, "aHVudGVyMi") {
+			t.Errorf("%s shows it:\n%s", line, all)
+		}
 	}
 }
 
