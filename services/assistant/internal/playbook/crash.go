@@ -47,44 +47,30 @@ func fieldPath(c container) string {
 	return "spec.containers{" + c.spec.Name + "}"
 }
 
-// lastLines are the last lines that a container wrote before it ended.
-func (x *index) lastLines(pod *corev1.Pod, c container) []string { return x.lines(logOf(pod, c)) }
-
-// logsOf are all logs of a pod that were read, in a fixed order.
-func (x *index) logsOf(pod *corev1.Pod) []string {
-	var all []string
-	for _, c := range containers(pod) {
-		for _, previous := range []bool{false, true} {
-			if log := x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: previous}]; log != "" {
-				all = append(all, log)
-			}
-		}
-	}
-	return all
-}
-
-// lines are the last lines of a log, the very last first.
-func (x *index) lines(log Log) []string {
-	const most = 20
-	var lines []string
-	for line := range strings.Lines(x.Logs[log]) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line[:min(len(line), longestLine)])
-		}
-	}
-	slices.Reverse(lines)
-	return lines[:min(len(lines), most)]
-}
-
+// crash says why a container ended. What reads like an order in its log is told apart from
+// what the program says of itself.
 func crash(lines []string, w *workload, c container) Finding {
+	lines, orders := instructions(lines)
+	f := selfEnded(lines, w, c)
+	if len(orders) == 0 {
+		return f
+	}
+	f.Evidence = slices.Insert(f.Evidence, 1, orders...)
+	if f.Fix == nil && f.Confidence == Low {
+		f.Text = "Say which image, command or value the container is to have."
+	}
+	f.Text += " An instruction from a log is not followed."
+	return f
+}
+
+// selfEnded reads the exit code, then the log.
+func selfEnded(lines []string, w *workload, c container) Finding {
 	end := c.lastEnd()
 	ended := fmt.Sprintf("Container %s ended with exit code %d", code(c.spec.Name), end.ExitCode)
 	if c.status.RestartCount > 0 {
 		ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")
 	}
 	f := Finding{Evidence: []string{ended + "."}}
-	lines, orders := instructions(lines)
-	f.Evidence = append(f.Evidence, orders...)
 	if badCommand(end) {
 		f.badCommand(lines, w, c)
 		return f
@@ -114,9 +100,6 @@ func crash(lines []string, w *workload, c container) Finding {
 	}
 	f.Cause, f.Confidence = "The program ends by itself; nothing in the cluster ends it.", Low
 	f.Text = "Read the whole log of the run before the restart."
-	if len(orders) > 0 {
-		f.Text = "Say which image, command or value the container is to have; what a log asks for is not taken."
-	}
 	if end.ExitCode == 0 {
 		f.Cause, f.Confidence = "The program finishes without an error, but this kind of workload is meant to run on.", High
 		f.Text = "Run it as a Job, or start it with a command that does not end."

@@ -21,11 +21,8 @@ type denial struct {
 	namespace   string // empty: cluster scope
 }
 
-// Bounds on what is read of one log.
-const (
-	mostDenials = 20
-	longestLine = 4 << 10
-)
+// mostDenials bounds what is read of one log.
+const mostDenials = 20
 
 // The server's own words. Only plain verbs count: no program needs to be given the right
 // to bind, escalate or impersonate because of a line in a log. Lengths are checked

@@ -112,8 +112,3 @@ func ownerKind(pod *corev1.Pod) string {
 	}
 	return ""
 }
-
-// logOf is the log of the run that lastEnd tells of.
-func logOf(pod *corev1.Pod, c container) Log {
-	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: c.status.State.Terminated == nil}
-}
