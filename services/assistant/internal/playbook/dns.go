@@ -130,12 +130,12 @@ func names(x *index) []Finding {
 func (x *index) serverDown(s *corev1.Service) Finding {
 	f := Finding{Class: NameResolution, Object: serviceRef(s), Confidence: High}
 	pods := x.selected(s.Namespace, s.Spec.Selector)
-	f.Evidence = []string{fmt.Sprintf("The name server is service %s in namespace %s: no endpoints, %s, none of them ready.", code(s.Name), code(s.Namespace), count(len(pods), "pod", "pods"))}
-	f.Cause = "The cluster's name server (DNS) has no endpoints, so no pod can look up a name."
-	f.Text = "Find out why its pods are not ready: describe one of them."
-	if len(pods) == 0 {
-		f.Text = "Find out why it has no pods, and scale its deployment up."
+	f.Evidence = []string{fmt.Sprintf("The name server is service %s in namespace %s, and has no endpoints.", code(s.Name), code(s.Namespace))}
+	if len(pods) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, none of them ready.", count(len(pods), "pod", "pods")))
 	}
+	f.Cause = "The cluster's name server (DNS) has no endpoints, so no pod can look up a name."
+	f.Text = "Find out why its pods are not ready, or why it has none."
 	for _, pod := range pods {
 		f.because = append(f.because, x.rootsOf(pod)...)
 	}

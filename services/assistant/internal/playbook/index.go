@@ -57,6 +57,7 @@ type index struct {
 	nodes      map[string]*corev1.Node
 	services   map[name]*corev1.Service
 	backends   map[name][]*corev1.Pod          // of services, once asked for
+	used       map[string]corev1.ResourceList  // by node, once asked for
 	byName     []*corev1.Pod                   // living pods
 	owned      map[operation.Ref][]*corev1.Pod // the same by workload
 }

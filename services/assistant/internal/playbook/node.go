@@ -135,11 +135,15 @@ func (f *Finding) hit(x *index, pods []*corev1.Pod) {
 			f.effects = append(f.effects, effect{of: w.ref, classes: []Class{LivenessProbe, ReadinessProbe, ReadinessGate, Sidecar}, pods: f.Pods})
 		}
 	}
-	f.Evidence = append(f.Evidence, "No pod is on it.")
 	if len(names) > 0 {
-		f.Evidence[len(f.Evidence)-1] = fmt.Sprintf("It has %s: %s.", count(len(names), "pod", "pods"), codes(names))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", count(len(names), "pod", "pods"), codes(names)))
 	}
-	f.Pods = nil // the evidence names them with their namespaces
+	f.Pods = nil                   // the evidence names them with their namespaces
+	for _, pod := range x.byName { // those that wait may wait for it
+		if unschedulable(pod) && !slices.Contains(f.namespaces, pod.Namespace) {
+			f.namespaces = append(f.namespaces, pod.Namespace)
+		}
+	}
 }
 
 // pressed says whether a node that is ready runs short of something, or did of late and

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -83,6 +84,20 @@ func TestFolding(t *testing.T) {
 			"readiness probe daemonset.apps/edge in shop", "- service without endpoints service/edge in shop",
 			"node node/node-1", "- service without endpoints service/orders in shop", "- stuck terminating pod/orders-0 in shop",
 		}},
+		{"a pod that waits for a node which is away", func(t *testing.T) *playbook.Snapshot {
+			s := join(snapshot(t, "a9_asks_too_much"), snapshot(t, "a19_node_not_ready"))
+			s.Nodes = slices.DeleteFunc(s.Nodes, func(n corev1.Node) bool {
+				return n.Name == "node-1" && n.UID == "" || n.Name == "node-2" && n.UID != ""
+			})
+			for i := range s.Nodes {
+				if s.Nodes[i].Name == "node-1" {
+					s.Nodes[i].Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("64Gi")
+				}
+			}
+			s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Namespace == "shop" })
+			s.Services, s.DaemonSets, s.StatefulSets = nil, nil, nil
+			return s
+		}, []string{"node node/node-1", "- pending: resources deployment.apps/transcoder in media"}},
 		{"name server, its pods, and who asks it", func(t *testing.T) *playbook.Snapshot {
 			s := snapshot(t, "wrong_name")
 			s.EndpointSlices[0].Endpoints = nil
@@ -139,6 +154,13 @@ func TestElsewhere(t *testing.T) {
 	}
 	if found := playbook.Diagnose(s, "crm"); len(found) != 0 {
 		t.Errorf("got %+v, want none: no pod of the namespace is on the node", found)
+	}
+	s = snapshot(t, "wrong_name") // as it is read for one namespace: services of all, pods of one
+	s.EndpointSlices[0].Endpoints = nil
+	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Namespace == "kube-system" })
+	write(s, "lookup queue on 10.96.0.10:53: server misbehaving")
+	if found := playbook.Diagnose(s, "crm"); len(found) != 1 || found[0].Class != playbook.NameResolution || len(found[0].Consequences) != 1 {
+		t.Errorf("got %+v, want the name server", found)
 	}
 	s = snapshot(t, "a18_namespace")
 	if found := playbook.Diagnose(s, "retired"); len(found) != 1 || found[0].Class != playbook.StuckTerminating {

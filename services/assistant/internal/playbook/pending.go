@@ -26,7 +26,7 @@ func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
 			open = append(open, node)
 		}
 	}
-	f := Finding{Object: w.ref, Confidence: High}
+	f := Finding{Object: w.ref, Confidence: High, because: x.awayFor(pod)}
 	if len(open) == 0 {
 		f.Class = PendingPlacement
 		f.placement(refused, x, pod, w)
@@ -39,6 +39,23 @@ func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
 	f.Class = PendingResources
 	f.resources(short, pod, w, len(open), len(x.Nodes))
 	return []Finding{f}
+}
+
+// awayFor are the nodes that would take a pod if they were ready.
+func (x *index) awayFor(pod *corev1.Pod) []operation.Ref {
+	var away []operation.Ref
+	for _, node := range sortedNodes(x.Nodes) {
+		if nodeCondition(node, corev1.NodeReady) == nil || nodeReady(node) || !matchesNode(pod, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
+			continue
+		}
+		// The cluster keeps pods away from such a node by taints of its own.
+		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+			return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(pod, t)
+		}) {
+			away = append(away, nodeRef(node.Name))
+		}
+	}
+	return away
 }
 
 func unschedulable(pod *corev1.Pod) bool {
@@ -74,13 +91,7 @@ type shortfall struct {
 func (x *index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 	asked := helper.PodRequests(pod, helper.PodResourcesOptions{})
 	asked[corev1.ResourcePods] = resource.MustParse("1")
-	used := map[string]corev1.ResourceList{}
-	for _, other := range x.byName {
-		if on := other.Spec.NodeName; on != "" && other.Status.Phase != corev1.PodFailed {
-			sum(used, on, helper.PodRequests(other, helper.PodResourcesOptions{}))
-			sum(used, on, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
-		}
-	}
+	used := x.requested()
 	var short []shortfall
 	for _, node := range nodes {
 		for _, kind := range slices.Sorted(maps.Keys(asked)) {
@@ -93,6 +104,20 @@ func (x *index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 		}
 	}
 	return short
+}
+
+// requested is what the pods on each node ask for together.
+func (x *index) requested() map[string]corev1.ResourceList {
+	if x.used == nil {
+		x.used = map[string]corev1.ResourceList{}
+		for _, pod := range x.byName {
+			if on := pod.Spec.NodeName; on != "" && pod.Status.Phase != corev1.PodFailed {
+				sum(x.used, on, helper.PodRequests(pod, helper.PodResourcesOptions{}))
+				sum(x.used, on, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+			}
+		}
+	}
+	return x.used
 }
 
 func sum(used map[string]corev1.ResourceList, node string, more corev1.ResourceList) {
