@@ -88,7 +88,7 @@ func preconditions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	if _, err := maps.Update(ctx, cm, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("stale update: %v", err)
 	}
-	if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"uid":"other"},"data":{"k":"3"}}`), metav1.PatchOptions{}); !apierrors.IsConflict(err) {
+	if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"uid":"other"},"data":{"k":"3"}}`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("other uid: %v", err)
 	}
 	other := types.UID("other")
@@ -152,7 +152,7 @@ func refusals(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 		t.Errorf("no such namespace: %v", err)
 	}
 	strict := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}
-	if _, err = k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"replcas":1}}`), strict); !apierrors.IsBadRequest(err) {
+	if _, err = k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"replcas":1}}`), strict); !apierrors.IsInvalid(err) {
 		t.Errorf("unknown field: %v", err)
 	}
 }

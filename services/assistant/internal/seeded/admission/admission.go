@@ -62,6 +62,9 @@ func Create(tx store.Tx, kind resource.Kind, o resource.Object, now time.Time) e
 	return admitQuota(tx, kind, o)
 }
 
+// countsAnnotations says that a change of annotations moves the generation too: an old rule, of deployments alone.
+func countsAnnotations(kind resource.Kind) bool { return kind.GroupResource() == resource.Deployments }
+
 // Update makes o ready to replace old: what a client may not set is carried over, the rest is checked.
 // The sub-resource says which half of the object is being written.
 func Update(tx store.Tx, kind resource.Kind, old, o resource.Object, subresource string) error {
@@ -94,7 +97,7 @@ func Update(tx store.Tx, kind resource.Kind, old, o resource.Object, subresource
 		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = old.(*corev1.Service).Spec.ClusterIP, old.(*corev1.Service).Spec.ClusterIPs
 	}
 	applyDefaults(tx, o)
-	if kind.Generation && !equality.Semantic.DeepEqual(spec(old), spec(o)) {
+	if kind.Generation && (!equality.Semantic.DeepEqual(spec(old), spec(o)) || countsAnnotations(kind) && !equality.Semantic.DeepEqual(old.GetAnnotations(), o.GetAnnotations())) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
 	errs := validate(kind, o)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"strings"
 	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -75,6 +76,15 @@ func patched(r request, original any, patch []byte, shape any) ([]byte, error) {
 		"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml", 0, true)
 }
 
+// unfit says of a patch what a real server does of one whose result does not decode.
+func unfit(err error, after []byte) error {
+	_, why, strict := strings.Cut(err.Error(), "strict decoding error: ")
+	if !strict {
+		return err
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(after), "strict decoding error: "+why)})
+}
+
 func (s *Server) patch(w http.ResponseWriter, r request) error {
 	opts, err := writeOptions(r)
 	if err != nil {
@@ -100,9 +110,14 @@ func (s *Server) patch(w http.ResponseWriter, r request) error {
 		}
 		var o resource.Object
 		if o, err = typed(w, r.kind, after, opts.validation); err != nil {
+			err = unfit(err, after)
 			return
 		}
 		if err = place(r, o); err != nil {
+			return
+		}
+		if uid := o.GetUID(); uid != old.GetUID() && o.GetResourceVersion() == old.GetResourceVersion() {
+			err = apierrors.NewInvalid(r.kind.GroupVersionKind.GroupKind(), old.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 			return
 		}
 		out, err = s.admitChange(tx, r, old, o, opts)
