@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
@@ -39,6 +40,12 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if wide[a.Intent] {
 		a.Everywhere, a.Namespace = true, ""
 	}
+	if a.Intent == question.DrainPlan {
+		a.Mentions = slices.Clone(a.Mentions)
+		for i := range a.Mentions {
+			a.Mentions[i].Kind = "node"
+		}
+	}
 	t, err := w.look(ctx, a)
 	if err != nil {
 		return err
@@ -51,8 +58,9 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	if len(t.missing) > 0 {
 		w.say(absent(t))
 		if len(t.objects) == 0 {
-			w.say(fmt.Sprintf("How it is %s:", t.where()))
-			w.say(report.Health(t.view()))
+			if t.namespace != "" {
+				w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
+			}
 			return nil
 		}
 	}
@@ -184,17 +192,29 @@ func (w *work) call(ctx context.Context, op operation.Operation, head string) (t
 	return out.Text, true
 }
 
-// indented shows foreign text as code; a fence could be closed by what it holds.
+// indented shows foreign text as code; a fence could be closed by what it holds. Lines
+// that repeat come once.
 func indented(text string) string {
 	var b strings.Builder
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString("    " + strings.TrimRight(line, " \r") + "\n")
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i := 0; i < len(lines); {
+		n := 1
+		for i+n < len(lines) && lines[i+n] == lines[i] {
+			n++
+		}
+		b.WriteString("    " + strings.TrimRight(lines[i], " \r") + "\n")
+		if n > 2 {
+			fmt.Fprintf(&b, "    (the same line %d times)\n", n)
+		} else if n == 2 {
+			n = 1
+		}
+		i += n
 	}
 	return b.String()
 }
 
 // mostLogs bounds how many pods' logs one answer reads.
-const mostLogs = 5
+const mostLogs = 3
 
 var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)
 
@@ -212,7 +232,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	shown := 0
 	for _, p := range pods {
-		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{p.Pod}, Namespace: p.Namespace, Container: p.Container, Previous: p.Previous, Tail: 100}
+		op := operation.Operation{Verb: operation.Logs, Kind: "pod", Names: []string{p.Pod}, Namespace: p.Namespace, Container: p.Container, Previous: p.Previous, Tail: 40}
 		if a.Intent == question.ErrorLogs {
 			op.Tail = operation.MaxLimit
 		}
@@ -272,11 +292,13 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	if a.Intent == question.Latency {
 		query, head = `histogram_quantile(0.99, sum by (namespace, le) (rate(http_request_duration_seconds_bucket{`+where+`}[5m])))`, "The 99th percentile of request times in the last 5 minutes, in seconds:"
 	}
-	w.call(ctx, operation.Operation{Verb: operation.QueryPrometheus, PromQL: query}, head)
+	_, ok := w.call(ctx, operation.Operation{Verb: operation.QueryPrometheus, PromQL: query}, head)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
+	if ok {
+		w.say("This reads `http_requests_total` and `http_request_duration_seconds`; a program that exports other names is not in it.")
+	}
 	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
 	if len(about) > 0 {
 		w.say(playbook.Answer(t.snap, about))

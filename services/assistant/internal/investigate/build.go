@@ -23,6 +23,8 @@ type builder struct {
 	words   string
 	out     []proposal
 	missing []string // what has to be said or chosen first
+	// wrong is what is wrong, by namespace: it is asked for each object that could be meant.
+	wrong map[string][]playbook.Finding
 }
 
 func (b *builder) miss(format string, a ...any) {
@@ -100,7 +102,7 @@ func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 	if r.Kind == "Pod" {
 		for i := range b.snap.Pods {
 			if p := &b.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
-				owner := b.view().OwnerOf(p)
+				owner := b.view().Owners()(p)
 				return owner, slices.Contains(kinds, owner.Kind)
 			}
 		}
@@ -188,7 +190,12 @@ func (b *builder) troubled(r operation.Ref) bool {
 	case operation.SetImage:
 		classes = shows[question.Image]
 	}
-	return slices.ContainsFunc(playbook.Diagnose(b.snap, r.Namespace), func(f playbook.Finding) bool {
+	all, ok := b.wrong[r.Namespace]
+	if !ok {
+		all = playbook.Diagnose(b.snap, r.Namespace)
+		b.wrong[r.Namespace] = all
+	}
+	return slices.ContainsFunc(all, func(f playbook.Finding) bool {
 		return plain(f.Object) == plain(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
 	})
 }

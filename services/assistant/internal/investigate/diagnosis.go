@@ -105,7 +105,8 @@ func related(s *playbook.Snapshot, objects []operation.Ref) map[operation.Ref]bo
 	for _, r := range objects {
 		near[plain(r)] = true
 	}
-	r := &relations{Snapshot: s, near: near, view: report.View{Snapshot: s}}
+	view := report.View{Snapshot: s}
+	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
 	r.ingresses()
 	r.jobs()
 	r.pods()
@@ -115,8 +116,9 @@ func related(s *playbook.Snapshot, objects []operation.Ref) map[operation.Ref]bo
 
 type relations struct {
 	*playbook.Snapshot
-	near map[operation.Ref]bool
-	view report.View
+	near  map[operation.Ref]bool
+	view  report.View
+	owner func(*corev1.Pod) operation.Ref
 }
 
 func (r *relations) has(kind, namespace, name string) bool {
@@ -158,16 +160,20 @@ func (r *relations) jobs() {
 // pods join the objects that own, choose or carry them.
 func (r *relations) pods() {
 	chosen := map[operation.Ref]bool{}
+	var services []*corev1.Service
+	for i := range r.Services {
+		if s := &r.Services[i]; r.has("Service", s.Namespace, s.Name) && len(s.Spec.Selector) > 0 {
+			services = append(services, s)
+		}
+	}
 	for i := range r.Pods {
 		pod := &r.Pods[i]
-		owner := r.view.OwnerOf(pod)
+		owner := r.owner(pod)
 		direct := metav1.GetControllerOf(pod)
 		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plain(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
-		served := false
-		for j := range r.Services {
-			sv := &r.Services[j]
-			served = served || r.has("Service", sv.Namespace, sv.Name) && sv.Namespace == pod.Namespace && len(sv.Spec.Selector) > 0 && matches(sv.Spec.Selector, pod.Labels)
-		}
+		served := slices.ContainsFunc(services, func(s *corev1.Service) bool {
+			return s.Namespace == pod.Namespace && matches(s.Spec.Selector, pod.Labels)
+		})
 		if asked || served {
 			chosen[plain(owner)] = true
 			chosen[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
@@ -267,7 +273,7 @@ func (w *work) elsewhere(t *topic, others []playbook.Finding) {
 			list = append(list, fmt.Sprintf("and %d more", len(others)-most))
 			break
 		}
-		list = append(list, title(f.Object))
+		list = append(list, t.short(f.Object))
 	}
 	w.say(fmt.Sprintf("Something else is wrong %s: %s. Ask what is wrong with it.", t.where(), strings.Join(list, ", ")))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -56,7 +57,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 			return nil, nil, err
 		}
 		w.next()
-		b := &builder{topic: t, change: c, words: a.Words}
+		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]playbook.Finding{}}
 		switch {
 		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
 			b.miss("%s", absent(t))
@@ -216,8 +217,10 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 		}
 	}
 	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
-	if about, _ := t.found(a.Symptoms); len(about) > 0 {
-		w.diagnose(question.Ask{Symptoms: a.Symptoms}, &topic{snap: t.snap, namespace: t.namespace, objects: t.objects})
+	if len(t.objects) > 0 {
+		if about, _ := t.found(a.Symptoms); len(about) > 0 {
+			w.say(playbook.Answer(t.snap, about))
+		}
 	}
 	return nil
 }

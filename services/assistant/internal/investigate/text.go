@@ -53,6 +53,14 @@ func title(r operation.Ref) string {
 	return fmt.Sprintf("%s %s in namespace %s", strings.ToLower(r.Kind), report.Code(r.Name), report.Code(r.Namespace))
 }
 
+// short leaves the namespace out where the topic has but one.
+func (t *topic) short(r operation.Ref) string {
+	if r.Namespace == t.namespace {
+		r.Namespace = ""
+	}
+	return title(r)
+}
+
 // titles name objects, those of one name and namespace together.
 func titles(refs []operation.Ref) string {
 	if len(refs) == 1 {
@@ -96,7 +104,11 @@ func standing(s *playbook.Snapshot, r operation.Ref) string {
 	case "Deployment", "StatefulSet", "DaemonSet":
 		for _, w := range v.Workloads() {
 			if w.Ref.Kind == r.Kind {
-				return fmt.Sprintf("%s has %d of %d pods ready.", head, w.Ready, w.Wanted)
+				more := ""
+				if w.Unwell > 0 && w.Ready >= w.Wanted {
+					more = fmt.Sprintf("; of its further pods %d not healthy", w.Unwell)
+				}
+				return fmt.Sprintf("%s has %d of %d pods ready%s.", head, w.Ready, w.Wanted, more)
 			}
 		}
 	case "Service":
@@ -224,7 +236,14 @@ func absentName(t *topic, m question.Mention) string {
 		for _, r := range near {
 			list = append(list, title(r))
 		}
-		text += " Near is " + strings.Join(list, ", ") + "."
+		return text + " Near is " + strings.Join(list, ", ") + "."
+	}
+	if m.Kind == "node" {
+		var all []string
+		for i := range t.snap.Nodes {
+			all = append(all, t.snap.Nodes[i].Name)
+		}
+		text += namesText("", nil, " The nodes are ", all)
 	}
 	return text
 }

@@ -79,7 +79,7 @@ func (b *builder) one(r operation.Ref) {
 func again(t *topic, r operation.Ref) string {
 	for i := range t.snap.Pods {
 		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
-			if owner := t.view().OwnerOf(p); owner.Kind != "Pod" {
+			if owner := t.view().Owners()(p); owner.Kind != "Pod" {
 				return title(owner) + " makes a new one"
 			}
 		}

@@ -9,11 +9,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // DrainPlan shows what draining each of the nodes would do to every pod on it.
 func DrainPlan(v View, nodes []string) string {
-	text := ""
+	text, owner := "", v.Owners()
 	for _, node := range nodes {
 		t := columns("Namespace", "Pod", "What happens")
 		blocked, moved := 0, 0
@@ -22,7 +24,7 @@ func DrainPlan(v View, nodes []string) string {
 			if pod.Name == "" || pod.Spec.NodeName != node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 				continue
 			}
-			what, holds := v.onDrain(pod)
+			what, holds := v.onDrain(pod, owner)
 			if holds {
 				blocked++
 			} else {
@@ -41,7 +43,7 @@ func DrainPlan(v View, nodes []string) string {
 }
 
 // onDrain says what becomes of a pod, and whether it holds the drain up.
-func (v View) onDrain(pod *corev1.Pod) (what string, holds bool) {
+func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (what string, holds bool) {
 	owner := metav1.GetControllerOf(pod)
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return "stays: the kubelet itself runs it", false
@@ -59,7 +61,7 @@ func (v View) onDrain(pod *corev1.Pod) (what string, holds bool) {
 	if owner == nil {
 		return "**held back**: nobody owns it, so it would not come again", true
 	}
-	what = "evicted; its " + kindName(v.OwnerOf(pod)) + " makes a new one elsewhere"
+	what = "evicted; its " + kindName(top(pod)) + " makes a new one elsewhere"
 	if slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool { return vol.EmptyDir != nil }) {
 		what += ", and what it keeps in emptyDir is lost"
 	}

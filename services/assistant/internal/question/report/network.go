@@ -42,9 +42,9 @@ func EmptyServices(v View) string {
 		if !v.in(&s) || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName || v.Endpoints(s.Namespace, s.Name) > 0 {
 			continue
 		}
-		chosen := 0
+		chosen, selector := 0, labels.SelectorFromSet(s.Spec.Selector)
 		for i := range v.Pods {
-			if v.Pods[i].Namespace == s.Namespace && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(v.Pods[i].Labels)) {
+			if v.Pods[i].Namespace == s.Namespace && selector.Matches(labels.Set(v.Pods[i].Labels)) {
 				chosen++
 			}
 		}

@@ -78,7 +78,9 @@ func nodeReady(n *corev1.Node) bool {
 func Health(v View) string {
 	all := v.Workloads()
 	short := func(w Workload) int { return w.Wanted - w.Ready }
-	slices.SortStableFunc(all, func(a, b Workload) int { return cmp.Compare(short(b), short(a)) })
+	slices.SortStableFunc(all, func(a, b Workload) int {
+		return cmp.Or(cmp.Compare(short(b), short(a)), cmp.Compare(b.Unwell, a.Unwell))
+	})
 	lacking := 0
 	t := columns("Namespace", "Workload", "Ready", "State")
 	for _, w := range all {
@@ -87,12 +89,15 @@ func Health(v View) string {
 		case short(w) > 0:
 			state = "lacks " + count(short(w), "pod", "pods")
 			lacking++
+		case w.Unwell > 0:
+			state = count(w.Unwell, "further pod is", "further pods are") + " not healthy"
+			lacking++
 		case w.Wanted == 0:
 			state = "scaled to 0"
 		}
 		t.add(cell(w.Ref.Namespace), kindName(w.Ref), fmt.Sprintf("%d of %d", w.Ready, w.Wanted), state)
 	}
-	head := fmt.Sprintf("%d of %s ready.", len(all)-lacking, count(len(all), "workload is", "workloads are"))
+	head := fmt.Sprintf("%d of %s healthy.", len(all)-lacking, count(len(all), "workload is", "workloads are"))
 	for i := range v.Nodes {
 		if v.Namespace == "" && !nodeReady(&v.Nodes[i]) {
 			head += fmt.Sprintf(" Node %s is not ready.", Code(v.Nodes[i].Name))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,12 +124,13 @@ func seen(e *corev1.Event) metav1.Time {
 
 // Idle lists workloads that do nothing, as far as the cluster shows it.
 func Idle(v View) string {
+	asleep := v.asleep()
 	t := columns("Namespace", "Object", "Why it looks idle")
 	for _, w := range v.Workloads() {
 		switch {
 		case w.Wanted == 0 && w.Ref.Kind != "DaemonSet":
 			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "scaled to 0")
-		case w.Ready > 0 && v.sleeps(w):
+		case w.Ready > 0 && asleep[operation.Ref{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name}]:
 			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "ready, and uses under 1m of CPU now")
 		}
 	}
@@ -152,23 +152,26 @@ func Idle(v View) string {
 	return t.under("What looks idle "+v.where()+":", "Nothing looks idle "+v.where()+".")
 }
 
-// sleeps says whether all pods of a workload use next to nothing; without samples nobody knows.
-func (v View) sleeps(w Workload) bool {
-	samples := 0
+// asleep are the workloads whose pods all use next to nothing; of one without samples
+// nobody knows.
+func (v View) asleep() map[operation.Ref]bool {
+	cpu := map[[2]string]int64{}
 	for log, used := range v.Snapshot.Usage {
-		if log.Namespace != w.Ref.Namespace || !strings.HasPrefix(log.Pod, w.Ref.Name) {
+		cpu[[2]string{log.Namespace, log.Pod}] += used.Cpu().MilliValue()
+	}
+	owner, asleep := v.Owners(), map[operation.Ref]bool{}
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		uses, sampled := cpu[[2]string{pod.Namespace, pod.Name}]
+		if !sampled {
 			continue
 		}
-		for i := range v.Pods {
-			if pod := &v.Pods[i]; pod.Name == log.Pod && pod.Namespace == log.Namespace && v.OwnerOf(pod).Name == w.Ref.Name {
-				if used.Cpu().MilliValue() >= 1 {
-					return false
-				}
-				samples++
-			}
-		}
+		o := owner(pod)
+		o = operation.Ref{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		so, known := asleep[o]
+		asleep[o] = (so || !known) && uses < 1
 	}
-	return samples > 0
+	return asleep
 }
 
 func (v View) mounted(namespace, claim string) bool {

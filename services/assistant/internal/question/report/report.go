@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -23,6 +24,16 @@ type View struct {
 
 // where names what is looked at, for sentences.
 func (v View) where() string {
+	if len(v.Objects) > 0 {
+		var names []string
+		for _, r := range v.Objects {
+			if name := Code(r.Name); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		of := View{Namespace: v.Namespace}
+		return "of " + join(names[:min(len(names), 5)]) + " " + of.where()
+	}
 	if v.Namespace == "" {
 		return "in the cluster"
 	}
@@ -47,17 +58,18 @@ func (v View) about(kind string, o metav1.Object) bool {
 
 // pods are the pods looked at: of the objects asked about, or of the namespace.
 func (v View) pods() []*corev1.Pod {
+	chosen := v.chosen()
+	var owner func(*corev1.Pod) operation.Ref
+	if len(v.Objects) > 0 {
+		owner = v.Owners()
+	}
 	var pods []*corev1.Pod
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if pod.Name == "" {
-			continue // of a namespace that exists for nobody
+		if pod.Name == "" || !v.in(pod) {
+			continue // without a name: of a namespace that exists for nobody
 		}
-		owner := v.OwnerOf(pod)
-		if v.about("Pod", pod) || v.in(pod) && slices.ContainsFunc(v.Objects, func(r operation.Ref) bool {
-			return r.Kind == owner.Kind && r.Name == owner.Name && r.Namespace == pod.Namespace ||
-				r.Kind == "Node" && r.Name == pod.Spec.NodeName || r.Kind == "Service" && v.selects(r, pod)
-		}) {
+		if owner == nil || v.about("Pod", pod) || slices.ContainsFunc(chosen, func(match func(*corev1.Pod, operation.Ref) bool) bool { return match(pod, owner(pod)) }) {
 			pods = append(pods, pod)
 		}
 	}
@@ -67,52 +79,57 @@ func (v View) pods() []*corev1.Pod {
 	return pods
 }
 
-func (v View) selects(service operation.Ref, pod *corev1.Pod) bool {
-	for i := range v.Services {
-		s := &v.Services[i]
-		if s.Name == service.Name && s.Namespace == service.Namespace && s.Namespace == pod.Namespace && len(s.Spec.Selector) > 0 {
-			for key, want := range s.Spec.Selector {
-				if pod.Labels[key] != want {
-					return false
+// chosen are, for each object asked about, which pods belong to it.
+func (v View) chosen() []func(pod *corev1.Pod, owner operation.Ref) bool {
+	var all []func(*corev1.Pod, operation.Ref) bool
+	for _, r := range v.Objects {
+		switch r.Kind {
+		case "Node":
+			all = append(all, func(pod *corev1.Pod, _ operation.Ref) bool { return pod.Spec.NodeName == r.Name })
+		case "Service":
+			for i := range v.Services {
+				if s := &v.Services[i]; s.Name == r.Name && s.Namespace == r.Namespace && len(s.Spec.Selector) > 0 {
+					selector := labels.SelectorFromSet(s.Spec.Selector)
+					all = append(all, func(pod *corev1.Pod, _ operation.Ref) bool {
+						return pod.Namespace == r.Namespace && selector.Matches(labels.Set(pod.Labels))
+					})
 				}
 			}
-			return true
+		default:
+			all = append(all, func(pod *corev1.Pod, owner operation.Ref) bool {
+				return owner.Kind == r.Kind && owner.Name == r.Name && pod.Namespace == r.Namespace
+			})
 		}
 	}
-	return false
+	return all
 }
 
-// OwnerOf is the workload at the top of a pod's owners, or the pod.
-func (v View) OwnerOf(pod *corev1.Pod) operation.Ref {
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+// Owners gives, for any pod of the snapshot, the workload at the top of its owners, or
+// the pod itself.
+func (v View) Owners() func(*corev1.Pod) operation.Ref {
+	above := map[operation.Ref]*metav1.OwnerReference{}
+	for i := range v.ReplicaSets {
+		r := &v.ReplicaSets[i]
+		above[operation.Ref{Kind: "ReplicaSet", Namespace: r.Namespace, Name: r.Name}] = metav1.GetControllerOf(r)
 	}
-	switch owner.Kind {
-	case "ReplicaSet":
-		for i := range v.ReplicaSets {
-			if r := &v.ReplicaSets[i]; r.Name == owner.Name && r.Namespace == pod.Namespace {
-				if up := metav1.GetControllerOf(r); up != nil {
-					owner = up
-				}
-				break
-			}
+	for i := range v.Jobs {
+		j := &v.Jobs[i]
+		above[operation.Ref{Kind: "Job", Namespace: j.Namespace, Name: j.Name}] = metav1.GetControllerOf(j)
+	}
+	return func(pod *corev1.Pod) operation.Ref {
+		owner := metav1.GetControllerOf(pod)
+		if owner == nil {
+			return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 		}
-	case "Job":
-		for i := range v.Jobs {
-			if j := &v.Jobs[i]; j.Name == owner.Name && j.Namespace == pod.Namespace {
-				if up := metav1.GetControllerOf(j); up != nil {
-					owner = up
-				}
-				break
-			}
+		if up := above[operation.Ref{Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}]; up != nil {
+			owner = up
 		}
+		group, version, ok := strings.Cut(owner.APIVersion, "/")
+		if !ok {
+			group, version = "", owner.APIVersion
+		}
+		return operation.Ref{Group: group, Version: version, Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
 	}
-	group, version, ok := strings.Cut(owner.APIVersion, "/")
-	if !ok {
-		group, version = "", owner.APIVersion
-	}
-	return operation.Ref{Group: group, Version: version, Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
 }
 
 // ready says how many of a pod's containers are ready.

@@ -17,15 +17,24 @@ type Workload struct {
 	Ref           operation.Ref
 	Template      *corev1.PodTemplateSpec
 	Wanted, Ready int
+	// Unwell are pods of it that are not healthy, also those of a new revision.
+	Unwell int
 }
 
 // Workloads lists what the view looks at, by namespace and name.
 func (v View) Workloads() []Workload {
+	unwell, owner := map[[3]string]int{}, v.Owners()
+	for i := range v.Pods {
+		if pod := &v.Pods[i]; pod.Name != "" && !healthy(pod) {
+			o := owner(pod)
+			unwell[[3]string{o.Kind, o.Namespace, o.Name}]++
+		}
+	}
 	var all []Workload
 	add := func(kind string, o metav1.Object, t *corev1.PodTemplateSpec, wanted, ready int32) {
 		if v.about(kind, o) {
 			ref := operation.Ref{Group: "apps", Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
-			all = append(all, Workload{ref, t, int(wanted), int(ready)})
+			all = append(all, Workload{Ref: ref, Template: t, Wanted: int(wanted), Ready: int(ready), Unwell: unwell[[3]string{kind, ref.Namespace, ref.Name}]})
 		}
 	}
 	for i := range v.Deployments {
@@ -45,7 +54,10 @@ func (v View) Workloads() []Workload {
 		if pod.Name == "" || metav1.GetControllerOf(pod) != nil || !v.about("Pod", pod) {
 			continue
 		}
-		w := Workload{operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, &corev1.PodTemplateSpec{Spec: pod.Spec}, 1, 0}
+		w := Workload{
+			Ref:      operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
+			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}, Wanted: 1,
+		}
 		if healthy(pod) {
 			w.Ready = 1
 		}
