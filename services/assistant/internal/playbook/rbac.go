@@ -113,12 +113,16 @@ func denied(x *index) []Finding {
 	}
 	asked := map[scope][]denial{}
 	pods := map[scope][]string{}
+	of := map[scope][]string{}
 	for _, pod := range x.byName {
 		for _, d := range x.denialsOf(pod) {
 			s := scope{d.account, d.namespace}
 			asked[s] = append(asked[s], d)
 			if !slices.Contains(pods[s], pod.Name) {
 				pods[s] = append(pods[s], pod.Name)
+			}
+			if w := title(x.workloadOf(pod).ref); !slices.Contains(of[s], w) {
+				of[s] = append(of[s], w)
 			}
 		}
 	}
@@ -135,6 +139,7 @@ func denied(x *index) []Finding {
 		slices.SortFunc(all, denial.compare)
 		f := Finding{Class: AccessForbidden, Confidence: High, Pods: pods[s]}
 		f.Object = operation.Ref{Version: "v1", Kind: "ServiceAccount", Namespace: s.account.Namespace, Name: s.account.Name}
+		f.Evidence = []string{"The API server refused requests of " + strings.Join(of[s][:min(len(of[s]), 5)], ", ") + ", which acts as this account."}
 		f.denied(x, slices.Compact(all), s.namespace, g)
 		found = append(found, f)
 	}
@@ -197,7 +202,7 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 		f.Confidence = Medium
 		f.Evidence = append(f.Evidence, "Not all roles and bindings could be read, so the right was not checked.")
 	case len(g.bound) == 0 && len(g.lost) == 0:
-		f.Evidence = append(f.Evidence, "No binding names the account.")
+		f.Evidence = append(f.Evidence, "Roles and bindings were checked: no binding names the account.")
 	case len(g.bound) > 0:
 		f.Evidence = append(f.Evidence, "The account has "+strings.Join(g.bound[:min(len(g.bound), 5)], ", ")+"; no rule of them allows it.")
 	}
