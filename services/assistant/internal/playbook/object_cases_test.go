@@ -267,6 +267,24 @@ func TestPolicyCases(t *testing.T) {
 	}
 }
 
+func TestScaledToZeroCases(t *testing.T) {
+	t.Parallel()
+	off := func(s *playbook.Snapshot) {
+		s.Services[0].Spec.Selector = s.Deployments[0].Spec.Selector.MatchLabels
+		s.Services[0].Name = "app"
+		s.Deployments[0].Spec.Replicas = new(int32)
+		s.Pods = s.Pods[:1] // the caller-to-be of nobody
+		s.NetworkPolicies, s.Events = nil, nil
+	}
+	checkCases(t, []changeCase{
+		{"nobody asks for it", "a17_policy", "", off, "Confidence: low"},
+		{"somebody is told to reach it", "a17_policy", "", func(s *playbook.Snapshot) {
+			off(s)
+			s.Pods[0].Spec.Containers[0].Env = []corev1.EnvVar{{Name: "APP_URL", Value: "http://app.crm.svc/v1"}}
+		}, "Told to reach it are pod `api-1-abcde`"},
+	})
+}
+
 func TestNameCases(t *testing.T) {
 	t.Parallel()
 	egress := func(s *playbook.Snapshot) {

@@ -184,6 +184,18 @@ func (x *index) calls(pod *corev1.Pod) []call {
 	return all
 }
 
+// callersOf are the workloads whose variables name a service, the first five.
+func (x *index) callersOf(s *corev1.Service) []string {
+	var callers []string
+	for _, pod := range x.byName {
+		caller := title(x.workloadOf(pod).ref)
+		if len(callers) < 5 && !slices.Contains(callers, caller) && slices.ContainsFunc(x.calls(pod), func(c call) bool { return c.service == s }) {
+			callers = append(callers, caller)
+		}
+	}
+	return callers
+}
+
 // serviceNamed is the service that a host name inside the cluster leads to, or nil.
 func (x *index) serviceNamed(host, namespace string) *corev1.Service {
 	service, rest, _ := strings.Cut(host, ".")

@@ -104,7 +104,11 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		if w := x.workloads[best.ref]; w != nil && w.replicas == 0 {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", title(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", title(best.ref))
-			f.Confidence = Low // somebody may have meant it
+			if callers := x.callersOf(s); len(callers) > 0 {
+				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
+			} else {
+				f.Confidence = Low // somebody may have meant it
+			}
 		}
 		f.because = []operation.Ref{best.ref}
 		if ending := x.endingPods(s); len(ending) > 0 {
