@@ -39,18 +39,21 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 	go func() { served <- r.served(ctx) }()
 	var lost error
 	for _, g := range groups {
+		if lost != nil {
+			<-g.done // nothing writes into the snapshot when this returns
+			continue
+		}
 		done := show(g.op)
 		<-g.done
 		out, err := g.result()
-		if slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == "pods" }) && err == nil {
+		switch {
+		case g.has("pods"):
 			out.Untrusted = notes(s.Pods)
-		}
-		if slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == "events" }) {
+		case g.has("events"):
 			out.Untrusted = messages(s.Events)
 		}
 		done(out, err)
-		if g.err != nil && unreachable(g.err) {
-			lost = cluster.Fail(g.err)
+		if lost = g.lost(); lost != nil {
 			cancel() // the others would only wait for the same
 		}
 	}
@@ -97,11 +100,8 @@ func (r *reading) elsewhere(ctx context.Context, show Show) error {
 	r.start(ctx, g)
 	<-g.done
 	done(g.result())
-	if g.err != nil && unreachable(g.err) {
-		return cluster.Fail(g.err)
-	}
 	r.clean()
-	return nil
+	return g.lost()
 }
 
 // notes are annotations, which workloads may write.

@@ -190,7 +190,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	var fail *turn.Fail
-	if _, err := snapshot.Read(t.Context(), c, guard.Policy{}, "shop", time.Now(), (&shown{t: t}).show); !errors.As(err, &fail) || fail.Failure != fault.ClusterUnreachable {
-		t.Errorf("%v", err)
+	calls := &shown{t: t}
+	if _, err := snapshot.Read(t.Context(), c, guard.Policy{}, "shop", time.Now(), calls.show); !errors.As(err, &fail) || fail.Failure != fault.ClusterUnreachable || len(calls.lines) != 1 {
+		t.Errorf("%v after %v", err, calls.lines)
 	}
 }

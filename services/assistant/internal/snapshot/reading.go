@@ -103,6 +103,20 @@ func unreachable(err error) bool {
 	return errors.As(cluster.Fail(err), &fail) && fail.Failure == fault.ClusterUnreachable
 }
 
+// has says whether a kind is in the group.
+func (g *group) has(name string) bool {
+	return slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == name })
+}
+
+// lost is why there is no use in going on: the cluster does not answer, or not even the
+// pods came in time.
+func (g *group) lost() error {
+	if g.err != nil && (unreachable(g.err) || g.has("pods") && errors.Is(g.err, context.DeadlineExceeded)) {
+		return cluster.Fail(g.err)
+	}
+	return nil
+}
+
 // result is what a group's call shows.
 func (g *group) result() (turn.Output, error) {
 	refused := 0
@@ -116,9 +130,6 @@ func (g *group) result() (turn.Output, error) {
 	}
 	return turn.Output{Text: strings.Join(g.counts, "\n") + "\n", Truncated: refused > 0}, nil
 }
-
-// object is what every listed type has.
-type object interface{ GetNamespace() string }
 
 // wide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
 // account that may not gets what is in the namespace asked about.

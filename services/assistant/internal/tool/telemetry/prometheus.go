@@ -158,11 +158,16 @@ func descending(a, b model.SampleValue) int { return cmp.Compare(b, a) }
 
 func series(m model.Metric) string { return table.Line(redact.Text(m.String()), maxLabels) }
 
-// number writes six significant digits: the rest is noise to a reader.
+// number writes six significant digits, and whole numbers whole: the rest is noise to a
+// reader.
 func number[T ~float64](v T) string {
 	f := float64(v)
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
+	switch size := math.Abs(f); {
+	case size >= 1e15:
+	case f == math.Trunc(f):
 		return strconv.FormatFloat(f, 'f', -1, 64)
+	case size >= 1e5:
+		return strconv.FormatFloat(f, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
