@@ -62,24 +62,28 @@ type Cluster struct {
 		sync.Mutex
 		value string // guarded by Mutex
 	}
-	close sync.Once
+	closed context.Context // ends with Close
+	end    context.CancelFunc
+	close  sync.Once
 }
 
 // Open decides which cluster it is and makes the clients. No call is made: a cluster that does not answer is no error.
-// ctx bounds what a kubeconfig's own helpers do.
+// An ended ctx opens nothing; later its end does not matter.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	c := &Cluster{name: o.Name, log: o.Log, stop: func() {}}
+	c.closed, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	cfg, err := c.config(o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.connect(cfg, o.Redacted)
 	}
-	if err := c.connect(cfg, o.Redacted); err != nil {
+	if err != nil {
+		c.end()
 		c.stop()
 		return nil, err
 	}
@@ -148,7 +152,7 @@ func (c *Cluster) connect(cfg *rest.Config, redacted func(string, int)) (err err
 	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
 	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, collector{}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &watcher{next: redact.Transport(next, redacted), seen: &c.seen}
+		return &watcher{redact.Transport(next, redacted), &c.seen, c.closed}
 	})
 	if c.http, err = rest.HTTPClientFor(cfg); err != nil {
 		return fmt.Errorf("reach cluster %s: %w", c.name, err)
@@ -254,9 +258,10 @@ func pages(list func(metav1.ListOptions) (next string, err error)) error {
 	}
 }
 
-// Close lets go of the connections and ends the seeded cluster. It may be called more than once.
+// Close ends all calls, lets go of the connections and ends the seeded cluster. It may be called more than once.
 func (c *Cluster) Close() {
 	c.close.Do(func() {
+		c.end()
 		c.http.CloseIdleConnections()
 		c.stop()
 	})

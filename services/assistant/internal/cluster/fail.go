@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,9 @@ import (
 
 // maxSentence bounds what is quoted of the server.
 const maxSentence = 1000
+
+// longValue is a value that the server quotes back, up to a whole object, in front of what is wrong with it.
+var longValue = regexp.MustCompile(`(Invalid value): "(?:[^"\\]|\\.){100,}"`)
 
 // answered is an error of the cluster with its sentence for the reader.
 type answered struct {
@@ -77,7 +81,7 @@ func ofStatus(err error, status apierrors.APIStatus) error {
 
 // say is the sentence with what the server said behind it.
 func say(cause error, reason operation.Reason, what, said string) error {
-	said = strings.TrimRight(strings.Join(strings.Fields(redact.Text(said)), " "), ". ")
+	said = strings.TrimRight(strings.Join(strings.Fields(redact.Text(longValue.ReplaceAllString(said, "$1"))), " "), ". ")
 	if runes := []rune(said); len(runes) > maxSentence {
 		said = string(runes[:maxSentence]) + "…"
 	}

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -13,19 +15,48 @@ const (
 	lookLimit = 10 * time.Second
 )
 
-// watcher notes when the cluster last answered. A refusal is an answer; a failure of the server, or of a proxy in
-// front of it, is none.
+// errClosed ends the calls of a cluster that is closed.
+var errClosed = errors.New("the connection to the cluster is closed")
+
+// watcher notes when the cluster last answered, and ends calls when the cluster is closed. A refusal is an answer; a
+// failure of the server, or of a proxy in front of it, is none.
 type watcher struct {
-	next http.RoundTripper
-	seen *atomic.Int64
+	next   http.RoundTripper
+	seen   *atomic.Int64
+	closed context.Context
 }
 
 func (w *watcher) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := w.next.RoundTrip(r)
-	if err == nil && resp.StatusCode < http.StatusInternalServerError {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	unbind := context.AfterFunc(w.closed, func() { cancel(errClosed) })
+	done := func() {
+		unbind()
+		cancel(nil)
+	}
+	resp, err := w.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		if context.Cause(ctx) == errClosed {
+			err = errClosed // not the end of the caller's own context
+		}
+		done()
+		return nil, err
+	}
+	if resp.StatusCode < http.StatusInternalServerError {
 		w.seen.Store(time.Now().UnixNano())
 	}
-	return resp, err
+	resp.Body = &ending{resp.Body, done}
+	return resp, nil
+}
+
+// ending is a body that lets go of its request's context when it is closed.
+type ending struct {
+	io.ReadCloser
+	done func()
+}
+
+func (e *ending) Close() error {
+	defer e.done()
+	return e.ReadCloser.Close()
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
