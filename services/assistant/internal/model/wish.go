@@ -27,6 +27,13 @@ var (
 	// reading is how orders begin that change nothing, and further one that does.
 	reading = regexp.MustCompile(`(?i)^\W*(?:please )?(show|list|get|describe|explain|diagnose|investigate|find|check|tell|look|summari[sz]e|wait)\b`)
 	further = regexp.MustCompile(`(?i)(?:\band\b|\bthen\b|[,;.])\s*(?:please |then |also )*(?:` + verbs + `)\b`)
+	// curious is a question that does not begin as one, ordering a message that begins with
+	// a change or a request for one.
+	curious  = regexp.MustCompile(`(?i)\?\s*$|\bwhy\b`)
+	ordering = regexp.MustCompile(`(?i)^\W*(?:(?:please|can you|could you|will you|would you|ok|okay|yes|now|then|just)\W+)*(?:` + verbs + `|go ahead|do (?:it|that|this|so))\b`)
+	// english is what only English has, and naming is any change that English names.
+	english = regexp.MustCompile(`(?i)\b(the|is|are|it|to|of|and|my|not|cannot|can't|doesn't|with|for|but|later)\b`)
+	naming  = regexp.MustCompile(`(?i)\b(` + verbs + `|go ahead|do (?:it|that|this|so))\b`)
 	// done is a claim to have changed something.
 	done = regexp.MustCompile(`(?i)(\bI(?:'ve|’ve| have)?\s+(?:just |now |successfully |already )*(?:scaled|restarted|rolled|reverted|deleted|removed|applied|patched|created|updated|fixed|resumed|suspended|paused|cordoned|uncordoned|drained|changed|set|raised|evicted)\b|^\W*done\b|\bsuccessfully (?:scaled|restarted|rolled|deleted|applied|patched|created|updated|changed)\b)`)
 )
@@ -40,7 +47,12 @@ func wishOf(t turn.Turn) wish {
 		}
 		return change // the next one of an earlier request
 	}
-	if asking.MatchString(t.Query) || reading.MatchString(t.Query) && !further.MatchString(t.Query) {
+	q := t.Query
+	switch {
+	case ordering.MatchString(q):
+		return change
+	case asking.MatchString(q), (reading.MatchString(q) || curious.MatchString(q)) && !further.MatchString(q),
+		english.MatchString(q) && !naming.MatchString(q):
 		return look
 	}
 	return change
