@@ -1,28 +1,19 @@
 package tool_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
-
-// planned answers every rehearsal with what it was asked.
-type planned struct{ diff string }
-
-func (p planned) Plan(_ context.Context, _ turn.Turn, ops []operation.Operation) (action.Plan, error) {
-	return action.Plan{Diff: p.diff + string(ops[0].Verb) + " " + ops[0].Namespace, Verdict: guard.Verdict{Answer: guard.Approval}}, nil
-}
 
 // setup gives tools on a seeded cluster of its own.
 func setup(t *testing.T, hidden ...string) *tool.Tools {
@@ -40,8 +31,9 @@ func on(t *testing.T, s *seeded.Cluster, hidden ...string) *tool.Tools {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	policy := guard.Policy{Protected: []string{"kube-system"}, Hidden: hidden}
 	tools, err := tool.New(tool.Config{}, tool.Deps{
-		Cluster: c, Policy: guard.Policy{Protected: []string{"kube-system"}, Hidden: hidden}, Planner: planned{"+ "}, Now: time.Now,
+		Cluster: c, Policy: policy, Planner: change.Planner{Service: change.New(change.Config{Policy: policy}, c)}, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
