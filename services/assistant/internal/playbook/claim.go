@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 const (
@@ -268,123 +265,4 @@ func (f *Finding) byHand(x *index, c *corev1.PersistentVolumeClaim, named *strin
 		}
 	}
 	return true
-}
-
-// namedVolume explains a claim that wants one volume and does not get it.
-func (f *Finding) namedVolume(x *index, c *corev1.PersistentVolumeClaim) bool {
-	if x.Unread["persistentvolumes"] {
-		return false
-	}
-	at := slices.IndexFunc(x.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == c.Spec.VolumeName })
-	if at < 0 {
-		f.Cause = fmt.Sprintf("The claim wants the volume %s, which does not exist.", code(c.Spec.VolumeName))
-		f.Text = "Create this volume, or make the claim anew without its name."
-		return true
-	}
-	why := misfit(&x.Volumes[at], c)
-	if why == "" {
-		return false
-	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Volume %s %s.", code(c.Spec.VolumeName), why))
-	f.Cause = fmt.Sprintf("The claim wants the volume %s, and this does not fit.", code(c.Spec.VolumeName))
-	f.Text = "Make the claim anew so that it fits the volume, or name another."
-	return true
-}
-
-// volumesFor says whether a free volume fits a claim, else what is wrong with each.
-func (x *index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []string) {
-	volumes := make([]*corev1.PersistentVolume, 0, len(x.Volumes))
-	for i := range x.Volumes {
-		volumes = append(volumes, &x.Volumes[i])
-	}
-	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
-	for _, v := range volumes {
-		reason := misfit(v, c)
-		if reason == "" {
-			return true, nil
-		}
-		why = append(why, fmt.Sprintf("Volume %s %s.", code(v.Name), reason))
-	}
-	if len(volumes) == 0 {
-		why = []string{"The cluster has no persistent volume."}
-	}
-	return false, why
-}
-
-// misfit is why a volume cannot satisfy a claim, or empty.
-func misfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
-	wanted := deref(className(c), "")
-	wants, offers := c.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]
-	block := deref(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-	switch r := v.Spec.ClaimRef; {
-	case r != nil && (r.Namespace != c.Namespace || r.Name != c.Name || r.UID != "" && r.UID != c.UID):
-		if v.Status.Phase == corev1.VolumeReleased {
-			return fmt.Sprintf("is still kept for the claim %s, which is gone", code(r.Namespace+"/"+r.Name))
-		}
-		return fmt.Sprintf("belongs to the claim %s", code(r.Namespace+"/"+r.Name))
-	case v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeFailed:
-		return "is being removed, or failed"
-	case v.Spec.StorageClassName != wanted && v.Spec.StorageClassName == "":
-		return "has no class"
-	case v.Spec.StorageClassName != wanted:
-		return "has the class " + code(v.Spec.StorageClassName)
-	case offers.Cmp(wants) < 0:
-		return fmt.Sprintf("has %s, which is too small", offers.String())
-	case slices.ContainsFunc(c.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.Spec.AccessModes, m) }):
-		return "offers the access modes " + code(modes(v.Spec.AccessModes)) + " only"
-	case deref(v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != block:
-		return "has another volume mode"
-	}
-	if s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector); c.Spec.Selector != nil && (err != nil || !s.Matches(labels.Set(v.Labels))) {
-		return "has not the labels that the claim wants"
-	}
-	return ""
-}
-
-// multiAttach explains pods that wait for a volume which another node holds.
-func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
-	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(containers(pod), started) {
-		return nil
-	}
-	e := x.eventOf(pod.UID, func(e *corev1.Event) bool {
-		return e.Reason == "FailedAttachVolume" && strings.HasPrefix(e.Message, "Multi-Attach error")
-	})
-	if e == nil {
-		return nil
-	}
-	f := Finding{Class: ClaimUnbound, Object: w.ref, Confidence: High}
-	f.Evidence = []string{"The volume controller says " + code(e.Message) + "."}
-	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
-	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
-	for _, claim := range claimsOf(pod) {
-		for _, other := range x.byName {
-			if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName || !slices.Contains(claimsOf(other), claim) {
-				continue
-			}
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", code(claim), code(other.Name), code(other.Spec.NodeName)))
-			if node := x.nodeOf(other); node != nil && !nodeReady(node) {
-				f.because = append(f.because, nodeRef(node.Name))
-			}
-			f.sharedVolume(x, w, x.workloadOf(other))
-		}
-	}
-	return []Finding{f}
-}
-
-// sharedVolume looks whether both pods are of one workload, which then waits for itself.
-func (f *Finding) sharedVolume(x *index, w, other *workload) {
-	d := x.deployment(w.ref)
-	if d == nil || other.ref != w.ref {
-		return
-	}
-	if w.replicas > 1 {
-		f.Cause = fmt.Sprintf("The %d pods of %s share one volume, which only one node may have at a time.", w.replicas, title(w.ref))
-		f.Text = "Scale it to 1, let each pod have its own claim (a StatefulSet), or use a class with the access mode ReadWriteMany."
-		return
-	}
-	if d.Spec.Strategy.Type != "Recreate" {
-		f.Cause = "The rollout starts the new pod before the old one ends, and the volume they share may be on one node only: they wait for each other."
-		f.Text = "Let the rollout end the old pod first: the strategy Recreate."
-		f.Fix = patch(w.ref, members{"spec": members{"strategy": members{"type": "Recreate", "rollingUpdate": nil}}})
-	}
 }
