@@ -46,15 +46,18 @@ func (w *work) past(a question.Ask) question.Ask {
 	return found
 }
 
-// lastRequest is the newest request for a change of the session that nothing but
-// decisions and questions followed; at is its place in the history.
+// lastRequest is the newest request for a change that only decisions and questions
+// followed; at is its place in the history.
 func (w *work) lastRequest() (a question.Ask, at int, ok bool) {
 	for i, m := range slices.Backward(w.turn.History) {
 		if m.Role != chat.RoleUser || chat.ParseWord(m.Text).Verdict != chat.NoVerdict {
 			continue
 		}
-		if a := question.Parse(m.Text); a.Intent == question.Request {
+		switch a := question.Parse(m.Text); a.Intent {
+		case question.Request:
 			return a, i, true
+		case question.Line:
+			return question.Ask{}, 0, false
 		}
 	}
 	return question.Ask{}, 0, false

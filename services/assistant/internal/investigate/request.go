@@ -80,19 +80,15 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 		return w.look(ctx, of)
 	}
 	past := w.past(of)
-	of.Leans, of.Mentions, of.Namespace = false, past.Mentions, past.Namespace
+	of.Leans, of.Mentions, of.Namespace = false, slices.Clone(past.Mentions), past.Namespace
 	for i := range of.Mentions {
 		of.Mentions[i].Kind = ""
-		of.Mentions[i].Sure = a.Leans // else it need not be meant
+		of.Mentions[i].Sure = of.Mentions[i].Sure && a.Leans // else it need not be meant
 	}
 	if of.Namespace == w.turn.Scope {
 		of.Namespace = "" // so that what was found elsewhere is found again
 	}
-	t, err := w.look(ctx, of)
-	if err == nil {
-		t.missing = nil
-	}
-	return t, err
+	return w.look(ctx, of)
 }
 
 // propose says what the first write is for, and gives it to the turn.
@@ -277,12 +273,27 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 }
 
 // proposedSince says whether an answer after the request at this place of the history
-// has shown the command already.
+// has shown a command with the same verb for the same object. Values are not compared:
+// what was shown may be redacted.
 func (w *work) proposedSince(at int, op operation.Operation) bool {
-	line := kubectl.Render(op)
+	if op.Verb == operation.RunJob {
+		return true // each run would have another name
+	}
+	var head []string
+	for word := range strings.FieldsSeq(kubectl.Render(op)) {
+		if head = append(head, word); strings.Contains(word, "/") || len(head) == 4 {
+			break
+		}
+	}
+	command := strings.Join(head, " ")
 	for _, m := range w.turn.History[min(at+1, len(w.turn.History)):] {
-		if m.Role == chat.RoleAssistant && strings.Contains(m.Text, line) {
-			return true
+		if m.Role != chat.RoleAssistant || op.Namespace != "" && !strings.Contains(m.Text, "-n "+op.Namespace) {
+			continue
+		}
+		for line := range strings.Lines(m.Text) {
+			if line = strings.TrimSpace(line); line == command || strings.HasPrefix(line, command+" ") {
+				return true
+			}
 		}
 	}
 	return false

@@ -142,6 +142,7 @@ func clauses(s sentence) []sentence {
 
 var (
 	quantityExpr = regexp.MustCompile(`^(\d+(?:\.\d+)?)([kmgtp]i?b?|m)$`)
+	decimalExpr  = regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
 	countExpr    = regexp.MustCompile(`^\d{1,6}$`)
 	imageExpr    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(:\d+/[A-Za-z0-9._/-]+)?(:[A-Za-z0-9_][\w.-]*|@sha256:[0-9a-f]{64})$`)
 	pairExpr     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*)=(.*)$`)
@@ -330,7 +331,7 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 		return 2
 	case countExpr.MatchString(w.low) && strings.HasPrefix(w.low, "0") && w.low != "0":
 		return 0
-	case countExpr.MatchString(w.low) && quantityExpr.MatchString(w.low+next(1).low) && next(1).low != "":
+	case decimalExpr.MatchString(w.low) && quantityExpr.MatchString(w.low+next(1).low) && next(1).low != "":
 		return twice(c.quantity(w.low + next(1).text))
 	}
 	return c.plainValue(w)

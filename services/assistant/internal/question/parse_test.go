@@ -1,9 +1,11 @@
 package question_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
@@ -390,5 +392,88 @@ func TestSentences(t *testing.T) {
 	}
 	if n < 150 {
 		t.Errorf("only %d sentences", n)
+	}
+}
+
+// TestValues says which values are read out of a request.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	three := int32(3)
+	for sentence, want := range map[string]question.Change{
+		"scale api to 3":                                               {Verb: operation.Scale, Count: &three, Mentions: []question.Mention{{Name: "api", Sure: true}}},
+		"scale deployment/api to three in shop":                        {Verb: operation.Scale, Count: &three, Namespace: "shop", Mentions: []question.Mention{{Kind: "deployment", Name: "api", Sure: true}}},
+		"set shop/api to 3 replicas":                                   {Verb: operation.Scale, Count: &three, Namespace: "shop", Mentions: []question.Mention{{Name: "api", Sure: true}}},
+		"raise to 256Mi":                                               {Verb: operation.SetResources, Quantity: "256Mi"},
+		"raise the memory of the api deployment to 1.5 gb":             {Verb: operation.SetResources, Quantity: "1.5G", Resource: "memory", Kind: "deployment", Mentions: []question.Mention{{Kind: "deployment", Name: "api", Sure: true}}},
+		"set the cpu request of api to 250m":                           {Verb: operation.SetResources, Quantity: "250m", Resource: "cpu", Request: true, Mentions: []question.Mention{{Name: "api", Sure: true}}},
+		"set LOG_LEVEL to Debug on api":                                {Verb: operation.SetEnv, Set: map[string]string{"LOG_LEVEL": "Debug"}, Mentions: []question.Mention{{Name: "api", Sure: true}}},
+		"use reg.example:5000/shop/API:1.2 for container web":          {Verb: operation.SetImage, Image: "reg.example:5000/shop/API:1.2", Container: "web"},
+		"upgrade web to v2.3.1-rc.1":                                   {Verb: operation.SetImage, Tag: "v2.3.1-rc.1", Mentions: []question.Mention{{Name: "web", Sure: true}}},
+		"go back to revision 4":                                        {Verb: operation.Undo, Revision: 4},
+		"delete namespace media":                                       {Verb: operation.Delete, Mentions: []question.Mention{{Kind: "namespace", Name: "media", Sure: true}}},
+		"remove the taint dedicated=gpu:NoSchedule from node worker-1": {Verb: operation.Taint, Taints: []string{"dedicated=gpu:NoSchedule-"}, Kind: "node", Mentions: []question.Mention{{Kind: "node", Name: "worker-1", Sure: true}}},
+		"fix the service":                                              {Kind: "service", Symptoms: []question.Symptom{question.Traffic}},
+	} {
+		a := question.Parse(sentence)
+		if len(a.Changes) != 1 {
+			t.Errorf("%q is %s with %d changes", sentence, a.Intent, len(a.Changes))
+			continue
+		}
+		got := a.Changes[0]
+		if want.Kind == "" {
+			want.Kind = got.Kind
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %+v, want %+v", sentence, got, want)
+		}
+	}
+}
+
+// TestPlaces says which names and namespaces are read out of a question.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]string{
+		"what is wrong in shop?":                    "in shop",
+		"what is wrong in the shop namespace":       "in shop",
+		"why does api in namespace payments crash?": "in payments api!",
+		"why does the deployment api crash":         "deployment/api!",
+		"why is the api deployment down":            "deployment/api!",
+		"shop/web is broken":                        "in shop web!",
+		"is deployment/web ok":                      "deployment/web!",
+		"list pods -n team-a":                       "in team-a",
+		"events in kube-system":                     "in kube-system",
+		"what is `my-app` doing":                    "my-app!",
+		"pods in all namespaces":                    "everywhere",
+		"anything wrong across the cluster?":        "everywhere",
+		"why is it down":                            "leans",
+		"why?":                                      "leans",
+		"why pending?":                              "",
+		"pods are stuck in init":                    "",
+		"why is my app down":                        "app",
+	} {
+		a := question.Parse(sentence)
+		var got []string
+		if a.Namespace != "" {
+			got = append(got, "in "+a.Namespace)
+		}
+		for _, m := range a.Mentions {
+			name := m.Name
+			if m.Kind != "" {
+				name = m.Kind + "/" + name
+			}
+			if m.Sure {
+				name += "!"
+			}
+			got = append(got, name)
+		}
+		if a.Everywhere {
+			got = append(got, "everywhere")
+		}
+		if a.Leans {
+			got = append(got, "leans")
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%q is about %q, want %q", sentence, text, want)
+		}
 	}
 }

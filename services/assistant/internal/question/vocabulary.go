@@ -51,7 +51,7 @@ var fillers = setOf(`the a an me us my our its their of for on to at with from b
 // a name unless it stands where only a name can stand.
 var common = setOf(`i me we us you he she they who whom whose which what where when why how is am are was were be been being do does did done doing have
 	has had having will would shall should can could may might must not no yes nor never none nothing and or but if then else so because while until
-	unless after before since during about above below over under in out off through between among via per than too very only own same such more most
+	unless after before since during about across above below over under in out off through between among via per than too very only own same such more most
 	less least some any each few many much other another anything something everything someone somebody anyone anybody nobody else ever still yet
 	already again always often sometimes maybe perhaps later soon tonight tomorrow today yesterday ago hour hours minute minutes day days week night
 	here there now just really quite actually currently right wrong bad good fine ok okay great nice well better best worse worst new old big small

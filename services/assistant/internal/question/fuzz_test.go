@@ -1,0 +1,52 @@
+package question_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+// FuzzParse holds that no message breaks the reader, that changes come with requests and
+// advice only, that every name it finds can be one, and that a denial in front takes a
+// request back.
+func FuzzParse(f *testing.F) {
+	for _, list := range sentences {
+		for line := range strings.Lines(strings.TrimSpace(list)) {
+			f.Add(strings.TrimSpace(line))
+		}
+	}
+	f.Add("fix `a b` \"c'd’s …\x00 --namespace= -n ns/ /x 1e9 0x0 ```\nkubectl\n```")
+	f.Fuzz(func(t *testing.T, message string) {
+		a := question.Parse(message)
+		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {
+			t.Errorf("%q: %s has changes", message, a.Intent)
+		}
+		if a.Intent == question.Request && len(a.Changes) == 0 {
+			t.Errorf("%q: a request without a change", message)
+		}
+		names := a.Mentions
+		for _, c := range a.Changes {
+			names = append(names, c.Mentions...)
+			if c.Namespace != "" && !operation.ValidName(c.Namespace) {
+				t.Errorf("%q: namespace %q", message, c.Namespace)
+			}
+		}
+		for _, m := range names {
+			if !operation.ValidName(m.Name) {
+				t.Errorf("%q: name %q", message, m.Name)
+			}
+		}
+		if a.Namespace != "" && !operation.ValidName(a.Namespace) {
+			t.Errorf("%q: namespace %q", message, a.Namespace)
+		}
+		if a.Intent == question.Request {
+			for _, before := range []string{"don't ", "should I ", "what happens if I ", "yes, "} {
+				if b := question.Parse(before + message); b.Intent == question.Request {
+					t.Errorf("%q is a request", before+message)
+				}
+			}
+		}
+	})
+}
