@@ -39,8 +39,8 @@ type Options struct {
 	Context string
 	// Name is what answers call the cluster; empty is the name of the context.
 	Name string
-	// Seeded starts the cluster of last resort, and is called only where there is no other. The function it gives back
-	// ends that cluster.
+	// Seeded starts the cluster of last resort. It is called at the first call to the cluster, and only where there is
+	// no other. The function it gives back ends that cluster; it may be nil.
 	Seeded func() (*rest.Config, func())
 	Log    *slog.Logger
 	// Redacted counts values that were taken out of what the cluster said, by kind.
@@ -127,13 +127,10 @@ func (c *Cluster) config(o Options) (*rest.Config, error) {
 	case o.Seeded == nil:
 		return nil, errors.New("no cluster: set KUBECONFIG")
 	}
-	cfg, stop := o.Seeded()
-	if stop != nil {
-		c.stop = stop
-	}
-	c.seeded = true
+	l := &lazy{start: o.Seeded}
+	c.stop, c.seeded = l.close, true
 	c.setName("seeded")
-	return cfg, nil
+	return l.config(), nil
 }
 
 func (c *Cluster) setName(name string) {

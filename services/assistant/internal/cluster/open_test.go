@@ -116,6 +116,22 @@ func TestSeeded(t *testing.T) {
 	}
 }
 
+// A cluster that nobody asks is not started, also not by closing it.
+func TestSeededIsLazy(t *testing.T) {
+	t.Parallel()
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+		t.Error("started")
+		return &rest.Config{}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := c.Namespaces(t.Context()); err == nil {
+		t.Error("a closed cluster answers")
+	}
+}
+
 // Looking goes on until the context ends, and a server that fails is not seen.
 func TestRun(t *testing.T) {
 	t.Parallel()
