@@ -205,6 +205,9 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 		name         string
 		v, low, high int64
 	}{
+		// Zero is no default here: who writes 0 hours means no keys, not a week's.
+		{"DEMO_KEY_DEFAULT_TTL_HOURS", int64(c.DemoDefaultHours), 1, 10 * 365 * 24},
+		{"DEMO_KEY_MAX_TTL_HOURS", int64(c.DemoMaxHours), 1, 10 * 365 * 24},
 		{"ASSISTANT_BUDGET_TOKENS", int64(c.BudgetTokens), 1000, 10_000_000},
 		{"ASSISTANT_BUDGET_TOOL_CALLS", int64(c.BudgetToolCalls), 1, 1000},
 		{"ASSISTANT_BUDGET_SECONDS", int64(c.BudgetSeconds), 1, 3600},

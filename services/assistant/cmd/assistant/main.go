@@ -1,0 +1,45 @@
+// Command assistant serves the cluster assistant, or migrates its schema.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	verb := "serve"
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	if len(args) > 1 || (verb != "serve" && verb != "migrate") {
+		fmt.Fprintln(os.Stderr, "usage: assistant [serve|migrate]")
+		return 2
+	}
+	cfg, err := assistant.LoadConfig(os.Environ())
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "assistant cannot start:\n%v\n", err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if verb == "migrate" {
+		err = assistant.Migrate(ctx, cfg)
+	} else {
+		err = assistant.Run(ctx, cfg, service.NewLogger(os.Stderr, cfg.LogLevel))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "assistant: %v\n", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,171 @@
+package assistant_test
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEndpoints walks "Endpoints", "Authentication", "Errors", "Limits" and "Versioning".
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	b := start(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef", "ASSISTANT_HIDDEN_NAMESPACES=crm")
+	t.Run("replay", func(t *testing.T) {
+		b := on(t, b)
+		one, two := b.say(operator, "r-1", "what is wrong in shop?"), b.say(operator, "r-1", "kubectl get pods -n shop")
+		want := append(bytes.TrimSuffix(one.raw, []byte("data: [DONE]\n\n")), two.raw...)
+		if a := b.want(200, "GET", "/v1/events/replay/r-1", operator, ""); !bytes.Equal(a.body, want) {
+			t.Error("the replay differs from what was streamed")
+		}
+		b.refused(404, "session_not_found", "GET", "/v1/events/replay/unknown", operator, "")
+	})
+	t.Run("namespaces", func(t *testing.T) {
+		b := on(t, b)
+		list, _ := b.want(200, "GET", "/v1/namespaces", readonly, "").document(t)["namespaces"].([]any)
+		var names []string
+		for _, ns := range list {
+			names = append(names, ns.(string))
+		}
+		if !slices.IsSorted(names) || !slices.Contains(names, "shop") || !slices.Contains(names, "kube-system") || slices.Contains(names, "crm") {
+			t.Errorf("%v", names)
+		}
+	})
+	t.Run("demo-keys", func(t *testing.T) {
+		b := on(t, b)
+		doc := b.want(200, "POST", "/v1/auth/demo-keys", admin, `{"email":"ann@example.org","ttl_hours":1}`).document(t)
+		key, _ := doc["api_key"].(string)
+		left := int64(doc["expires_at"].(float64)) - time.Now().Unix()
+		if !strings.HasPrefix(key, "ki-ro-") || doc["expires_in_seconds"] != 3600.0 || left < 3500 || left > 3600 {
+			t.Errorf("%v", doc)
+		}
+		s := b.say(key, "demo-1", scaleWeb)
+		if len(s.prompts()) > 0 {
+			t.Error("a demo key was asked to approve")
+		}
+		b.refused(403, "forbidden", "POST", "/v1/auth/demo-keys", key, `{"email":"a@b.c"}`)
+		b.refused(401, "unauthenticated", "GET", "/v1/models", key+"0", "")
+		if n := b.count("select count(*) from outbox where name = 'demo_key_minted'"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+	t.Run("healthz", func(t *testing.T) {
+		b := on(t, b)
+		for _, path := range []string{"/healthz", "/v1/healthz"} {
+			if doc := b.want(200, "GET", path, "", "").document(t); doc["status"] != "ok" || doc["version"] == "" {
+				t.Errorf("%v", doc)
+			}
+		}
+	})
+	t.Run("readyz", func(t *testing.T) {
+		doc := on(t, b).want(200, "GET", "/readyz", "", "").document(t)
+		checks, _ := doc["checks"].(map[string]any)
+		if checks["store"] != "ok" || checks["cluster"] != "ok" {
+			t.Errorf("%v", doc)
+		}
+	})
+	t.Run("errors", func(t *testing.T) {
+		b := on(t, b)
+		b.refused(404, "not_found", "GET", "/v1/nothing", "", "")
+		b.refused(405, "method_not_allowed", "GET", chatPath, "", "")
+		for _, tc := range []struct{ key, challenge string }{
+			{"", `Bearer realm="assistant"`}, {"ki-admin-wrong", `Bearer realm="assistant", error="invalid_token"`},
+			{"Bearer", `Bearer realm="assistant", error="invalid_token"`}, {"ki-op-" + admin, `Bearer realm="assistant", error="invalid_token"`},
+		} {
+			a := b.want(401, "POST", chatPath, tc.key, ask("x"))
+			member, _ := a.document(t)["error"].(map[string]any)
+			if a.Header.Get("WWW-Authenticate") != tc.challenge || member["type"] != "authentication_error" {
+				t.Errorf("%q: %q %s", tc.key, a.Header.Get("WWW-Authenticate"), a)
+			}
+		}
+		b.refused(422, "validation_error", "POST", chatPath, operator, "{")
+		b.refused(422, "validation_error", "POST", chatPath, operator, "[]")
+	})
+	t.Run("metrics", func(t *testing.T) {
+		b := on(t, b)
+		b.say(operator, "metrics", "kubectl get pods -n shop")
+		text := string(b.want(200, "GET", "/metrics", "", "").body)
+		for _, name := range []string{
+			`assistant_turns_total{engine="playbooks",outcome="done"}`, `assistant_turn_seconds_count{engine="playbooks"}`, "assistant_first_event_seconds_count",
+			"assistant_open_streams 0", `assistant_tool_calls_total{outcome="ok",tool="list"}`, `assistant_tool_seconds_count{tool="list"}`,
+			"assistant_pending_actions", `http_requests_total{method="POST",route="/v1/chat/completions",service="assistant",status="200"}`,
+		} {
+			if !strings.Contains(text, name) {
+				t.Errorf("no %s", name)
+			}
+		}
+	})
+}
+
+// TestOpenOnLoopback walks "Auth off".
+func TestOpenOnLoopback(t *testing.T) {
+	t.Parallel()
+	b := start(t, "ASSISTANT_ADMIN_KEYS=", "ASSISTANT_OPERATOR_KEYS=", "ASSISTANT_READONLY_KEYS=", "ASSISTANT_ALLOWED_ORIGINS=https://chat.example.org")
+	if s := b.say("", "open", "kubectl delete deployment/web -n shop"); len(s.prompts()) != 1 {
+		t.Errorf("not an admin: %s", s.text)
+	}
+	if doc := b.want(200, "GET", "/v1/sessions/open", "", "").document(t); doc["owner"] != "local" {
+		t.Errorf("owner %v", doc["owner"])
+	}
+	b.refused(403, "forbidden", "GET", "/v1/models", "", "", "Origin", "https://evil.example")
+	a := b.want(200, "GET", "/v1/models", "", "", "Origin", "https://chat.example.org")
+	if a.Header.Get("Access-Control-Allow-Origin") != "https://chat.example.org" {
+		t.Errorf("%v", a.Header)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", b.url+"/v1/models", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "rebound.example:80"
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 403 {
+		t.Errorf("another Host: %d", resp.StatusCode)
+	}
+	preflight := b.open("OPTIONS", chatPath, "", "", "Origin", "https://chat.example.org", "Access-Control-Request-Method", "POST")
+	if preflight.StatusCode != http.StatusNoContent || preflight.Header.Get("Access-Control-Allow-Origin") == "" {
+		t.Errorf("preflight: %d %v", preflight.StatusCode, preflight.Header)
+	}
+}
+
+// TestRateAndStreams walks "Rate" and the bound of open streams.
+func TestRateAndStreams(t *testing.T) {
+	t.Parallel()
+	b := start(t, "ASSISTANT_RATE_PER_MIN=2", "ASSISTANT_RATE_BURST=2")
+	b.want(200, "GET", "/v1/models", operator, "")
+	b.want(200, "GET", "/v1/models", operator, "")
+	a := b.want(429, "POST", chatPath, operator, ask("x"))
+	if a.Header.Get("X-RateLimit-Limit") != "2" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("%v", a.Header)
+	}
+	b.want(200, "GET", "/v1/models", other, "")
+	for range 5 {
+		b.want(200, "GET", "/healthz", "", "")
+	}
+}
+
+// TestRestart shows that what waits outlives the process.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	p := b.propose(operator, "restart", scaleWeb)
+	before := b.want(200, "GET", "/v1/events/replay/restart", operator, "").body
+	b.stop()
+	b.serve()
+	if after := b.want(200, "GET", "/v1/events/replay/restart", operator, "").body; !bytes.Equal(before, after) {
+		t.Error("the replay differs after a restart")
+	}
+	if doc := b.action(operator, "restart", p.ActionID); doc["state"] != "pending" || doc["digest"] != p.Digest {
+		t.Errorf("%v", doc)
+	}
+	// The sample cluster was made anew, so its objects are others than those that were shown.
+	s := b.say(operator, "restart", "yes")
+	if doc := b.action(operator, "restart", p.ActionID); doc["state"] != "stale" || len(s.prompts()) != 1 {
+		t.Errorf("%v: %s", doc["state"], s.text)
+	}
+}

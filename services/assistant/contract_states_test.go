@@ -1,0 +1,260 @@
+package assistant_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestStates walks "States and transitions" and the words of the approval page.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for i, word := range []string{"yes", "approve", "/approve", "proceed", "  YES ", "[context: namespace=shop] yes"} {
+		t.Run("approve by "+word, func(t *testing.T) {
+			b := on(t, b)
+			session := fmt.Sprintf("yes-%d", i)
+			p := b.propose(operator, session, fmt.Sprintf("kubectl scale deployment/web -n shop --replicas=%d", 3+i))
+			if doc := b.action(operator, session, p.ActionID); doc["state"] != "pending" {
+				t.Errorf("before: %v", doc["state"])
+			}
+			s := b.say(operator, session, word)
+			b.contains(s, "Done: `kubectl scale deployment/web -n shop --replicas=")
+			doc := b.action(operator, session, p.ActionID)
+			if doc["state"] != "succeeded" || doc["basis"] != "person" || doc["digest"] != p.Digest || doc["verification"] == nil {
+				t.Errorf("%v", doc)
+			}
+			var phases []string
+			for _, e := range s.events("status") {
+				phases = append(phases, e.Phase)
+			}
+			if all := strings.Join(phases, " "); !strings.Contains(all, "executing verifying") {
+				t.Errorf("phases %s", all)
+			}
+		})
+	}
+	for i, word := range []string{"no", "deny", "/deny", "cancel"} {
+		t.Run("deny by "+word, func(t *testing.T) {
+			b := on(t, b)
+			session := fmt.Sprintf("no-%d", i)
+			p := b.propose(operator, session, scaleWebTo(20+i))
+			s := b.say(operator, session, word)
+			b.contains(s, "Denied", "does not run")
+			if doc := b.action(operator, session, p.ActionID); doc["state"] != "denied" || doc["started_at"] != nil {
+				t.Errorf("%v", doc)
+			}
+			b.contains(b.say(operator, session, "yes"), "Nothing is waiting")
+		})
+	}
+	for _, word := range []string{"yes but later", "wait, why?", "yes.", "ok", "approve it", "yes yes"} {
+		t.Run("no decision: "+word, func(t *testing.T) {
+			b := on(t, b)
+			session := "never-" + strings.Map(func(r rune) rune {
+				if r < 'a' || r > 'z' {
+					return '-'
+				}
+				return r
+			}, word)
+			p := b.propose(operator, session, scaleWebTo(30))
+			s := b.say(operator, session, word)
+			again := s.prompts()
+			if len(again) != 1 || again[0].ActionID != p.ActionID {
+				t.Errorf("the prompt was not repeated: %s", s.raw)
+			}
+			if doc := b.action(operator, session, p.ActionID); doc["state"] != "pending" {
+				t.Errorf("%v", doc)
+			}
+		})
+	}
+	t.Run("nothing pending", func(t *testing.T) {
+		b := on(t, b)
+		for _, word := range []string{"yes", "no"} {
+			if s := b.say(operator, "none", word); len(s.prompts()) > 0 || !strings.Contains(s.text, "Nothing is waiting") {
+				t.Errorf("%s: %s", word, s.text)
+			}
+		}
+		b.contains(b.say(operator, "none", "approve 00000000-0000-7000-8000-000000000000"), "no such action")
+	})
+	t.Run("several pending", func(t *testing.T) {
+		b := on(t, b)
+		one, two := b.propose(operator, "several", scaleWebTo(1)), b.propose(operator, "several", scaleWebTo(41))
+		s := b.say(operator, "several", "yes")
+		b.contains(s, one.ActionID, two.ActionID, "nothing was decided")
+		if doc := b.action(operator, "several", one.ActionID); doc["state"] != "pending" {
+			t.Errorf("%v", doc["state"])
+		}
+		b.say(operator, "several", "deny "+two.ActionID+" too many")
+		if doc := b.action(operator, "several", two.ActionID); doc["state"] != "denied" || doc["reason"] != "too many" {
+			t.Errorf("%v", doc)
+		}
+		// From another session, by whoever may decide.
+		b.contains(b.say(other, "elsewhere", "/approve "+strings.ToUpper(one.ActionID)), "Done")
+		if doc := b.action(operator, "several", one.ActionID); doc["state"] != "succeeded" {
+			t.Errorf("%v", doc)
+		}
+	})
+	t.Run("auto_approve", func(t *testing.T) {
+		b := on(t, b)
+		s := b.say(operator, "auto", scaleWebTo(4), "auto_approve", true)
+		if len(s.prompts()) > 0 {
+			t.Errorf("asked: %s", s.text)
+		}
+		b.contains(s, "Done")
+		if n := b.count("select count(*) from actions where session_id = 'auto' and basis = 'auto_approve' and state = 'succeeded'"); n != 1 {
+			t.Errorf("%d rows of the action", n)
+		}
+		if p := b.propose(operator, "auto", scaleWebTo(5)); p.ActionID == "" {
+			t.Error("auto_approve outlived its request")
+		}
+	})
+	t.Run("always-confirm", func(t *testing.T) {
+		b := on(t, b)
+		for _, line := range []string{
+			"kubectl delete pods --all -n reports", "kubectl set image deployment/web web=registry.example/shop/web:2.3.9 -n shop",
+			"kubectl delete namespace team-a", "kubectl set resources deployment/web -n shop -c web --limits=memory=300Mi",
+		} {
+			p := b.propose(admin, "always", line, "auto_approve", true)
+			if !p.AlwaysConfirm || p.RiskLevel != "high" {
+				t.Errorf("%s: %+v", line, p)
+			}
+		}
+		b.say(admin, "always", "approve all")
+		if n := b.count("select count(*) from actions where session_id = 'always' and state = 'pending'"); n != 4 {
+			t.Errorf("%d still wait after approve all, want 4", n)
+		}
+	})
+	t.Run("session-wide approval", func(t *testing.T) {
+		b := on(t, b)
+		for i, word := range []string{"approve all", "auto-approve"} {
+			session := fmt.Sprintf("wide-%d", i)
+			p := b.propose(operator, session, scaleWebTo(6-3*i))
+			b.contains(b.say(operator, session, word), "Done")
+			if doc := b.action(operator, session, p.ActionID); doc["state"] != "succeeded" {
+				t.Errorf("%v", doc)
+			}
+			if s := b.say(operator, session, scaleWebTo(7-3*i)); len(s.prompts()) > 0 {
+				t.Errorf("asked again: %s", s.text)
+			}
+			if doc := b.want(200, "GET", "/v1/sessions/"+session, operator, "").document(t); doc["session_wide_approval"] != true {
+				t.Errorf("%v", doc["session_wide_approval"])
+			}
+			b.say(operator, session, "auto-approve off")
+			if s := b.say(operator, session, scaleWebTo(8-3*i)); len(s.prompts()) != 1 {
+				t.Errorf("did not ask: %s", s.text)
+			}
+		}
+	})
+	t.Run("the same word twice at once", func(t *testing.T) {
+		b := on(t, b)
+		p := b.propose(operator, "twice", scaleWebTo(9))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				resp := b.open("POST", chatPath, operator, ask("yes"), "X-Session-ID", "twice")
+				_ = resp.Body.Close()
+			})
+		}
+		wg.Wait()
+		b.say(operator, "twice", "and now?") // comes after the others
+		if doc := b.action(operator, "twice", p.ActionID); doc["state"] != "succeeded" {
+			t.Errorf("%v", doc)
+		}
+		if n := b.count("select count(*) from outbox where name = 'action_executed' and payload->>'session' = 'twice'"); n != 1 {
+			t.Errorf("executed %d times", n)
+		}
+	})
+	t.Run("a repeat of the word", func(t *testing.T) {
+		b := on(t, b)
+		b.propose(operator, "again", scaleWebTo(3))
+		var first []byte
+		for range 4 {
+			a := b.want(200, "POST", chatPath, operator, ask("yes"), "X-Session-ID", "again", "X-Request-ID", "r-1")
+			if first == nil {
+				first = a.body
+			}
+			if !bytes.Equal(a.body, first) {
+				t.Fatal("bytes differ")
+			}
+		}
+	})
+}
+
+// scaleWebTo is a write of medium risk, another for each number.
+func scaleWebTo(n int) string {
+	return fmt.Sprintf("kubectl scale deployment/web -n shop --replicas=%d", n)
+}
+
+// TestRoles walks the table of what roles may do.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	const (
+		reads   = "kubectl get pods -n shop"
+		medium  = "kubectl scale deployment/web -n shop --replicas=4"
+		high    = "kubectl delete deployment/web -n shop"
+		image   = "kubectl set image deployment/web web=registry.example/shop/web:2.3.9 -n shop"
+		system  = "kubectl scale deployment/coredns -n kube-system --replicas=1"
+		account = "kubectl label serviceaccount/default -n shop team=one"
+	)
+	const (
+		answers = "answers"
+		asks    = "asks"
+		refuses = "refuses"
+	)
+	for _, row := range []struct{ line, admin, operator, readonly string }{
+		{reads, answers, answers, answers},
+		{medium, asks, asks, refuses},
+		{high, asks, refuses, refuses},
+		{image, asks, asks, refuses},
+		{system, refuses, refuses, refuses},
+		{account, refuses, refuses, refuses},
+	} {
+		t.Run(row.line, func(t *testing.T) {
+			b := on(t, b)
+			for key, want := range map[string]string{admin: row.admin, operator: row.operator, readonly: row.readonly} {
+				s := b.say(key, "role-"+key[3:8]+"-"+strings.ReplaceAll(row.line[8:18], " ", "-"), row.line)
+				got := answers
+				if len(s.prompts()) > 0 {
+					got = asks
+				} else if n := len(s.events("tool_result")); strings.Contains(s.text, "efused") || strings.Contains(s.text, "may not") || n > 0 && !s.events("tool_result")[n-1].OK {
+					got = refuses
+				}
+				if got != want {
+					t.Errorf("%s: %s, want %s:\n%s", key[:8], got, want, s.text)
+				}
+			}
+		})
+	}
+	t.Run("decide an action", func(t *testing.T) {
+		b := on(t, b)
+		p := b.propose(operator, "decide", medium)
+		path := "/v1/sessions/decide/actions/" + p.ActionID
+		b.refused(403, "forbidden", "POST", path, readonly, `{"decision":"approve"}`)
+		if s := b.say(readonly, "readers-own", "approve "+p.ActionID); !strings.Contains(s.text, "may not") && !strings.Contains(s.text, "efused") && !strings.Contains(s.text, "eadonly") {
+			t.Errorf("%s", s.text)
+		}
+		if doc := b.action(operator, "decide", p.ActionID); doc["state"] != "pending" {
+			t.Errorf("%v", doc)
+		}
+		b.want(200, "POST", path, other, `{"decision":"approve"}`)
+	})
+	t.Run("others' sessions", func(t *testing.T) {
+		b := on(t, b)
+		b.want(200, "GET", "/v1/sessions/decide", admin, "")
+		b.refused(404, "session_not_found", "GET", "/v1/sessions/decide", other, "")
+		b.refused(404, "session_not_found", "GET", "/v1/events/replay/decide", readonly, "")
+		b.refused(403, "forbidden", "POST", chatPath, other, ask("hello"), "X-Session-ID", "decide")
+	})
+	t.Run("refusals are recorded", func(t *testing.T) {
+		b := on(t, b)
+		if n := b.count("select count(*) from outbox where name = 'action_refused'"); n == 0 {
+			t.Error("no refusal in the outbox")
+		}
+		if a := b.want(http.StatusOK, "GET", "/metrics", "", ""); !bytes.Contains(a.body, []byte("assistant_refusals_total{reason=")) {
+			t.Error("no refusal among the metrics")
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/change"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
+	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
+	"github.com/mlp-platform/platform/services/assistant/internal/model"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/tool"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// seededNotice is the last line of every answer about the seeded cluster.
+const seededNotice = "Note: this is the sample cluster that the assistant starts when it is given none; it is not real."
+
+// reach is the cluster with what reads, changes and judges it.
+type reach struct {
+	cluster *cluster.Cluster
+	changes *change.Service
+	planner turn.Planner
+	tools   turn.Tools
+	engine  turn.Investigator
+}
+
+// connect decides which cluster it is and what answers questions about it. No call is made.
+func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
+	r := &reach{}
+	r.cluster, err = cluster.Open(ctx, cluster.Options{
+		Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted,
+		Seeded: func() (*rest.Config, func()) {
+			c := seeded.New(time.Now)
+			return c.Config(), c.Close
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			r.cluster.Close()
+		}
+	}()
+	if r.cluster.Seeded() {
+		log.WarnContext(ctx, "no kubeconfig: answers are about a sample cluster in this process")
+	}
+	r.changes = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout, Log: log}, r.cluster)
+	r.planner = change.Planner{Service: r.changes}
+	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
+		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	playbooks := investigate.New(investigate.Config{ClusterName: r.cluster.Name()})
+	r.engine = playbooks
+	if !cfg.usesModel() {
+		return r, nil
+	}
+	r.engine, err = model.New(model.Config{
+		BaseURL: cfg.baseURL(), Key: cfg.OpenAIKey, Model: cfg.LLMModel, Tokens: cfg.BudgetTokens, ToolCalls: cfg.BudgetToolCalls,
+		Time: time.Duration(cfg.BudgetSeconds) * time.Second,
+	}, playbooks, log, model.Hooks{
+		Found: func(all []playbook.Finding) { matched(counted, all) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// matched counts findings.
+func matched(counted *metrics.Metrics, all []playbook.Finding) {
+	for _, f := range all {
+		counted.Matched(f.Class.String())
+	}
+}
