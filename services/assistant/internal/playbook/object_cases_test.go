@@ -32,7 +32,12 @@ func TestTerminatingCases(t *testing.T) {
 		{"deleted just now", "a18_namespace", "", func(s *playbook.Snapshot) {
 			now := metav1.Time{Time: s.Taken.Add(-time.Minute)}
 			s.Namespaces[0].DeletionTimestamp, s.ConfigMaps[0].DeletionTimestamp = &now, &now
+			s.Namespaces[0].Status.Conditions = s.Namespaces[0].Status.Conditions[:4] // content remains
 		}, ""},
+		{"deleted just now and held", "a18_namespace", "", func(s *playbook.Snapshot) {
+			now := metav1.Time{Time: s.Taken.Add(-time.Minute)}
+			s.Namespaces[0].DeletionTimestamp, s.ConfigMaps[0].DeletionTimestamp = &now, &now
+		}, "The finalizer `backups.example/archive` holds the namespace"},
 		{"object in a namespace that stays", "a18_namespace", "", on(func(n *corev1.Namespace) { n.DeletionTimestamp = nil }), "Configmap `ledger` in namespace `retired`: stuck terminating"},
 		{"pod whose node is gone", "a21_budget", "", func(s *playbook.Snapshot) {
 			s.Budgets, s.Pods = nil, s.Pods[:1]

@@ -98,10 +98,22 @@ func terminating(x *index) []Finding {
 		}
 		found = append(found, f)
 	}
-	for _, d := range dyingOf(x, x.Namespaces, "", "Namespace") {
-		found = append(found, x.stuckNamespace(d.Object.(*corev1.Namespace), inside[d.ref.Name]))
+	for i := range x.Namespaces {
+		n := &x.Namespaces[i]
+		if at := n.DeletionTimestamp; at != nil && (held(n) || x.Taken.Sub(at.Time) > ending) {
+			found = append(found, x.stuckNamespace(n, inside[n.Name]))
+		}
 	}
 	return found
+}
+
+// held says whether the namespace controller has told what keeps it from finishing, which
+// it does not before it has tried. That content is left it tells of every pod that is
+// being ended, too.
+func held(n *corev1.Namespace) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NamespaceCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == corev1.NamespaceFinalizersRemaining || c.Type == corev1.NamespaceDeletionDiscoveryFailure)
+	})
 }
 
 func (x *index) deletedAt(d dying) string {
