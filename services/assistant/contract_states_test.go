@@ -204,7 +204,7 @@ func TestRoles(t *testing.T) {
 		asks    = "asks"
 		refuses = "refuses"
 	)
-	for _, row := range []struct{ line, admin, operator, readonly string }{
+	for i, row := range []struct{ line, admin, operator, readonly string }{
 		{reads, answers, answers, answers},
 		{medium, asks, asks, refuses},
 		{high, asks, refuses, refuses},
@@ -215,7 +215,7 @@ func TestRoles(t *testing.T) {
 		t.Run(row.line, func(t *testing.T) {
 			b := on(t, b)
 			for key, want := range map[string]string{admin: row.admin, operator: row.operator, readonly: row.readonly} {
-				s := b.say(key, "role-"+key[3:8]+"-"+strings.ReplaceAll(row.line[8:18], " ", "-"), row.line)
+				s := b.say(key, fmt.Sprintf("role-%s-%d", key[3:5], i), row.line)
 				got := answers
 				if len(s.prompts()) > 0 {
 					got = asks

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	"github.com/mlp-platform/platform/services/inference"
 )
@@ -32,6 +33,7 @@ type publisher struct {
 
 func publishers() []publisher {
 	return []publisher{
+		{"assistant", assistant.Events(), nil},
 		{"control-plane", controlplane.Events(), controlplane.Subscriptions()},
 		{"inference", inference.Events(), nil},
 	}

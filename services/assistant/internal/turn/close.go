@@ -20,7 +20,7 @@ func (r *running) close(outcome, why string) error {
 		r.say("There is nothing to add.")
 	}
 	if n := r.s.Notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, has it
-		r.say("\n\n" + n)
+		r.say(r.apart() + n)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 	defer cancel()

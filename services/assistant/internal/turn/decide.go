@@ -135,7 +135,7 @@ func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error 
 	if err != nil {
 		return err
 	}
-	r.say(paragraph(resultText(a)))
+	r.say(r.apart() + paragraph(resultText(a)))
 	at := slices.IndexFunc(r.turn.Settled, func(s action.Settled) bool { return s.Action.ID == a.ID })
 	if at < 0 {
 		r.settledOf(a, nil)
@@ -157,7 +157,7 @@ func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operatio
 		return false, context.Cause(ctx)
 	}
 	if err != nil {
-		r.say(paragraph("The change is not proposed: " + r.sentence(ctx, err).Error()))
+		r.say(r.apart() + "The change is not proposed: " + r.sentence(ctx, err).Error())
 		return false, nil
 	}
 	a, err := r.s.Actions.Propose(ctx, action.Proposal{
@@ -166,10 +166,10 @@ func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operatio
 	var refused *action.Refused
 	switch {
 	case errors.As(err, &refused):
-		r.say(paragraph("Refused: " + refused.Reason))
+		r.say(r.apart() + "Refused: " + refused.Reason)
 		return false, nil
 	case errors.Is(err, action.ErrTooMany):
-		r.say(paragraph(tooMany))
+		r.say(r.apart() + tooMany)
 		return false, nil
 	case err != nil:
 		return false, err
@@ -185,10 +185,8 @@ func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operatio
 func (r *running) prompt(a action.Action) { r.ask(a, promptText(a)) }
 
 func (r *running) ask(a action.Action, text string) {
+	text = r.apart() + text
 	r.mu.Lock()
-	if r.answer.Len() > 0 {
-		text = "\n\n" + text
-	}
 	if r.s.Notice != "" {
 		text += "\n\n" + r.s.Notice
 	}

@@ -85,11 +85,14 @@ func (s *Service) abandon(ctx context.Context, t store.Turn) error {
 
 // history is what was said before: the newest messages whole, and older ones cut short.
 func (s *Service) history(ctx context.Context, e entered) (newest, earlier []chat.Message, err error) {
-	turns, err := s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: e.session.ID, MaxRows: maxHistory / 2})
-	if err != nil {
-		return nil, nil, err
+	var turns []store.LastTurnsRow
+	if e.turn.Number > 1 { // else there is none to read, and the handshake waits for this
+		turns, err = s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: e.session.ID, MaxRows: maxHistory / 2})
+		if err != nil {
+			return nil, nil, err
+		}
+		slices.Reverse(turns)
 	}
-	slices.Reverse(turns)
 	if newest, err = session.Seeded(e.session); err != nil {
 		return nil, nil, err
 	}
@@ -284,6 +287,18 @@ func (r *running) say(text string) {
 	r.answer.WriteString(text)
 	r.mu.Unlock()
 	r.add(r.frames.Token(nil, text), false)
+}
+
+// apart is what has to stand between what was said and a new paragraph.
+func (r *running) apart() string {
+	said := r.said()
+	switch {
+	case said == "", strings.HasSuffix(said, "\n\n"):
+		return ""
+	case strings.HasSuffix(said, "\n"):
+		return "\n"
+	}
+	return "\n\n"
 }
 
 func (r *running) said() string {
