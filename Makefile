@@ -25,9 +25,9 @@ setup:
 .PHONY: build
 build: setup ## build every binary into bin/
 	@mkdir -p bin
-	@echo "building bin/: platform mlp svc control-plane evidence-api inference trainer"
+	@echo "building bin/: platform mlp svc assistant control-plane evidence-api inference trainer"
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./services/standalone/cmd/platform ./clients/mlp-cli/cmd/mlp \
-		./clients/svc-cli/cmd/svc ./services/control-plane/cmd/control-plane ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/trainer/cmd/trainer
+		./clients/svc-cli/cmd/svc ./services/assistant/cmd/assistant ./services/control-plane/cmd/control-plane ./services/evidence-api/cmd/evidence-api ./services/inference/cmd/inference ./services/trainer/cmd/trainer
 	@cp -uf .cache/onnxruntime/libonnxruntime.so.1 bin/
 
 .PHONY: run

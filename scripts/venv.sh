@@ -16,6 +16,8 @@ echo "venv: installing e2e/requirements$suffix.txt into .cache/venv$suffix (once
 mkdir -p "$root/.cache"
 log=$venv.log
 rm -rf "$venv"
+# One neighbour of the assistant names a newer Python than Debian's; what is installed is pinned by the list alone.
+[ "$suffix" != -assistant ] || export PIP_IGNORE_REQUIRES_PYTHON=1
 # Made in its final place: the scripts in a venv hold its absolute path.
 if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r "$want"; } >"$log" 2>&1; then
 	echo "venv: could not be made; the end of $log says why:" >&2

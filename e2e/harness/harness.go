@@ -78,12 +78,13 @@ func New(t testing.TB, extra ...string) *Platform {
 
 func prepare(t testing.TB, dir string, extra []string) *Platform {
 	t.Helper()
-	ports := FreePorts(t, 6)
+	ports := FreePorts(t, 7)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
 	p.extra = append([]string{
 		"PLATFORM_DATA_DIR=" + p.Dir,
 		"INFERENCE_ADDR=" + ports[0], "CONTROL_PLANE_ADDR=" + ports[1], "TRACKER_ADDR=" + ports[2],
 		"ORCHESTRATOR_ADDR=" + ports[3], "NATS_ADDR=" + ports[4], "EVIDENCE_API_ADDR=" + ports[5],
+		"ASSISTANT_ADDR=" + ports[6],
 	}, extra...)
 	return p
 }
@@ -225,6 +226,7 @@ func (p *Platform) LoadEnv(t testing.TB) {
 var exported = []string{
 	"CONTROL_PLANE_URL", "CONTROL_PLANE_TOKEN", "SERVING_URL", "SERVING_TOKEN", "TRACKING_URI", "ORCHESTRATOR_API_URL",
 	"MODELREPO_WEBHOOK_SECRET", "PLATFORM_MODELREPO", "SVC_CONTROL_TOWER_URL", "SVC_CONTROL_TOWER_TOKEN", "PLATFORM_EVIDENCE_STORE",
+	"ASSISTANT_URL", "ASSISTANT_ADMIN_KEY", "ASSISTANT_OPERATOR_KEY", "ASSISTANT_READONLY_KEY",
 }
 
 // Pid of the running process.

@@ -120,11 +120,11 @@ func (c *Cluster) start(t testing.TB, nodes []Node) error {
 	shared := []string{"--kubeconfig=" + c.Kubeconfig, "--leader-elect=false", "--authentication-skip-lookup", "--bind-address=127.0.0.1"}
 	if err := errors.Join(
 		c.run(t, "kube-controller-manager", append(shared, fmt.Sprintf("--secure-port=%d", ports[3]), "--cert-dir="+c.path("certs-kcm"), "--use-service-account-credentials=false",
-			"--service-account-private-key-file="+c.path("sa.key"), "--root-ca-file="+c.ca(), "--node-monitor-grace-period=12s",
+			"--service-account-private-key-file="+c.path("sa.key"), "--root-ca-file="+c.ca(), "--node-monitor-grace-period=12s", "--node-monitor-period=1s",
 			"--horizontal-pod-autoscaler-sync-period=2s", "--concurrent-deployment-syncs=10")...),
 		c.run(t, "kube-scheduler", append(shared, fmt.Sprintf("--secure-port=%d", ports[4]), "--cert-dir="+c.path("certs-sched"))...),
 		c.run(t, "kwok", "--kubeconfig="+c.Kubeconfig, "--manage-nodes-with-label-selector=type=kwok", "--config="+c.path("stages.yaml"), "--node-ip=127.0.0.1",
-			fmt.Sprintf("--node-port=%d", c.Kubelet.Port()), fmt.Sprintf("--server-address=127.0.0.1:%d", ports[5]), "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16"),
+			fmt.Sprintf("--node-port=%d", c.Kubelet.Port()), fmt.Sprintf("--server-address=127.0.0.1:%d", ports[5]), "--node-lease-duration-seconds=8", "--cidr=10.244.0.0/16"),
 	); err != nil {
 		return err
 	}

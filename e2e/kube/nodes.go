@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Node is a node to be simulated.
@@ -71,4 +72,10 @@ func (c *Cluster) nodeReady(name string) error {
 		}
 	}
 	return fmt.Errorf("node %s is not ready", name)
+}
+
+// Lose makes a node one that nobody has heard of for a while: its kubelet is silent.
+func (c *Cluster) Lose(ctx context.Context, name string) error {
+	_, err := c.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"type":null},"annotations":{"e2e/kubelet":"stopped"}}}`), metav1.PatchOptions{})
+	return err
 }

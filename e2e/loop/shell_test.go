@@ -105,7 +105,7 @@ func TestSecondShell(t *testing.T) {
 		PID      int `json:"pid"`
 		Services []struct{ Name, Status string }
 	}
-	if err := json.Unmarshal([]byte(p.Run(t, "platform", "status", "--json")), &doc); err != nil || doc.PID != p.Pid() || len(doc.Services) != 5 {
+	if err := json.Unmarshal([]byte(p.Run(t, "platform", "status", "--json")), &doc); err != nil || doc.PID != p.Pid() || len(doc.Services) != 6 {
 		t.Fatalf("%v %+v", err, doc)
 	}
 	for _, s := range doc.Services {

@@ -25,6 +25,7 @@ type Config struct {
 	TrackerAddr      string         `env:"TRACKER_ADDR" envDefault:"127.0.0.1:15000"`       // loopback host:port
 	OrchestratorAddr string         `env:"ORCHESTRATOR_ADDR" envDefault:"127.0.0.1:14200"`  // loopback host:port
 	EvidenceAddr     string         `env:"EVIDENCE_API_ADDR" envDefault:"127.0.0.1:8770"`   // 127.0.0.1:port; that service answers nowhere else
+	AssistantAddr    string         `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`     // loopback host:port
 	NATSAddr         string         `env:"NATS_ADDR" envDefault:"127.0.0.1:4222"`           // loopback host:port
 	PostgresPort     int            `env:"PLATFORM_POSTGRES_PORT" envDefault:"0"`           // of the embedded Postgres; 0: a free one
 	Concurrency      int            `env:"PLATFORM_TRAINING_CONCURRENCY" envDefault:"1"`    // training runs at once
@@ -89,6 +90,7 @@ func (c Config) addresses() []address {
 		{"tracker", "TRACKER_ADDR", c.TrackerAddr},
 		{"orchestrator", "ORCHESTRATOR_ADDR", c.OrchestratorAddr},
 		{"evidence API", "EVIDENCE_API_ADDR", c.EvidenceAddr},
+		{"assistant", "ASSISTANT_ADDR", c.AssistantAddr},
 		{"NATS", "NATS_ADDR", c.NATSAddr},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 	"github.com/mlp-platform/platform/services/inference"
@@ -37,6 +38,7 @@ func (p *platform) orchestratorURL() string { return base(p.cfg.OrchestratorAddr
 func (p *platform) servingURL() string      { return base(p.cfg.InferenceAddr) }
 func (p *platform) controlPlaneURL() string { return base(p.cfg.ControlPlaneAddr) }
 func (p *platform) evidenceURL() string     { return base(p.cfg.EvidenceAddr) }
+func (p *platform) assistantURL() string    { return base(p.cfg.AssistantAddr) }
 
 // environ is the environment of a service: the caller's, with defaults below it and what this process
 // alone can know above it.
@@ -101,6 +103,16 @@ func (p *platform) inferenceConfig() (inference.Config, error) {
 	}, fixed))
 }
 
+// assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
+func (p *platform) assistantConfig() (assistant.Config, error) {
+	fixed := p.common()
+	fixed["ASSISTANT_ADDR"] = p.cfg.AssistantAddr
+	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
+	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
+	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
+	return assistant.LoadConfig(p.environ(nil, fixed))
+}
+
 // trainerConfig is the trainer's environment. The samples' registry is that of dev.
 func (p *platform) trainerConfig() (trainer.Config, error) {
 	fixed := p.common()
@@ -124,7 +136,12 @@ func (p *platform) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("inference: %w", err)
 	}
+	as, err := p.assistantConfig()
+	if err != nil {
+		return fmt.Errorf("assistant: %w", err)
+	}
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return assistant.Migrate(ctx, as) })
 	g.Go(func() error { return postgres.Migrate(ctx, p.databaseURL, "tracker", trackerd.Migrations()) })
 	g.Go(func() error { return postgres.Migrate(ctx, p.databaseURL, "orchestrator", orchestratord.Migrations()) })
 	g.Go(func() error { return controlplane.Migrate(ctx, cp) })
@@ -231,7 +248,17 @@ func (p *platform) startFront(ctx context.Context, g *errgroup.Group, ls *listen
 	if err != nil {
 		return fmt.Errorf("evidence API: %w", err)
 	}
-	ev.Listener = ls.evidence
+	as, err := p.assistantConfig()
+	if err != nil {
+		return fmt.Errorf("assistant: %w", err)
+	}
+	ev.Listener, as.Listener = ls.evidence, ls.assistant
+	g.Go(func() error {
+		if err := assistant.Run(ctx, as, p.log.With(slog.String("service", "assistant"))); err != nil {
+			return fmt.Errorf("assistant: %w", err)
+		}
+		return ctx.Err()
+	})
 	g.Go(func() error {
 		if err := evidenceapi.Run(ctx, ev, p.log.With(slog.String("service", "evidence-api"))); err != nil {
 			return fmt.Errorf("evidence API: %w", err)

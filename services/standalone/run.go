@@ -237,6 +237,7 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 		{"inference", p.servingURL() + "/readyz"},
 		{"control plane", p.controlPlaneURL() + "/readyz"},
 		{"evidence API", p.evidenceURL() + "/readyz"},
+		{"assistant", p.assistantURL() + "/readyz"},
 	} {
 		if err := p.awaitReady(ctx, svc.url); err != nil {
 			return fmt.Errorf("%s is not ready: %w", svc.name, err)
@@ -295,7 +296,7 @@ func (p *platform) awaitReady(parent context.Context, url string) error {
 
 // listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
 type listeners struct {
-	inference, controlPlane, evidence, tracker, orchestrator net.Listener
+	inference, controlPlane, evidence, assistant, tracker, orchestrator net.Listener
 }
 
 func (p *platform) listen() (*listeners, error) {
@@ -322,6 +323,8 @@ func (p *platform) listen() (*listeners, error) {
 			ls.controlPlane, p.cfg.ControlPlaneAddr = l, addr
 		case "evidence API":
 			ls.evidence, p.cfg.EvidenceAddr = l, addr
+		case "assistant":
+			ls.assistant, p.cfg.AssistantAddr = l, addr
 		case "tracker":
 			ls.tracker, p.cfg.TrackerAddr = l, addr
 		case "orchestrator":
@@ -333,7 +336,7 @@ func (p *platform) listen() (*listeners, error) {
 
 // close is harmless on listeners that a server has closed.
 func (ls *listeners) close() {
-	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.evidence, ls.tracker, ls.orchestrator} {
+	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.tracker, ls.orchestrator} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -27,6 +27,7 @@ func logWriter(log *slog.Logger, name string) io.Writer {
 func (p *platform) runtime() datadir.Runtime {
 	return datadir.Runtime{PID: os.Getpid(), Started: p.begin.UTC(), Addresses: map[string]string{
 		"control_plane": p.controlPlaneURL(), "inference": p.servingURL(), "tracker": p.trackerURL(), "orchestrator": p.orchestratorURL(), "evidence_api": p.evidenceURL(),
+		"assistant": p.assistantURL(),
 	}}
 }
 
@@ -89,6 +90,7 @@ func (p *platform) banner() {
   control plane   %s/docs
   inference       %s/docs
   evidence        %s
+  assistant       %s/docs
   tracker         %s
   orchestrator    %s
   model repo      %s
@@ -101,7 +103,7 @@ func (p *platform) banner() {
   for f in %s/RuntimeRegressor-job-*.json; do bin/mlp predict RuntimeRegressor -f @$f; done
   bin/mlp retrain JPCP --follow
 Stop with Ctrl-C, or from another shell: make stop`,
-		p.controlPlaneURL(), p.servingURL(), p.towerLaunch(), p.trackerURL(), p.orchestratorURL(), p.repo, p.path("credentials.json"),
+		p.controlPlaneURL(), p.servingURL(), p.towerLaunch(), p.assistantURL(), p.trackerURL(), p.orchestratorURL(), p.repo, p.path("credentials.json"),
 		p.con.Bold("Next:"), p.path("samples"))
 }
 
@@ -113,7 +115,7 @@ func PrintEnv(cfg Config, w io.Writer) error {
 	}
 	_, err = io.WriteString(w, creds.Exports(credentials.Addresses{
 		ControlPlane: base(cfg.ControlPlaneAddr), Serving: base(cfg.InferenceAddr), Tracker: base(cfg.TrackerAddr),
-		Orchestrator: base(cfg.OrchestratorAddr) + "/api", Evidence: base(cfg.EvidenceAddr), DataDir: cfg.DataDir,
+		Orchestrator: base(cfg.OrchestratorAddr) + "/api", Evidence: base(cfg.EvidenceAddr), Assistant: base(cfg.AssistantAddr), DataDir: cfg.DataDir,
 	}))
 	return err
 }
@@ -130,9 +132,9 @@ func Status(ctx context.Context, cfg Config, w io.Writer, asJSON bool) error {
 		Status string `json:"status"`
 	}
 	hc := &http.Client{Timeout: 3 * time.Second}
-	probe := map[string]string{"control_plane": "/readyz", "inference": "/readyz", "tracker": "/health", "orchestrator": "/health", "evidence_api": "/readyz"}
+	probe := map[string]string{"control_plane": "/readyz", "inference": "/readyz", "tracker": "/health", "orchestrator": "/health", "evidence_api": "/readyz", "assistant": "/readyz"}
 	rows := []row{}
-	for _, name := range []string{"control_plane", "inference", "evidence_api", "tracker", "orchestrator"} {
+	for _, name := range []string{"control_plane", "inference", "evidence_api", "assistant", "tracker", "orchestrator"} {
 		r := row{name, rt.Addresses[name], "ready"}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+probe[name], nil)
 		if err != nil {

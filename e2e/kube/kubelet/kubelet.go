@@ -127,7 +127,7 @@ func (k *Kubelet) write(ctx context.Context, pod *corev1.Pod, o outcome) error {
 		at := metav1.Now()
 		_, err := k.client.CoreV1().Events(pod.Namespace).Create(ctx, &corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x%x", pod.Name, at.UnixNano(), i), Namespace: pod.Namespace},
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, FieldPath: e.field},
 			Reason:         e.reason, Message: e.message, Type: kind, Count: restarts, FirstTimestamp: at, LastTimestamp: at,
 			Source: corev1.EventSource{Component: "kubelet", Host: pod.Spec.NodeName},
 		}, metav1.CreateOptions{})

@@ -54,7 +54,8 @@ type run struct {
 	events  []event
 }
 
-type event struct{ reason, message string }
+// event is what the kubelet tells of a pod, or of the container that field names.
+type event struct{ reason, message, field string }
 
 // pull says what keeps an image from being there. Tags and hosts tell what a registry
 // would answer.
@@ -76,8 +77,8 @@ func pull(image string) (message string) {
 func fare(pod *corev1.Pod, c *corev1.Container, p Program, env map[string]string) run {
 	if m := pull(c.Image); m != "" {
 		return run{waiting: "ImagePullBackOff", message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.Image, m), events: []event{
-			{"Failed", fmt.Sprintf("Failed to pull image %q: %s", c.Image, m)}, {"Failed", "Error: ErrImagePull"},
-			{"BackOff", fmt.Sprintf("Back-off pulling image %q", c.Image)},
+			{reason: "Failed", message: fmt.Sprintf("Failed to pull image %q: %s", c.Image, m)}, {reason: "Failed", message: "Error: ErrImagePull"},
+			{reason: "BackOff", message: fmt.Sprintf("Back-off pulling image %q", c.Image)},
 		}}
 	}
 	if command := program(c); len(p.Binaries) > 0 && command != "" && !slices.Contains(p.Binaries, command) {
@@ -100,11 +101,11 @@ func fare(pod *corev1.Pod, c *corev1.Container, p Program, env map[string]string
 	}
 	if m := p.probe(c.LivenessProbe); m != "" {
 		return run{restart: restarts, log: p.Log, ready: p.probe(c.ReadinessProbe) == "", ended: terminated(137, "Error"), events: []event{
-			{"Unhealthy", "Liveness probe failed: " + m}, {"Killing", fmt.Sprintf("Container %s failed liveness probe, will be restarted", c.Name)},
+			{reason: "Unhealthy", message: "Liveness probe failed: " + m}, {reason: "Killing", message: fmt.Sprintf("Container %s failed liveness probe, will be restarted", c.Name)},
 		}}
 	}
 	if m := p.probe(c.ReadinessProbe); m != "" {
-		return run{log: p.Log, events: []event{{"Unhealthy", "Readiness probe failed: " + m}}}
+		return run{log: p.Log, events: []event{{reason: "Unhealthy", message: "Readiness probe failed: " + m}}}
 	}
 	return run{log: p.Log, ready: true}
 }
@@ -155,7 +156,7 @@ func crash(pod *corev1.Pod, c *corev1.Container, code int32, reason, log string)
 	}
 	r.restart, r.waiting = restarts, "CrashLoopBackOff"
 	r.message = fmt.Sprintf("back-off 2m40s restarting failed container=%s pod=%s_%s(%s)", c.Name, pod.Name, pod.Namespace, pod.UID)
-	r.events = []event{{"BackOff", "Back-off restarting failed container " + c.Name + " in pod " + pod.Name}}
+	r.events = []event{{reason: "BackOff", message: "Back-off restarting failed container " + c.Name + " in pod " + pod.Name}}
 	return r
 }
 

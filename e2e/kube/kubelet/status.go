@@ -31,7 +31,7 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 	if m, err := k.mounts(ctx, pod); err != nil {
 		return outcome{}, err
 	} else if m != "" {
-		b.events, blocked = append(b.events, event{"FailedMount", m}), "ContainerCreating"
+		b.events, blocked = append(b.events, event{reason: "FailedMount", message: m}), "ContainerCreating"
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -132,7 +132,7 @@ func (k *Kubelet) container(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 			return run{}, err
 		}
 		if missing != "" && pull(c.Image) == "" {
-			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{"Failed", "Error: " + missing}}}, nil
+			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
 		}
 		env[e.Name] = value
 	}
@@ -142,7 +142,7 @@ func (k *Kubelet) container(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 			return run{}, err
 		}
 		if missing != "" && pull(c.Image) == "" {
-			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{"Failed", "Error: " + missing}}}, nil
+			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
 		}
 	}
 	return fare(pod, c, p, env), nil
@@ -293,7 +293,14 @@ func (b *builder) add(list *[]corev1.ContainerStatus, c *corev1.Container, r run
 	}
 	*list = append(*list, s)
 	b.logs[c.Name] = r.log
-	b.events = append(b.events, r.events...)
+	field := "spec.containers{" + c.Name + "}"
+	if list == &b.status.InitContainerStatuses {
+		field = "spec.initContainers{" + c.Name + "}"
+	}
+	for _, e := range r.events {
+		e.field = field
+		b.events = append(b.events, e)
+	}
 	b.told += fmt.Sprintf("%s %s %s %d %v %v\n", c.Name, r.waiting, r.message, r.restart, r.ready, strings.Join([]string{r.log}, ""))
 }
 

@@ -36,6 +36,10 @@ type Credentials struct {
 	WebhookSecret            string `json:"modelrepo_webhook_secret"`
 	NATSToken                string `json:"nats_token"`
 	EvidenceToken            string `json:"evidence_token"` // evidence API: reads, for a person
+	// What follows the prefix in the assistant's key of each role.
+	AssistantAdmin    string `json:"assistant_admin"`
+	AssistantOperator string `json:"assistant_operator"`
+	AssistantReadonly string `json:"assistant_readonly"`
 }
 
 // each is the one list of the secrets.
@@ -43,6 +47,7 @@ func (c *Credentials) each() []*string {
 	return []*string{
 		&c.ControlPlaneToken, &c.CIToken, &c.OperatorToken, &c.TrainerToken, &c.SeedToken,
 		&c.ServingToken, &c.ServingControlPlaneToken, &c.WebhookSecret, &c.NATSToken, &c.EvidenceToken,
+		&c.AssistantAdmin, &c.AssistantOperator, &c.AssistantReadonly,
 	}
 }
 
@@ -163,9 +168,14 @@ func (c Credentials) InferenceMap() string {
 	})
 }
 
+// AssistantAdminKey, AssistantOperatorKey and AssistantReadonlyKey are the assistant's keys, one a role.
+func (c Credentials) AssistantAdminKey() string    { return "ki-admin-" + c.AssistantAdmin }
+func (c Credentials) AssistantOperatorKey() string { return "ki-op-" + c.AssistantOperator }
+func (c Credentials) AssistantReadonlyKey() string { return "ki-ro-" + c.AssistantReadonly }
+
 // Addresses are where the parts of a platform listen, as URLs.
 type Addresses struct {
-	ControlPlane, Serving, Tracker, Evidence string
+	ControlPlane, Serving, Tracker, Evidence, Assistant string
 	// Orchestrator ends in /api.
 	Orchestrator string
 	// DataDir holds the model repository.
@@ -189,6 +199,10 @@ func (c Credentials) Exports(a Addresses) string {
 		{"MODELREPO_WEBHOOK_SECRET", c.WebhookSecret},
 		{"SVC_CONTROL_TOWER_URL", a.Evidence},
 		{"SVC_CONTROL_TOWER_TOKEN", c.EvidenceToken},
+		{"ASSISTANT_URL", a.Assistant},
+		{"ASSISTANT_ADMIN_KEY", c.AssistantAdminKey()},
+		{"ASSISTANT_OPERATOR_KEY", c.AssistantOperatorKey()},
+		{"ASSISTANT_READONLY_KEY", c.AssistantReadonlyKey()},
 		{"PLATFORM_EVIDENCE_STORE", filepath.Join(dir, "evidence", "store.sqlite")},
 		{"PLATFORM_MODELREPO", filepath.Join(dir, "modelrepo")},
 	} {

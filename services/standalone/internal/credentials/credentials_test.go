@@ -134,10 +134,10 @@ func TestMaps(t *testing.T) {
 func TestExports(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's a $(dir)")
-	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev"}
+	c := Credentials{ControlPlaneToken: "cp", ServingToken: "sv", WebhookSecret: "wh'x", EvidenceToken: "ev", AssistantAdmin: "a1", AssistantOperator: "o1", AssistantReadonly: "r1"}
 	got := c.Exports(Addresses{
 		ControlPlane: "http://127.0.0.1:18002", Serving: "http://127.0.0.1:18001", Tracker: "http://127.0.0.1:15000",
-		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", DataDir: dir,
+		Orchestrator: "http://127.0.0.1:14200/api", Evidence: "http://127.0.0.1:8770", Assistant: "http://127.0.0.1:18004", DataDir: dir,
 	})
 	want := "export CONTROL_PLANE_URL='http://127.0.0.1:18002'\n" +
 		"export CONTROL_PLANE_TOKEN='cp'\n" +
@@ -148,6 +148,10 @@ func TestExports(t *testing.T) {
 		`export MODELREPO_WEBHOOK_SECRET='wh'\''x'` + "\n" +
 		"export SVC_CONTROL_TOWER_URL='http://127.0.0.1:8770'\n" +
 		"export SVC_CONTROL_TOWER_TOKEN='ev'\n" +
+		"export ASSISTANT_URL='http://127.0.0.1:18004'\n" +
+		"export ASSISTANT_ADMIN_KEY='ki-admin-a1'\n" +
+		"export ASSISTANT_OPERATOR_KEY='ki-op-o1'\n" +
+		"export ASSISTANT_READONLY_KEY='ki-ro-r1'\n" +
 		"export PLATFORM_EVIDENCE_STORE=" + quote(filepath.Join(dir, "evidence", "store.sqlite")) + "\n" +
 		"export PLATFORM_MODELREPO=" + quote(filepath.Join(dir, "modelrepo")) + "\n"
 	if got != want {

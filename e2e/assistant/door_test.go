@@ -1,0 +1,187 @@
+//go:build e2e
+
+package assistant_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// door stands between the assistant and the API server. It sees every request, so that
+// what was written is known from the wire and not from what the assistant says.
+type door struct {
+	kubeconfig string
+
+	mu     sync.Mutex
+	calls  []call               // guarded by mu
+	before func(*http.Request)  // guarded by mu: called before a write goes on
+	after  func(*http.Response) // guarded by mu: called before the answer to a write goes back
+}
+
+// call is one request to the API server.
+type call struct {
+	method, path, query string
+	body                string
+	write               bool // it was meant to change something
+}
+
+func (c call) String() string { return c.method + " " + c.path + "?" + c.query }
+
+// openDoor serves until the test ends.
+func openDoor(t testing.TB, to *rest.Config) *door {
+	t.Helper()
+	target, err := url.Parse(to.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0), // an assistant that was killed
+		ModifyResponse: func(r *http.Response) error {
+			if after := d.hook(r.Request); after != nil {
+				after(r)
+			}
+			return nil
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.note(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	cfg := clientcmdapi.NewConfig()
+	cfg.Clusters["e2e"] = &clientcmdapi.Cluster{Server: server.URL}
+	cfg.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e"}
+	cfg.CurrentContext = "e2e"
+	d.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*cfg, d.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *door) note(r *http.Request) {
+	c := call{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery}
+	if r.Body != nil {
+		body, _ := io.ReadAll(r.Body) // what is cut off fails at the API server
+		c.body = string(body)
+		r.Body = io.NopCloser(strings.NewReader(c.body))
+	}
+	c.write = writes(r, c.body)
+	d.mu.Lock()
+	d.calls = append(d.calls, c)
+	before := d.before
+	d.mu.Unlock()
+	if c.write && before != nil {
+		before(r)
+	}
+}
+
+// hook is what to call before the answer to this request goes back.
+func (d *door) hook(r *http.Request) func(*http.Response) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.calls) == 0 || d.after == nil || !writes(r, "") {
+		return nil
+	}
+	return d.after
+}
+
+// writes says whether a request would change the cluster: a dry run and a review do not.
+func writes(r *http.Request, body string) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Get("dryRun") == "All" {
+		return false
+	}
+	if strings.Contains(r.URL.Path, "/apis/authorization.k8s.io/") {
+		return false
+	}
+	// Deletions and evictions carry it in their body.
+	return !strings.Contains(body, `"dryRun":["All"]`)
+}
+
+// written are the writes since mark, those of one namespace or, with none, all.
+func (d *door) written(mark int, namespace string) []call {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(d.calls[mark:]), func(c call) bool {
+		return !c.write || namespace != "" && !strings.Contains(c.path+"/", "/namespaces/"+namespace+"/")
+	})
+}
+
+// mark is a place in the calls.
+func (d *door) mark() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.calls)
+}
+
+// since are all calls since mark.
+func (d *door) since(mark int) []call {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.calls[mark:])
+}
+
+// atWrite sets what happens around writes; nil does nothing.
+func (d *door) atWrite(before func(*http.Request), after func(*http.Response)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.before, d.after = before, after
+}
+
+// holdWrite makes the next write wait in front of the API server, or its answer behind it, until the one who sent it
+// is gone. reached is closed when it is there.
+func (d *door) holdWrite(behind bool) (reached chan struct{}) {
+	reached = make(chan struct{})
+	var once sync.Once
+	hold := func(ctx context.Context) {
+		once.Do(func() {
+			close(reached)
+			<-ctx.Done()
+			d.atWrite(nil, nil)
+		})
+	}
+	if behind {
+		d.atWrite(nil, func(r *http.Response) { hold(r.Request.Context()) })
+	} else {
+		d.atWrite(func(r *http.Request) { hold(r.Context()); panic(http.ErrAbortHandler) }, nil)
+	}
+	return reached
+}
+
+func lines(calls []call) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintln(&b, c)
+	}
+	return b.String()
+}
+
+// logTail is the end of a file, for failures.
+func logTail(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text[max(0, len(text)-4000):])
+}

@@ -1,0 +1,232 @@
+//go:build e2e
+
+package assistant_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/e2e/kube"
+	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+)
+
+// decide decides an action by its route, which executes nothing.
+func (k *talk) decide(id, decision, key string) int {
+	k.t.Helper()
+	body, err := json.Marshal(map[string]string{"decision": decision})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost, k.url+"/v1/sessions/"+k.session+"/actions/"+id, bytes.NewReader(body))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// onceWorld is two replicas on one database before one cluster.
+func onceWorld(t *testing.T) (w *world, second *process) {
+	w = newWorld(t, nil)
+	return w, launch(t, w.database, w.door.kubeconfig)
+}
+
+func (w *world) web(t *testing.T, ns string) {
+	t.Helper()
+	if err := w.Namespace(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), kube.Deployment(ns, "web", "registry.test/web:1", 1, kubelet.Program{}), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := until(60*time.Second, w.readyPods(ns, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExactlyOnce kills processes around an approved write, and lets two replicas race for it.
+func TestExactlyOnce(t *testing.T) {
+	t.Parallel()
+	w, second := onceWorld(t)
+
+	t.Run("approved, killed before execution, restarted", func(t *testing.T) {
+		w.web(t, "killed")
+		mine := launch(t, w.database, w.door.kubeconfig)
+		k, mark := w.talk(t, "killed"), w.door.mark()
+		k.url = mine.url
+		p := one(t, k.say("scale web to 2"))
+		if status := k.decide(p.ID, "approve", adminKey); status != http.StatusOK {
+			t.Fatalf("approve answers %d", status)
+		}
+		mine.kill()
+		w.none(t, mark, "killed", "before the session's next turn")
+		mine = launch(t, w.database, w.door.kubeconfig)
+		k.url = mine.url
+		says(t, k.say("and now?"), `2 of 2|2/2|2 ready`)
+		k.say("and again?")
+		k.sameDigest(p, "succeeded")
+		if calls := w.door.written(mark, "killed"); len(calls) != 1 {
+			t.Errorf("%d writes:\n%s", len(calls), lines(calls))
+		}
+	})
+
+	t.Run("killed in front of the write", func(t *testing.T) {
+		w.web(t, "front")
+		own := openDoor(t, w.Config)
+		database := newDatabase(t) // nobody else may rescue it
+		mine := launch(t, database, own.kubeconfig)
+		k := w.talk(t, "front")
+		k.url = mine.url
+		p := one(t, k.say("scale web to 2"))
+		reached := own.holdWrite(false)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = k.try("yes") // it breaks off
+		}()
+		<-reached
+		mine.kill()
+		<-ended
+		// The held request never arrived: whoever takes over finds the target unmoved and makes the call.
+		mine = launch(t, database, own.kubeconfig)
+		k.url = mine.url
+		if err := until(90*time.Second, func() error {
+			if state := k.action(p.ID)["state"]; state != "succeeded" {
+				return fmt.Errorf("the action is %v", state)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if err := until(10*time.Second, w.readyPods("front", 2)); err != nil {
+			t.Error(err)
+		}
+		d, err := w.Client.AppsV1().Deployments("front").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || d.Generation != 2 {
+			t.Errorf("the deployment was changed to generation %d, want 2, %v", d.Generation, err)
+		}
+	})
+
+	t.Run("denied, and expired", func(t *testing.T) {
+		w.web(t, "never")
+		k, mark := w.talk(t, "never"), w.door.mark()
+		p := one(t, k.say("scale web to 2"))
+		if status := k.decide(p.ID, "deny", adminKey); status != http.StatusOK {
+			t.Fatalf("deny answers %d", status)
+		}
+		if status := k.decide(p.ID, "approve", adminKey); status != http.StatusConflict {
+			t.Errorf("approve after deny answers %d", status)
+		}
+		k.say("approve " + p.ID)
+		k.say("and now?")
+		old := launch(t, w.database, w.door.kubeconfig, "ASSISTANT_ACTION_TTL=1s")
+		late := &talk{t: t, url: old.url, key: adminKey, session: k.session + "-late", scope: "never"}
+		p = one(t, late.say("scale web to 3"))
+		if err := until(20*time.Second, func() error {
+			if state := late.action(p.ID)["state"]; state != "expired" {
+				return fmt.Errorf("after its time the action is %v", state)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if status := late.decide(p.ID, "approve", adminKey); status != http.StatusGone {
+			t.Errorf("approve after its time answers %d", status)
+		}
+		late.say("and now?")
+		w.none(t, mark, "never", "of what was denied or expired")
+	})
+
+	t.Run("two replicas, one approval each, at once", func(t *testing.T) {
+		w.web(t, "race")
+		k, mark := w.talk(t, "race"), w.door.mark()
+		p := one(t, k.say("scale web to 2"))
+		var wg sync.WaitGroup
+		statuses := make([]int, 8)
+		for i := range statuses {
+			wg.Go(func() {
+				own := *k
+				if i%2 == 1 {
+					own.url = second.url
+				}
+				statuses[i] = own.decide(p.ID, "approve", []string{adminKey, adminKey2}[i/2%2])
+			})
+		}
+		wg.Wait()
+		won := 0
+		for _, s := range statuses {
+			if s == http.StatusOK {
+				won++
+			} else if s != http.StatusConflict {
+				t.Errorf("a decision answers %d", s)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d approvals won: %v", won, statuses)
+		}
+		// Whichever replica has the next turn carries it out; the other's is told to wait.
+		for i := range 2 {
+			wg.Go(func() {
+				own := talk{t: t, url: []string{w.process.url, second.url}[i], key: adminKey, session: k.session, scope: "race"}
+				if _, err := own.try("and now?"); err != nil && !strings.Contains(err.Error(), "turn_active") {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		k.say("and now?")
+		k.sameDigest(p, "succeeded")
+		if calls := w.door.written(mark, "race"); len(calls) != 1 {
+			t.Errorf("%d writes:\n%s", len(calls), lines(calls))
+		}
+		// The ledger names who asked, who decided, what ran and what came of it.
+		told := ""
+		for _, e := range outbox(t, w.database) {
+			if strings.Contains(string(e), p.ID) {
+				told += string(e) + "\n"
+			}
+		}
+		for _, want := range []string{p.Digest, p.Summary, `"succeeded"`, `"requester"`, `"decider"`} {
+			if !strings.Contains(told, want) {
+				t.Errorf("the ledger does not tell %s:\n%s", want, told)
+			}
+		}
+	})
+
+	t.Run("replay is what was streamed", func(t *testing.T) {
+		w.web(t, "replay")
+		k := w.talk(t, "replay")
+		var streamed bytes.Buffer
+		for _, q := range []string{"what is wrong?", "scale web to 2", "wait, why?", "yes", "kubectl get pods", "no", "show pods"} {
+			a := k.say(q)
+			streamed.Write(bytes.TrimSuffix(withoutHeartbeats(a.raw), []byte("data: [DONE]\n\n")))
+		}
+		streamed.WriteString("data: [DONE]\n\n")
+		for _, url := range []string{w.process.url, second.url} {
+			own := *k
+			own.url = url
+			status, raw := own.get("/v1/events/replay/" + k.session)
+			if status != http.StatusOK || !bytes.Equal(withoutHeartbeats(raw), streamed.Bytes()) {
+				t.Errorf("the replay, %d, differs:\n%s\n--- streamed\n%s", status, raw, streamed.Bytes())
+			}
+		}
+	})
+}
+
+func withoutHeartbeats(raw []byte) []byte {
+	return bytes.ReplaceAll(raw, []byte(": heartbeat\n\n"), nil)
+}

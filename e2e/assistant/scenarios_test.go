@@ -1,0 +1,114 @@
+//go:build e2e
+
+package assistant_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/e2e/kube"
+)
+
+// TestScenarios are the acceptance scenarios on a real control plane, with the engine that needs no
+// model, and the table of what came of them.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	scenarios(t, "playbooks")
+}
+
+func scenarios(t *testing.T, engine string, env ...string) {
+	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}, {Name: "node-b", CPU: "8", Memory: "16Gi"}}, append(env, "ASSISTANT_ENGINE="+engine)...)
+	var ids []string
+	t.Run("all", func(t *testing.T) {
+		for _, d := range diagnoses() {
+			ids = append(ids, d.id)
+			t.Run(d.id, func(t *testing.T) {
+				t.Parallel()
+				d.run(t, w)
+			})
+		}
+		for _, s := range slices.Concat(repairs(), cases()) {
+			ids = append(ids, s.id)
+			t.Run(s.id, func(t *testing.T) {
+				t.Parallel()
+				r := s.run(t, w, strings.ToLower(s.id))
+				r.what = s.what
+				if r.diagnosed = "yes"; t.Failed() {
+					r.diagnosed = "no"
+				}
+				w.table.add(s.id, r)
+			})
+		}
+	})
+	last := a10()
+	ids = append(ids, last.id)
+	t.Run(last.id, func(t *testing.T) { last.run(t, w) })
+	slices.SortFunc(ids, func(a, b string) int {
+		var i, j int
+		_, _ = fmt.Sscan(a[1:], &i) // a letter and a number
+		_, _ = fmt.Sscan(b[1:], &j)
+		return 100*int(a[0]) + i - 100*int(b[0]) - j
+	})
+	w.table.print(t, engine, ids)
+	if len(ids) != 40 {
+		t.Errorf("%d scenarios, want 40", len(ids))
+	}
+}
+
+// dump is all text that the assistant's schema holds.
+func dump(t *testing.T, database string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, table := range query(t, database, "select table_name from information_schema.tables where table_schema = 'assistant' and table_type = 'BASE TABLE'") {
+		for _, line := range query(t, database, "select t::text from assistant."+pgx.Identifier{string(table)}.Sanitize()+" t") {
+			b.Write(line)
+		}
+		// Frames and documents are bytes, which their text form shows as hex.
+		for _, column := range query(t, database, "select column_name from information_schema.columns where table_schema = 'assistant' and data_type = 'bytea' and table_name = '"+string(table)+"'") {
+			for _, value := range query(t, database, "select encode("+pgx.Identifier{string(column)}.Sanitize()+", 'escape') from assistant."+pgx.Identifier{string(table)}.Sanitize()) {
+				b.Write(value)
+			}
+		}
+	}
+	return b.String()
+}
+
+// outbox are the data of the events that the assistant has written.
+func outbox(t *testing.T, database string) [][]byte {
+	t.Helper()
+	return query(t, database, "select payload::text from assistant.outbox order by seq")
+}
+
+// query gives the first column of each row as text.
+func query(t *testing.T, database, sql string) [][]byte {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var out [][]byte
+	for rows.Next() {
+		var text *string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		if text != nil {
+			out = append(out, []byte(*text))
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
