@@ -41,7 +41,7 @@ const scaleWeb = "kubectl scale deployment/web -n shop --replicas=3"
 
 // bench is an assistant with a real Postgres and the sample cluster, as a process would run it.
 type bench struct {
-	t    *testing.T
+	t    testing.TB
 	url  string
 	db   string
 	env  []string
@@ -49,7 +49,7 @@ type bench struct {
 }
 
 // start runs an assistant until the test ends.
-func start(t *testing.T, env ...string) *bench {
+func start(t testing.TB, env ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, db: testenv.Migrated(t, "assistant-service", func(ctx context.Context, url string) error {
 		return assistant.Migrate(ctx, assistant.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
@@ -108,7 +108,7 @@ func (b *bench) serve() {
 }
 
 // on is the bench for a subtest, whose failures are then its own.
-func on(t *testing.T, b *bench) *bench {
+func on(t testing.TB, b *bench) *bench {
 	c := *b
 	c.t = t
 	return &c
