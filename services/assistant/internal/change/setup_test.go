@@ -47,19 +47,18 @@ func in(t *testing.T, test func(w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), wire: &wire{}}
-		c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-			s := seeded.New(time.Now)
-			var err error
-			if w.hand, err = kubernetes.NewForConfig(s.Config()); err != nil {
-				t.Fatal(err)
-			}
-			if w.dyn, err = dynamic.NewForConfig(s.Config()); err != nil {
-				t.Fatal(err)
-			}
-			cfg := s.Config()
-			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { w.wire.next = next; return w.wire })
-			return cfg, s.Close
-		}})
+		s := seeded.New(time.Now)
+		var err error
+		if w.hand, err = kubernetes.NewForConfig(s.Config()); err != nil {
+			t.Fatal(err)
+		}
+		if w.dyn, err = dynamic.NewForConfig(s.Config()); err != nil {
+			t.Fatal(err)
+		}
+		cfg := s.Config()
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { w.wire.next = next; return w.wire })
+		t.Cleanup(s.Close)
+		c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return cfg, s.Close }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +75,17 @@ type wire struct {
 	// arrives; nil means both.
 	lose   func(n int, r *http.Request) (sent, answered bool)
 	writes atomic.Int32
+	calls  atomic.Int32
+	down   atomic.Bool
 }
 
 var errLost = errors.New("connection reset")
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.calls.Add(1)
+	if w.down.Load() {
+		return nil, errLost
+	}
 	if r.Method == http.MethodGet || r.URL.Query().Has("dryRun") || dryBody(r) {
 		return w.next.RoundTrip(r)
 	}
@@ -141,6 +146,8 @@ func (w *world) ops(commands ...string) []operation.Operation {
 	return ops
 }
 
+func (w *world) planner() change.Planner { return change.Planner{Service: w.Service} }
+
 // by is a turn of a role that has written the words.
 func by(role guard.Role, words string) turn.Turn {
 	return turn.Turn{Who: event.Who{Principal: "ann", Role: role}, Query: words, Scope: "shop"}
@@ -158,7 +165,7 @@ func (w *world) propose(commands ...string) action.Plan {
 
 func (w *world) try(role guard.Role, commands ...string) (action.Plan, error) {
 	w.t.Helper()
-	return change.Planner{Service: w.Service}.Plan(w.ctx, by(role, strings.Join(commands, " ")), w.ops(commands...))
+	return w.planner().Plan(w.ctx, by(role, strings.Join(commands, " ")), w.ops(commands...))
 }
 
 // approved is the action of a plan after its approval and its last look.
@@ -200,7 +207,7 @@ func (w *world) plan(ops ...operation.Operation) (action.Plan, error) {
 	for _, o := range ops {
 		words += o.Manifest + " " + o.Patch
 	}
-	return change.Planner{Service: w.Service}.Plan(w.ctx, by(guard.Admin, words), ops)
+	return w.planner().Plan(w.ctx, by(guard.Admin, words), ops)
 }
 
 func (w *world) planned(ops ...operation.Operation) action.Plan {
@@ -306,4 +313,16 @@ func (w *world) edit(short, namespace, name, patch string) {
 
 func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
+}
+
+// create is what another hand makes.
+func (w *world) create(short, namespace, manifest string) {
+	w.t.Helper()
+	var o unstructured.Unstructured
+	if err := o.UnmarshalJSON([]byte(manifest)); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.dyn.Resource(gvrOf(short)).Namespace(namespace).Create(w.ctx, &o, metav1.CreateOptions{FieldManager: "kubectl-create"}); err != nil {
+		w.t.Fatal(err)
+	}
 }
