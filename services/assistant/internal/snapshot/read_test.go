@@ -3,7 +3,9 @@ package snapshot_test
 import (
 	"errors"
 	"net"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +23,18 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
+// shared is the cluster of all tests that only read.
+var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	shared().Close()
+	os.Exit(code)
+}
+
 func open(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
-		return s.Config(), s.Close
-	}})
+	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return shared().Config(), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package tool_test
 
 import (
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,12 +17,19 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// setup gives tools on a seeded cluster of its own.
+// shared is the cluster of all tests that only read.
+var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	shared().Close()
+	os.Exit(code)
+}
+
+// setup gives tools on the shared cluster.
 func setup(t *testing.T, hidden ...string) *tool.Tools {
 	t.Helper()
-	s := seeded.New(time.Now)
-	t.Cleanup(s.Close)
-	return on(t, s, hidden...)
+	return on(t, shared(), hidden...)
 }
 
 // on gives tools on a cluster.

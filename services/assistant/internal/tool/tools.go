@@ -91,7 +91,7 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 
 // Snapshot reads what playbooks look at.
 func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
-	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace}}
+	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace, AllNamespaces: namespace == ""}}
 	if err := c.permitted(); err != nil {
 		return nil, err
 	}
@@ -107,12 +107,12 @@ type call struct {
 
 // permitted asks the rules, before anything is asked of the cluster.
 func (c *call) permitted() error {
-	for _, namespace := range []string{c.op.Namespace, c.by.Scope} {
-		op := c.op
-		op.Namespace = namespace
-		if v := c.Policy.Precheck(c.by.Who.Role, op); v.Answer == guard.Refuse {
-			return &action.Refused{Code: v.Code, Reason: v.Reason}
-		}
+	op := c.op
+	if op.Namespace == "" && !op.AllNamespaces {
+		op.Namespace = c.by.Scope // what the operation then means
+	}
+	if v := c.Policy.Precheck(c.by.Who.Role, op); v.Answer == guard.Refuse {
+		return &action.Refused{Code: v.Code, Reason: v.Reason}
 	}
 	return nil
 }
