@@ -293,10 +293,3 @@ func (b *bench) count(query string, args ...any) (n int) {
 	}
 	return n
 }
-
-// replicas is what a deployment wants, as the cluster says.
-func (b *bench) replicas(session, name string) string {
-	b.t.Helper()
-	s := b.say(readonly, session, "kubectl get deployment "+name+" -n shop")
-	return s.text
-}
