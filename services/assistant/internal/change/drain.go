@@ -177,7 +177,7 @@ func undrained(node operation.Ref, left []string, why string, err error) error {
 	case why != "":
 		text = append(text, why)
 	case !errors.Is(err, context.DeadlineExceeded):
-		text = append(text, failed(node, err).Error())
+		text = append(text, sentence(node, err))
 	default:
 		text = append(text, fmt.Sprintf("Its %s are over.", drainTime))
 	}
@@ -229,7 +229,7 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 		default:
 			// A budget may free up, and a lost answer shows in the next round: the uid
 			// keeps a second eviction from hitting another pod.
-			why = failed(ref, err).Error()
+			why = sentence(ref, err)
 		}
 	}
 	return left, why, nil

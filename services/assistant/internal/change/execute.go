@@ -54,7 +54,7 @@ func stopped(done []string, told string, left []string, ref operation.Ref, err e
 	if len(done) > 0 {
 		text += " "
 	}
-	text += failed(ref, err).Error()
+	text += sentence(ref, err)
 	switch {
 	case len(left) > 0:
 		text += fmt.Sprintf(" Not tried any more: %s.", several(left))
@@ -74,6 +74,11 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 		}
 		if !as(c, e, t) {
 			return "", operation.Refuse(operation.Conflict, "", "%s has changed since it was looked at.", t.Ref)
+		}
+		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && holds(c.live.Object, c.body, false) {
+			// Somebody was quicker, or this is a call that was thought dead: nothing is
+			// written a second time.
+			return t.Ref.String() + " is as asked for already; nothing was written.", nil
 		}
 		switch c.way {
 		case drains:

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // maxCauses bounds how many of a server's reasons are told.
@@ -52,6 +53,17 @@ func failed(ref operation.Ref, err error) error {
 		text = strings.Join(append([]string{text}, told...), " ")
 	}
 	return &operation.Fault{Reason: fault.Reason, Field: fault.Field, Sentence: text}
+}
+
+// sentence is [failed] as text for a result. A cause that only the log may have is left
+// out.
+func sentence(ref operation.Ref, err error) string {
+	err = failed(ref, err)
+	var fail *turn.Fail
+	if errors.As(err, &fail) {
+		return ref.String() + ": " + fail.Failure.Message
+	}
+	return err.Error()
 }
 
 // unanswered says whether nobody knows if a call had its effect: the server may have

@@ -82,7 +82,7 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 		}
 		notes = append(notes, told...)
 		for _, r := range seen {
-			changed = changed || r.after == nil || r.call.live == nil || r.call.way == drains || !same(r.call.live.Object, r.after)
+			changed = changed || r.after == nil || r.call.live == nil || r.call.way == drains || r.call.way == recreates || !same(r.call.live.Object, r.after)
 		}
 	}
 	c.Operations = p.Operations
