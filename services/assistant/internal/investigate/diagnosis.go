@@ -240,6 +240,9 @@ func chooses(selector *metav1.LabelSelector, have map[string]string) bool {
 // diagnose answers what is wrong and why.
 func (w *work) diagnose(a question.Ask, t *topic) {
 	about, others := t.found(a.Symptoms)
+	if w.cfg.Found != nil {
+		w.cfg.Found(slices.Concat(about, others))
+	}
 	for _, r := range t.objects {
 		if line := standing(t.snap, r); line != "" {
 			w.say(line)

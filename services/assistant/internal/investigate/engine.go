@@ -16,6 +16,8 @@ import (
 type Config struct {
 	// ClusterName is how answers call the cluster; empty: they do not name it.
 	ClusterName string
+	// Found is told what the playbooks found for a question, for counters; nil means nobody.
+	Found func([]playbook.Finding)
 }
 
 // Engine is the playbook engine. It is safe for concurrent use and keeps nothing

@@ -124,18 +124,23 @@ func on(s *playbook.Snapshot) *tools {
 	}
 }
 
-// live is the seeded cluster with the tools of the service.
-func live(t *testing.T) *tools {
-	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
+// shared starts one seeded cluster for all tests, since they only read and its start
+// is what takes longest. It ends with the process.
+var shared = sync.OnceValues(func() (*tool.Tools, error) {
+	c, err := cluster.Open(context.Background(), cluster.Options{Seeded: func() (*rest.Config, func()) {
 		s := seeded.New(time.Now)
 		return s.Config(), s.Close
 	}})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(c.Close)
-	real, err := tool.New(tool.Config{}, tool.Deps{Cluster: c, Now: time.Now})
+	return tool.New(tool.Config{}, tool.Deps{Cluster: c, Now: time.Now})
+})
+
+// live is the seeded cluster with the tools of the service.
+func live(t *testing.T) *tools {
+	t.Helper()
+	real, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
