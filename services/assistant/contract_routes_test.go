@@ -86,11 +86,12 @@ func TestEndpoints(t *testing.T) {
 	t.Run("metrics", func(t *testing.T) {
 		b := on(t, b)
 		b.say(operator, "metrics", "kubectl get pods -n shop")
+		b.say(operator, "metrics", "what is wrong in shop?")
 		text := string(b.want(200, "GET", "/metrics", "", "").body)
 		for _, name := range []string{
 			`assistant_turns_total{engine="playbooks",outcome="done"}`, `assistant_turn_seconds_count{engine="playbooks"}`, "assistant_first_event_seconds_count",
 			"assistant_open_streams 0", `assistant_tool_calls_total{outcome="ok",tool="list"}`, `assistant_tool_seconds_count{tool="list"}`,
-			"assistant_pending_actions", `http_requests_total{method="POST",route="/v1/chat/completions",service="assistant",status="200"}`,
+			"assistant_pending_actions", "assistant_playbook_matches_total{class=", `http_requests_total{method="POST",route="/v1/chat/completions",service="assistant",status="200"}`,
 		} {
 			if !strings.Contains(text, name) {
 				t.Errorf("no %s", name)

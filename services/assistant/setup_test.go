@@ -91,6 +91,7 @@ func (b *bench) serve() {
 			b.t.Errorf("assistant: %v", err)
 		}
 		http.DefaultClient.CloseIdleConnections()
+		transport.CloseIdleConnections()
 	})
 	b.t.Cleanup(func() { b.stop() })
 	testenv.Eventually(b.t, 30*time.Second, func() error {
@@ -132,6 +133,9 @@ func (a answer) document(t testing.TB) map[string]any {
 	return doc
 }
 
+// transport waits for the server's leave to send large bodies.
+var transport = &http.Transport{ExpectContinueTimeout: time.Minute}
+
 // open sends a request and gives the response with its body unread; header are names and values in turn.
 func (b *bench) open(method, path, key, body string, header ...string) *http.Response {
 	b.t.Helper()
@@ -148,7 +152,10 @@ func (b *bench) open(method, path, key, body string, header ...string) *http.Res
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	if len(body) > 64<<10 { // it may be refused unread, and a client in the middle of sending it would not see the answer
+		req.Header.Set("Expect", "100-continue")
+	}
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}

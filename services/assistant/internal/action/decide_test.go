@@ -291,7 +291,7 @@ func TestSessionMustExist(t *testing.T) {
 	p.Session = "nowhere"
 	_, err := b.Propose(t.Context(), p)
 	wantCode(t, err, "session_not_found")
-	if l, err := b.List(t.Context(), "s-1"); err != nil || len(l) != 0 {
+	if l, err := b.Page(t.Context(), "s-1", nil, 100); err != nil || len(l) != 0 {
 		t.Error(fmt.Sprint(l, err))
 	}
 }

@@ -61,7 +61,12 @@ func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metr
 	if err != nil {
 		return nil, err
 	}
-	playbooks := investigate.New(investigate.Config{ClusterName: r.cluster.Name()})
+	found := func(all []playbook.Finding) {
+		for _, f := range all {
+			counted.Matched(f.Class.String())
+		}
+	}
+	playbooks := investigate.New(investigate.Config{ClusterName: r.cluster.Name(), Found: found})
 	r.engine = playbooks
 	if !cfg.usesModel() {
 		return r, nil
@@ -69,18 +74,9 @@ func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metr
 	r.engine, err = model.New(model.Config{
 		BaseURL: cfg.baseURL(), Key: cfg.OpenAIKey, Model: cfg.LLMModel, Tokens: cfg.BudgetTokens, ToolCalls: cfg.BudgetToolCalls,
 		Time: time.Duration(cfg.BudgetSeconds) * time.Second,
-	}, playbooks, log, model.Hooks{
-		Found: func(all []playbook.Finding) { matched(counted, all) },
-	})
+	}, playbooks, log, model.Hooks{Found: found})
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// matched counts findings.
-func matched(counted *metrics.Metrics, all []playbook.Finding) {
-	for _, f := range all {
-		counted.Matched(f.Class.String())
-	}
 }

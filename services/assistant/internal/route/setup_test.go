@@ -199,7 +199,10 @@ func (b *bundle) send(ctx context.Context, method, path, key, body string, heade
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	if len(body) > 64<<10 { // it is refused unread, and a client in the middle of sending it would not see the answer
+		req.Header.Set("Expect", "100-continue")
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, ExpectContinueTimeout: time.Minute}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		b.t.Fatal(err)
