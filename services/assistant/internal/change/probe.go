@@ -123,7 +123,7 @@ func ours(live *unstructured.Unstructured, body object, started *time.Time) bool
 			continue
 		}
 		var fields object
-		if err := json.Unmarshal(m.FieldsV1.Raw, &fields); err == nil && owns(fields, body) {
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err == nil && owns(fields, body) {
 			return true
 		}
 	}

@@ -89,7 +89,7 @@ func pause(c *call, v operation.Verb) error {
 	return nil
 }
 
-// containers lists what a container is called and in which list of the pod spec it is.
+// container is one of a pod spec, with the list that it is in.
 type container struct {
 	list string
 	object
