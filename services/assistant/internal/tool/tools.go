@@ -47,6 +47,7 @@ type Tools struct {
 	Deps
 	prometheus *telemetry.Prometheus
 	loki       *telemetry.Loki
+	snapshots  *snapshot.Shared
 }
 
 var _ turn.Tools = (*Tools)(nil)
@@ -58,7 +59,7 @@ func New(cfg Config, d Deps) (*Tools, error) {
 	if err := errors.Join(badMetrics, badLogs); err != nil {
 		return nil, err
 	}
-	return &Tools{d, prometheus, loki}, nil
+	return &Tools{d, prometheus, loki, snapshot.Share(d.Cluster, d.Policy, d.Now)}, nil
 }
 
 // Line is the kubectl line that does the same, values redacted.
@@ -95,7 +96,7 @@ func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, sh
 	if err := c.permitted(); err != nil {
 		return nil, err
 	}
-	return snapshot.Read(ctx, t.Cluster, t.Policy, namespace, t.Now(), show)
+	return t.snapshots.Read(ctx, namespace, show)
 }
 
 // call is one operation of one caller.

@@ -1,0 +1,211 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// rounds bounds how many snapshots are read at once: each may be as large as the cluster.
+const rounds = 4
+
+// Shared reads snapshots for many at once. Who asks while a namespace is being read waits
+// for the next round, which all who wait share: what anybody gets was read after they
+// asked. Everybody is shown all reads of their round.
+type Shared struct {
+	read  func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error)
+	slots chan struct{}
+
+	mu     sync.Mutex
+	places map[string]*place // guarded by mu: namespaces that somebody waits for
+}
+
+// place is one namespace's round that runs, and the one that follows it.
+type place struct{ running, next *round }
+
+// round is one read.
+type round struct {
+	ctx    context.Context // ends when nobody waits any more
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	waiters  int           // guarded by mu, as all below
+	steps    []step        // shown so far
+	ended    bool          // snapshot and err are final
+	changed  chan struct{} // closed at the next change of steps or ended
+	snapshot *playbook.Snapshot
+	err      error
+}
+
+// step is one read that is shown.
+type step struct {
+	op    operation.Operation
+	ended bool
+	out   turn.Output
+	err   error
+}
+
+// Share makes a Shared over Read.
+func Share(c *cluster.Cluster, policy guard.Policy, now func() time.Time) *Shared {
+	return share(func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
+		return Read(ctx, c, policy, namespace, now(), show)
+	})
+}
+
+func share(read func(context.Context, string, Show) (*playbook.Snapshot, error)) *Shared {
+	return &Shared{read: read, slots: make(chan struct{}, rounds), places: map[string]*place{}}
+}
+
+// Read is the package's Read. Nobody may change the snapshot: others have it, too.
+func (s *Shared) Read(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
+	r := s.join(namespace)
+	defer r.leave()
+	var done func(turn.Output, error)
+	for at := 0; ; {
+		now, more, ended, changed := r.look(at)
+		switch {
+		case done == nil && more:
+			done = show(now.op)
+		case done != nil && now.ended:
+			done(now.out, now.err)
+			done, at = nil, at+1
+		case done == nil && ended:
+			return r.snapshot, r.err
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				if done != nil {
+					done(turn.Output{}, context.Cause(ctx))
+				}
+				return nil, context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// join finds the first round that has not begun, or begins one.
+func (s *Shared) join(namespace string) *round {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[namespace]
+	switch {
+	case p == nil:
+		r := newRound()
+		s.places[namespace] = &place{running: r}
+		go s.run(namespace, r)
+		return r
+	case p.next == nil || !p.next.enter():
+		p.next = newRound()
+		return p.next
+	}
+	return p.next
+}
+
+func newRound() *round {
+	r := &round{waiters: 1, changed: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// run reads round after round while somebody waits.
+func (s *Shared) run(namespace string, r *round) {
+	for r != nil {
+		select {
+		case s.slots <- struct{}{}:
+			snapshot, err := s.guarded(r, namespace)
+			<-s.slots
+			r.end(snapshot, err)
+		case <-r.ctx.Done():
+			r.end(nil, r.ctx.Err())
+		}
+		r.cancel()
+		s.mu.Lock()
+		p := s.places[namespace]
+		if r = p.next; r == nil {
+			delete(s.places, namespace)
+		} else {
+			p.running, p.next = r, nil
+		}
+		s.mu.Unlock()
+	}
+}
+
+// guarded reads; a panic must end no turn but those that wait for this round.
+func (s *Shared) guarded(r *round, namespace string) (snapshot *playbook.Snapshot, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			snapshot, err = nil, &turn.Fail{Failure: fault.InternalFailure, Cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return s.read(r.ctx, namespace, r.show)
+}
+
+// enter counts one more who waits; false when all had left, and the round is given up.
+func (r *round) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiters == 0 {
+		return false
+	}
+	r.waiters++
+	return true
+}
+
+func (r *round) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiters--; r.waiters == 0 {
+		r.cancel()
+	}
+}
+
+// look gives the step at a place, if there is one, and whether the round has ended
+// without further ones.
+func (r *round) look(at int) (s step, more, ended bool, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at < len(r.steps) {
+		return r.steps[at], true, false, r.changed
+	}
+	return step{}, false, r.ended, r.changed
+}
+
+func (r *round) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// show is the Show of the read itself.
+func (r *round) show(op operation.Operation) func(turn.Output, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := len(r.steps)
+	r.steps = append(r.steps, step{op: op})
+	r.wake()
+	return func(out turn.Output, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.steps[i].ended, r.steps[i].out, r.steps[i].err = true, out, err
+		r.wake()
+	}
+}
+
+func (r *round) end(snapshot *playbook.Snapshot, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.steps { // none is left open
+		r.steps[i].ended = true
+	}
+	r.snapshot, r.err, r.ended = snapshot, err, true
+	r.wake()
+}

@@ -1,0 +1,145 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
+)
+
+// rounder is a read that shows two steps and waits between them.
+type rounder struct {
+	mu    sync.Mutex
+	begun int
+	let   chan struct{}
+}
+
+func (r *rounder) read(ctx context.Context, _ string, show Show) (*playbook.Snapshot, error) {
+	r.mu.Lock()
+	r.begun++
+	s := &playbook.Snapshot{Unread: map[string]bool{}}
+	r.mu.Unlock()
+	show(operation.Operation{Verb: operation.List, Kind: "pods"})(turn.Output{Text: "one"}, nil)
+	done := show(operation.Operation{Verb: operation.List, Kind: "events"})
+	select {
+	case <-r.let:
+		done(turn.Output{Text: "two"}, nil)
+		return s, nil
+	case <-ctx.Done():
+		done(turn.Output{}, ctx.Err())
+		return nil, ctx.Err()
+	}
+}
+
+// showing notes what one reader is shown.
+type showing struct{ lines []string }
+
+func (s *showing) show(op operation.Operation) func(turn.Output, error) {
+	s.lines = append(s.lines, op.Kind)
+	return func(out turn.Output, _ error) { s.lines = append(s.lines, out.Text) }
+}
+
+// TestShared: the first reads alone; all who come meanwhile share the next round, which began after they asked.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rounder{let: make(chan struct{})}
+		s := share(r.read)
+		const late = 20
+		got := make([]*playbook.Snapshot, late+1)
+		shown := make([]showing, late+1)
+		ask := func(i int) {
+			go func() {
+				var err error
+				if got[i], err = s.Read(t.Context(), "shop", shown[i].show); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		ask(0)
+		synctest.Wait()
+		for i := range late {
+			ask(i + 1)
+		}
+		synctest.Wait()
+		if r.begun != 1 {
+			t.Fatalf("%d rounds run at once", r.begun)
+		}
+		r.let <- struct{}{}
+		synctest.Wait()
+		if got[0] == nil || got[1] != nil || r.begun != 2 {
+			t.Fatalf("the first has %v, a late one %v, %d rounds", got[0], got[1], r.begun)
+		}
+		r.let <- struct{}{}
+		synctest.Wait()
+		for i := range late {
+			if got[i+1] == nil || got[i+1] == got[0] || got[i+1] != got[1] {
+				t.Errorf("%d has a snapshot of its own, or the first's", i+1)
+			}
+		}
+		for i := range shown {
+			if !slices.Equal(shown[i].lines, []string{"pods", "one", "events", "two"}) {
+				t.Errorf("%d was shown %v", i, shown[i].lines)
+			}
+		}
+		if len(s.places) != 0 || r.begun != 2 {
+			t.Errorf("%d places are left after %d rounds", len(s.places), r.begun)
+		}
+	})
+}
+
+// TestSharedLeave: a read goes on while one waits and ends with the last; who comes then begins anew.
+func TestSharedLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rounder{let: make(chan struct{})}
+		s := share(r.read)
+		ctx, leave := context.WithCancel(t.Context())
+		var first, second showing
+		ended := make(chan error, 2)
+		for _, to := range []*showing{&first, &second} {
+			go func() {
+				_, err := s.Read(ctx, "shop", to.show)
+				ended <- err
+			}()
+			synctest.Wait()
+		}
+		leave()
+		synctest.Wait()
+		for range 2 {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("a reader that left got %v", err)
+			}
+		}
+		if !slices.Equal(first.lines, []string{"pods", "one", "events", ""}) || len(second.lines) != 0 {
+			t.Errorf("shown %v and %v", first.lines, second.lines)
+		}
+		var third showing
+		go func() {
+			_, err := s.Read(t.Context(), "shop", third.show)
+			ended <- err
+		}()
+		synctest.Wait()
+		r.let <- struct{}{}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSharedPanic: a panic is an error of those who wait.
+func TestSharedPanic(t *testing.T) {
+	t.Parallel()
+	s := share(func(context.Context, string, Show) (*playbook.Snapshot, error) { panic("a broken object") })
+	var fail *turn.Fail
+	if _, err := s.Read(t.Context(), "shop", (&showing{}).show); !errors.As(err, &fail) || fail.Failure != fault.InternalFailure {
+		t.Fatalf("got %v", err)
+	}
+}
