@@ -101,8 +101,8 @@ func TestObserver(t *testing.T) {
 		"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "cluster-assistant", "gen_ai.conversation.id": "s-1",
 		"gen_ai.request.model": "small", "gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "3",
 	} {
-		if v, ok := agent.Value(key); !ok || v.Emit() != want {
-			t.Errorf("%s is %s, want %s", key, v.Emit(), want)
+		if v, ok := agent.Value(key); !ok || v.String() != want {
+			t.Errorf("%s is %s, want %s", key, v.String(), want)
 		}
 	}
 	for name, n := range map[string]int{"assistant_tool_calls_total": 4, "assistant_refusals_total": 2, "assistant_tokens_total": 2} {
