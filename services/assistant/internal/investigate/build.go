@@ -153,7 +153,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 		}
 	}
 	list := all
-	if len(wanted) > 0 {
+	if everyone := b.change.Several && b.change.Verb == operation.Restart; len(wanted) > 0 && !everyone {
 		list = wanted
 	}
 	switch {

@@ -252,3 +252,14 @@ func TestPoisonedLog(t *testing.T) {
 		}
 	}
 }
+
+// TestEverything: what was spoken of last is not all that there is.
+func TestEverything(t *testing.T) {
+	t.Parallel()
+	b := on(fixture(t, "", "a4_absent_tag", "a15_selector"))
+	in := turn.Turn{Session: "s-1", Number: 2, Scope: "shop", Query: "restart everything", History: history("why is web not starting?", "Deployment `web` in namespace `shop`: image pull")}
+	a := say(t, b, in)
+	if len(a.write) != 1 || !strings.Contains(a.text, "one of ") {
+		t.Errorf("%q wants %v:\n%s", in.Query, a.write, a.text)
+	}
+}

@@ -80,6 +80,9 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 		return w.look(ctx, of)
 	}
 	past := w.past(of)
+	if c.Several && c.Verb != "" && !slices.Contains(strings.Fields(a.Words), "both") {
+		past.Mentions = nil // "restart everything" is not about what was spoken of last
+	}
 	of.Leans, of.Mentions, of.Namespace = false, slices.Clone(past.Mentions), past.Namespace
 	for i := range of.Mentions {
 		of.Mentions[i].Kind = ""
@@ -253,8 +256,8 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 		return turn.Outcome{}, nil
 	}
 	a, at, ok := w.lastRequest()
-	if !ok {
-		return turn.Outcome{}, nil
+	if !ok || len(a.Changes) < 2 && !slices.ContainsFunc(a.Changes, func(c question.Change) bool { return c.Several || len(c.Mentions) > 1 }) {
+		return turn.Outcome{}, nil // it was one change, and that was decided
 	}
 	all, _, err := w.workOut(ctx, a)
 	if err != nil {

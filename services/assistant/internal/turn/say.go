@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
@@ -44,7 +45,7 @@ func promptText(a action.Action) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This change waits for approval:\n\n```\n%s\n```\n\nRisk: %s.", a.Command, a.Risk)
 	if a.AlwaysConfirm {
-		b.WriteString(" It always asks.")
+		b.WriteString(" " + whyAlways(a.Confirms))
 	}
 	for _, n := range a.Notes {
 		b.WriteString(" " + n)
@@ -68,6 +69,28 @@ func promptText(a action.Action) string {
 	}
 	fmt.Fprintf(&b, "\n\nAnswer `yes` or `no`, or `approve %s`, before %s.", a.ID, a.ExpiresAt.UTC().Format(time.RFC3339))
 	return b.String()
+}
+
+// reasons say why an action always asks.
+var reasons = map[guard.Confirm]string{
+	guard.DeletesCascadingKind: "it deletes what takes other things with it", guard.RemovesMany: "it removes several objects", guard.Drains: "it drains a node",
+	guard.TaintsNoExecute: "the taint puts pods off the node", guard.ChangesImageOrResources: "it changes a container's image or resources",
+	guard.ReplacesByForce: "it deletes the object and makes it anew", guard.Prunes: "it deletes what the manifest no longer has", guard.RemovesFinalizer: "it takes a finalizer away",
+	guard.GainsPrivilege: "its pods gain rights", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
+}
+
+// whyAlways says that an action always asks, and why.
+func whyAlways(confirms []string) string {
+	var why []string
+	for _, c := range confirms {
+		if r := reasons[guard.Confirm(c)]; r != "" {
+			why = append(why, r)
+		}
+	}
+	if len(why) == 0 {
+		return "It always asks."
+	}
+	return "It always asks: " + strings.Join(why, "; ") + "."
 }
 
 func reminderText(a action.Action, n int) string {
