@@ -135,6 +135,7 @@ require (
 require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/cli v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
 	github.com/mlp-platform/platform/libs/orchestrator v0.0.0
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
@@ -169,3 +170,5 @@ replace github.com/mlp-platform/platform/libs/problem => ../libs/problem
 replace github.com/mlp-platform/platform/libs/service => ../libs/service
 
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../libs/scriptedmodel
+
+replace github.com/mlp-platform/platform/libs/cli => ../libs/cli

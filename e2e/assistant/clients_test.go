@@ -46,10 +46,22 @@ func venv(t *testing.T, name string) string {
 	return filepath.Join(harness.Root(t), ".cache/venv-assistant/bin", name)
 }
 
-// TestOpenAISDK: the official SDK, unmodified, in the strict profile: no exception on any turn.
-func TestOpenAISDK(t *testing.T) {
+// TestClients are other people's clients, as they are.
+func TestClients(t *testing.T) {
 	t.Parallel()
 	w := clientWorld(t)
+	t.Run("all", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *world){"openai SDK": testOpenAISDK, "kube-q": testKubeQ} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, w)
+			})
+		}
+	})
+}
+
+// testOpenAISDK: the official SDK, unmodified, in the strict profile: no exception on any turn.
+func testOpenAISDK(t *testing.T, w *world) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, venv(t, "python"), "testdata/sdk.py", w.process.url, adminKey, "shop")
