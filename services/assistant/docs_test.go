@@ -1,0 +1,401 @@
+package assistant_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlp-platform/platform/services/assistant/api"
+	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/question"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
+
+const (
+	manual    = "../../docs/assistant.md"
+	playbooks = "../../docs/assistant-playbooks.md"
+	// below begins the part of a page that is made from the code.
+	below = "<!-- Below: go test ./services/assistant -run TestManual -update -->\n"
+)
+
+func page(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestManual holds the generated parts of the manual against the code: every route, setting, metric, failure in a stream
+// and code of an error; and every tool.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	for path, made := range map[string]string{
+		manual:    manualRoutes(t) + manualSettings(t) + manualMetrics(t) + manualFailures() + manualErrors(t),
+		playbooks: manualTools(),
+	} {
+		have := page(t, path)
+		head, _, ok := strings.Cut(have, below)
+		if !ok {
+			t.Fatalf("%s lacks the line %q", path, below)
+		}
+		want := head + below + made
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if have != want {
+			t.Errorf("%s is not what the code has; run the command that it names", path)
+		}
+	}
+}
+
+func manualRoutes(t *testing.T) string {
+	t.Helper()
+	var doc struct {
+		Tags  []struct{ Name, Description string }
+		Paths yaml.MapSlice
+	}
+	if err := yaml.UnmarshalWithOptions(api.Document, &doc, yaml.UseOrderedMap()); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("\n## Every route\n\n`public` needs no key, `admin` one of that role.\n\n| Route | Needs | Query | Does |\n|---|---|---|---|\n")
+	for _, path := range doc.Paths {
+		for _, method := range path.Value.(yaml.MapSlice) {
+			op, ok := method.Value.(yaml.MapSlice)
+			if !ok { // the parameters of the path
+				continue
+			}
+			o := op.ToMap()
+			var query []string
+			parameters, _ := o["parameters"].([]any)
+			for _, p := range parameters {
+				m := p.(yaml.MapSlice).ToMap()
+				if ref, _ := m["$ref"].(string); strings.HasSuffix(ref, "/Limit") || strings.HasSuffix(ref, "/Cursor") {
+					query = append(query, strings.ToLower(filepath.Base(ref)))
+				} else if m["in"] == "query" {
+					query = append(query, m["name"].(string))
+				}
+			}
+			summary, needs := o["summary"].(string), "key"
+			for _, who := range []string{"public", "admin"} {
+				if rest, ok := strings.CutSuffix(summary, " ("+who+")"); ok {
+					summary, needs = rest, who
+				}
+			}
+			fmt.Fprintf(&b, "| %s `%s` | %s | %s | %s |\n", strings.ToUpper(method.Key.(string)), path.Key, needs, strings.Join(query, ", "), summary)
+		}
+	}
+	return b.String()
+}
+
+func manualSettings(t *testing.T) string {
+	t.Helper()
+	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
+	if len(settings) < 45 {
+		t.Fatalf("only %d settings", len(settings))
+	}
+	var b strings.Builder
+	b.WriteString("\n## Every setting\n\nSecrets may come from the file that `<NAME>_FILE` names.\n\n| Variable | Default | |\n|---|---|---|\n")
+	for _, s := range settings {
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+// settingsOf are rows for the settings of a struct. A comment stands for the fields below it that have none, and speaks of
+// fields by their names in Go; a row says it once.
+func settingsOf(t *testing.T, path, name string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type setting struct{ field, variable, standard, text string }
+	var found []setting
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != name {
+			return true
+		}
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			if f.Tag == nil || len(f.Names) != 1 {
+				continue
+			}
+			raw, err := strconv.Unquote(f.Tag.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tag := reflect.StructTag(raw)
+			found = append(found, setting{f.Names[0].Name, tag.Get("env"), tag.Get("envDefault"), strings.Join(strings.Fields(f.Doc.Text()), " ")})
+		}
+		return false
+	})
+	rows := make([]string, 0, len(found))
+	for _, s := range found {
+		for _, other := range found {
+			s.text = regexp.MustCompile(`\b`+other.field+`\b`).ReplaceAllString(s.text, "`"+other.variable+"`")
+		}
+		s.text = strings.TrimPrefix(s.text, "`"+s.variable+"` is ")
+		if s.standard != "" {
+			s.standard = "`" + strings.ReplaceAll(s.standard, ",", ", ") + "`"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", s.variable, s.standard, s.text))
+	}
+	return rows
+}
+
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", unit: "", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+
+func manualMetrics(t *testing.T) string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	metrics.New(registry, "playbooks")
+	metrics.NewStored(registry, nil, nil, nil) // described, not collected
+	described := make(chan *prometheus.Desc, 100)
+	registry.Describe(described)
+	close(described)
+	var rows []string
+	for d := range described {
+		m := description.FindStringSubmatch(d.String())
+		if m == nil {
+			t.Fatalf("not understood: %s", d)
+		}
+		name := m[1]
+		if m[3] != "" {
+			name += "{" + m[3] + "}"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, m[2]))
+	}
+	if len(rows) < 14 {
+		t.Fatalf("only %d metrics", len(rows))
+	}
+	slices.Sort(rows)
+	return "\n## Every metric\n\n`/metrics` needs no key; beside these are requests by route and the outbox, as [operations](operations.md) tells.\n\n| Metric | |\n|---|---|\n" + strings.Join(rows, "")
+}
+
+func manualFailures() string {
+	var b strings.Builder
+	b.WriteString("\n## Every failure in a stream\n\nAs `ki_event` of type `error`; after a `fatal` one the answer says what is known, and ends. The cause is in the log alone.\n\n| Code | Says |\n|---|---|\n")
+	for _, f := range fault.Failures() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Code, f.Message)
+	}
+	return b.String()
+}
+
+// unanswered are shared codes that nothing in this service answers with.
+var unanswered = []string{"bad_gateway", "unauthorized", "conflict", "missing_credential", "invalid_credential", "insufficient_scope", "auth_not_configured"}
+
+func manualErrors(t *testing.T) string {
+	t.Helper()
+	type row struct {
+		status      int
+		code, title string
+	}
+	var rows []row
+	for _, dir := range []string{"internal/fault", "../../libs/problem", "../../libs/service", "../../libs/auth"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok || !strings.HasSuffix(expression(lit.Type), "Kind") || len(lit.Elts) != 3 {
+					return true
+				}
+				var r row
+				for i, e := range lit.Elts {
+					member, value := [...]string{"Code", "Status", "Title"}[i], e
+					if kv, ok := e.(*ast.KeyValueExpr); ok {
+						member, value = expression(kv.Key), kv.Value
+					}
+					switch member {
+					case "Code":
+						r.code = expression(value)
+					case "Title":
+						r.title = expression(value)
+					case "Status":
+						r.status = statusOf(expression(value))
+					}
+				}
+				if r.status != 0 && !slices.Contains(unanswered, r.code) {
+					rows = append(rows, r)
+				}
+				return true
+			})
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.status-b.status, cmp.Compare(a.code, b.code)) })
+	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.status == b.status && a.code == b.code })
+	if len(rows) < 25 {
+		t.Fatalf("only %d errors", len(rows))
+	}
+	var b strings.Builder
+	b.WriteString("\n## Every error\n\nA problem document (RFC 9457) with `code`, which is stable, and `error` for clients of chat completions. 422 names each place in `errors`.\n\n| Status | Code | |\n|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.status, r.code, r.title)
+	}
+	return b.String()
+}
+
+// expression is a literal's value, or the last name of a selector.
+func expression(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.BasicLit:
+		if s, err := strconv.Unquote(e.Value); err == nil {
+			return s
+		}
+		return e.Value
+	}
+	return ""
+}
+
+// statusOf reads a status from its number or from its constant in net/http; 0 for what is neither, such as a parameter.
+func statusOf(s string) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	for code := 400; code < 600; code++ {
+		text := regexp.MustCompile(`[^A-Za-z]`).ReplaceAllString(http.StatusText(code), "")
+		if text != "" && "Status"+text == s {
+			return code
+		}
+	}
+	return 0
+}
+
+func manualTools() string {
+	var b strings.Builder
+	b.WriteString("\n## Every tool\n\nThe language model calls these by name; a kubectl line of a person becomes one. `high` ones and those that always ask are told apart once the object is known.\n\n| Tool | Risk | Does |\n|---|---|---|\n")
+	for _, v := range operation.Verbs() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", v, operation.Operation{Verb: v}.Risk(), operation.About(v))
+	}
+	return b.String()
+}
+
+// TestManualTables holds what is written by hand in the tables against the code.
+func TestManualTables(t *testing.T) {
+	t.Parallel()
+	text, books := page(t, manual), page(t, playbooks)
+	for row, begin := range map[guard.Row]string{
+		guard.Read: "reads, logs, metrics, own sessions", guard.MediumWrite: "medium write", guard.HighWrite: "high write",
+		guard.ImageOrResources: "container image or resources",
+		guard.PrivilegeGain:    "pod spec that gains privilege, host paths or namespaces, capabilities, another account",
+		guard.Forbidden:        "write in a protected namespace, or to Secret, ServiceAccount, RBAC, admission, CSR, APIService",
+		guard.OthersSessions:   "others' sessions, demo keys", guard.MintDemoKeys: "others' sessions, demo keys",
+	} {
+		want := "| " + begin
+		for _, role := range []guard.Role{guard.Admin, guard.Operator, guard.Readonly} {
+			want += " | " + guard.Permit(role, row).String()
+		}
+		if !strings.Contains(text, want+" |\n") {
+			t.Errorf("%s lacks the row %q", manual, want)
+		}
+	}
+	for _, c := range constants(t, "internal/guard/verdict.go", "Confirm") {
+		if !strings.Contains(text, "`"+c+"`") {
+			t.Errorf("%s lacks the reason %s", manual, c)
+		}
+	}
+	for _, s := range constants(t, "internal/action/action.go", "State") {
+		if !strings.Contains(text, "`"+s+"`") {
+			t.Errorf("%s lacks the state %s", manual, s)
+		}
+	}
+	for row, verdict := range map[string]chat.Verdict{
+		"`yes` `approve` `/approve` `proceed`": chat.Approve, "`no` `deny` `/deny` `cancel`": chat.Deny,
+		"`approve all` `auto-approve`": chat.ApproveAll, "`auto-approve off`": chat.AutoApproveOff,
+	} {
+		if !strings.Contains(text, "| "+row+" |") {
+			t.Errorf("%s lacks the words %s", manual, row)
+		}
+		for _, word := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
+			if got := chat.ParseWord(word[1]).Verdict; got != verdict {
+				t.Errorf("%q is %s, not %s", word[1], got, verdict)
+			}
+		}
+	}
+	limit := fmt.Sprintf("`ASSISTANT_MAX_BODY_BYTES`, %d,%03d, %d KiB, %d characters", chat.MaxMessages/1000, chat.MaxMessages%1000, chat.MaxText>>10, chat.MaxUser)
+	for _, want := range []string{limit, fmt.Sprintf("| %d, 5 |", action.MaxPending), fmt.Sprintf("| 500, %d, %d |", operation.MaxDocuments, operation.MaxNames)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q", manual, want)
+		}
+	}
+	for class := playbook.CrashLoop; class <= playbook.AdmissionWebhook; class++ {
+		if want := fmt.Sprintf("\n| %d | %s | ", class, class); !strings.Contains(books, want) {
+			t.Errorf("%s lacks the class %q", playbooks, want)
+		}
+	}
+	for intent := question.Overview; intent <= question.WhoCan; intent++ {
+		m := regexp.MustCompile("\n\\| `" + intent.String() + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
+		if m == nil {
+			t.Errorf("%s lacks the question %s", playbooks, intent)
+			continue
+		}
+		if got := question.Parse(m[1]).Intent; got != intent {
+			t.Errorf("%q is taken for %s, not %s", m[1], got, intent)
+		}
+	}
+	for _, reason := range constants(t, "internal/model/budget.go", "stop") {
+		if !strings.Contains(books, "`"+reason+"`") {
+			t.Errorf("%s lacks the reason %s", playbooks, reason)
+		}
+	}
+}
+
+// constants are the values of a file's constants of a type of strings.
+func constants(t *testing.T, path, kind string) (values []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Type != nil && expression(spec.Type) == kind && len(spec.Values) == 1 {
+			values = append(values, expression(spec.Values[0]))
+		}
+		return true
+	})
+	if len(values) < 5 {
+		t.Fatalf("%s has %d constants of type %s", path, len(values), kind)
+	}
+	return values
+}
