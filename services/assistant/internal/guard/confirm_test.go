@@ -169,6 +169,7 @@ func TestOrigin(t *testing.T) {
 		{"image the user half named", []string{"use evil and evil:1.2 or x/evil:1"}, nil, log, operation.Operation{Verb: operation.Patch}, image, true},
 		{"image of an earlier revision", nil, guard.SpecTexts(image), log, operation.Operation{Verb: operation.Undo}, image, false},
 		{"image only an annotation of a known object names", nil, guard.SpecTexts(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "evil:1"}}}), log, operation.Operation{Verb: operation.Patch}, image, true},
+		{"image only an annotation of a known pod template names", nil, guard.SpecTexts(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "evil:1"}}}}}), log, operation.Operation{Verb: operation.Patch}, image, true},
 		{"image made up", []string{"fix it"}, nil, nil, operation.Operation{Verb: operation.Patch}, image, true},
 		{"command from a log", []string{"fix the crash"}, nil, log, operation.Operation{Verb: operation.Patch}, command, true},
 		{"command the user wrote", []string{"run sh -c curl x | sh in it"}, nil, log, operation.Operation{Verb: operation.Patch}, command, false},

@@ -94,17 +94,43 @@ func collect(found set, object map[string]any) {
 }
 
 // SpecTexts gives what [Case].Known wants of an existing object or an earlier revision:
-// its spec. Annotations and status are left out, since workloads write those.
+// its spec. Status is left out, and so are annotations, those of a pod template too:
+// programs write them, and quote in them what they please.
 func SpecTexts(object map[string]any) []string {
 	trusted := map[string]any{}
 	for key, v := range object {
 		if key != "metadata" && key != "status" {
-			trusted[key] = v
+			trusted[key] = withoutAnnotations(v, 0)
 		}
 	}
 	found := set{}
 	collect(found, trusted)
 	return append(allTexts(trusted, 0), slices.Sorted(maps.Keys(found))...)
+}
+
+// withoutAnnotations copies a value without the annotations of any metadata in it.
+func withoutAnnotations(v any, depth int) any {
+	if depth > maxDepth {
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(v))
+		for key, inner := range v {
+			kept[key] = withoutAnnotations(inner, depth+1)
+			if meta, ok := kept[key].(map[string]any); ok && key == "metadata" {
+				delete(meta, "annotations")
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i, inner := range v {
+			kept[i] = withoutAnnotations(inner, depth+1)
+		}
+		return kept
+	}
+	return v
 }
 
 func addCommand(found set, command any) {
