@@ -16,3 +16,7 @@ echo "== control plane: a page of 50,000 pending approvals, and a scrape with th
 go test ./services/control-plane -run "^$" -bench "ApprovalsPage|MetricsCrowded" -benchtime 3x
 echo "== control plane: the audit ledger verified and appended to, 100,000 entries"
 go test ./services/control-plane/internal/audit -run "^$" -bench . -benchtime 1x
+echo "== assistant: request to handshake and first status; what it adds to a model's token; 5,000 pods read and diagnosed"
+go test ./services/assistant -run '^$' -bench Handshake -benchtime 100x
+go test ./services/assistant/internal/model -run '^$' -bench Token -benchtime 5x
+go test ./services/assistant/internal/snapshot -run '^$' -bench Question -benchtime 5x

@@ -59,6 +59,7 @@ if [ "$goal" != run ]; then
 	# What signs webhooks in the tests: not our own code.
 	have openssl || need "openssl" openssl
 	have python3 || need "Python" python3
+	have jq || need "jq, which the walks through the pages use" jq
 fi
 if [ "$goal" = e2e ]; then
 	python3 -c 'import venv, ensurepip' 2>/dev/null || need "Python with venv" python3 python3-venv
