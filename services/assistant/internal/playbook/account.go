@@ -25,7 +25,7 @@ func missingAccounts(x *index) []Finding {
 	}
 	var found []Finding
 	told := map[operation.Ref]bool{}
-	for _, r := range x.rejections() {
+	for _, r := range x.rejected() {
 		told[r.ref] = true
 		m := noAccountExpr.FindStringSubmatch(r.said)
 		if m == nil || m[1] != r.ref.Namespace || exists[name{Namespace: m[1], Name: m[2]}] {

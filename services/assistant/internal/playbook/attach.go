@@ -24,8 +24,8 @@ func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
 	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
 	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
 	for _, claim := range claimsOf(pod) {
-		for _, other := range x.byName {
-			if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName || !slices.Contains(claimsOf(other), claim) {
+		for _, other := range x.mounts()[name{Namespace: pod.Namespace, Name: claim}] {
+			if other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName {
 				continue
 			}
 			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", code(claim), code(other.Name), code(other.Spec.NodeName)))

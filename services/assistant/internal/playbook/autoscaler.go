@@ -115,8 +115,8 @@ func (f *Finding) noRequests(x *index, a *autoscalingv2.HorizontalPodAutoscaler,
 		return false
 	}
 	spec := &w.template.Spec
-	for _, pod := range x.byName {
-		if x.workloadOf(pod) == w && pod.Status.Phase != corev1.PodFailed {
+	for _, pod := range x.podsOf(w.ref) {
+		if pod.Status.Phase != corev1.PodFailed {
 			spec = &pod.Spec // with what a LimitRange or webhook filled in
 			break
 		}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -22,12 +21,8 @@ func budgets(x *index) []Finding {
 	key := func(b *policyv1.PodDisruptionBudget) string { return b.Namespace + "/" + b.Name }
 	for i := range x.Budgets {
 		b := &x.Budgets[i]
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil {
-			continue
-		}
-		for _, pod := range x.byName {
-			if pod.Namespace == b.Namespace && pod.Status.Phase != corev1.PodFailed && selector.Matches(labels.Set(pod.Labels)) {
+		for _, pod := range x.pods.chooseBy(b.Namespace, b.Spec.Selector) {
+			if pod.Status.Phase != corev1.PodFailed {
 				guarded[pod] = append(guarded[pod], b.Name)
 				members[key(b)] = append(members[key(b)], pod)
 			}

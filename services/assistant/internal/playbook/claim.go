@@ -23,7 +23,7 @@ func claims(x *index) []Finding {
 	if x.Unread["persistentvolumeclaims"] {
 		return nil
 	}
-	users := x.claimUsers()
+	users := x.users()
 	var found []Finding
 	for i := range x.Claims {
 		c := &x.Claims[i]
@@ -51,16 +51,12 @@ func claims(x *index) []Finding {
 	return append(found, x.absentClaims(users)...)
 }
 
-// claimUsers are the living pods that mount each claim, by name.
-func (x *index) claimUsers() map[name][]*corev1.Pod {
+// userTable has the living pods that mount each claim, by name, without those that failed.
+func (x *index) userTable() map[name][]*corev1.Pod {
 	users := map[name][]*corev1.Pod{}
-	for _, pod := range x.byName {
-		if pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		for _, claim := range claimsOf(pod) {
-			of := name{Namespace: pod.Namespace, Name: claim}
-			users[of] = append(users[of], pod)
+	for of, pods := range x.mounts() {
+		if live := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed }); len(live) > 0 {
+			users[of] = live
 		}
 	}
 	return users
@@ -109,14 +105,12 @@ func (x *index) waitsForClaim(pod *corev1.Pod) bool {
 		return false
 	}
 	return slices.ContainsFunc(claimsOf(pod), func(claim string) bool {
-		at := slices.IndexFunc(x.Claims, func(c corev1.PersistentVolumeClaim) bool {
-			return c.Namespace == pod.Namespace && c.Name == claim
-		})
-		if at < 0 {
+		c := x.claimNamed()[name{Namespace: pod.Namespace, Name: claim}]
+		if c == nil {
 			return true
 		}
-		class := x.storageClass(className(&x.Claims[at]))
-		return x.Claims[at].Status.Phase != corev1.ClaimBound && (class == nil || !waits(class))
+		class := x.storageClass(className(c))
+		return c.Status.Phase != corev1.ClaimBound && (class == nil || !waits(class))
 	})
 }
 

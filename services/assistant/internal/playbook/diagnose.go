@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // podChecks look at one pod each, objectChecks at all of the cluster.
@@ -24,7 +26,7 @@ var (
 // one finding.
 func Diagnose(s *Snapshot, namespace string) []Finding {
 	x := newIndex(s)
-	var found []Finding
+	m := newMerger()
 	for _, pod := range x.byName {
 		if namespace != "" && pod.Namespace != namespace {
 			continue
@@ -32,10 +34,11 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 		w := x.workloadOf(pod)
 		for _, check := range podChecks {
 			for _, f := range check(x, pod, w) {
-				found = merge(found, place(f, pod, w), pod.Name)
+				m.add(place(f, pod, w), pod.Name)
 			}
 		}
 	}
+	found := m.found
 	for _, check := range objectChecks {
 		for _, f := range check(x) {
 			if namespace == "" || f.Object.Namespace == namespace || f.touches(namespace) {
@@ -47,18 +50,52 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 	return fold(found)
 }
 
-// merge adds a pod to the finding that its workload has already, or the finding.
-func merge(found []Finding, f Finding, pod string) []Finding {
-	for i := range found {
-		if found[i].Class == f.Class && found[i].Object == f.Object && found[i].container == f.container && (found[i].Cause == f.Cause || f.blind) {
-			if !slices.Contains(found[i].Pods, pod) {
-				found[i].Pods = append(found[i].Pods, pod)
-			}
-			return found
+// merger makes one finding of those that pods of one workload share.
+type merger struct {
+	found []Finding
+	same  map[likeness]int // place in found
+	named map[seen]bool
+}
+
+// likeness is what findings of several pods have in common. Without a cause it stands
+// for the first of any: that is for findings that could not see theirs.
+type likeness struct {
+	class     Class
+	object    operation.Ref
+	container string
+	cause     string
+	any       bool
+}
+
+// seen is a pod that a finding names already.
+type seen struct {
+	finding int
+	pod     string
+}
+
+func newMerger() *merger { return &merger{same: map[likeness]int{}, named: map[seen]bool{}} }
+
+// add adds a pod to the finding that its workload has already, or the finding.
+func (m *merger) add(f Finding, pod string) {
+	whole := likeness{class: f.Class, object: f.Object, container: f.container, cause: f.Cause}
+	any := likeness{class: f.Class, object: f.Object, container: f.container, any: true}
+	at, known := m.same[whole]
+	if f.blind {
+		at, known = m.same[any]
+	}
+	if !known {
+		at = len(m.found)
+		f.Pods = nil
+		m.found = append(m.found, f)
+		m.same[whole] = at
+		if _, first := m.same[any]; !first {
+			m.same[any] = at
 		}
 	}
-	f.Pods = []string{pod}
-	return append(found, f)
+	if s := (seen{at, pod}); !m.named[s] {
+		m.named[s] = true
+		m.found[at].Pods = append(m.found[at].Pods, pod)
+	}
 }
 
 // touches says whether a finding about an object elsewhere concerns a namespace.

@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -66,30 +65,42 @@ func isDNS(s *corev1.Service) bool {
 	return s.Namespace == metav1.NamespaceSystem && s.Labels["k8s-app"] == "kube-dns"
 }
 
-// nameServer is the service that resolves names, and whether it is known to have no
-// endpoints; nil where it was not read.
+// nameServing is the service that resolves names, nil where it was not read.
+type nameServing struct {
+	server *corev1.Service
+	down   bool // it is known to have no endpoints
+}
+
 func (x *index) nameServer() (server *corev1.Service, down bool) {
+	n := x.nameServing()
+	return n.server, n.down
+}
+
+func (x *index) findNameServer() nameServing {
+	var n nameServing
 	for i := range x.Services {
-		s := &x.Services[i]
-		if !isDNS(s) || server != nil && server.Name < s.Name {
+		if s := &x.Services[i]; isDNS(s) && (n.server == nil || s.Name <= n.server.Name) {
+			n.server = s
+		}
+	}
+	if n.server == nil || x.Unread["endpointslices"] || x.Unread["pods"] {
+		return n
+	}
+	ready, known := 0, false
+	for i := range x.EndpointSlices {
+		e := &x.EndpointSlices[i]
+		if e.Namespace != n.server.Namespace || e.Labels[discoveryv1.LabelServiceName] != n.server.Name {
 			continue
 		}
-		server, down = s, false
-		ready, known := 0, false
-		for j := range x.EndpointSlices {
-			e := &x.EndpointSlices[j]
-			if e.Namespace == s.Namespace && e.Labels[discoveryv1.LabelServiceName] == s.Name {
-				known = true
-				for _, end := range e.Endpoints {
-					if deref(end.Conditions.Ready, true) {
-						ready++
-					}
-				}
+		known = true
+		for _, end := range e.Endpoints {
+			if deref(end.Conditions.Ready, true) {
+				ready++
 			}
 		}
-		down = known && ready == 0 && len(x.readyBackends(s)) == 0
 	}
-	return server, down && !x.Unread["endpointslices"] && !x.Unread["pods"]
+	n.down = known && ready == 0 && len(x.readyBackends(n.server)) == 0
+	return n
 }
 
 // names explains class 17, as far as it is not one program's mistake: a name server that
@@ -108,7 +119,7 @@ func names(x *index) []Finding {
 			to.pod = pods[0]
 		}
 	}
-	var found []Finding
+	m := newMerger()
 	for _, pod := range x.byName {
 		if pod.Status.Phase == corev1.PodFailed {
 			continue
@@ -122,9 +133,9 @@ func names(x *index) []Finding {
 		if len(calls) == 0 && len(failed) == 0 {
 			continue // it may well need no names
 		}
-		found = merge(found, x.noWayToServer(pod, blocking[0], calls, failed), pod.Name)
+		m.add(x.noWayToServer(pod, blocking[0], calls, failed), pod.Name)
 	}
-	return found
+	return m.found
 }
 
 func (x *index) serverDown(s *corev1.Service) Finding {
@@ -215,9 +226,7 @@ func (f *Finding) name(x *index, pod *corev1.Pod, host string) {
 		namespace = pod.Namespace
 	}
 	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
-	for of := range x.services {
-		inside = inside || domain == "" && of.Namespace == namespace // name.namespace is short for both
-	}
+	inside = inside || domain == "" && len(x.servicesIn()[namespace]) > 0 // name.namespace is short for both
 	if !inside {
 		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", code(host)), Medium
 		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."
@@ -227,19 +236,18 @@ func (f *Finding) name(x *index, pod *corev1.Pod, host string) {
 	f.Cause = fmt.Sprintf("The program asks for the name %s, and there is no service %s in namespace %s.", code(host), code(service), code(namespace))
 	f.Text = "Correct the name that the program is given, or create the service."
 	var here, elsewhere []string
-	for of := range x.services {
-		switch {
-		case of.Namespace == namespace:
-			here = append(here, of.Name)
-		case of.Name == service:
-			elsewhere = append(elsewhere, of.Name+"."+of.Namespace)
+	for _, s := range x.servicesIn()[namespace] {
+		here = append(here, s.Name)
+	}
+	for in := range x.servicesIn() {
+		if in != namespace && x.services[name{Namespace: in, Name: service}] != nil {
+			elsewhere = append(elsewhere, service+"."+in)
 		}
 	}
 	slices.Sort(elsewhere)
 	if len(elsewhere) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Services of that name elsewhere are reached as %s.", codes(elsewhere)))
 	}
-	slices.SortFunc(here, cmp.Compare)
 	if near, ok := nearest(service, here); ok {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", code(near)))
 	}

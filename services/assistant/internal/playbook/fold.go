@@ -30,6 +30,12 @@ func (e effect) covers(f *Finding) bool {
 	return e.pods == nil || !slices.ContainsFunc(f.Pods, func(pod string) bool { return !slices.Contains(e.pods, pod) })
 }
 
+// explanation is an effect, with the finding that it is of.
+type explanation struct {
+	effect
+	by int
+}
+
 // fold puts each finding that follows from others under the first of these, and all of a
 // family under its root. A root stands where the first of its family stood, so that
 // a cause of late rank is told before what it does.
@@ -68,11 +74,11 @@ func fold(found []Finding) []Finding {
 // ends up under itself.
 func causes(found []Finding) []int {
 	about := map[operation.Ref][]int{}
-	var explaining []int
+	explaining := map[operation.Ref][]explanation{}
 	for i := range found {
 		about[found[i].Object] = append(about[found[i].Object], i)
-		if len(found[i].effects) > 0 {
-			explaining = append(explaining, i)
+		for _, e := range found[i].effects {
+			explaining[e.of] = append(explaining[e.of], explanation{e, i})
 		}
 	}
 	parents := make([]int, len(found))
@@ -85,9 +91,9 @@ func causes(found []Finding) []int {
 		for _, r := range f.because {
 			candidates = append(candidates, about[r]...)
 		}
-		for _, j := range explaining {
-			if slices.ContainsFunc(found[j].effects, func(e effect) bool { return e.covers(f) }) {
-				candidates = append(candidates, j)
+		for _, e := range explaining[f.Object] {
+			if e.covers(f) {
+				candidates = append(candidates, e.by)
 			}
 		}
 		slices.Sort(candidates)

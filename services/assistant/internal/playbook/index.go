@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -56,10 +55,13 @@ type index struct {
 	events     map[types.UID][]*corev1.Event
 	nodes      map[string]*corev1.Node
 	services   map[name]*corev1.Service
+	byName     []*corev1.Pod                   // living pods
+	pods       *Chooser[*corev1.Pod]           // the same by label
+	owned      map[operation.Ref][]*corev1.Pod // the same by workload
+	tops       map[*corev1.Pod]*workload       // the other way round
 	backends   map[name][]*corev1.Pod          // of services, once asked for
 	used       map[string]corev1.ResourceList  // by node, once asked for
-	byName     []*corev1.Pod                   // living pods
-	owned      map[operation.Ref][]*corev1.Pod // the same by workload
+	tables
 }
 
 func newIndex(s *Snapshot) *index {
@@ -74,6 +76,7 @@ func newIndex(s *Snapshot) *index {
 		services:   map[name]*corev1.Service{},
 		backends:   map[name][]*corev1.Pod{},
 	}
+	x.lazily()
 	for i := range s.Services {
 		x.services[name{Namespace: s.Services[i].Namespace, Name: s.Services[i].Name}] = &s.Services[i]
 	}
@@ -114,10 +117,14 @@ func newIndex(s *Snapshot) *index {
 	slices.SortFunc(x.byName, func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	x.pods = NewChooser(PodLabels)
 	x.owned = map[operation.Ref][]*corev1.Pod{}
+	x.tops = make(map[*corev1.Pod]*workload, len(x.byName))
 	for _, pod := range x.byName {
-		ref := x.workloadOf(pod).ref
-		x.owned[ref] = append(x.owned[ref], pod)
+		w := x.top(pod)
+		x.tops[pod] = w
+		x.owned[w.ref] = append(x.owned[w.ref], pod)
+		x.pods.Add(pod.Namespace, pod)
 	}
 	return x
 }
@@ -189,8 +196,16 @@ func refOf(owner *metav1.OwnerReference, namespace string) operation.Ref {
 	return operation.Ref{Group: group, Version: version, Kind: owner.Kind, Namespace: namespace, Name: owner.Name}
 }
 
-// workloadOf climbs from a pod to what owns it, at most to the pod itself.
+// workloadOf is what a person would edit for a pod.
 func (x *index) workloadOf(pod *corev1.Pod) *workload {
+	if w := x.tops[pod]; w != nil {
+		return w
+	}
+	return x.top(pod)
+}
+
+// top climbs from a pod to what owns it, at most to the pod itself.
+func (x *index) top(pod *corev1.Pod) *workload {
 	ref := operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		ref = refOf(owner, pod.Namespace)
@@ -206,14 +221,7 @@ func (x *index) workloadOf(pod *corev1.Pod) *workload {
 
 // selected are the living pods of a namespace with these labels, by name.
 func (x *index) selected(namespace string, selector map[string]string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	s := labels.SelectorFromSet(selector)
-	for _, pod := range x.byName {
-		if pod.Namespace == namespace && s.Matches(labels.Set(pod.Labels)) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
+	return x.pods.Choose(namespace, selector)
 }
 
 // eventOf is the newest event of an object with one of these reasons, or nil.

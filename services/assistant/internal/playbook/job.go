@@ -77,10 +77,8 @@ func (x *index) runsAround(j *batchv1.Job) (later bool, failed int) {
 	if owner == nil {
 		return false, 0
 	}
-	for i := range x.Jobs {
-		other := &x.Jobs[i]
-		o := metav1.GetControllerOf(other)
-		if o == nil || o.UID != owner.UID || other.Name == j.Name {
+	for _, other := range x.runs()[owner.UID] {
+		if other.Name == j.Name {
 			continue
 		}
 		switch bad := jobCondition(other, batchv1.JobFailed) != nil; {

@@ -20,7 +20,7 @@ var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Contain
 // limitRanges explains class 10: pods that a namespace's LimitRange does not admit.
 func limitRanges(x *index) []Finding {
 	var found []Finding
-	for _, r := range x.rejections() {
+	for _, r := range x.rejected() {
 		if !boundExpr.MatchString(r.said) {
 			continue
 		}

@@ -120,7 +120,7 @@ func (f *Finding) cordon(node *corev1.Node) {
 
 // hit lists the pods on a node that is not ready, and what of theirs it explains.
 func (f *Finding) hit(x *index, pods []*corev1.Pod) {
-	var names, owners []string
+	var names []string
 	for _, pod := range pods {
 		names = append(names, pod.Namespace+"/"+pod.Name)
 		f.Pods = append(f.Pods, pod.Name)
@@ -128,22 +128,19 @@ func (f *Finding) hit(x *index, pods []*corev1.Pod) {
 			f.namespaces = append(f.namespaces, pod.Namespace)
 		}
 	}
+	owners := map[operation.Ref]bool{}
 	for _, pod := range pods {
 		w := x.workloadOf(pod)
-		if key := w.ref.String(); !slices.Contains(owners, key) {
-			owners = append(owners, key)
+		if !owners[w.ref] {
+			owners[w.ref] = true
 			f.effects = append(f.effects, effect{of: w.ref, classes: []Class{LivenessProbe, ReadinessProbe, ReadinessGate, Sidecar}, pods: f.Pods})
 		}
 	}
 	if len(names) > 0 {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", count(len(names), "pod", "pods"), codes(names)))
 	}
-	f.Pods = nil                   // the evidence names them with their namespaces
-	for _, pod := range x.byName { // those that wait may wait for it
-		if unschedulable(pod) && !slices.Contains(f.namespaces, pod.Namespace) {
-			f.namespaces = append(f.namespaces, pod.Namespace)
-		}
-	}
+	f.Pods = nil                                        // the evidence names them with their namespaces
+	f.namespaces = append(f.namespaces, x.waiting()...) // those that wait may wait for it
 }
 
 // pressed says whether a node that is ready runs short of something, or did of late and

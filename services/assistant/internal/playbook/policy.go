@@ -26,20 +26,25 @@ func policies(x *index) []Finding {
 	if len(x.NetworkPolicies) == 0 || x.Unread["networkpolicies"] || x.Unread["services"] || x.Unread["pods"] {
 		return nil
 	}
-	var found []Finding
+	m := newMerger()
 	for _, pod := range x.byName {
 		if pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		for _, c := range x.calls(pod) {
 			if f, ok := x.blockedCall(pod, c); ok {
-				found = merge(found, f, pod.Name)
+				m.add(f, pod.Name)
 			}
 		}
 	}
+	found := m.found
+	told := map[operation.Ref]bool{}
+	for i := range found {
+		told[found[i].Object] = true
+	}
 	for i := range x.NetworkPolicies {
 		p := &x.NetworkPolicies[i]
-		if slices.ContainsFunc(found, func(f Finding) bool { return f.Object == policyRef(p) }) {
+		if told[policyRef(p)] {
 			continue
 		}
 		if f, ok := x.admitsNobody(p); ok {
@@ -67,28 +72,14 @@ func (x *index) readyBackends(s *corev1.Service) []*corev1.Pod {
 // blockedCall says which policy stops a call, if all ready pods of the service are behind it.
 func (x *index) blockedCall(pod *corev1.Pod, c call) (Finding, bool) {
 	backends := x.readyBackends(c.service)
-	if len(backends) == 0 || slices.Contains(backends, pod) {
+	own := podReady(pod) && pod.Namespace == c.service.Namespace && hasAll(pod.Labels, c.service.Spec.Selector)
+	if len(backends) == 0 || own {
 		return Finding{}, false
 	}
-	var by *networkingv1.NetworkPolicy
-	leaves := false
-	for _, backend := range backends {
-		stopped := false
-		for _, port := range c.service.Spec.Ports {
-			if c.port != 0 && port.Port != c.port {
-				continue
-			}
-			to := target{backend, portOn(backend, targetPort(port), port.Protocol), port.Protocol}
-			leaving, entering := x.policyBlocks(pod, to)
-			all := append(slices.Clone(leaving), entering...)
-			if stopped = len(all) > 0; !stopped {
-				break
-			}
-			by, leaves = all[0], len(leaving) > 0
-		}
-		if !stopped {
-			return Finding{}, false
-		}
+	v := x.stopped(pod, c)
+	by, leaves := v.by, v.leaves
+	if by == nil {
+		return Finding{}, false
 	}
 	w := x.workloadOf(pod)
 	f := Finding{Class: PolicyBlocks, Object: policyRef(by), Confidence: Medium}
@@ -235,31 +226,17 @@ func wantedLabels(x *index, p *networkingv1.NetworkPolicy, namespace string) map
 
 // chosenBy says whether something chooses the pod by a label that would change.
 func (x *index) chosenBy(pod *corev1.Pod, change members) bool {
-	uses := func(s map[string]string) bool {
-		return labels.SelectorFromSet(s).Matches(labels.Set(pod.Labels)) && slices.ContainsFunc(slices.Collect(maps.Keys(change)), func(key string) bool { _, ok := s[key]; return ok })
-	}
-	for i := range x.Services {
-		if s := &x.Services[i]; s.Namespace == pod.Namespace && len(s.Spec.Selector) > 0 && uses(s.Spec.Selector) {
-			return true
+	return slices.ContainsFunc(x.holds().may(pod.Namespace, pod.Labels), func(want map[string]string) bool {
+		if !hasAll(pod.Labels, want) {
+			return false
 		}
-	}
-	own := func(s *metav1.LabelSelector) bool { return s != nil && uses(s.MatchLabels) }
-	for i := range x.Deployments {
-		if d := &x.Deployments[i]; d.Namespace == pod.Namespace && own(d.Spec.Selector) {
-			return true
+		for key := range change {
+			if _, ok := want[key]; ok {
+				return true
+			}
 		}
-	}
-	for i := range x.StatefulSets {
-		if d := &x.StatefulSets[i]; d.Namespace == pod.Namespace && own(d.Spec.Selector) {
-			return true
-		}
-	}
-	for i := range x.DaemonSets {
-		if d := &x.DaemonSets[i]; d.Namespace == pod.Namespace && own(d.Spec.Selector) {
-			return true
-		}
-	}
-	return false
+		return false
+	})
 }
 
 // admitsNobody tells of a policy in front of a service that wants callers with a label
@@ -305,12 +282,11 @@ func (x *index) admitsNobody(p *networkingv1.NetworkPolicy) (Finding, bool) {
 
 // opened says whether another policy lets somebody in to a service: policies add up.
 func (x *index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
-	for _, pod := range x.readyBackends(s) {
-		for i := range x.NetworkPolicies {
-			other := &x.NetworkPolicies[i]
-			if other.Namespace == p.Namespace && other.Name != p.Name && governs(other, networkingv1.PolicyTypeIngress) && len(other.Spec.Ingress) > 0 && matches(&other.Spec.PodSelector, pod.Labels) {
-				return true
-			}
+	for _, pod := range x.kindsBehind(s) {
+		if slices.ContainsFunc(x.limiting().isolating(pod, networkingv1.PolicyTypeIngress), func(other *isolation) bool {
+			return other.policy.Namespace == p.Namespace && other.policy.Name != p.Name && len(other.policy.Spec.Ingress) > 0
+		}) {
+			return true
 		}
 	}
 	return false
@@ -318,32 +294,34 @@ func (x *index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
 
 // hasLabels says whether a pod has these labels, or would have them.
 func (x *index) hasLabels(namespace string, want map[string]string) bool {
-	s := labels.SelectorFromSet(want)
-	for ref, w := range x.workloads {
-		if ref.Namespace == namespace && w.template != nil && s.Matches(labels.Set(w.template.Labels)) {
-			return true
-		}
+	if x.templates().any(namespace, want) {
+		return true
 	}
 	for i := range x.CronJobs {
-		if c := &x.CronJobs[i]; c.Namespace == namespace && s.Matches(labels.Set(c.Spec.JobTemplate.Spec.Template.Labels)) {
+		if c := &x.CronJobs[i]; c.Namespace == namespace && hasAll(c.Spec.JobTemplate.Spec.Template.Labels, want) {
 			return true
 		}
 	}
-	return len(x.selected(namespace, want)) > 0
+	return x.pods.any(namespace, want)
 }
 
 // serviceBehind is the first service, by name, whose ready pods a policy is about.
 func (x *index) serviceBehind(p *networkingv1.NetworkPolicy) (*corev1.Service, int) {
-	var all []*corev1.Service
-	for i := range x.Services {
-		if x.Services[i].Namespace == p.Namespace {
-			all = append(all, &x.Services[i])
+	t := x.limiting()
+	all := x.servicesIn()[p.Namespace]
+	if want := p.Spec.PodSelector.MatchLabels; len(want) > 0 && t.selector(&p.Spec.PodSelector) != nil {
+		// Only those in front of a pod that the policy is about.
+		near := map[*corev1.Service]bool{}
+		for _, pod := range x.pods.Choose(p.Namespace, want) {
+			for _, s := range x.fronts().may(pod.Namespace, pod.Labels) {
+				near[s] = true
+			}
 		}
+		all = slices.SortedFunc(maps.Keys(near), func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(all, func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range all {
 		pods := x.readyBackends(s)
-		if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !matches(&p.Spec.PodSelector, pod.Labels) }) {
+		if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !t.matches(&p.Spec.PodSelector, pod.Labels) }) {
 			return s, len(pods)
 		}
 	}

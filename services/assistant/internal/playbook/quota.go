@@ -23,7 +23,7 @@ var (
 // quotas explains class 9: pods that a namespace's quota does not admit.
 func quotas(x *index) []Finding {
 	var found []Finding
-	for _, r := range x.rejections() {
+	for _, r := range x.rejected() {
 		f := Finding{Class: QuotaExceeded, Object: r.ref, Confidence: High, Evidence: []string{r.lacks()}}
 		if m := exceededExpr.FindStringSubmatch(r.said); m != nil {
 			f.exceeded(x, r, m)

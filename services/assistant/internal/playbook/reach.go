@@ -23,37 +23,6 @@ type target struct {
 	protocol corev1.Protocol
 }
 
-// policyBlocks lists the policies because of which a connection is not let through, first
-// those of the pod that it leaves, then those of the pod that it enters. What cannot be
-// judged counts as let through.
-func (x *index) policyBlocks(from *corev1.Pod, to target) (leaving, entering []*networkingv1.NetworkPolicy) {
-	return x.blocks(from, to, networkingv1.PolicyTypeEgress), x.blocks(from, to, networkingv1.PolicyTypeIngress)
-}
-
-// blocks lists the policies that isolate one end and do not let the other in, or none if
-// one of them does: policies add up.
-func (x *index) blocks(from *corev1.Pod, to target, direction networkingv1.PolicyType) []*networkingv1.NetworkPolicy {
-	end, other := to.pod, from
-	if direction == networkingv1.PolicyTypeEgress {
-		end, other = from, to.pod
-	}
-	var isolating []*networkingv1.NetworkPolicy
-	for i := range x.NetworkPolicies {
-		p := &x.NetworkPolicies[i]
-		if p.Namespace != end.Namespace || !governs(p, direction) || !matches(&p.Spec.PodSelector, end.Labels) {
-			continue
-		}
-		for _, rule := range rulesOf(p, direction) {
-			if rule.allowsPort(to) && (len(rule.peers) == 0 || slices.ContainsFunc(rule.peers, func(peer networkingv1.NetworkPolicyPeer) bool { return x.isPeer(peer, p.Namespace, other) })) {
-				return nil
-			}
-		}
-		isolating = append(isolating, p)
-	}
-	slices.SortFunc(isolating, func(a, b *networkingv1.NetworkPolicy) int { return cmp.Compare(a.Name, b.Name) })
-	return isolating
-}
-
 // governs says whether a policy is about a direction. Without types it is about what comes
 // in, and about what goes out if it has rules for that.
 func governs(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
@@ -123,10 +92,10 @@ func (x *index) isPeer(peer networkingv1.NetworkPolicyPeer, namespace string, po
 		if pod.Namespace != namespace {
 			return false
 		}
-	} else if have, known := x.namespaceLabels(pod.Namespace); known && !matches(peer.NamespaceSelector, have) {
+	} else if have, known := x.namespaceLabels(pod.Namespace); known && !x.limiting().matches(peer.NamespaceSelector, have) {
 		return false
 	}
-	return peer.PodSelector == nil || matches(peer.PodSelector, pod.Labels)
+	return peer.PodSelector == nil || x.limiting().matches(peer.PodSelector, pod.Labels)
 }
 
 func inBlock(b *networkingv1.IPBlock, ip string) bool {
@@ -142,12 +111,11 @@ func inBlock(b *networkingv1.IPBlock, ip string) bool {
 }
 
 func (x *index) namespaceLabels(namespace string) (have map[string]string, known bool) {
-	for i := range x.Namespaces {
-		if x.Namespaces[i].Name == namespace {
-			return x.Namespaces[i].Labels, true
-		}
+	n := x.spaces()[namespace]
+	if n == nil {
+		return nil, false
 	}
-	return nil, false
+	return n.Labels, true
 }
 
 func matches(s *metav1.LabelSelector, have map[string]string) bool {
@@ -167,12 +135,14 @@ var telling = []string{"HOST", "ADDR", "URL", "URI", "ENDPOINT", "SERVER", "DSN"
 
 // calls finds the services that the variables of a pod name.
 func (x *index) calls(pod *corev1.Pod) []call {
-	var all []call
+	all, known := x.asks[pod]
+	if known {
+		return all
+	}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			for _, e := range list[i].Env {
-				sure := slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(strings.ToUpper(e.Name), part) })
-				for _, a := range addresses(e.Value, sure) {
+				for _, a := range x.addresses(e) {
 					s := x.serviceNamed(a.host, pod.Namespace)
 					if s != nil && !slices.ContainsFunc(all, func(c call) bool { return c.service == s && c.port == a.port }) {
 						all = append(all, call{s, a.port, e.Name})
@@ -181,16 +151,40 @@ func (x *index) calls(pod *corev1.Pod) []call {
 			}
 		}
 	}
+	x.asks[pod] = all
 	return all
 }
 
-// callersOf are the workloads whose variables name a service, the first five.
-func (x *index) callersOf(s *corev1.Service) []string {
-	var callers []string
+// hostKey is a variable's value, and whether its name promises an address.
+type hostKey struct {
+	value string
+	sure  bool
+}
+
+// addresses finds host names in a variable. Pods of a workload all have the same.
+func (x *index) addresses(e corev1.EnvVar) []address {
+	sure := slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(strings.ToUpper(e.Name), part) })
+	of := hostKey{e.Value, sure}
+	all, known := x.hosts[of]
+	if !known {
+		all = addresses(e.Value, sure)
+		x.hosts[of] = all
+	}
+	return all
+}
+
+// callerTable has the workloads whose variables name a service, the first five of each.
+func (x *index) callerTable() map[*corev1.Service][]string {
+	callers := map[*corev1.Service][]string{}
 	for _, pod := range x.byName {
-		caller := title(x.workloadOf(pod).ref)
-		if len(callers) < 5 && !slices.Contains(callers, caller) && slices.ContainsFunc(x.calls(pod), func(c call) bool { return c.service == s }) {
-			callers = append(callers, caller)
+		for _, c := range x.calls(pod) {
+			list := callers[c.service]
+			if len(list) == 5 {
+				continue
+			}
+			if caller := title(x.workloadOf(pod).ref); !slices.Contains(list, caller) {
+				callers[c.service] = append(list, caller)
+			}
 		}
 	}
 	return callers

@@ -233,11 +233,20 @@ func refers(t *corev1.PodTemplateSpec, r reference) bool {
 // nearest is the one key that may have been meant: a few letters away, or with a word in
 // common. Two that are as near are none.
 func nearest(want string, keys []string) (string, bool) {
+	low, most := strings.ToLower(want), len(want)/3
+	own := words(low)
 	best, at, twice := "", 0, false
 	for _, key := range keys {
-		d := distance(strings.ToLower(want), strings.ToLower(key))
-		if d > len(want)/3 && !shareWord(want, key) {
-			continue
+		other := strings.ToLower(key)
+		d := most + 1 // or more: lengths alone make that difference
+		if gap := len(low) - len(other); gap <= most && -gap <= most {
+			d = distance(low, other)
+		}
+		if d > most {
+			if !shareWord(own, other) {
+				continue
+			}
+			d = distance(low, other)
 		}
 		if best == "" || d < at {
 			best, at, twice = key, d, false
@@ -248,16 +257,27 @@ func nearest(want string, keys []string) (string, bool) {
 	return best, best != "" && !twice
 }
 
-func shareWord(a, b string) bool {
-	words := func(s string) []string {
-		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return strings.ContainsRune("_-./", r) })
-	}
-	for _, word := range words(a) {
-		if len(word) > 2 && slices.Contains(words(b), word) {
-			return true
+// words are the parts of a name that are long enough to mean something.
+func words(s string) []string {
+	all := strings.FieldsFunc(s, separates)
+	return slices.DeleteFunc(all, func(word string) bool { return len(word) < 3 })
+}
+
+func separates(r rune) bool { return strings.ContainsRune("_-./", r) }
+
+// shareWord says whether a name has one of these words.
+func shareWord(own []string, other string) bool {
+	return slices.ContainsFunc(own, func(word string) bool {
+		if !strings.Contains(other, word) {
+			return false
 		}
-	}
-	return false
+		for part := range strings.FieldsFuncSeq(other, separates) {
+			if part == word {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // distance counts the letters to change, add or drop. Keys are at most 253 long.

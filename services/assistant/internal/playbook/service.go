@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -21,16 +20,7 @@ func services(x *index) []Finding {
 	if x.Unread["pods"] || x.Unread["endpointslices"] {
 		return nil
 	}
-	ready := map[name]int{}
-	for i := range x.EndpointSlices {
-		s := &x.EndpointSlices[i]
-		of := name{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
-		for _, e := range s.Endpoints {
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				ready[of]++
-			}
-		}
-	}
+	ready := ReadyEndpoints(x.EndpointSlices)
 	_, down := x.nameServer()
 	var found []Finding
 	for i := range x.Services {
@@ -84,6 +74,7 @@ func selectorText(s *corev1.Service) string {
 // near is a workload, or a pod of nobody, that has some labels of a selector.
 type near struct {
 	ref    operation.Ref
+	text   string // ref as text, to sort by
 	labels map[string]string
 	hits   int
 }
@@ -91,20 +82,19 @@ type near struct {
 func (x *index) nothingSelected(s *corev1.Service) Finding {
 	f := Finding{Class: ServiceWithoutEndpoint, Object: serviceRef(s), Confidence: High}
 	f.Evidence = []string{fmt.Sprintf("It has no endpoints: its selector %s chooses no pod.", selectorText(s))}
-	all := x.nearTo(s)
-	if len(all) == 0 {
+	best, rival := x.nearTo(s)
+	if best == nil {
 		f.Cause, f.Confidence = "No workload in the namespace has any of the labels that its selector wants.", Medium
 		f.Text = "Create the workload, or say which one the service is to reach."
 		return f
 	}
-	best := all[0]
 	if best.hits == len(s.Spec.Selector) {
 		f.Cause = fmt.Sprintf("The labels fit %s, but it has no pods.", title(best.ref))
 		f.Text = fmt.Sprintf("Find out why %s has none.", title(best.ref))
 		if w := x.workloads[best.ref]; w != nil && w.replicas == 0 {
 			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", title(best.ref))
 			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", title(best.ref))
-			if callers := x.callersOf(s); len(callers) > 0 {
+			if callers := x.callers()[s]; len(callers) > 0 {
 				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
 			} else {
 				f.Confidence = Low // somebody may have meant it
@@ -137,9 +127,9 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", codes(wants), title(best.ref), codes(has))
 	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", title(best.ref))
 	// With a second workload as near, which one is meant is for a person to say.
-	if len(all) > 1 && all[1].hits == best.hits {
+	if rival != nil {
 		f.Confidence = Medium
-		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", title(all[1].ref)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", title(rival.ref)))
 		f.Text = "Say which workload the service is to reach."
 		return f
 	}
@@ -153,13 +143,7 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 
 // endingPods are the pods of a service that were deleted and are still there, by name.
 func (x *index) endingPods(s *corev1.Service) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for i := range x.Pods {
-		pod := &x.Pods[i]
-		if pod.Namespace == s.Namespace && pod.DeletionTimestamp != nil && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
-			pods = append(pods, pod)
-		}
-	}
+	pods := x.ending().Choose(s.Namespace, s.Spec.Selector)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods
 }
@@ -168,34 +152,86 @@ func podRef(pod *corev1.Pod) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// nearTo lists what has at least one label of a selector, the nearest first.
-func (x *index) nearTo(s *corev1.Service) []near {
-	var all []near
+// nearTable has what a service could choose, by label.
+func (x *index) nearTable() *Chooser[*near] {
+	all := NewChooser(func(n *near) map[string]string { return n.labels })
 	add := func(ref operation.Ref, have map[string]string) {
-		n := near{ref: ref, labels: have}
-		for key, want := range s.Spec.Selector {
-			if value, ok := have[key]; ok && value == want {
-				n.hits++
-			}
-		}
-		if n.hits > 0 {
-			all = append(all, n)
-		}
+		all.Add(ref.Namespace, &near{ref: ref, text: ref.String(), labels: have})
 	}
 	for ref, w := range x.workloads {
-		if ref.Namespace == s.Namespace && w.template != nil && ref.Kind != "Job" {
+		if w.template != nil && ref.Kind != "Job" {
 			add(ref, w.template.Labels)
 		}
 	}
 	for _, pod := range x.byName {
-		if w := x.workloadOf(pod); w.ref.Kind == "Pod" && pod.Namespace == s.Namespace {
+		if w := x.workloadOf(pod); w.ref.Kind == "Pod" {
 			add(w.ref, pod.Labels)
 		}
 	}
-	slices.SortFunc(all, func(a, b near) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), strings.Compare(a.ref.String(), b.ref.String()))
-	})
 	return all
+}
+
+// nearTo is what has the most labels of a service's selector, the first by name, and
+// another that has as many, or nil.
+func (x *index) nearTo(s *corev1.Service) (best, rival *near) {
+	var there []pair // labels that something has
+	for key, value := range s.Spec.Selector {
+		if p := (pair{s.Namespace, key, value}); len(x.nearby().having[p]) > 0 {
+			there = append(there, p)
+		}
+	}
+	slices.SortFunc(there, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	of := fmt.Sprintf("%q", there)
+	known, ok := x.closest[of]
+	if !ok {
+		known = x.nearBy(there)
+		x.closest[of] = known
+	}
+	return known.best, known.rival
+}
+
+// closest are the one or two that have the most of some labels.
+type closest struct{ best, rival *near }
+
+func (x *index) nearBy(want []pair) closest {
+	lists := make([][]*near, 0, len(want))
+	for _, p := range want {
+		lists = append(lists, x.nearby().having[p])
+	}
+	slices.SortFunc(lists, func(a, b []*near) int { return cmp.Compare(len(a), len(b)) })
+	var found closest
+	seen := map[*near]bool{}
+	for i, list := range lists {
+		// What is in none of the lists so far has at most one label of each that is left.
+		if found.best != nil && found.best.hits > len(lists)-i {
+			break
+		}
+		for _, n := range list {
+			if !seen[n] {
+				seen[n] = true
+				found.weigh(n, want)
+			}
+		}
+	}
+	return found
+}
+
+func (f *closest) weigh(candidate *near, want []pair) {
+	n := *candidate
+	for _, p := range want {
+		if value, ok := n.labels[p.key]; ok && value == p.value {
+			n.hits++
+		}
+	}
+	switch {
+	case f.best == nil || n.hits > f.best.hits:
+		f.best, f.rival = &n, nil
+	case n.hits < f.best.hits:
+	case n.text < f.best.text:
+		f.best, f.rival = &n, f.best
+	case f.rival == nil || n.text < f.rival.text:
+		f.rival = &n
+	}
 }
 
 // servicePorts explains class 14: target ports that no selected pod has.

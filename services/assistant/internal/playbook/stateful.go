@@ -2,7 +2,6 @@ package playbook
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,13 +42,13 @@ func (f *Finding) governing(x *index, s *appsv1.StatefulSet) bool {
 	if wanted == "" || deref(s.Spec.Replicas, 1) == 0 {
 		return false
 	}
-	at := slices.IndexFunc(x.Services, func(o corev1.Service) bool { return o.Namespace == s.Namespace && o.Name == wanted })
+	service := x.services[name{Namespace: s.Namespace, Name: wanted}]
 	f.Evidence = []string{fmt.Sprintf("Its serviceName is %s.", code(wanted))}
-	if at >= 0 {
-		if x.Services[at].Spec.ClusterIP == corev1.ClusterIPNone || x.Services[at].Spec.Type == corev1.ServiceTypeExternalName {
+	if service != nil {
+		if service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
 			return false
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service exists and has the address %s, so it is not headless.", code(x.Services[at].Spec.ClusterIP)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service exists and has the address %s, so it is not headless.", code(service.Spec.ClusterIP)))
 		f.Cause, f.Confidence = fmt.Sprintf("The governing service %s is not headless, so the pods have no DNS names of their own.", code(wanted)), Medium
 		f.Text = "If the pods look each other up by name, create a headless service (clusterIP None) and a StatefulSet that names it: neither member can be changed."
 		return true

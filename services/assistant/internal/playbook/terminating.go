@@ -130,7 +130,7 @@ func (f *Finding) kept(x *index, d dying) {
 	f.Cause = fmt.Sprintf("The finalizer %s holds it: its owner has not finished its clean-up.", codes(list))
 	switch o := d.Object.(type) {
 	case *corev1.PersistentVolumeClaim:
-		users := x.claimUsers()[name{Namespace: o.Namespace, Name: o.Name}]
+		users := x.users()[name{Namespace: o.Namespace, Name: o.Name}]
 		if len(users) > 0 && slices.Contains(list, "kubernetes.io/pvc-protection") {
 			f.Pods = podNames(users)
 			f.Cause = fmt.Sprintf("The claim is still mounted by %s, and a claim in use is kept until they end.", count(len(users), "pod", "pods"))
@@ -155,6 +155,15 @@ func (f *Finding) patience() string {
 // keeper is who takes a finalizer away: a part of the cluster, or a workload whose name
 // is in the finalizer's domain.
 func (x *index) keeper(finalizer string) string {
+	who, known := x.keepers[finalizer]
+	if !known {
+		who = x.findKeeper(finalizer)
+		x.keepers[finalizer] = who
+	}
+	return who
+}
+
+func (x *index) findKeeper(finalizer string) string {
 	if who, ok := keepers[finalizer]; ok {
 		return who
 	}
@@ -169,8 +178,8 @@ func (x *index) keeper(finalizer string) string {
 	if w := x.controllerOf(domain); w != nil {
 		state := "no pod of it runs"
 		ready := 0
-		for _, pod := range x.byName {
-			if podReady(pod) && x.workloadOf(pod) == w {
+		for _, pod := range x.podsOf(w.ref) {
+			if podReady(pod) {
 				ready++
 			}
 		}

@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -61,7 +60,7 @@ func (x *index) webhooks() map[string]webhook {
 
 // admission explains class 32: pods that a webhook, or a policy, keeps out.
 func admission(x *index) []Finding {
-	all := x.rejections()
+	all := slices.Clone(x.rejected())
 	for i := range x.CronJobs {
 		c := &x.CronJobs[i]
 		ref := operation.Ref{Group: "batch", Version: "v1", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}
@@ -127,11 +126,7 @@ func (f *Finding) calling(x *index, called, said string, hook webhook) {
 		return
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("It is served by the service %s in namespace %s, and its failurePolicy is %s.", code(hook.service.Name), code(hook.service.Namespace), hook.policy))
-	for i := range x.Services {
-		s := &x.Services[i]
-		if s.Name != hook.service.Name || s.Namespace != hook.service.Namespace {
-			continue
-		}
+	if s := x.services[name{Namespace: hook.service.Namespace, Name: hook.service.Name}]; s != nil {
 		f.because = append(f.because, serviceRef(s))
 		for _, pod := range x.selected(s.Namespace, s.Spec.Selector) {
 			f.because = append(f.because, x.workloadOf(pod).ref)
@@ -149,9 +144,8 @@ func (f *Finding) keepsOut(x *index, r rejection) {
 	if r.template == nil {
 		return
 	}
-	for i := range x.Services {
-		s := &x.Services[i]
-		if s.Namespace == r.ref.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(r.template.Labels)) {
+	for _, s := range x.fronts().may(r.ref.Namespace, r.template.Labels) {
+		if hasAll(r.template.Labels, s.Spec.Selector) {
 			f.effects = append(f.effects, effect{of: serviceRef(s), classes: []Class{ServiceWithoutEndpoint}})
 		}
 	}
