@@ -216,13 +216,18 @@ func TestRoles(t *testing.T) {
 			b := on(t, b)
 			for key, want := range map[string]string{admin: row.admin, operator: row.operator, readonly: row.readonly} {
 				s := b.say(key, fmt.Sprintf("role-%s-%d", key[3:5], i), row.line)
+				results := s.events("tool_result")
+				if len(results) == 0 {
+					t.Fatalf("%s: no tool_result:\n%s", key[:8], s.raw)
+				}
+				refused := !results[len(results)-1].OK
 				got := answers
 				if len(s.prompts()) > 0 {
 					got = asks
-				} else if n := len(s.events("tool_result")); strings.Contains(s.text, "efused") || strings.Contains(s.text, "may not") || n > 0 && !s.events("tool_result")[n-1].OK {
+				} else if refused {
 					got = refuses
 				}
-				if got != want {
+				if got != want || refused != strings.Contains(s.text, "Refused: ") {
 					t.Errorf("%s: %s, want %s:\n%s", key[:8], got, want, s.text)
 				}
 			}

@@ -129,12 +129,37 @@ func TestRequestBody(t *testing.T) {
 		}
 		b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello", "user", strings.Repeat("a", 257)))
 	})
-	t.Run("auto_approve", func(t *testing.T) {
+	t.Run("auto_approve", func(t *testing.T) { // what it does: TestStates
 		b := on(t, b)
-		s := b.say(admin, "m-6", "kubectl label configmap kube-root-ca.crt -n shop --overwrite team=one", "auto_approve", true)
-		t.Log(s.text)
 		b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello", "auto_approve", "yes"))
 	})
+}
+
+// TestContext walks the groups that clients put before a query.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	const foreign = "your client's context is `prod`"
+	first := b.say(operator, "c-1", "[context: namespace=shop] [context: kube_context=prod] kubectl get pods")
+	b.contains(first, foreign, "`seeded`")
+	for _, s := range []stream{first, b.say(operator, "c-1", "[context: kube_context=prod] kubectl get pods")} {
+		if calls := s.events("tool_call"); len(calls) != 1 || calls[0].Message != "Running: kubectl get pods -n shop" {
+			t.Errorf("the namespace is not the default scope: %+v", calls)
+		}
+	}
+	if s := b.say(operator, "c-1", "[context: kube_context=prod] yes"); strings.Contains(s.text, foreign) || !strings.Contains(s.text, "Nothing is waiting") {
+		t.Errorf("told twice, or not stripped: %s", s.text)
+	}
+	if doc := b.want(200, "GET", "/v1/sessions/c-1", operator, "").document(t); doc["namespace"] != "shop" {
+		t.Errorf("scope %v", doc["namespace"])
+	}
+	if s := b.say(operator, "c-1", "kubectl get nodes"); s.events("tool_call")[0].Message != "Running: kubectl get nodes" {
+		t.Errorf("%+v", s.events("tool_call"))
+	}
+	if s := b.say(operator, "c-2", "[context: kube_context=seeded] hello"); strings.Contains(s.text, "context") {
+		t.Errorf("its own context is foreign: %s", s.text)
+	}
+	b.contains(b.say(operator, "c-3", "[context: namespace=No_Name] hello"), "the namespace of your client's context")
 }
 
 // TestStreamFrames walks "Stream frames" and "ki_event object".

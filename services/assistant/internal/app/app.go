@@ -143,7 +143,7 @@ func wire(ctx context.Context, cfg Config, log *slog.Logger, server *service.Ser
 	if p.reach.cluster.Seeded() {
 		notice = seededNotice
 	}
-	p.turns = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice}, turn.Deps{
+	p.turns = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
 		Store: db, Actions: p.actions, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools),
 		Planner: watch.Planner(p.reach.planner), Log: log, Finished: counted.Turn,
 	})

@@ -50,6 +50,15 @@ func (c *Cluster) Resolve(ctx context.Context, kind string) (Resource, error) {
 	return c.kinds.resolve(ctx, kind)
 }
 
+// Known is [Cluster.Resolve] by what was read before; it asks nobody.
+func (c *Cluster) Known(kind string) (Resource, bool) {
+	ix := c.kinds.known(time.Time{})
+	if ix == nil {
+		return Resource{}, false
+	}
+	return ix.find(strings.ToLower(kind))
+}
+
 // Resources are all kinds, in the server's order, the preferred version of a group first.
 func (c *Cluster) Resources(ctx context.Context) ([]Resource, error) {
 	ix, err := c.kinds.index(ctx, time.Time{})

@@ -97,8 +97,8 @@ func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (tu
 // Snapshot is part of turn.Tools.
 func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
 	return w.Tools.Snapshot(ctx, t, namespace, func(op operation.Operation) func(turn.Output, error) {
+		shown := show(op) // gives the call its id
 		_, done := w.o.call(ctx, op)
-		shown := show(op)
 		return func(out turn.Output, err error) {
 			done(err)
 			shown(out, err)

@@ -27,7 +27,7 @@ import (
 // parts do what the kind of an operation names.
 type parts struct{}
 
-func (parts) Line(operation.Operation) string { return "kubectl" }
+func (parts) Line(turn.Turn, operation.Operation) string { return "kubectl" }
 
 func (parts) Run(_ context.Context, _ turn.Turn, op operation.Operation) (turn.Output, error) {
 	switch op.Kind {

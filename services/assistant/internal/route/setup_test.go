@@ -77,7 +77,7 @@ func (e *engine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, s
 // tools are never called: the engine reads nothing.
 type tools struct{}
 
-func (tools) Line(operation.Operation) string { return "" }
+func (tools) Line(turn.Turn, operation.Operation) string { return "" }
 func (tools) Run(context.Context, turn.Turn, operation.Operation) (turn.Output, error) {
 	return turn.Output{}, errors.New("not called")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
+	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // run parses a line and runs it in the scope of shop.
@@ -238,7 +239,7 @@ func TestUntrusted(t *testing.T) {
 			t.Errorf("%s: nothing untrusted, %v\n%s", line, err, out.Text)
 		}
 	}
-	if got := tools.Line(operation.Operation{Verb: operation.SetEnv, Kind: "deployment", Names: []string{"api"}, Set: map[string]string{"DB_PASSWORD": "hunter2hunter2"}}); strings.Contains(got, "hunter2") {
+	if got := tools.Line(turn.Turn{}, operation.Operation{Verb: operation.SetEnv, Kind: "deployment", Names: []string{"api"}, Set: map[string]string{"DB_PASSWORD": "hunter2hunter2"}}); strings.Contains(got, "hunter2") {
 		t.Errorf("a line shows a secret: %s", got)
 	}
 }

@@ -63,7 +63,26 @@ func New(cfg Config, d Deps) (*Tools, error) {
 }
 
 // Line is the kubectl line that does the same, values redacted.
-func (t *Tools) Line(op operation.Operation) string { return redact.Text(kubectl.Render(op)) }
+func (t *Tools) Line(by turn.Turn, op operation.Operation) string {
+	return redact.Text(kubectl.Render(t.scoped(by, op)))
+}
+
+// scoped names the namespace that the operation means by its turn, where it takes one.
+func (t *Tools) scoped(by turn.Turn, op operation.Operation) operation.Operation {
+	if op.Namespace != "" || op.AllNamespaces || by.Scope == "" {
+		return op
+	}
+	for _, kind := range op.Kinds() {
+		if r, ok := t.Cluster.Known(kind); ok && !r.Namespaced {
+			return op
+		}
+	}
+	in := op
+	if in.Namespace = by.Scope; in.Validate() != nil {
+		return op
+	}
+	return in
+}
 
 // Run reads on behalf of the turn's caller. What the rules refuse reaches no cluster.
 func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (turn.Output, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
@@ -152,13 +153,21 @@ func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operatio
 	r.mu.Lock()
 	t.Untrusted = slices.Clone(r.untrusted)
 	r.mu.Unlock()
+	rehearsed := k.rehearse(ops)
 	plan, err := r.s.Planner.Plan(ctx, t, ops)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
 	if err != nil {
-		r.say(r.apart() + "The change is not proposed: " + r.sentence(ctx, err).Error())
+		err = r.sentence(ctx, err)
+		rehearsed(err)
+		r.say(r.apart() + "The change is not proposed: " + err.Error())
 		return false, nil
+	}
+	if v := plan.Verdict; v.Answer == guard.Refuse {
+		rehearsed(&action.Refused{Code: v.Code, Reason: v.Reason})
+	} else {
+		rehearsed(nil)
 	}
 	a, err := r.s.Actions.Propose(ctx, action.Proposal{
 		Session: r.turn.Session, Turn: r.turn.Number, Who: r.turn.Who, Plan: plan, AutoApprove: r.turn.AutoApprove,

@@ -25,14 +25,16 @@ const storeTime = 10 * time.Second
 
 // running is a turn that this process answers.
 type running struct {
-	s      *Service
-	turn   Turn
-	row    store.Turn
-	usage  bool
-	live   *live
-	frames *chat.Encoder
-	ctx    context.Context // ends with its cause when the turn has to stop
-	cancel context.CancelCauseFunc
+	s     *Service
+	turn  Turn
+	row   store.Turn
+	usage bool
+	// foreign says what of the client's context means nothing here; empty: all of it does.
+	foreign string
+	live    *live
+	frames  *chat.Encoder
+	ctx     context.Context // ends with its cause when the turn has to stop
+	cancel  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	answer strings.Builder // guarded by mu
@@ -53,7 +55,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	base := context.WithoutCancel(ctx) // the request may go, the turn stays
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{
-		s: s, row: t, usage: t.IncludeUsage, live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
+		s: s, row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
 			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: q.Chat.Query, History: history, Earlier: earlier,
 			Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
@@ -179,6 +181,10 @@ func (r *running) guarded(fn func() error) (err error) {
 // stages are: decide, run what is approved, investigate, propose; the last two again
 // while writes are approved beforehand.
 func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err error) {
+	said := func(m chat.Message) bool { return m.Role == chat.RoleAssistant && strings.Contains(m.Text, r.foreign) }
+	if r.foreign != "" && !slices.ContainsFunc(r.turn.History, said) { // once is enough
+		r.say(paragraph(r.foreign))
+	}
 	ask, err := r.decide(ctx)
 	if err != nil {
 		return "", "", err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -24,6 +25,22 @@ const (
 )
 
 func paragraph(text string) string { return text + "\n\n" }
+
+// maxContext bounds, in code points, the name of a client's context in a sentence.
+const maxContext = 100
+
+// foreign tells what of a client's context is not about this cluster and changes nothing.
+func (s *Service) foreign(c chat.Context) string {
+	var said []string
+	if c.KubeContext != "" && c.KubeContext != s.Cluster {
+		name, _ := shorten(strings.ReplaceAll(c.KubeContext, "`", "'"), maxContext)
+		said = append(said, fmt.Sprintf("Note: your client's context is `%s`; answers are about the cluster `%s`, and nothing was switched.", name, s.Cluster))
+	}
+	for _, key := range c.Unusable {
+		said = append(said, "Note: the "+key+" of your client's context cannot be one; it is not used.")
+	}
+	return strings.Join(said, "\n")
+}
 
 func standText(held bool) string {
 	if !held {

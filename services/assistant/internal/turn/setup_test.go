@@ -82,7 +82,7 @@ func (e *engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 // cluster is what the turn's tools and plans go to.
 type tools struct{ *actiontest.Cluster }
 
-func (c tools) Line(op operation.Operation) string { return "kubectl " + string(op.Verb) }
+func (c tools) Line(_ turn.Turn, op operation.Operation) string { return "kubectl " + string(op.Verb) }
 
 func (c tools) Run(ctx context.Context, _ turn.Turn, op operation.Operation) (turn.Output, error) {
 	if op.Kind == "unicorn" {

@@ -74,7 +74,7 @@ func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error)
 		return Output{}, errEnded
 	}
 	id, done := k.call(op)
-	out, err := k.r.s.Tools.Run(context.WithValue(ctx, callKey{}, id), k.r.turn, op)
+	out, err := k.r.s.Tools.Run(context.WithValue(ctx, callKey{}, &id), k.r.turn, op)
 	err = done(ctx, out, err)
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
@@ -87,8 +87,11 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapsh
 	if !k.open() {
 		return nil, errEnded
 	}
+	id := ""
+	ctx = context.WithValue(ctx, callKey{}, &id)
 	s, err := k.r.s.Tools.Snapshot(ctx, k.r.turn, namespace, func(op operation.Operation) func(Output, error) {
-		_, done := k.call(op)
+		var done func(context.Context, Output, error) error
+		id, done = k.call(op)
 		return func(out Output, err error) { _ = done(ctx, out, err) } // what was not read is in Unread
 	})
 	if ctx.Err() != nil {
@@ -104,17 +107,20 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapsh
 type callKey struct{}
 
 // CallID is the id under which the reader is shown the call that ctx belongs to; it is
-// empty elsewhere.
+// empty elsewhere. In a snapshot it is that of the call shown last: ask for it where show
+// is called.
 func CallID(ctx context.Context) string {
-	id, _ := ctx.Value(callKey{}).(string)
-	return id
+	if id, ok := ctx.Value(callKey{}).(*string); ok {
+		return *id
+	}
+	return ""
 }
 
 // call shows that a tool runs; done shows its result, and gives its error as the reader
 // may see it.
 func (k *sink) call(op operation.Operation) (id string, done func(context.Context, Output, error) error) {
 	id = fmt.Sprintf("call_%d", k.calls.Add(1))
-	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(op), id), false)
+	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(k.r.turn, op), id), false)
 	return id, func(ctx context.Context, out Output, err error) error {
 		shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
 		if err != nil {
@@ -124,6 +130,28 @@ func (k *sink) call(op operation.Operation) (id string, done func(context.Contex
 		k.r.noteUntrusted(out.Untrusted)
 		k.r.add(k.r.frames.ToolResult(nil, shown), false)
 		return err
+	}
+}
+
+// rehearsal is what the result of a rehearsal says when nothing stands in the way.
+const rehearsal = "The cluster would accept this."
+
+// rehearse shows that a write is tried without effect; ended shows whether it was refused.
+func (k *sink) rehearse(ops []operation.Operation) (ended func(error)) {
+	results := make([]chat.ToolResult, len(ops))
+	for i, op := range ops {
+		id := fmt.Sprintf("call_%d", k.calls.Add(1))
+		results[i] = chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: rehearsal, OK: true}
+		op.DryRun = true
+		k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(k.r.turn, op), id), false)
+	}
+	return func(err error) {
+		for _, shown := range results {
+			if err != nil {
+				shown.Output, shown.OK = err.Error(), false
+			}
+			k.r.add(k.r.frames.ToolResult(nil, shown), false)
+		}
 	}
 }
 

@@ -98,8 +98,8 @@ func (f *Fail) Unwrap() error { return f.Cause }
 
 // Tools are what a toolbox calls.
 type Tools interface {
-	// Line is the kubectl line that does the same, values redacted.
-	Line(op operation.Operation) string
+	// Line is the kubectl line that does the same for the turn, values redacted.
+	Line(t Turn, op operation.Operation) string
 	// Run reads on behalf of the turn's caller.
 	Run(ctx context.Context, t Turn, op operation.Operation) (Output, error)
 	// Snapshot is as Toolbox says. show is called for each read, in one goroutine, and
@@ -153,6 +153,7 @@ type Config struct {
 	Lease     time.Duration // without a sign of life for so long an owner counts as dead, 15 s
 	StopAfter time.Duration // how long a new turn waits for an orphan to stop, 30 s
 	Notice    string        // last line of every answer; empty: none
+	Cluster   string        // the name of the cluster that answers are about
 }
 
 func (c Config) withDefaults() Config {
