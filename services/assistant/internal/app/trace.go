@@ -34,7 +34,9 @@ func tracing(ctx context.Context, cfg Config, log *slog.Logger) (_ trace.TracerP
 	if err != nil {
 		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithResource(resource.NewSchemaless(
+	// A request that came without a trace has one that libs/service made for it, which nobody decided not to sample.
+	sampler := sdktrace.ParentBased(sdktrace.AlwaysSample(), sdktrace.WithRemoteParentNotSampled(sdktrace.AlwaysSample()))
+	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithSampler(sampler), sdktrace.WithResource(resource.NewSchemaless(
 		attribute.String("service.name", name), attribute.String("service.version", service.Version),
 	)))
 	return p, func() {
