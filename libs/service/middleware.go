@@ -97,7 +97,8 @@ func (s *Server) admit(c echo.Context, r *http.Request, route string, probe bool
 	if s.hosts != nil && !s.hosts[hostOnly(r.Host)] {
 		return problem.Misdirected.New(fmt.Sprintf("This service does not serve the host %q.", r.Host))
 	}
-	if s.draining.Load() {
+	// What is no route is 404 or 405 at any time.
+	if s.draining.Load() && s.served[[2]string{r.Method, route}] {
 		c.Response().Header()["Connection"] = closeHeader
 		return problem.Draining.New("The service is shutting down; send the request again, it will reach another or the next process.").After(time.Second)
 	}

@@ -70,6 +70,8 @@ type Server struct {
 
 	draining atomic.Bool
 	inFlight inFlight
+	// served are the routes by method, set before draining is.
+	served map[[2]string]bool
 
 	mu      sync.Mutex // guards all below
 	addr    string
@@ -282,6 +284,10 @@ func (s *Server) listen() (net.Listener, error) {
 // drain ends intake and waits for what is in flight. The listener stays open
 // meanwhile, so that probes see the service as unready, not as gone.
 func (s *Server) drain(ctx context.Context) error {
+	s.served = make(map[[2]string]bool)
+	for _, r := range s.Echo.Routes() {
+		s.served[[2]string{r.Method, r.Path}] = true
+	}
 	s.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 	s.mu.Lock()

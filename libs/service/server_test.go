@@ -194,6 +194,24 @@ func TestDrainFinishesRequestsEndsStreamsAndKeepsOrder(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	refused.Body.Close()
+	for method, want := range map[string]int{http.MethodPost: http.StatusMethodNotAllowed, http.MethodGet: http.StatusNotFound} {
+		path := url + "/slow"
+		if want == http.StatusNotFound {
+			path = url + "/nothing"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s %s while draining: %s, want %d", method, path, resp.Status, want)
+		}
+	}
 	close(release)
 	if a := within(t, slow, "the slow answer"); a.err != nil || a.body != "whole" {
 		t.Errorf("in flight: %+v", a)
