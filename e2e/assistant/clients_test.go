@@ -46,12 +46,14 @@ func venv(t *testing.T, name string) string {
 	return filepath.Join(harness.Root(t), ".cache/venv-assistant/bin", name)
 }
 
-// TestClients are other people's clients, as they are.
+// TestClients are other people's clients, as they are, and a metrics store.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	w := clientWorld(t)
 	t.Run("all", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *world){"openai SDK": testOpenAISDK, "kube-q": testKubeQ} {
+		for name, test := range map[string]func(*testing.T, *world){
+			"openai SDK": testOpenAISDK, "kube-q": testKubeQ, "the manual's program": testManualSDK, "the manual's account": testAccount,
+		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, w)
