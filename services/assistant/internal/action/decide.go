@@ -11,6 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
@@ -26,6 +27,7 @@ type Decision struct {
 // expired or stale. Of a stale one, the action given back is the fresh proposal that
 // took its place.
 func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decision) (Action, error) {
+	d.Reason = redact.Text(d.Reason)
 	a, err := s.Get(ctx, id)
 	if err != nil {
 		return Action{}, err

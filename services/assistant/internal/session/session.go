@@ -15,6 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
@@ -42,6 +43,7 @@ type Message struct {
 	Content string     `json:"content"`
 	Turn    int32      `json:"turn,omitempty"` // none: the first request brought it along
 	At      *time.Time `json:"at,omitempty"`
+	By      string     `json:"by,omitempty"` // who decided, where that was not the owner
 }
 
 // Head is a session in a list.
@@ -107,8 +109,12 @@ func (s *Service) Get(ctx context.Context, w event.Who, id string) (Document, er
 	}
 	slices.Reverse(turns)
 	for _, t := range turns {
+		by := ""
+		if t.Principal != r.Owner {
+			by = t.Principal
+		}
 		d.Messages = append(d.Messages,
-			Message{chat.RoleUser, t.Query, t.Number, &t.StartedAt}, Message{chat.RoleAssistant, t.Answer, t.Number, t.FinishedAt})
+			Message{chat.RoleUser, t.Query, t.Number, &t.StartedAt, by}, Message{chat.RoleAssistant, t.Answer, t.Number, t.FinishedAt, ""})
 	}
 	if d.Pending, err = s.Actions.In(ctx, id, action.Pending); err != nil {
 		return d, err
@@ -244,7 +250,7 @@ func newest(seed []chat.Message) []chat.Message {
 	}
 	kept := make([]chat.Message, 0, len(seed)-from)
 	for _, m := range seed[from:] {
-		kept = append(kept, chat.Message{Role: store.Text(m.Role), Text: store.Text(m.Text)})
+		kept = append(kept, chat.Message{Role: store.Text(m.Role), Text: store.Text(redact.Text(m.Text))})
 	}
 	return kept
 }

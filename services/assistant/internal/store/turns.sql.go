@@ -149,8 +149,11 @@ func (q *Queries) DropTurn(ctx context.Context, arg DropTurnParams) error {
 }
 
 const earlierTurns = `-- name: EarlierTurns :many
-select left(query, $1::int)::text as query, left(coalesce(answer, ''), $1::int)::text as answer from turns
-where session_id = $2 and state = 'finished' order by number desc limit $4 offset $3
+select t.principal, left(t.query, $1::int)::text as query, left(t.answer, $1::int)::text as answer
+from turns t join sessions s on s.id = t.session_id
+where t.session_id = $2 and t.state = 'finished'
+  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+order by t.number desc limit $4 offset $3
 `
 
 type EarlierTurnsParams struct {
@@ -161,8 +164,9 @@ type EarlierTurnsParams struct {
 }
 
 type EarlierTurnsRow struct {
-	Query  string
-	Answer string
+	Principal string
+	Query     string
+	Answer    string
 }
 
 // What was said before the last turns, cut short, newest first.
@@ -180,7 +184,7 @@ func (q *Queries) EarlierTurns(ctx context.Context, arg EarlierTurnsParams) ([]E
 	var items []EarlierTurnsRow
 	for rows.Next() {
 		var i EarlierTurnsRow
-		if err := rows.Scan(&i.Query, &i.Answer); err != nil {
+		if err := rows.Scan(&i.Principal, &i.Query, &i.Answer); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -447,8 +451,11 @@ func (q *Queries) LastFrame(ctx context.Context, arg LastFrameParams) (int32, er
 }
 
 const lastTurns = `-- name: LastTurns :many
-select number, query, query_kind, answer, started_at, finished_at from turns
-where session_id = $1 and state = 'finished' order by number desc limit $2
+select t.number, t.principal, t.query, t.query_kind, t.answer, t.started_at, t.finished_at
+from turns t join sessions s on s.id = t.session_id
+where t.session_id = $1 and t.state = 'finished'
+  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+order by t.number desc limit $2
 `
 
 type LastTurnsParams struct {
@@ -458,6 +465,7 @@ type LastTurnsParams struct {
 
 type LastTurnsRow struct {
 	Number     int32
+	Principal  string
 	Query      string
 	QueryKind  string
 	Answer     string
@@ -465,6 +473,8 @@ type LastTurnsRow struct {
 	FinishedAt *time.Time
 }
 
+// Of what others than the owner said, only turns that decided something: else a stranger could push all that was
+// said before out of sight.
 func (q *Queries) LastTurns(ctx context.Context, arg LastTurnsParams) ([]LastTurnsRow, error) {
 	rows, err := q.db.Query(ctx, lastTurns, arg.SessionID, arg.MaxRows)
 	if err != nil {
@@ -476,6 +486,7 @@ func (q *Queries) LastTurns(ctx context.Context, arg LastTurnsParams) ([]LastTur
 		var i LastTurnsRow
 		if err := rows.Scan(
 			&i.Number,
+			&i.Principal,
 			&i.Query,
 			&i.QueryKind,
 			&i.Answer,

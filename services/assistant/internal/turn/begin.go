@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
@@ -25,6 +26,23 @@ type entered struct {
 	turn    store.Turn
 	session store.Session
 	state   entryState
+}
+
+// own says whether the caller's is the session.
+func (e entered) own(q Request) bool { return e.session.Owner == q.Who.Principal }
+
+// words are what of the query the turn works with and keeps. In another's session that
+// is the decision alone: nobody puts words into the conversation of somebody else.
+func (e entered) words(q Request, word chat.Word) string {
+	switch {
+	case e.own(q):
+		return q.Chat.Query
+	case word.Verdict == chat.ApproveOne:
+		return "approve " + word.ActionID
+	case word.Verdict == chat.DenyOne:
+		return "deny " + word.ActionID
+	}
+	return q.Chat.Query // the word by itself
 }
 
 type entryState int
@@ -136,7 +154,8 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		if err != nil {
 			return err
 		}
-		if ns := q.Chat.Context.Namespace; ns != "" && ns != e.session.Namespace {
+		// The scope is its owner's: who only decides in a session does not move it.
+		if ns := q.Chat.Context.Namespace; ns != "" && ns != e.session.Namespace && e.own(q) {
 			if err := tx.SetSessionScope(ctx, store.SetSessionScopeParams{ID: q.Session, Namespace: ns}); err != nil {
 				return err
 			}
@@ -148,7 +167,7 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		}
 		e.turn, err = tx.InsertTurn(ctx, store.InsertTurnParams{
 			SessionID: q.Session, Number: number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
-			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(q.Chat.Query),
+			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Text(e.words(q, word))),
 			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me,
 			LeaseUntil: now.Add(s.Lease), AttachedUntil: now.Add(s.Lease), Now: now,
 		})

@@ -42,7 +42,7 @@ func (r *running) close(outcome, why string) error {
 }
 
 func (r *running) closeOnce(ctx context.Context, outcome, why string) error {
-	pending, err := r.s.Actions.In(ctx, r.turn.Session, action.Pending)
+	_, pending, err := r.s.waiting(ctx, r.turn.Session, r.turn.Who, r.own)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -16,7 +17,7 @@ import (
 // decide carries out the decision that the query is, if it is one. ask says that the
 // query is a question for the engine.
 func (r *running) decide(ctx context.Context) (ask bool, err error) {
-	word := chat.ParseWord(r.turn.Query)
+	word := r.word
 	d := action.Decision{Approve: word.Verdict == chat.Approve || word.Verdict == chat.ApproveOne || word.Verdict == chat.ApproveAll, Reason: word.Reason, Turn: &r.turn.Number}
 	switch word.Verdict {
 	case chat.NoVerdict:
@@ -37,10 +38,12 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 		r.say(standText(held))
 		return false, r.decideAll(ctx, d)
 	}
-	waiting, err := r.s.Actions.In(ctx, r.turn.Session, action.Pending)
+	all, waiting, err := r.s.waiting(ctx, r.turn.Session, r.turn.Who, r.own)
 	switch {
 	case err != nil:
 		return false, err
+	case len(waiting) == 0 && len(all) > 0: // to be refused, and recorded
+		return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, all[0].ID, d))
 	case len(waiting) == 0:
 		r.say(nothingWaits)
 		return false, nil
@@ -51,6 +54,21 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 		return false, nil
 	}
 	return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, waiting[0].ID, d))
+}
+
+// waiting are the actions of a session that wait, and those of them that the caller may
+// know of: with the session of its own every one, else what w may decide.
+func (s *Service) waiting(ctx context.Context, session string, w event.Who, own bool) (all, known []action.Action, err error) {
+	all, err = s.Actions.In(ctx, session, action.Pending)
+	if own {
+		return all, all, err
+	}
+	for _, a := range all {
+		if s.Actions.Judge(w.Role, a.Operations).Answer != guard.Refuse {
+			known = append(known, a)
+		}
+	}
+	return all, known, err
 }
 
 func (r *running) decideOne(ctx context.Context, id string, d action.Decision) error {
@@ -213,7 +231,7 @@ func (r *running) remind(ctx context.Context) error {
 	if shown || ctx.Err() != nil {
 		return nil
 	}
-	waiting, err := r.s.Actions.In(ctx, r.turn.Session, action.Pending)
+	_, waiting, err := r.s.waiting(ctx, r.turn.Session, r.turn.Who, r.own)
 	if err != nil || len(waiting) == 0 {
 		return err
 	}

@@ -72,7 +72,15 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	if err != nil {
 		return err
 	}
-	pending, err := s.Actions.In(ctx, t.SessionID, action.Pending)
+	who := event.Who{Principal: row.Principal, Role: guard.Role(row.Role)}
+	if row.RequestID != nil {
+		who.RequestID = *row.RequestID
+	}
+	of, err := s.Store.GetSession(ctx, t.SessionID)
+	if err != nil {
+		return err
+	}
+	_, pending, err := s.waiting(ctx, t.SessionID, who, of.Owner == row.Principal)
 	if err != nil {
 		return err
 	}
@@ -90,10 +98,6 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	} {
 		entries = append(entries, entry{seq: seq, data: data})
 		seq++
-	}
-	who := event.Who{Principal: row.Principal, Role: guard.Role(row.Role)}
-	if row.RequestID != nil {
-		who.RequestID = *row.RequestID
 	}
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
 		if err := l.write(ctx, tx.Queries, entries); err != nil {

@@ -27,6 +27,8 @@ const storeTime = 10 * time.Second
 type running struct {
 	s     *Service
 	turn  Turn
+	word  chat.Word // the query as a decision
+	own   bool      // the session is the caller's
 	row   store.Turn
 	usage bool
 	// foreign says what of the client's context means nothing here; empty: all of it does.
@@ -52,12 +54,13 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 		return nil, errors.Join(err, s.abandon(ctx, e.turn))
 	}
 	t := e.turn
+	word := chat.ParseWord(q.Chat.Query)
 	base := context.WithoutCancel(ctx) // the request may go, the turn stays
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{
-		s: s, row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
+		s: s, word: word, own: e.own(q), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
 		turn: Turn{
-			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: q.Chat.Query, History: history, Earlier: earlier,
+			Session: t.SessionID, Number: t.Number, Who: q.Who, Query: e.words(q, word), History: history, Earlier: earlier,
 			Scope: e.session.Namespace, AutoApprove: q.Chat.AutoApprove,
 		},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
@@ -99,7 +102,7 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 		return nil, nil, err
 	}
 	for _, t := range turns {
-		newest = append(newest, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
+		newest = said(newest, t.Principal == e.session.Owner, t.Query, t.Answer)
 	}
 	over := max(0, len(newest)-maxHistory)
 	for _, m := range newest[max(0, over-maxEarlier):over] {
@@ -114,10 +117,23 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 			return nil, nil, err
 		}
 		for _, t := range slices.Backward(old) {
-			earlier = append(earlier, chat.Message{Role: chat.RoleUser, Text: t.Query}, chat.Message{Role: chat.RoleAssistant, Text: t.Answer})
+			earlier = said(earlier, t.Principal == e.session.Owner, t.Query, t.Answer)
 		}
 	}
 	return newest[over:], earlier[max(0, len(earlier)-maxEarlier):], nil
+}
+
+// said adds a turn to the history. The words of somebody else's decision are left out:
+// what the user said clears values and leads the engine. What it led to goes on the
+// answer before it, since models take turns.
+func said(history []chat.Message, own bool, query, answer string) []chat.Message {
+	if own {
+		history = append(history, chat.Message{Role: chat.RoleUser, Text: query})
+	} else if n := len(history); n > 0 && history[n-1].Role == chat.RoleAssistant {
+		history[n-1].Text += "\n\n" + answer
+		return history
+	}
+	return append(history, chat.Message{Role: chat.RoleAssistant, Text: answer})
 }
 
 // run answers and closes the turn.

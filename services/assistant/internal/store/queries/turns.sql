@@ -23,13 +23,21 @@ where session_id = @session_id and request_id = @request_id::text and query_hash
 order by number desc limit 1;
 
 -- name: LastTurns :many
-select number, query, query_kind, answer, started_at, finished_at from turns
-where session_id = @session_id and state = 'finished' order by number desc limit @max_rows;
+-- Of what others than the owner said, only turns that decided something: else a stranger could push all that was
+-- said before out of sight.
+select t.number, t.principal, t.query, t.query_kind, t.answer, t.started_at, t.finished_at
+from turns t join sessions s on s.id = t.session_id
+where t.session_id = @session_id and t.state = 'finished'
+  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+order by t.number desc limit @max_rows;
 
 -- name: EarlierTurns :many
 -- What was said before the last turns, cut short, newest first.
-select left(query, @most::int)::text as query, left(coalesce(answer, ''), @most::int)::text as answer from turns
-where session_id = @session_id and state = 'finished' order by number desc limit @max_rows offset @skip_rows;
+select t.principal, left(t.query, @most::int)::text as query, left(t.answer, @most::int)::text as answer
+from turns t join sessions s on s.id = t.session_id
+where t.session_id = @session_id and t.state = 'finished'
+  and (t.principal = s.owner or exists (select from actions a where a.session_id = t.session_id and a.decided_turn = t.number))
+order by t.number desc limit @max_rows offset @skip_rows;
 
 -- name: AppendFrames :execrows
 -- Zero rows mean that the turn has another owner now. The share lock keeps a takeover waiting until
