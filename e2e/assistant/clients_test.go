@@ -53,6 +53,7 @@ func TestClients(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *world){
 			"openai SDK": testOpenAISDK, "kube-q": testKubeQ, "the manual's program": testManualSDK, "the manual's account": testAccount,
+			"Prometheus": testPrometheus,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -407,14 +407,22 @@ func (d diagnosis) setUp(ctx context.Context, w *world) error {
 	return nil
 }
 
-// run asks and judges.
-func (d diagnosis) run(t *testing.T, w *world) {
+// run breaks it once and asks the assistant of each world.
+func (d diagnosis) run(t *testing.T, engines []*world) {
+	w := engines[0]
 	if err := d.setUp(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	if err := until(60*time.Second, d.visible(w)); err != nil {
 		t.Fatal(err)
 	}
+	for _, w := range engines {
+		t.Run(w.engine, func(t *testing.T) { d.ask(t, w) })
+	}
+}
+
+// ask asks and judges.
+func (d diagnosis) ask(t *testing.T, w *world) {
 	mark := w.door.mark()
 	k := w.talk(t, d.namespace())
 	a := k.say(d.question)

@@ -14,50 +14,57 @@ import (
 	"github.com/mlp-platform/platform/e2e/kube"
 )
 
-// TestScenarios are the acceptance scenarios on a real control plane, with the engine that needs no
-// model, and the table of what came of them.
+// TestScenarios are the acceptance scenarios on a real control plane, with both engines, and a table for each of what
+// came of them. The engines share the cluster; each has its own assistant, and its own way to the API server.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenarios(t, "playbooks")
-}
+	first := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}, {Name: "node-b", CPU: "8", Memory: "16Gi"}}, "ASSISTANT_ENGINE=playbooks")
+	first.engine = "playbooks"
+	m := openModel(t, scenarioScript())
+	second := first.beside(t, m.env...)
+	second.engine, second.model = "llm", m
+	engines := []*world{first, second}
 
-func scenarios(t *testing.T, engine string, env ...string) {
-	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "8", Memory: "16Gi"}, {Name: "node-b", CPU: "8", Memory: "16Gi"}}, append(env, "ASSISTANT_ENGINE="+engine)...)
 	var ids []string
 	t.Run("all", func(t *testing.T) {
 		for _, d := range diagnoses() {
 			ids = append(ids, d.id)
 			t.Run(d.id, func(t *testing.T) {
 				t.Parallel()
-				d.run(t, w)
+				d.run(t, engines)
 			})
 		}
 		for _, s := range slices.Concat(repairs(), cases()) {
 			ids = append(ids, s.id)
-			t.Run(s.id, func(t *testing.T) {
-				t.Parallel()
-				r := s.run(t, w, strings.ToLower(s.id))
-				r.what = s.what
-				if r.diagnosed = "yes"; t.Failed() {
-					r.diagnosed = "no"
-				}
-				w.table.add(s.id, r)
-			})
+			for _, w := range engines {
+				t.Run(s.id+"/"+w.engine, func(t *testing.T) {
+					t.Parallel()
+					r := s.run(t, w, strings.ToLower(s.id)+"-"+w.engine)
+					r.what = s.what
+					if r.diagnosed = "yes"; t.Failed() {
+						r.diagnosed = "no"
+					}
+					w.table.add(s.id, r)
+				})
+			}
 		}
 	})
 	last := a10()
 	ids = append(ids, last.id)
-	t.Run(last.id, func(t *testing.T) { last.run(t, w) })
+	t.Run(last.id, func(t *testing.T) { last.run(t, engines) })
 	slices.SortFunc(ids, func(a, b string) int {
 		var i, j int
 		_, _ = fmt.Sscan(a[1:], &i) // a letter and a number
 		_, _ = fmt.Sscan(b[1:], &j)
 		return 100*int(a[0]) + i - 100*int(b[0]) - j
 	})
-	w.table.print(t, engine, ids)
+	for _, w := range engines {
+		w.table.print(t, w.engine, ids)
+	}
 	if len(ids) != 40 {
 		t.Errorf("%d scenarios, want 40", len(ids))
 	}
+	m.judge(t)
 }
 
 // dump is all text that the assistant's schema holds.

@@ -7,10 +7,12 @@ package assistant_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,17 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 )
 
+// TestMain lets more tests run at once than there are processors: most of the time they wait, for a lease to run out or a
+// node to be missed.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // world is a cluster with one assistant in front of it.
 type world struct {
 	*kube.Cluster
@@ -32,20 +45,42 @@ type world struct {
 	database string
 	process  *process
 	table    *table
+	engine   string   // of the scenarios
+	model    *model   // that the engine asks; nil: none
+	env      []string // settings of its assistants
 }
 
 // newWorld starts everything, with settings for the assistant.
 func newWorld(t testing.TB, nodes []kube.Node, env ...string) *world {
 	t.Helper()
-	w := &world{Cluster: kube.Start(t, nodes...), table: &table{}}
+	w := &world{Cluster: kube.Start(t, nodes...), table: &table{}, env: env}
 	t.Cleanup(w.Stop)
 	if err := w.Kubelet.ServeMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	w.open(t)
+	return w
+}
+
+func (w *world) open(t testing.TB) {
+	t.Helper()
 	w.database = newDatabase(t)
 	w.door = openDoor(t, w.Config)
-	w.process = launch(t, w.database, w.door.kubeconfig, env...)
-	return w
+	w.process = w.launch(t, w.door)
+}
+
+// beside is the same cluster with another assistant in front of it, which has its own door and database.
+func (w *world) beside(t testing.TB, env ...string) *world {
+	t.Helper()
+	other := &world{Cluster: w.Cluster, table: &table{}, env: env}
+	other.open(t)
+	return other
+}
+
+// launch starts one more assistant with the settings of this world, and further ones.
+func (w *world) launch(t testing.TB, d *door, env ...string) *process {
+	t.Helper()
+	return launch(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
 }
 
 // newDatabase is an empty database, migrated by the binary.

@@ -288,7 +288,10 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 		break
 	}
 	join := func(more string) string { return strings.Trim(where+","+more, ",") }
-	query, head := `sum by (namespace) (rate(http_requests_total{`+join(`code=~"5.."`)+`}[5m])) / sum by (namespace) (rate(http_requests_total{`+where+`}[5m]))`, "The share of requests that ended with 5xx in the last 5 minutes:"
+	rate := func(more string) string { return "rate(http_requests_total{" + join(more) + "}[5m])" }
+	// Exporters call the label code or status. The last part makes 0 of what has no errors, which would not be there.
+	query, head := "sum by (namespace) ("+rate(`code=~"5.."`)+" or "+rate(`status=~"5.."`)+" or 0 * "+rate("")+") / sum by (namespace) ("+rate("")+")",
+		"The share of requests that ended with 5xx in the last 5 minutes:"
 	if a.Intent == question.Latency {
 		query, head = `histogram_quantile(0.99, sum by (namespace, le) (rate(http_request_duration_seconds_bucket{`+where+`}[5m])))`, "The 99th percentile of request times in the last 5 minutes, in seconds:"
 	}
