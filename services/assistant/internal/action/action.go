@@ -68,7 +68,8 @@ type Action struct {
 	Result        string         `json:"result,omitempty"`
 	Verification  string         `json:"verification,omitempty"`
 
-	// Operations are what was shown. Values in them may be secret, so no document has them.
+	// Operations are what was shown. Values in them may be secret, so no document has them,
+	// and once the action has ended they are read from the store without values.
 	Operations []operation.Expanded `json:"-"`
 	// Observed are the same with the uids and resource versions that the call is bound to.
 	Observed []operation.Expanded `json:"-"`

@@ -156,6 +156,9 @@ func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State,
 		return Action{}, err
 	}
 	done, err := of(row)
+	if err == nil && to == Denied {
+		err = spend(ctx, tx, done)
+	}
 	if err != nil {
 		return Action{}, err
 	}
@@ -196,6 +199,9 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 			return err
 		}
 		if old, err = of(row); err != nil {
+			return err
+		}
+		if err := spend(ctx, tx, old); err != nil {
 			return err
 		}
 		return tx.Emit(ctx, facts(system("approval"), now, decidedEvent, decidedAct, event.OK, old)...)

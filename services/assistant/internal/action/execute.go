@@ -200,6 +200,9 @@ func (s *Service) finish(ctx context.Context, a Action, to State, result string)
 		if done, err = of(row); err != nil {
 			return err
 		}
+		if err := spend(ctx, tx, done); err != nil {
+			return err
+		}
 		who := event.Who{Principal: done.Decider, Role: done.DeciderRole, RequestID: done.row.RequestID}
 		return tx.Emit(ctx, facts(who, now, executedEvent, executedAct, outcome, done)...)
 	})
@@ -214,8 +217,9 @@ func (s *Service) finish(ctx context.Context, a Action, to State, result string)
 }
 
 // verify adds what was observed after a write; a failure to look is said, not raised.
+// What another executor finished is looked at by that one, and has no operations left.
 func (s *Service) verify(ctx context.Context, a Action) Action {
-	if a.State != Succeeded {
+	if a.State != Succeeded || len(a.Observed) == 0 {
 		return a
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxVerify)

@@ -207,6 +207,9 @@ func expired(ctx context.Context, tx store.Tx, rows []store.Action, now time.Tim
 		return nil, err
 	}
 	for _, a := range gone {
+		if err := spend(ctx, tx, a); err != nil {
+			return nil, err
+		}
 		if err := tx.Emit(ctx, facts(system("expiry"), now, decidedEvent, decidedAct, event.OK, a)...); err != nil {
 			return nil, err
 		}

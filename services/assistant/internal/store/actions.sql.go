@@ -990,6 +990,22 @@ func (q *Queries) PendingWithDigest(ctx context.Context, arg PendingWithDigestPa
 	return i, err
 }
 
+const spendAction = `-- name: SpendAction :exec
+update actions set operations = $1, observed = null
+where id = $2 and state in ('denied', 'expired', 'stale', 'succeeded', 'failed', 'unknown')
+`
+
+type SpendActionParams struct {
+	Operations json.RawMessage
+	ID         uuid.UUID
+}
+
+// What has ended never runs again, so nothing of what it would write is needed any more.
+func (q *Queries) SpendAction(ctx context.Context, arg SpendActionParams) error {
+	_, err := q.db.Exec(ctx, spendAction, arg.Operations, arg.ID)
+	return err
+}
+
 const staleAction = `-- name: StaleAction :one
 update actions set state = 'stale', decided_at = $1
 where id = $2 and state = 'pending' and expires_at > $1

@@ -62,6 +62,11 @@ update actions set state = @to_state, finished_at = @now, result = @result, leas
 where id = @id and state = 'executing' and fence = @fence
 returning *;
 
+-- name: SpendAction :exec
+-- What has ended never runs again, so nothing of what it would write is needed any more.
+update actions set operations = @operations, observed = null
+where id = @id and state in ('denied', 'expired', 'stale', 'succeeded', 'failed', 'unknown');
+
 -- name: VerifyAction :exec
 update actions set verification = @verification where id = @id and state = 'succeeded';
 

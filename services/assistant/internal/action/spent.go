@@ -1,0 +1,37 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/store"
+)
+
+// spend forgets what an action that has ended would have written. What it was is told by
+// its command, its diff and its targets, in which no secret is.
+func spend(ctx context.Context, tx store.Tx, a Action) error {
+	kept := make([]operation.Expanded, len(a.Operations))
+	for i, e := range a.Operations {
+		e.Patch, e.Manifest = "", ""
+		e.Set = withoutValues(e.Set)
+		kept[i] = e
+	}
+	ops, err := json.Marshal(kept)
+	if err != nil {
+		return fmt.Errorf("operations: %w", err)
+	}
+	return tx.SpendAction(ctx, store.SpendActionParams{ID: a.ID, Operations: ops})
+}
+
+func withoutValues(set map[string]string) map[string]string {
+	if set == nil {
+		return nil
+	}
+	names := make(map[string]string, len(set))
+	for name := range set {
+		names[name] = ""
+	}
+	return names
+}
