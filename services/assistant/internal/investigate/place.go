@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
+	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 // topic is what a sentence is about, as far as the cluster has it.
@@ -240,8 +241,8 @@ func (t *topic) add(refs []operation.Ref) {
 	}
 }
 
-// near are names like one that nothing has, the nearest first.
-func near(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+// alike are names like one that nothing has, the nearest first.
+func alike(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	const most = 5
 	type candidate struct {
 		ref operation.Ref
@@ -252,7 +253,7 @@ func near(s *playbook.Snapshot, namespace string, m question.Mention) []operatio
 		if !within(o.ref, namespace) || o.ref.Kind == "ReplicaSet" || m.Kind == "" && quiet[o.ref.Kind] || o.ref.Kind == "Pod" && m.Kind != "pod" {
 			continue
 		}
-		far := distance(m.Name, o.ref.Name)
+		far := spelling.Distance(m.Name, o.ref.Name)
 		switch {
 		case strings.HasPrefix(m.Name, o.ref.Name+"-"), strings.HasPrefix(o.ref.Name, m.Name):
 			far = 1
@@ -275,24 +276,3 @@ func near(s *playbook.Snapshot, namespace string, m question.Mention) []operatio
 }
 
 var quiet = map[string]bool{"ConfigMap": true, "Secret": true, "ServiceAccount": true, "ReplicaSet": true, "StorageClass": true}
-
-// distance counts the letters to change, add or drop. Names are at most 253 long.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

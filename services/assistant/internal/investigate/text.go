@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 const examples = `- what is wrong in shop?
@@ -192,7 +193,7 @@ func absent(t *topic) string {
 		for i := range t.snap.Namespaces {
 			name := t.snap.Namespaces[i].Name
 			all = append(all, name)
-			if distance(name, t.noNamespace) <= max(1, len(name)/3) || strings.HasPrefix(name, t.noNamespace) {
+			if spelling.Distance(name, t.noNamespace) <= max(1, len(name)/3) || strings.HasPrefix(name, t.noNamespace) {
 				near = append(near, name)
 			}
 		}
@@ -231,7 +232,7 @@ func absentName(t *topic, m question.Mention) string {
 		kind = m.Kind
 	}
 	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
-	if near := near(t.snap, t.namespace, m); len(near) > 0 {
+	if near := alike(t.snap, t.namespace, m); len(near) > 0 {
 		var list []string
 		for _, r := range near {
 			list = append(list, title(r))

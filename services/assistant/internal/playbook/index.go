@@ -105,7 +105,7 @@ func newIndex(s *Snapshot) *index {
 	}
 	for _, list := range x.events {
 		slices.SortFunc(list, func(a, b *corev1.Event) int {
-			return cmp.Or(lastSeen(b).Compare(lastSeen(a).Time), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(LastSeen(b).Compare(LastSeen(a).Time), cmp.Compare(a.Name, b.Name))
 		})
 	}
 	for i := range s.Pods {
@@ -237,8 +237,8 @@ func (x *index) eventOf(uid types.UID, matches func(*corev1.Event) bool) *corev1
 	return nil
 }
 
-// lastSeen is when an event happened last; which field says so depends on who wrote it.
-func lastSeen(e *corev1.Event) metav1.Time {
+// LastSeen is when an event happened last; which field says so depends on who wrote it.
+func LastSeen(e *corev1.Event) metav1.Time {
 	switch {
 	case e.Series != nil:
 		return metav1.Time{Time: e.Series.LastObservedTime.Time}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 // reference is a place in a pod that needs a ConfigMap or Secret, or one key of it.
@@ -240,13 +241,13 @@ func nearest(want string, keys []string) (string, bool) {
 		other := strings.ToLower(key)
 		d := most + 1 // or more: lengths alone make that difference
 		if gap := len(low) - len(other); gap <= most && -gap <= most {
-			d = distance(low, other)
+			d = spelling.Distance(low, other)
 		}
 		if d > most {
 			if !shareWord(own, other) {
 				continue
 			}
-			d = distance(low, other)
+			d = spelling.Distance(low, other)
 		}
 		if best == "" || d < at {
 			best, at, twice = key, d, false
@@ -278,25 +279,4 @@ func shareWord(own []string, other string) bool {
 		}
 		return false
 	})
-}
-
-// distance counts the letters to change, add or drop. Keys are at most 253 long.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

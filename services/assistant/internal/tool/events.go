@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -51,7 +52,7 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 		return turn.Output{Text: fmt.Sprintf("There are no events of %s.\n", about)}, nil
 	}
 	slices.SortStableFunc(list, func(a, b corev1.Event) int {
-		return cmp.Or(cmp.Compare(b.Type, a.Type), lastSeen(&b).Compare(lastSeen(&a))) // Warning, Normal
+		return cmp.Or(cmp.Compare(b.Type, a.Type), playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time)) // Warning, Normal
 	})
 	t := eventTable(list, c.Now(), true)
 	view := table.View{Namespaces: namespace == "", Rows: c.op.Limit, Characters: maxCharacters}
@@ -80,7 +81,7 @@ func (c *call) eventsOf(ctx context.Context, o *unstructured.Unstructured, r clu
 	if err != nil {
 		return table.Table{}, err
 	}
-	slices.SortStableFunc(list, func(a, b corev1.Event) int { return lastSeen(&b).Compare(lastSeen(&a)) })
+	slices.SortStableFunc(list, func(a, b corev1.Event) int { return playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time) })
 	return eventTable(list[:min(len(list), maxEvents)], c.Now(), false), nil
 }
 
@@ -123,24 +124,11 @@ func eventTable(list []corev1.Event, now time.Time, objects bool) table.Table {
 		if e.Series != nil {
 			count = e.Series.Count
 		}
-		cells := []string{duration.HumanDuration(now.Sub(lastSeen(e))), e.Type, e.Reason, strconv.Itoa(int(count))}
+		cells := []string{duration.HumanDuration(now.Sub(playbook.LastSeen(e).Time)), e.Type, e.Reason, strconv.Itoa(int(count))}
 		if objects {
 			cells = append(cells, e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name)
 		}
 		t.Rows = append(t.Rows, table.Row{Namespace: e.Namespace, Name: e.Name, Cells: append(cells, short(e.Message))})
 	}
 	return t
-}
-
-// lastSeen is when an event happened last; which field says so depends on who wrote it.
-func lastSeen(e *corev1.Event) time.Time {
-	switch {
-	case e.Series != nil:
-		return e.Series.LastObservedTime.Time
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp.Time
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	}
-	return e.CreationTimestamp.Time
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
@@ -107,7 +108,7 @@ func Events(v View, warnings bool) string {
 		}
 	}
 	slices.SortFunc(all, func(a, b *corev1.Event) int {
-		return cmp.Or(seen(b).Compare(seen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(playbook.LastSeen(b).Compare(playbook.LastSeen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	t := columns("When", "Namespace", "Object", "Reason", "Times", "Message")
 	for _, e := range all {
@@ -115,7 +116,7 @@ func Events(v View, warnings bool) string {
 		if e.Series != nil {
 			times = int(e.Series.Count)
 		}
-		t.add(age(v.Taken, seen(e).Time)+" ago", cell(e.Namespace), cell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), cell(e.Reason), strconv.Itoa(times), cell(e.Message))
+		t.add(age(v.Taken, playbook.LastSeen(e).Time)+" ago", cell(e.Namespace), cell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), cell(e.Reason), strconv.Itoa(times), cell(e.Message))
 	}
 	return t.under(what, none)
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 )
 
 // recently is how far RecentChanges looks back.
@@ -103,23 +103,11 @@ func (v View) scaled() []change {
 		e := &v.Snapshot.Events[i]
 		on := e.InvolvedObject
 		told := e.Reason == "ScalingReplicaSet" || e.Reason == "SuccessfulRescale" || e.Reason == "NodeNotSchedulable" || e.Reason == "NodeSchedulable"
-		if told && v.recent(seen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
-			all = append(all, change{seen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), cell(e.Message)})
+		if told && v.recent(playbook.LastSeen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
+			all = append(all, change{playbook.LastSeen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), cell(e.Message)})
 		}
 	}
 	return all
-}
-
-func seen(e *corev1.Event) metav1.Time {
-	switch {
-	case e.Series != nil:
-		return metav1.Time{Time: e.Series.LastObservedTime.Time}
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp
-	case !e.EventTime.IsZero():
-		return metav1.Time{Time: e.EventTime.Time}
-	}
-	return e.CreationTimestamp
 }
 
 // Idle lists workloads that do nothing, as far as the cluster shows it.
@@ -139,13 +127,15 @@ func Idle(v View) string {
 			t.add(cell(c.Namespace), kindName(operation.Ref{Kind: "CronJob", Name: c.Name}), "suspended")
 		}
 	}
+	ready := playbook.ReadyEndpoints(v.EndpointSlices)
 	for _, s := range v.services() {
-		if v.about("Service", &s) && len(s.Spec.Selector) > 0 && v.Endpoints(s.Namespace, s.Name) == 0 {
+		if v.about("Service", s) && empty(s, ready) {
 			t.add(cell(s.Namespace), "service "+cell(s.Name), "has no ready endpoint")
 		}
 	}
+	mounted := v.mounted()
 	for i := range v.Claims {
-		if c := &v.Claims[i]; v.about("PersistentVolumeClaim", c) && !v.mounted(c.Namespace, c.Name) {
+		if c := &v.Claims[i]; v.about("PersistentVolumeClaim", c) && !mounted[[2]string{c.Namespace, c.Name}] {
 			t.add(cell(c.Namespace), "persistentvolumeclaim "+cell(c.Name), "no pod mounts it")
 		}
 	}
@@ -174,10 +164,15 @@ func (v View) asleep() map[operation.Ref]bool {
 	return asleep
 }
 
-func (v View) mounted(namespace, claim string) bool {
-	return slices.ContainsFunc(v.Pods, func(pod corev1.Pod) bool {
-		return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(vol corev1.Volume) bool {
-			return vol.PersistentVolumeClaim != nil && vol.PersistentVolumeClaim.ClaimName == claim
-		})
-	})
+// mounted are the claims that pods mount, by namespace and name.
+func (v View) mounted() map[[2]string]bool {
+	all := map[[2]string]bool{}
+	for i := range v.Pods {
+		for j := range v.Pods[i].Spec.Volumes {
+			if claim := v.Pods[i].Spec.Volumes[j].PersistentVolumeClaim; claim != nil {
+				all[[2]string{v.Pods[i].Namespace, claim.ClaimName}] = true
+			}
+		}
+	}
+	return all
 }

@@ -1,0 +1,24 @@
+// Package spelling tells how alike two names are.
+package spelling
+
+// Distance counts the letters to change, add or drop (Levenshtein). Names of the cluster
+// are at most 253 long, and it takes the product of both lengths.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
