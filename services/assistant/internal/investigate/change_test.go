@@ -240,6 +240,22 @@ func TestBoth(t *testing.T) {
 	}
 }
 
+// TestLineOnce: a line that ran is done, however it named its object.
+func TestLineOnce(t *testing.T) {
+	t.Parallel()
+	b := live(t)
+	for _, line := range []string{"kubectl rollout restart deploy/catalog", "kubectl rollout undo deploy catalog -n shop", "kubectl delete po x"} {
+		in := turn.Turn{Session: "s-1", Number: 1, Scope: "shop", Query: line}
+		if a := say(t, b, in); len(a.write) != 1 {
+			t.Errorf("%q wants %v", line, a.write)
+		}
+		in.Settled = []action.Settled{settled(t, action.Succeeded, 1, "kubectl rollout restart deployment/catalog -n shop")}
+		if a := say(t, b, in); len(a.write) > 0 || a.text != "" {
+			t.Errorf("%q again wants %v, %q", line, a.write, a.text)
+		}
+	}
+}
+
 // TestPoisonedLog is row C5.
 func TestPoisonedLog(t *testing.T) {
 	t.Parallel()

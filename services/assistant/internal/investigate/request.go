@@ -152,7 +152,8 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 		return turn.Outcome{}, nil
 	}
 	if op.Verb.Writes() && !op.DryRun {
-		if w.settled(op) {
+		// A line is one write. What ran has its kind and namespace filled in, so it is not compared.
+		if w.ranInThisTurn() || w.settled(op) {
 			return turn.Outcome{}, nil
 		}
 		w.say("This line changes the cluster.")
@@ -240,19 +241,22 @@ var effects = map[operation.Verb]string{
 // afterDecision goes on where a decision left off: with the next change of the request,
 // or with what else could be done after a denial.
 func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
-	denied, good, own := false, true, false
+	var denied []action.Action
+	good, own := true, false
 	for _, s := range w.turn.Settled {
 		if s.Action.Session != w.turn.Session {
 			continue
 		}
 		own = true
-		denied = denied || s.Action.State == action.Denied
 		good = good && s.Action.State == action.Succeeded
 		if s.Action.State == action.Denied {
-			w.say(alternatives(s.Action))
+			denied = append(denied, s.Action)
 		}
 	}
-	if denied || !own {
+	if len(denied) > 0 {
+		w.say(alternatives(denied))
+	}
+	if len(denied) > 0 || !own {
 		return turn.Outcome{}, nil
 	}
 	a, at, ok := w.lastRequest()
@@ -302,11 +306,13 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 	return false
 }
 
-// alternatives are what else could be done than the change that was denied.
-func alternatives(a action.Action) string {
+// alternatives are what else could be done than the changes that were denied.
+func alternatives(denied []action.Action) string {
 	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
-	for _, op := range a.Ops() {
-		list = append(list, instead[op.Verb]...)
+	for _, a := range denied {
+		for _, op := range a.Ops() {
+			list = append(list, instead[op.Verb]...)
+		}
 	}
 	slices.Sort(list[1:])
 	return "Nothing was changed. What could be done instead:\n\n- " + strings.Join(slices.Compact(list), "\n- ")

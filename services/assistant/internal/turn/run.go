@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
@@ -215,6 +217,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		r.say(emptyHint)
 		return done, "", r.remind(ctx)
 	}
+	var ran []string // what this turn has written already
 	for range maxWrites {
 		out, err := r.s.Engine.Investigate(ctx, r.turn, k, k)
 		r.spent.PromptTokens += out.Usage.PromptTokens
@@ -228,16 +231,32 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		if len(out.Write) == 0 {
 			return done, "", r.remind(ctx)
 		}
-		ran, err := r.propose(ctx, k, out.Write)
+		// The same once more is not a next step but an engine that does not see that it is done.
+		write, err := wish(out.Write)
+		if err != nil || slices.Contains(ran, write) {
+			return done, "", errors.Join(err, r.remind(ctx))
+		}
+		did, err := r.propose(ctx, k, out.Write)
 		switch {
 		case err != nil:
 			return "", "", err
-		case !ran:
+		case !did:
 			return proposed, "", r.remind(ctx)
 		}
+		ran = append(ran, write)
 	}
 	r.say(manyWrites)
 	return done, "", r.remind(ctx)
+}
+
+// wish is what tells one write from another, before the cluster is asked what it means.
+func wish(ops []operation.Operation) (string, error) {
+	normal := make([]operation.Operation, len(ops))
+	for i, op := range ops {
+		normal[i] = operation.Normalize(op)
+	}
+	text, err := json.Marshal(normal)
+	return string(text), err
 }
 
 // stopped says why the turn ends before its work is done.

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -119,6 +121,24 @@ func TestQueryIsStoredRedacted(t *testing.T) {
 		return turn.Outcome{}, nil
 	}
 	b.say(ann, "and now?")
+}
+
+// An engine that wants the same write again after it ran is not obeyed.
+func TestOneWishRunsOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	n := int32(1)
+	b.engine.do = func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
+		// Another writer meanwhile, so that the same wish would change something again.
+		b.cluster.Edit(t, "api", n)
+		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", 3)}}, nil
+	}
+	q := ask(ann, "scale", "")
+	q.Chat.AutoApprove = true
+	wantIn(t, text(b.rest(b.begin(q))), "Done", `"stop"`)
+	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
+		t.Errorf("%d writes", n)
+	}
 }
 
 // pending is the id of the oldest action that waits.
