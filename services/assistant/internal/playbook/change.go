@@ -27,12 +27,8 @@ func patch(r operation.Ref, change any) *operation.Operation {
 	if err != nil {
 		return nil
 	}
-	text, err := operation.CanonicalPatch(string(raw))
-	if err != nil {
-		return nil
-	}
 	o := object(operation.Patch, r)
-	o.Patch = text
+	o.Patch = string(raw)
 	return valid(o)
 }
 

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,6 +37,8 @@ type tables struct {
 	runs        func() map[types.UID][]*batchv1.Job
 	waiting     func() []string
 	rejected    func() []rejection
+	nodesByName func() []*corev1.Node
+	left        map[nodeKind]resource.Quantity
 	keepers     map[string]string      // of finalizers
 	closest     map[string]closest     // of labels: see nearTo
 	hosts       map[hostKey][]address  // of values of variables
@@ -62,6 +65,8 @@ func (x *index) lazily() {
 		runs:        sync.OnceValue(x.runTable),
 		waiting:     sync.OnceValue(x.waitingTable),
 		rejected:    sync.OnceValue(x.rejections),
+		nodesByName: sync.OnceValue(func() []*corev1.Node { return sortedNodes(x.Nodes) }),
+		left:        map[nodeKind]resource.Quantity{},
 		keepers:     map[string]string{},
 		closest:     map[string]closest{},
 		hosts:       map[hostKey][]address{},

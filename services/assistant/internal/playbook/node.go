@@ -42,7 +42,7 @@ func nodes(x *index) []Finding {
 		})
 	}
 	var found []Finding
-	for _, node := range sortedNodes(x.Nodes) {
+	for _, node := range x.nodesByName() {
 		pods := on[node.Name]
 		f := Finding{Class: NodeTrouble, Object: nodeRef(node.Name), Confidence: High}
 		// A node without the condition was never seen by a kubelet.

@@ -21,8 +21,9 @@ func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
 	}
 	var open []*corev1.Node
 	refused := refusals{}
-	for _, node := range sortedNodes(x.Nodes) {
-		if !refused.add(pod, node) {
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	for _, node := range x.nodesByName() {
+		if !refused.add(pod, node, takes(required, node)) {
 			open = append(open, node)
 		}
 	}
@@ -44,8 +45,9 @@ func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
 // awayFor are the nodes that would take a pod if they were ready.
 func (x *index) awayFor(pod *corev1.Pod) []operation.Ref {
 	var away []operation.Ref
-	for _, node := range sortedNodes(x.Nodes) {
-		if nodeCondition(node, corev1.NodeReady) == nil || nodeReady(node) || !matchesNode(pod, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	for _, node := range x.nodesByName() {
+		if nodeCondition(node, corev1.NodeReady) == nil || nodeReady(node) || !takes(required, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
 			continue
 		}
 		// The cluster keeps pods away from such a node by taints of its own.
@@ -73,9 +75,9 @@ func sortedNodes(nodes []corev1.Node) []*corev1.Node {
 	return sorted
 }
 
-// matchesNode says whether selector and required affinity of a pod take a node.
-func matchesNode(pod *corev1.Pod, node *corev1.Node) bool {
-	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+// takes says whether selector and required affinity of a pod take a node.
+func takes(required nodeaffinity.RequiredNodeAffinity, node *corev1.Node) bool {
+	ok, err := required.Match(node)
 	return err == nil && ok
 }
 
@@ -91,12 +93,11 @@ type shortfall struct {
 func (x *index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 	asked := helper.PodRequests(pod, helper.PodResourcesOptions{})
 	asked[corev1.ResourcePods] = resource.MustParse("1")
-	used := x.requested()
+	kinds := slices.Sorted(maps.Keys(asked))
 	var short []shortfall
 	for _, node := range nodes {
-		for _, kind := range slices.Sorted(maps.Keys(asked)) {
-			free := node.Status.Allocatable[kind].DeepCopy()
-			free.Sub(used[node.Name][kind])
+		for _, kind := range kinds {
+			free := x.free(node, kind)
 			if want := asked[kind]; want.Sign() > 0 && want.Cmp(free) > 0 {
 				short = append(short, shortfall{node.Name, kind, want, free, node.Status.Allocatable[kind]})
 				break
@@ -104,6 +105,24 @@ func (x *index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 		}
 	}
 	return short
+}
+
+// free is what the pods on a node have left of a resource.
+func (x *index) free(node *corev1.Node, kind corev1.ResourceName) resource.Quantity {
+	of := nodeKind{node.Name, kind}
+	left, known := x.left[of]
+	if !known {
+		left = node.Status.Allocatable[kind].DeepCopy()
+		left.Sub(x.requested()[node.Name][kind])
+		x.left[of] = left
+	}
+	return left.DeepCopy()
+}
+
+// nodeKind is a resource of a node.
+type nodeKind struct {
+	node string
+	kind corev1.ResourceName
 }
 
 // requested is what the pods on each node ask for together.

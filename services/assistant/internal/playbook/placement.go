@@ -16,8 +16,8 @@ type refusals struct {
 }
 
 // add sorts a node under the first rule that refuses the pod, if one does.
-func (r *refusals) add(pod *corev1.Pod, node *corev1.Node) bool {
-	if !matchesNode(pod, node) {
+func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
+	if !takes {
 		r.selector = append(r.selector, node.Name)
 		return true
 	}

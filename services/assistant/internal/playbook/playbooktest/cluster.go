@@ -25,8 +25,10 @@ type Shape struct {
 	Pods        int
 	Namespaces  int
 	Deployments int // the pods are theirs, in turn
+	Idle        int // of these, the last, which are scaled to 0
 	Services    int // each chooses the pods of one deployment, in turn
 	Policies    int
+	Closed      int // further policies, that let nobody that there is in to any pod
 	Budgets     int
 	Scalers     int
 	Events      int
@@ -48,6 +50,8 @@ func Shapes() []Shape {
 		shape("100_namespaces", func(s *Shape) { s.Namespaces = 100 }),
 		shape("many_services", func(s *Shape) { s.Namespaces, s.Deployments, s.Services = 1, 4000, 3000 }),
 		shape("many_policies", func(s *Shape) { s.Namespaces, s.Policies = 1, 2000 }),
+		shape("closed", func(s *Shape) { s.Namespaces, s.Closed = 1, 20 }),
+		shape("idle", func(s *Shape) { s.Namespaces, s.Deployments, s.Idle, s.Services = 1, 4000, 3000, 4000 }),
 		shape("many_budgets", func(s *Shape) { s.Namespaces, s.Budgets, s.Scalers = 1, 1000, 1000 }),
 		shape("many_events", func(s *Shape) { s.Namespaces, s.Events = 1, 50000 }),
 		shape("healthy", func(s *Shape) { s.Namespaces, s.Broken = 1, 0 }),
@@ -91,6 +95,9 @@ func New(s Shape) *playbook.Snapshot {
 	}
 	for i := range s.Policies {
 		m.policy(i)
+	}
+	for i := range s.Closed {
+		m.closed(i)
 	}
 	for i := range s.Budgets {
 		m.budget(i)
@@ -161,11 +168,17 @@ func (m *maker) template(i int) corev1.PodTemplateSpec {
 	return t
 }
 
+// running is how many deployments have pods.
+func (m *maker) running() int { return m.size.Deployments - m.size.Idle }
+
 func (m *maker) deployment(i int) {
 	_, ill := m.ill(i)
-	replicas := int32(m.size.Pods / m.size.Deployments)
-	if i < m.size.Pods%m.size.Deployments {
+	replicas := int32(m.size.Pods / m.running())
+	if i < m.size.Pods%m.running() {
 		replicas++
+	}
+	if i >= m.running() {
+		replicas = 0
 	}
 	d := appsv1.Deployment{ObjectMeta: meta(m.namespace(i), fmt.Sprintf("app-%d", i))}
 	d.Labels = appLabels(i)
@@ -188,11 +201,11 @@ func (m *maker) deployment(i int) {
 }
 
 func (m *maker) podName(i int) string {
-	return fmt.Sprintf("app-%d-77c5f6d4b8-%05d", i%m.size.Deployments, i)
+	return fmt.Sprintf("app-%d-77c5f6d4b8-%05d", i%m.running(), i)
 }
 
 func (m *maker) pod(i int) {
-	of := i % m.size.Deployments
+	of := i % m.running()
 	d := &m.Deployments[of]
 	p := corev1.Pod{ObjectMeta: meta(d.Namespace, m.podName(i)), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	set := metav1.ObjectMeta{Name: d.Name + "-77c5f6d4b8"}
@@ -244,7 +257,7 @@ func (m *maker) service(i int) {
 	m.Services = append(m.Services, s)
 	e := discoveryv1.EndpointSlice{ObjectMeta: meta(s.Namespace, s.Name+"-x7k2p")}
 	e.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
-	if ready := !ill; ready {
+	if ready := !ill && of < m.running(); ready {
 		e.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}}
 	}
 	m.EndpointSlices = append(m.EndpointSlices, e)
@@ -263,6 +276,13 @@ func (m *maker) policy(i int) {
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("app-%d", of)}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: from}}}}},
 	}
+	m.NetworkPolicies = append(m.NetworkPolicies, p)
+}
+
+func (m *maker) closed(i int) {
+	p := networkingv1.NetworkPolicy{ObjectMeta: meta(m.namespace(i), fmt.Sprintf("closed-%d", i))}
+	from := &metav1.LabelSelector{MatchLabels: map[string]string{"role": "frontend"}}
+	p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: from}}}}
 	m.NetworkPolicies = append(m.NetworkPolicies, p)
 }
 
@@ -291,7 +311,7 @@ func (m *maker) event(i int) {
 	e := corev1.Event{ObjectMeta: meta(p.Namespace, fmt.Sprintf("%s.%x", p.Name, i))}
 	e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 	e.Type, e.Reason, e.Message, e.Count = corev1.EventTypeNormal, "Pulled", "Container image is present on the machine already", 1
-	if how, ill := m.ill(i % len(m.Pods) % m.size.Deployments); ill && how < 5 {
+	if how, ill := m.ill(i % len(m.Pods) % m.running()); ill && how < 5 {
 		e.Type, e.Reason = corev1.EventTypeWarning, []string{"BackOff", "Failed", "Failed", "Unhealthy", "FailedScheduling"}[how]
 		e.Message = []string{
 			"Back-off restarting failed container", "Failed to pull image: manifest unknown", `Error: configmap "absent" not found`,

@@ -53,7 +53,7 @@ func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (wha
 	}
 	for i := range v.Budgets {
 		b := &v.Budgets[i]
-		if b.Namespace != pod.Namespace || !chooses(b, pod) || b.Status.DisruptionsAllowed > 0 {
+		if b.Namespace != pod.Namespace || b.Status.DisruptionsAllowed > 0 || !chooses(b, pod) {
 			continue
 		}
 		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", cell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true

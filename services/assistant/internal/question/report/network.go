@@ -6,48 +6,46 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Endpoints counts the ready endpoints of a service.
 func (v View) Endpoints(namespace, service string) int {
-	n := 0
-	for i := range v.EndpointSlices {
-		s := &v.EndpointSlices[i]
-		if s.Namespace != namespace || s.Labels[discoveryv1.LabelServiceName] != service {
-			continue
-		}
-		for _, e := range s.Endpoints {
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				n++
-			}
-		}
-	}
-	return n
+	return playbook.ReadyEndpoints(v.EndpointSlices)[types.NamespacedName{Namespace: namespace, Name: service}]
 }
 
-func (v View) services() []corev1.Service {
-	return slices.SortedFunc(slices.Values(v.Services), func(a, b corev1.Service) int {
+func (v View) services() []*corev1.Service {
+	all := make([]*corev1.Service, 0, len(v.Services))
+	for i := range v.Services {
+		all = append(all, &v.Services[i])
+	}
+	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	return all
+}
+
+// empty says whether a service has a selector and no ready endpoint, of those counted.
+func empty(s *corev1.Service, ready map[types.NamespacedName]int) bool {
+	return len(s.Spec.Selector) > 0 && ready[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] == 0
 }
 
 // EmptyServices lists services with a selector that lead to no ready pod.
 func EmptyServices(v View) string {
 	t := columns("Namespace", "Service", "Selector", "Pods chosen")
+	ready, pods := playbook.ReadyEndpoints(v.EndpointSlices), playbook.NewChooser(playbook.PodLabels)
+	for i := range v.Pods {
+		pods.Add(v.Pods[i].Namespace, &v.Pods[i])
+	}
 	for _, s := range v.services() {
-		if !v.in(&s) || len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName || v.Endpoints(s.Namespace, s.Name) > 0 {
+		if !v.in(s) || s.Spec.Type == corev1.ServiceTypeExternalName || !empty(s, ready) {
 			continue
 		}
-		chosen, selector := 0, labels.SelectorFromSet(s.Spec.Selector)
-		for i := range v.Pods {
-			if v.Pods[i].Namespace == s.Namespace && selector.Matches(labels.Set(v.Pods[i].Labels)) {
-				chosen++
-			}
-		}
+		chosen := len(pods.Choose(s.Namespace, s.Spec.Selector))
 		t.add(cell(s.Namespace), cell(s.Name), cell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
 	}
 	return t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
@@ -57,7 +55,7 @@ func EmptyServices(v View) string {
 func External(v View) string {
 	t := columns("Namespace", "Object", "How", "Address", "Ports")
 	for _, s := range v.services() {
-		if !v.in(&s) || s.Spec.Type != corev1.ServiceTypeLoadBalancer && s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ExternalIPs) == 0 {
+		if !v.in(s) || s.Spec.Type != corev1.ServiceTypeLoadBalancer && s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ExternalIPs) == 0 {
 			continue
 		}
 		var addresses, ports []string
