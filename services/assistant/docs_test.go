@@ -210,7 +210,7 @@ func manualFailures() string {
 }
 
 // unanswered are shared codes that nothing in this service answers with.
-var unanswered = []string{"bad_gateway", "unauthorized", "conflict", "missing_credential", "invalid_credential", "insufficient_scope", "auth_not_configured"}
+var unanswered = []string{"bad_gateway", "unauthorized", "conflict", "missing_credential", "invalid_credential", "insufficient_scope", "auth_not_configured", "host_not_allowed"}
 
 func manualErrors(t *testing.T) string {
 	t.Helper()
@@ -340,6 +340,11 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks the state %s", manual, s)
 		}
 	}
+	for _, outcome := range constants(t, "internal/turn/turn.go", "") {
+		if !strings.Contains(text, "`"+outcome+"`") {
+			t.Errorf("%s lacks the outcome %s", manual, outcome)
+		}
+	}
 	for row, verdict := range map[string]chat.Verdict{
 		"`yes` `approve` `/approve` `proceed`": chat.Approve, "`no` `deny` `/deny` `cancel`": chat.Deny,
 		"`approve all` `auto-approve`": chat.ApproveAll, "`auto-approve off`": chat.AutoApproveOff,
@@ -381,7 +386,7 @@ func TestManualTables(t *testing.T) {
 	}
 }
 
-// constants are the values of a file's constants of a type of strings.
+// constants are the values of a file's constants of a type of strings; of no type for an empty kind.
 func constants(t *testing.T, path, kind string) (values []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -389,8 +394,12 @@ func constants(t *testing.T, path, kind string) (values []string) {
 		t.Fatal(err)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok && spec.Type != nil && expression(spec.Type) == kind && len(spec.Values) == 1 {
-			values = append(values, expression(spec.Values[0]))
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 || expression(spec.Type) != kind {
+			return true
+		}
+		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			values = append(values, expression(lit))
 		}
 		return true
 	})

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1
-	github.com/getkin/kin-openapi v0.152.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/gowebpki/jcs v1.0.2
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
@@ -60,6 +60,7 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fergusstrange/embedded-postgres v1.34.0 // indirect
+	github.com/getkin/kin-openapi v0.152.0 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-ole/go-ole v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
@@ -67,7 +68,6 @@ require (
 	github.com/go-openapi/swag v0.23.0 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
 	github.com/go-openapi/testify/v2 v2.6.0 // indirect
-	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
@@ -157,6 +157,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/google/uuid v1.6.0
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/mlp-platform/platform/libs/apitest v0.0.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0
 	github.com/mlp-platform/platform/libs/coord v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
@@ -202,3 +203,5 @@ replace github.com/mlp-platform/platform/libs/sse => ../../libs/sse
 replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
 
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
+
+replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
