@@ -46,13 +46,14 @@ func (p Policy) Judge(c Case) Verdict {
 		}
 		v.confirmOperation(e, c.Changes)
 	}
+	ended := false
 	for _, change := range c.Changes {
-		v.confirmChange(change)
+		ended = v.confirmChange(change) || ended
 	}
 	if !c.OriginJudged {
 		v.confirmOrigin(c)
 	}
-	v.finish(c.Role, slices.ContainsFunc(c.Operations, func(e operation.Expanded) bool {
+	v.finish(c.Role, ended || slices.ContainsFunc(c.Operations, func(e operation.Expanded) bool {
 		return e.Risk() == operation.High && e.Verb != operation.SetImage && e.Verb != operation.SetResources
 	}))
 	return v
@@ -85,6 +86,10 @@ func (v *Verdict) add(c Confirm, note string) {
 	if !slices.Contains(v.Confirms, c) {
 		v.Confirms = append(v.Confirms, c)
 	}
+	v.note(note)
+}
+
+func (v *Verdict) note(note string) {
 	if note != "" && !slices.Contains(v.Notes, note) {
 		v.Notes = append(v.Notes, note)
 	}
@@ -147,13 +152,26 @@ func same(a, b operation.Ref) bool {
 }
 
 // confirmChange finds the members that only the objects show, whatever verb caused
-// them.
-func (v *Verdict) confirmChange(c Change) {
+// them. ended tells of a write that is as good as a deletion, and so high by itself.
+func (v *Verdict) confirmChange(c Change) (ended bool) {
+	for _, note := range takesAlong(c) {
+		v.add(DeletesCascadingKind, note)
+	}
 	if c.After == nil {
 		if c.Before != nil && cascading[[2]string{c.Ref.Group, c.Ref.Kind}] {
 			v.add(DeletesCascadingKind, "deletes "+c.Ref.String())
 		}
-		return
+		return false
+	}
+	if changesOwner(c) {
+		v.add(ChangesOwner, "changes the owner of "+c.Ref.String()+", which ends with its owner")
+	}
+	if len(c.Removes) > 1 {
+		v.add(RemovesMany, "")
+	}
+	for _, note := range ends(c) {
+		v.note(note)
+		v.Risk, ended = operation.High, true
 	}
 	for _, f := range lostFinalizers(c.Before, c.After) {
 		v.add(RemovesFinalizer, "removes the finalizer "+f)
@@ -161,31 +179,35 @@ func (v *Verdict) confirmChange(c Change) {
 	if c.Before != nil && changesImageOrResources(c.Before, c.After) {
 		v.add(ChangesImageOrResources, "")
 	}
+	for _, gain := range gains(c) {
+		v.add(GainsPrivilege, "gains "+gain)
+	}
 	base := c.Before
 	if base == nil {
 		base = c.CopyOf
 	}
-	for _, gain := range Gains(base, c.After) {
-		v.add(GainsPrivilege, "gains "+gain)
+	for _, gain := range credentials(base, c.After) {
+		v.add(GainsCredentials, "gives its pods "+gain)
 	}
 	if c.Ref.Group == "" && c.Ref.Kind == "Node" {
 		for _, t := range newNoExecute(c.Before, c.After) {
 			v.add(TaintsNoExecute, "evicts the pods that do not tolerate "+t)
 		}
 	}
+	return ended
 }
 
 // finish turns what was found into the row, the risk and the answer. highVerb tells of
-// a verb that is high by itself and not for its image or resources.
+// what is high by itself and not for its image, resources or credentials.
 func (v *Verdict) finish(role Role, highVerb bool) {
 	if len(v.Confirms) > 0 {
 		v.Risk = operation.High
 	}
 	has := func(c Confirm) bool { return slices.Contains(v.Confirms, c) }
-	// An operator may change images and resources though they are high; nothing else
-	// that is high may hide behind that.
-	onlyImage := has(ChangesImageOrResources) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
-		return c != ChangesImageOrResources && c != UntrustedValue
+	// An operator may change images, resources and what Secrets a pod is given though
+	// they are high; nothing else that is high may hide behind that.
+	onlyImage := (has(ChangesImageOrResources) || has(GainsCredentials)) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
+		return c != ChangesImageOrResources && c != GainsCredentials && c != UntrustedValue
 	})
 	switch {
 	case has(GainsPrivilege):
@@ -210,6 +232,6 @@ func (v *Verdict) finish(role Role, highVerb bool) {
 var phrases = map[Row]string{
 	MediumWrite:      "a write",
 	HighWrite:        "a write of high risk",
-	ImageOrResources: "a change of a container's image or resources",
-	PrivilegeGain:    "a gain of privilege for pods",
+	ImageOrResources: "a change of a container's image, resources or Secrets",
+	PrivilegeGain:    "a gain of privilege",
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -53,9 +54,21 @@ func (p Policy) outOfReach(c Case) *refusal {
 			return r
 		}
 		for _, object := range []map[string]any{change.Before, change.After} {
-			claim := operation.Ref{Kind: "PersistentVolumeClaim", Namespace: text(object, "spec", "claimRef", "namespace"), Name: text(object, "spec", "claimRef", "name")}
-			if change.Ref.Group == "" && change.Ref.Kind == "PersistentVolume" && slices.Contains(slices.Concat(p.Protected, p.Hidden), claim.Namespace) {
-				return p.protected(claim)
+			if change.Ref.Group != "" || change.Ref.Kind != "PersistentVolume" {
+				continue
+			}
+			reached := set{text(object, "spec", "claimRef", "namespace"): true}
+			for namespace := range secretNamespaces(at(change.After, "spec"), 0) {
+				reached[namespace] = reached[namespace] || !secretNamespaces(at(change.Before, "spec"), 0)[namespace]
+			}
+			for _, namespace := range slices.Sorted(maps.Keys(reached)) {
+				switch {
+				case !reached[namespace]:
+				case !p.Visible(namespace):
+					return &refusal{"not_found", "This would reach objects that are not there for you."}
+				case slices.Contains(p.Protected, namespace):
+					return p.protected(operation.Ref{Namespace: namespace})
+				}
 			}
 		}
 	}

@@ -108,6 +108,12 @@ func changesImageOrResources(before, after map[string]any) bool {
 		if !ok || differ(at(was, "resources"), at(spec, "resources")) {
 			return true
 		}
+		mounted := imageVolumes(was)
+		for _, image := range imageVolumes(spec) {
+			if !slices.Contains(mounted, image) {
+				return true
+			}
+		}
 		had := containersOf(was)
 		for name, c := range containersOf(spec) {
 			h, ok := had[name]
@@ -117,6 +123,18 @@ func changesImageOrResources(before, after map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// imageVolumes are the images that are mounted and not run; what they hold may run all
+// the same.
+func imageVolumes(spec map[string]any) []string {
+	var found []string
+	for _, v := range objects(spec["volumes"]) {
+		if image := text(v, "image", "reference"); image != "" {
+			found = append(found, image)
+		}
+	}
+	return found
 }
 
 // differ compares values; an empty object is as good as none.

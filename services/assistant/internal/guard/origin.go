@@ -70,6 +70,9 @@ func novel(c Case) []string {
 // collect gathers the images and commands of all pod specs, and all URLs.
 func collect(found set, object map[string]any) {
 	for _, spec := range podSpecs(object) {
+		for _, image := range imageVolumes(spec) {
+			found[image] = true
+		}
 		for _, c := range containersOf(spec) {
 			if image := text(c, "image"); image != "" {
 				found[image] = true

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,8 +34,13 @@ func Gains(before, after map[string]any) []string {
 		}
 	}
 	// A volume of the cluster reaches the host without any pod spec.
-	if p := text(after, "spec", "hostPath", "path"); p != "" && p != text(before, "spec", "hostPath", "path") {
-		gained["host path "+p] = true
+	for _, source := range []string{"hostPath", "local"} {
+		if p := text(after, "spec", source, "path"); p != "" && p != text(before, "spec", source, "path") {
+			gained["host path "+p] = true
+		}
+	}
+	if driver := text(after, "spec", "flexVolume", "driver"); driver != "" && driver != text(before, "spec", "flexVolume", "driver") {
+		gained["volume driver "+driver+" on the host"] = true
 	}
 	for key, profile := range appArmor(after) {
 		if strings.HasPrefix(profile, "unconfined") && appArmor(before)[key] != profile {
@@ -63,7 +69,7 @@ func appArmor(object map[string]any) map[string]string {
 // powers are the abilities that a pod spec grants beyond a plain pod's.
 func powers(spec map[string]any) set {
 	p := set{"service account " + account(spec): true}
-	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
+	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} {
 		if spec[name] == true {
 			p[name] = true
 		}
@@ -73,6 +79,14 @@ func powers(spec map[string]any) set {
 		if path := text(v, "hostPath", "path"); path != "" {
 			p["host path "+path] = true
 			hostPaths[text(v, "name")] = path
+		}
+		if driver := text(v, "flexVolume", "driver"); driver != "" {
+			p["volume driver "+driver+" on the host"] = true
+		}
+		for _, s := range objects(at(v, "projected", "sources")) {
+			if spec["automountServiceAccountToken"] == false && at(s, "serviceAccountToken") != nil {
+				p["a token of its service account"] = true
+			}
 		}
 	}
 	security(p, "the pod", at(spec, "securityContext"))
@@ -125,6 +139,15 @@ func security(p set, who string, context any) {
 	if user := at(context, "runAsUser"); user != nil && fmt.Sprint(user) == "0" {
 		p["user 0 for "+who] = true
 	}
+	for _, field := range []string{"runAsGroup", "fsGroup"} {
+		if group := at(context, field); group != nil && fmt.Sprint(group) == "0" {
+			p["group 0 for "+who] = true
+		}
+	}
+	groups, _ := at(context, "supplementalGroups").([]any)
+	if slices.ContainsFunc(groups, func(g any) bool { return fmt.Sprint(g) == "0" }) {
+		p["group 0 for "+who] = true
+	}
 	for _, c := range texts(at(context, "capabilities", "add")) {
 		p["capability "+c+" for "+who] = true
 	}
@@ -143,6 +166,9 @@ func lost(gained set, before, after map[string]any) {
 		if before[name] == false && after[name] != false {
 			gained["the loss of "+name+"=false"] = true
 		}
+	}
+	if text(before, "runtimeClassName") != text(after, "runtimeClassName") {
+		gained["the loss of the runtime class "+cmp.Or(text(before, "runtimeClassName"), "default")] = true
 	}
 	had := map[string]set{}
 	var shared set

@@ -63,6 +63,9 @@ type Change struct {
 	// CopyOf is what a created object takes over, in the same shape: for a job that is
 	// run now the job template of its CronJob. What stands there already is no gain.
 	CopyOf map[string]any
+	// Removes are objects that a controller deletes on account of it, though nobody
+	// named them.
+	Removes []operation.Ref
 }
 
 // Case is all that a verdict depends on.
@@ -93,7 +96,9 @@ const (
 	ReplacesByForce         Confirm = "replaces_by_force"
 	Prunes                  Confirm = "prunes"
 	RemovesFinalizer        Confirm = "removes_finalizer"
+	ChangesOwner            Confirm = "changes_owner"
 	GainsPrivilege          Confirm = "gains_privilege"
+	GainsCredentials        Confirm = "gains_credentials"
 	UntrustedValue          Confirm = "untrusted_value"
 	NoDryRun                Confirm = "no_dry_run"
 )

@@ -93,7 +93,8 @@ var reasons = map[guard.Confirm]string{
 	guard.DeletesCascadingKind: "it deletes what takes other things with it", guard.RemovesMany: "it removes several objects", guard.Drains: "it drains a node",
 	guard.TaintsNoExecute: "the taint puts pods off the node", guard.ChangesImageOrResources: "it changes a container's image or resources",
 	guard.ReplacesByForce: "it deletes the object and makes it anew", guard.Prunes: "it deletes what the manifest no longer has", guard.RemovesFinalizer: "it takes a finalizer away",
-	guard.GainsPrivilege: "its pods gain rights", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
+	guard.ChangesOwner: "the object ends when its new owner does", guard.GainsCredentials: "its pods get a Secret or token that they did not have",
+	guard.GainsPrivilege: "somebody gains rights by it", guard.UntrustedValue: "a value in it comes from the cluster's own text and not from you", guard.NoDryRun: "the server cannot rehearse it",
 }
 
 // whyAlways says that an action always asks, and why.
