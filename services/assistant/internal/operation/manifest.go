@@ -100,13 +100,33 @@ func CanonicalPatch(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	patch, err := encode(object)
+	if err != nil {
+		return "", Refuse(InvalidManifest, "patch", "The patch cannot be written as JSON.")
+	}
+	return patch, nil
+}
+
+// settled says whether a text is surely what CanonicalPatch would make of it, if it is a
+// patch at all. It is asked of every patch several times, and YAML is slow to read.
+func settled(text string) bool {
+	if strings.Contains(text, "-0") { // the one number that is another in YAML
+		return false
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		return false
+	}
+	again, err := encode(value)
+	return err == nil && again == text
+}
+
+func encode(value any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(object); err != nil {
-		return "", Refuse(InvalidManifest, "patch", "The patch cannot be written as JSON.")
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	err := enc.Encode(value)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // PatchObject reads a patch as plain values, of the types that [Document] has. The

@@ -136,6 +136,7 @@ func FuzzManifest(f *testing.F) {
 // FuzzPatch: the canonical form of a patch is its own canonical form.
 func FuzzPatch(f *testing.F) {
 	f.Add(`{"spec":{"replicas":3}}`)
+	f.Add(`{"a":-0,"b":1e+21,"c":"\u2028\u0000","d":9007199254740993,"<<":{"e":0.5}}`)
 	f.Add("spec:\n  x: 1.50\n  y: [1, null, true]\n")
 	f.Fuzz(func(t *testing.T, patch string) {
 		c, err := operation.CanonicalPatch(patch)
@@ -148,6 +149,9 @@ func FuzzPatch(f *testing.F) {
 		}
 		if again, err := operation.CanonicalPatch(c); err != nil || again != c {
 			t.Fatalf("%q, then %q, %v", c, again, err)
+		}
+		if o := operation.Normalize(operation.Operation{Verb: operation.Patch, Patch: patch}); o.Patch != c {
+			t.Fatalf("%q is normal for %q, and %q canonical", o.Patch, patch, c)
 		}
 	})
 }
