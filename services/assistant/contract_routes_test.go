@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 )
 
 // TestEndpoints walks "Endpoints", "Authentication", "Errors", "Limits" and "Versioning".
@@ -87,10 +89,16 @@ func TestEndpoints(t *testing.T) {
 		b := on(t, b)
 		b.say(operator, "metrics", "kubectl get pods -n shop")
 		b.say(operator, "metrics", "what is wrong in shop?")
+		b.say(operator, "metrics", scaleWebTo(2), "auto_approve", true)
+		b.say(operator, "metrics", scaleWebTo(3), "auto_approve", true) // one of the two changes something
+		b.say(readonly, "metrics-ro", scaleWebTo(3))
+		b.say(operator, "metrics", "kubectl describe secret gateway-db -n payments")
 		text := string(b.want(200, "GET", "/metrics", "", "").body)
 		for _, name := range []string{
 			`assistant_turns_total{engine="playbooks",outcome="done"}`, `assistant_turn_seconds_count{engine="playbooks"}`, "assistant_first_event_seconds_count",
 			"assistant_open_streams 0", `assistant_tool_calls_total{outcome="ok",tool="list"}`, `assistant_tool_seconds_count{tool="list"}`,
+			`assistant_decisions_total{basis="auto_approve",decision="approved"}`, `assistant_executions_total{result="succeeded"}`,
+			`assistant_refusals_total{reason="role_too_low"}`, `assistant_redactions_total{kind=`, `assistant_tokens_total{kind="prompt"} 0`,
 			"assistant_pending_actions", "assistant_playbook_matches_total{class=", `http_requests_total{method="POST",route="/v1/chat/completions",service="assistant",status="200"}`,
 		} {
 			if !strings.Contains(text, name) {
@@ -98,6 +106,47 @@ func TestEndpoints(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAudit walks what the ledger is told of turns, actions, refusals and keys.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	b := start(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef")
+	const secretWords = "a question that stays here"
+	b.want(200, "POST", chatPath, operator, ask(secretWords, "user", "ann"), "X-Session-ID", "audit", "X-Request-ID", "audit-1")
+	p := b.propose(operator, "audit", scaleWeb, "user", "ann")
+	b.want(200, "POST", "/v1/sessions/audit/actions/"+p.ActionID, other, `{"decision":"approve","reason":"fine"}`)
+	b.say(operator, "audit", "and now?")
+	b.say(readonly, "audit-ro", scaleWeb)
+	b.refused(403, "forbidden", "POST", "/v1/auth/demo-keys", operator, `{"email":"a@b.c"}`)
+	b.want(200, "POST", "/v1/auth/demo-keys", admin, `{"email":"a@b.c"}`)
+	const post = `"address":"127.0.0.1","method":"POST"`
+	id := caller.KeyID
+	about := `"action_id":"` + p.ActionID + `","session":"audit","digest":"` + p.Digest + `","command":"` + scaleWeb + `","risk":"medium","requester":"` + id(operator) + `"`
+	for _, row := range []struct{ action, actor, details string }{
+		{"turn.finished", id(operator), post + `,"role":"operator","user":"ann","path":"` + chatPath + `","status":200,"outcome":"done","turn":1`},
+		{"action.proposed", id(operator), post + `,"role":"operator","user":"ann","path":"` + chatPath + `",` + about},
+		{"action.decided", id(other), post + `,"role":"operator",` + about + `,"decider":"` + id(other) + `","basis":"person","reason":"fine"`},
+		{"action.executed", id(other), about + `,"decider":"` + id(other) + `","basis":"person","state":"succeeded"`},
+		{"action.refused", id(readonly), post + `,"role":"readonly","user":"default","command":"` + scaleWeb + `"`},
+		{"access.denied", id(operator), post + `,"role":"operator","path":"/v1/auth/demo-keys","status":403,"code":"forbidden"`},
+		{"demo_key.minted", id(admin), post + `,"role":"admin","path":"/v1/auth/demo-keys","status":200,"email":"a@b.c"`},
+	} {
+		const query = `select count(*) from outbox where namespace = 'audit' and payload->>'action' = $1 and payload->>'actor' = $2
+			and payload->>'ts' is not null and payload->'details' @> $3::jsonb`
+		if n := b.count(query, "assistant."+row.action, row.actor, "{"+row.details+"}"); n == 0 {
+			t.Errorf("no %s of %s with %s", row.action, row.actor, row.details)
+		}
+		if n := b.count("select count(*) from outbox where namespace = 'assistant' and name = $1", strings.ReplaceAll(row.action, ".", "_")); n == 0 {
+			t.Errorf("no event %s", row.action)
+		}
+	}
+	if n := b.count("select count(*) from outbox where request_id = 'audit-1' and payload->'details' ? 'duration_ms'"); n != 1 {
+		t.Errorf("%d facts of the request", n)
+	}
+	if n := b.count("select count(*) from outbox where payload::text like '%' || $1 || '%'", secretWords); n != 0 {
+		t.Error("a question is in the ledger")
+	}
 }
 
 // TestOpenOnLoopback walks "Auth off".

@@ -96,6 +96,16 @@ func TestStates(t *testing.T) {
 			t.Errorf("%v", doc)
 		}
 	})
+	t.Run("several denied", func(t *testing.T) {
+		b := on(t, b)
+		for i := range 3 {
+			b.propose(operator, "none-of-them", scaleWebTo(50+i))
+		}
+		s := b.say(operator, "none-of-them", "cancel")
+		if denied, instead := strings.Count(s.text, "Denied: "), strings.Count(s.text, "What could be done instead"); denied != 3 || instead != 1 {
+			t.Errorf("%d denied, alternatives told %d times:\n%s", denied, instead, s.text)
+		}
+	})
 	t.Run("auto_approve", func(t *testing.T) {
 		b := on(t, b)
 		s := b.say(operator, "auto", scaleWebTo(4), "auto_approve", true)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -134,6 +135,17 @@ func TestLimitAndDrain(t *testing.T) {
 	if d.Active() != 0 {
 		t.Error("turns are left")
 	}
+}
+
+// A call that the end of its turn cuts short is not blamed on the cluster.
+func TestCutCall(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{Limit: 50 * time.Millisecond})
+	b.engine.do = func(ctx context.Context, _ turn.Turn, tools turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
+		_, err := tools.Call(ctx, operation.Operation{Verb: operation.List, Kind: "glaciers"})
+		return turn.Outcome{}, err
+	}
+	wantIn(t, b.say(ann, "first"), `"output":"The turn ended before this was answered.","call_id":"call_1","ok":false`, `"code":"turn_timeout"`)
 }
 
 // Somebody who follows at another replica keeps a turn from being an orphan.

@@ -88,6 +88,9 @@ func (c tools) Run(ctx context.Context, _ turn.Turn, op operation.Operation) (tu
 	if op.Kind == "unicorn" {
 		return turn.Output{}, operation.Refuse(operation.InvalidArgument, "kind", "There is no kind unicorn.")
 	}
+	if op.Kind == "glaciers" {
+		<-ctx.Done()
+	}
 	return turn.Output{Text: "NAME READY\napi 1/1"}, ctx.Err()
 }
 

@@ -103,6 +103,9 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapsh
 	return s, nil
 }
 
+// errCut is what became of a call that the end of its turn cut short.
+var errCut = operation.Refuse(operation.Unavailable, "", "The turn ended before this was answered.")
+
 // callKey is the key of a call's id in the context of Tools.
 type callKey struct{}
 
@@ -124,6 +127,9 @@ func (k *sink) call(op operation.Operation) (id string, done func(context.Contex
 	return id, func(ctx context.Context, out Output, err error) error {
 		shown := chat.ToolResult{Tool: string(op.Verb), CallID: id, Output: out.Text, OK: err == nil, Truncated: out.Truncated}
 		if err != nil {
+			if k.ctx.Err() != nil { // not the cluster's fault
+				err = errCut
+			}
 			err = k.r.sentence(ctx, err)
 			shown.Output = err.Error()
 		}
