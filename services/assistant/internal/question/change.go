@@ -89,6 +89,7 @@ func lead(s sentence) sentence {
 			return s
 		}
 		s = s.from(len(strings.Fields(long)))
+		s.noun = strings.HasSuffix(long, " a") || strings.HasSuffix(long, " an")
 	}
 }
 
@@ -133,11 +134,14 @@ func clauses(s sentence) []sentence {
 		if _, begins := verbs[s.words[i+1].low]; joint && begins && !s.words[i+1].quoted && i > from {
 			part := s
 			part.words = s.words[:i]
+			part.noun = s.noun && from == 0
 			all = append(all, part.from(from))
 			from = i + 1
 		}
 	}
-	return append(all, lead(s.from(from)))
+	last := s.from(from)
+	last.noun = s.noun && from == 0
+	return append(all, lead(last))
 }
 
 var (
@@ -153,6 +157,9 @@ var (
 // change reads one clause; ok says that all of its words were understood.
 func change(s sentence) (c Change, ok bool) {
 	c.Verb = verbs[s.words[0].low]
+	if speaks(s, c.Verb, s.noun) {
+		return c, false
+	}
 	rest := s.words[1:]
 	var p changePlace
 	if name := ownNamespace(c.Verb, rest); name != "" {
@@ -189,6 +196,9 @@ func change(s sentence) (c Change, ok bool) {
 		default:
 			return c, false
 		}
+	}
+	if c.Kind == "event" {
+		return c, false // events come and go by themselves
 	}
 	if c.Verb == "" {
 		c.Symptoms = symptomsOf(s.from(1).low)
@@ -437,7 +447,7 @@ func (c *Change) decide(s sentence) bool {
 		c.Verb = ""
 		return len(s.words) <= 3
 	case anything, operation.SetResources:
-		return c.byValue(first)
+		return c.byValue(s)
 	case operation.Delete:
 		switch {
 		case len(c.Taints) > 0, strings.Contains(s.low, "taint"):
@@ -465,7 +475,8 @@ func (c *Change) removeTaints() {
 }
 
 // byValue finds what "set", "use" or "raise" means.
-func (c *Change) byValue(first string) bool {
+func (c *Change) byValue(s sentence) bool {
+	first := s.words[0].low
 	switch {
 	case c.Quantity != "" || c.Resource != "" && first != "use":
 		if c.Resource == "cpu" && c.Quantity == "" && c.Count != nil {
@@ -478,7 +489,7 @@ func (c *Change) byValue(first string) bool {
 		c.Verb = operation.SetEnv
 	case c.Count != nil:
 		c.Verb = operation.Scale
-	case first == "make" && len(c.Set) == 0:
+	case first == "make" && applyWords[s.words[len(s.words)-1].low]:
 		c.Verb = "" // make it work
 	default:
 		return false

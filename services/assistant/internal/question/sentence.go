@@ -13,12 +13,14 @@ const MaxSentence = 8 << 10
 type word struct {
 	text, low string
 	quoted    bool // in backticks or quotes, so meant as it stands
+	spoken    bool // one of several in quotes, so perhaps somebody else's
 }
 
 // sentence is a message taken apart.
 type sentence struct {
 	words []word
 	asks  bool   // it ends with a question mark
+	noun  bool   // an article that was taken off its front makes a noun of its verb
 	low   string // the words as compared, with blanks between
 }
 
@@ -52,9 +54,13 @@ func read(message string) sentence {
 		s.plain(message[:at[0]])
 		inner := strings.TrimFunc(message[at[0]:at[1]], func(r rune) bool { return strings.ContainsRune("`\"“”'", r) })
 		if fields := strings.Fields(inner); len(fields) == 1 {
-			s.words = append(s.words, word{fields[0], strings.ToLower(fields[0]), true})
+			s.words = append(s.words, word{text: fields[0], low: strings.ToLower(fields[0]), quoted: true})
 		} else {
+			from := len(s.words)
 			s.plain(inner)
+			for i := range s.words[from:] {
+				s.words[from+i].spoken = message[at[0]] != '`' // a copied command stands in those
+			}
 		}
 		message = message[at[1]:]
 	}
@@ -101,7 +107,7 @@ func (s *sentence) one(field string) {
 	low := strings.ToLower(field)
 	if long, ok := shortened[low]; ok {
 		for part := range strings.FieldsSeq(long) {
-			s.words = append(s.words, word{part, part, false})
+			s.words = append(s.words, word{text: part, low: part})
 		}
 		return
 	}
@@ -109,7 +115,7 @@ func (s *sentence) one(field string) {
 		field, low = field[:len(name)], name
 	}
 	if field != "" && field != "-" && field != "—" && field != "–" {
-		s.words = append(s.words, word{field, low, false})
+		s.words = append(s.words, word{text: field, low: low})
 	}
 }
 

@@ -86,7 +86,9 @@ var common = setOf(`i me we us you he she they who whom whose which what where w
 	troubleshoot analyse analyze inspect review audit figure understand happening live doing done fire burning blocked blocking block blocks throttled
 	enough lot lots lack lacks lacking missing absent exist exists existing unknown invalid refused refuse refuses rejected reject expired reset bye
 	autoscale autoscaling autoscaler balance balancer balancers loadbalancer loadbalancers nodeport nodeports ingress ingresses replica replicas endpoints endpoint
-	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while`)
+	policy policies rule rules drains plan plans step steps side effect effects risk risky impact blast radius worth ready-to second seconds moment while
+	helped helping carefully gently manually yourself yourselves himself herself myself idea ideas sounds sounded looked seemed told typed wrote proposed
+	suggested asking claims claimed reported easy hard difficult fast slowly badly apparently obviously supposedly reportedly`)
 
 // Nothing of common is a kind word, and pronouns are asked for by themselves.
 var pronouns = setOf("it that this them these those they both")
