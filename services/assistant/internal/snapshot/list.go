@@ -15,9 +15,15 @@ const (
 // lister is a typed client's List.
 type lister[L any] func(context.Context, metav1.ListOptions) (L, error)
 
+// paged is what every list tells of itself.
+type paged interface {
+	GetContinue() string
+	GetRemainingItemCount() *int64
+}
+
 // all reads every page of a list. What the server does not serve, it has none of. whole
 // is false when there were more pages than are read.
-func all[L interface{ GetContinue() string }, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
+func all[L paged, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
 	o.Limit = pageSize
 	for page := 0; page < maxPages; page++ {
 		l, err := list(ctx, o)
@@ -30,6 +36,9 @@ func all[L interface{ GetContinue() string }, T any](ctx context.Context, list l
 			continue
 		case err != nil:
 			return nil, false, err
+		}
+		if more := l.GetRemainingItemCount(); more != nil && found == nil { // objects are large: none is copied twice
+			found = make([]T, 0, len(items(l))+int(min(max(*more, 0), pageSize*maxPages)))
 		}
 		found = append(found, items(l)...)
 		if o.Continue = l.GetContinue(); o.Continue == "" {

@@ -136,7 +136,7 @@ func (g *group) result() (turn.Output, error) {
 func wide[T any, P interface {
 	*T
 	metav1.Object
-}, L interface{ GetContinue() string }](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
+}, L paged](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
 	return kind{name, func(ctx context.Context) (int, bool, error) {
 		found, whole, err := all(ctx, list(""), items, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) && r.namespace != "" {
@@ -152,7 +152,7 @@ func wide[T any, P interface {
 func scoped[T any, P interface {
 	*T
 	metav1.Object
-}, L interface{ GetContinue() string }](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
+}, L paged](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
 	return kind{name, func(ctx context.Context) (int, bool, error) {
 		found, whole, err := all(ctx, list(r.namespace), items, metav1.ListOptions{})
 		*to = visible[T, P](r, found)
@@ -165,7 +165,13 @@ func visible[T any, P interface {
 	*T
 	metav1.Object
 }](r *reading, list []T) []T {
-	kept := slices.DeleteFunc(list, func(o T) bool { return !r.policy.Visible(P(&o).GetNamespace()) })
+	kept := list[:0]
+	for i := range list {
+		if r.policy.Visible(P(&list[i]).GetNamespace()) {
+			kept = append(kept, list[i])
+		}
+	}
+	clear(list[len(kept):])
 	for i := range kept {
 		o := P(&kept[i])
 		o.SetManagedFields(nil)
