@@ -365,6 +365,27 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
+// A person cannot have the name of a caller who is none, and so not that caller's sessions.
+func TestDelegationForAReservedName(t *testing.T) {
+	t.Parallel()
+	e, d := delegating(t, onceOnly(), `["operator"]`)
+	id := caller.KeyID("ki-admin-some-key-that-there-is")
+	for name, want := range map[string]int{
+		id: 401, strings.ToUpper(id): 401, "local": 401, "anonymous": 401,
+		id + "0": 200, id[:15]: 200, "g" + id[1:]: 200, "locally": 200,
+	} {
+		token, err := d.Mint("assistant", auth.Person{Name: name, Tenant: "default", Scopes: []string{"operator"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp := send(e, "GET", "/v1/who", "", "Authorization", "Bearer "+token)
+		body := bodyOf(t, resp)
+		if resp.StatusCode != want || want == 401 && (!strings.Contains(body, `"code":"unauthenticated"`) || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "invalid_token")) {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
+		}
+	}
+}
+
 func TestDelegationThatCannotBeRemembered(t *testing.T) {
 	t.Parallel()
 	o := onceOnly()

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/auth"
@@ -85,6 +86,8 @@ func (l *list) has(key string) bool {
 func visible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
+
+var keyID = regexp.MustCompile(`^[0-9A-Fa-f]{16}$`)
 
 // KeyID is the name under which a key's holder is known and logged.
 func KeyID(key string) string {

@@ -68,6 +68,9 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 	accepted := c.delegation.Require(string(guard.Readonly))(func(ec echo.Context) error {
 		p, _ := auth.FromContext(ec.Request().Context())
+		if reserved(p.Name) {
+			return passed{fault.BadKey("This delegation is for a name that no person can have here.")}
+		}
 		who := Caller{Principal: p.Name, Role: guard.Readonly, Via: p.Via}
 		for _, role := range []guard.Role{guard.Operator, guard.Admin} {
 			if p.Has(string(role)) {
@@ -87,6 +90,12 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return translate(err)
 	}
+}
+
+// reserved says whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
+// had it would own the sessions of that caller.
+func reserved(name string) bool {
+	return keyID.MatchString(name) || strings.EqualFold(name, Local) || strings.EqualFold(name, "anonymous")
 }
 
 // passed marks an error that came from behind the middleware.

@@ -33,6 +33,10 @@ func show(m map[string]any) {
 			}
 			m[key] = shown(key, v)
 		case map[string]any:
+			if key == "binaryData" {
+				m[key], _ = values(v, true) // of a ConfigMap: what nobody can read may be a keystore
+				continue
+			}
 			if key == "annotations" || settings && key == "data" {
 				named(v)
 				continue

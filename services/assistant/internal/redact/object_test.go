@@ -18,7 +18,7 @@ func TestObject(t *testing.T) {
   "args":["--token=HIDDEN","--port=80"],"env":[{"name":"DB_PASSWORD","value":"HIDDEN"},{"name":"LOG","value":"debug"},
   {"name":"OTHER_SECRET","valueFrom":{"secretKeyRef":{"name":"db","key":"DATABASE_URL"}}},{"name":"DSN","value":"mysql://u:HIDDEN@h/d"}]}],
   "volumes":[{"name":"v","secret":{"secretName":"web-tls"}}],"imagePullSecrets":[{"name":"regcred"}],"automountServiceAccountToken":true}}}},
-{"kind":"ConfigMap","data":{"app.yaml":"db:\n  password: HIDDEN\n  host: db\n","API_KEY":"HIDDEN"}},
+{"kind":"ConfigMap","data":{"app.yaml":"db:\n  password: HIDDEN\n  host: db\n","API_KEY":"HIDDEN"},"binaryData":{"store.jks":"SElEREVO"}},
 {"kind":"Secret","data":{"a":"SElEREVO"},"stringData":{"b":"HIDDEN"}},
 {"kind":"Widget","spec":{"password":"HIDDEN","tokenUrl":"https://id.example/token","nested":{"list":["Bearer HIDDEN0123456789"]}}}]}`
 	var o map[string]any
@@ -38,7 +38,7 @@ func TestObject(t *testing.T) {
 	}
 	for _, kept := range []string{
 		`"token-service"`, `"registry.example/auth-token:2"`, `"--verbose","yes"`, `"--port=80"`, `"value":"debug"`, `"key":"DATABASE_URL"`, `"secretName":"web-tls"`,
-		`{"name":"regcred"}`, `"automountServiceAccountToken":true`, `host: db`, `"tokenUrl":"https://id.example/token"`, `9007199254740993`, `"DB_PASSWORD"`,
+		`{"name":"regcred"}`, `"automountServiceAccountToken":true`, `host: db`, `"tokenUrl":"https://id.example/token"`, `9007199254740993`, `"DB_PASSWORD"`, `"store.jks":"[redacted 6 bytes]"`,
 	} {
 		if !strings.Contains(once, kept) {
 			t.Errorf("%s is gone from %s", kept, once)

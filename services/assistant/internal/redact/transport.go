@@ -6,6 +6,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,7 +35,7 @@ type transport struct {
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ofSecrets := slices.Contains(strings.Split(r.URL.Path, "/"), "secrets")
+	ofSecrets := ofSecrets(r.URL.Path)
 	if err := allowed(r, ofSecrets); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a transport closes the body on every way out
@@ -52,6 +54,35 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
 	return resp, nil
+}
+
+var version = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+
+// ofSecrets says whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
+// stand before the API, so each place where its root can be counts, and a path without one is not trusted.
+func ofSecrets(of string) bool {
+	parts := strings.Split(strings.Trim(path.Clean("/"+of), "/"), "/")
+	rooted := false
+	for i, part := range parts {
+		below := parts[i+1:]
+		if part == "apis" && len(below) > 0 {
+			below = below[1:] // the group
+		}
+		if part != "api" && part != "apis" || len(below) == 0 || !version.MatchString(below[0]) {
+			continue
+		}
+		rooted = true
+		if below = below[1:]; len(below) > 0 && below[0] == "watch" {
+			below = below[1:]
+		}
+		if len(below) > 2 && below[0] == "namespaces" {
+			below = below[2:]
+		}
+		if len(below) > 0 && below[0] == "secrets" {
+			return true
+		}
+	}
+	return !rooted && slices.Contains(parts, "secrets")
 }
 
 func allowed(r *http.Request, ofSecrets bool) error {

@@ -95,6 +95,31 @@ func TestTransportPassesTheRest(t *testing.T) {
 	}
 }
 
+// A namespace, pod or proxy may be called secrets; behind each of them Secrets are still Secrets.
+func TestTransportKnowsTheResource(t *testing.T) {
+	t.Parallel()
+	const api = "/api/v1/namespaces/"
+	for path, want := range map[string]bool{
+		api + "secrets": false, api + "secrets/pods": false, api + "secrets/pods/web/log": false, api + "shop/pods/secrets/log": false,
+		"/apis/apps/v1/namespaces/secrets/deployments/secrets": false, "/secrets/" + podsPath: false, api + "api/pods": false,
+		api + "secrets/secrets": true, api + "secrets/secrets/db": true, "/api/v1/secrets": true, "/api/v1/watch/secrets": true,
+		"/api/v1/watch/namespaces/shop/secrets": true, "/k8s/clusters/c-1" + secretsPath: true, "/api/v1" + secretsPath: true, "/apis/x.example/v1beta1/secrets": true,
+		"/api/v1//secrets": true, "/api/v1/./namespaces/a/../shop/secrets": true, "/other/secrets": true,
+	} {
+		_, _, err := through(t, path, "text/plain", []byte("listening"))
+		if got := err != nil; got != want {
+			t.Errorf("%s: of secrets %v, want %v", path, got, want)
+		}
+		resp, err := redact.Transport(answer{"application/json", []byte("{}")}, nil).RoundTrip(httptest.NewRequest(http.MethodPatch, "https://cluster.example"+path, strings.NewReader("{}")))
+		if err == nil {
+			resp.Body.Close()
+		}
+		if got := err != nil; got != want {
+			t.Errorf("%s: write refused %v, want %v", path, got, want)
+		}
+	}
+}
+
 // What cannot be looked into does not get past.
 func TestTransportRefuses(t *testing.T) {
 	t.Parallel()
