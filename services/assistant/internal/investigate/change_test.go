@@ -32,6 +32,17 @@ func TestRequestsOfTheTable(t *testing.T) {
 		{"shop", "scale to 3", ""}, // which one?
 		{"payments", "scale the cart deployment in shop up to 3 replicas please", "kubectl scale deployment/cart -n shop --replicas=3"},
 		{"shop", "scale cart", ""},
+		{"", "scale checkout in payments by 2", "kubectl scale deployment/checkout -n payments --replicas=4"},
+		{"", "scale checkout in payments down by 2", "kubectl scale deployment/checkout -n payments --replicas=0"},
+		{"", "reduce checkout in payments by two", "kubectl scale deployment/checkout -n payments --replicas=0"},
+		{"payments", "add 2 replicas to checkout", "kubectl scale deployment/checkout -n payments --replicas=4"},
+		{"payments", "remove 1 replica from checkout", "kubectl scale deployment/checkout -n payments --replicas=1"},
+		{"payments", "scale checkout down by 9", ""},
+		{"payments", "scale checkout up 2", ""}, // to 2, or by 2?
+		{"payments", "raise the memory limit of ledger by 64Mi", "kubectl set resources deployment/ledger -n payments -c ledger --limits=memory=128Mi"},
+		{"payments", "lower the memory limit of ledger by 1Gi", ""},
+		{"shop", "restart count of cart in shop", ""},
+		{"", "rollout restart count of cart in shop", ""},
 		{"shop", "fix the service", `kubectl patch service/catalog -n shop -p '{"spec":{"selector":{"version":"v1"}}}'`},
 		{"reports", "resume it", `kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`},
 		{"reports", "resume the cronjob", `kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -23,7 +24,9 @@ func (b *builder) one(r operation.Ref) {
 			b.miss("Say how many replicas %s is to have, for example `scale %s to 3`.", title(r), r.Name)
 			return
 		}
-		op.Replicas = b.change.Count
+		if op.Replicas = b.replicas(r); op.Replicas == nil {
+			return
+		}
 		b.add(op, "%s %s", standing(b.snap, r), fmt.Sprintf("It is to have %d replicas.", *op.Replicas))
 	case operation.Undo:
 		b.undo(r, op)
@@ -73,6 +76,46 @@ func (b *builder) one(r operation.Ref) {
 	default:
 		b.add(op, "%s is to be changed by %s.", name, b.change.Verb)
 	}
+}
+
+// replicas are how many a workload is to have; nil is what cannot be told from the words
+// and the spec, which is said.
+func (b *builder) replicas(r operation.Ref) *int32 {
+	if b.change.Step == 0 {
+		return b.change.Count
+	}
+	now, ok := b.wanted(r)
+	if !ok {
+		b.miss("How many replicas %s has now could not be read. Say how many it is to have, for example `scale %s to 3`.", title(r), r.Name)
+		return nil
+	}
+	to := now + int32(b.change.Step)**b.change.Count
+	if to < 0 {
+		b.miss("%s is set to %d replicas, which is less than that. Say how many it is to have, for example `scale %s to 0`.", upper(title(r)), now, r.Name)
+		return nil
+	}
+	return &to
+}
+
+// wanted is how many replicas the spec has.
+func (b *builder) wanted(r operation.Ref) (int32, bool) {
+	if d := b.deployment(r); d != nil {
+		return replicasOf(d.Spec.Replicas), true
+	}
+	for i := range b.snap.StatefulSets {
+		if s := &b.snap.StatefulSets[i]; r.Kind == "StatefulSet" && s.Name == r.Name && s.Namespace == r.Namespace {
+			return replicasOf(s.Spec.Replicas), true
+		}
+	}
+	return 0, false
+}
+
+// replicasOf is one where the spec does not say.
+func replicasOf(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
 }
 
 // again says what follows the end of a pod.
@@ -212,18 +255,32 @@ func (b *builder) resources(r operation.Ref, op operation.Operation) {
 		}
 	}
 	op.Container = c.Name
-	amounts, what, now := map[string]string{kind: b.change.Quantity}, "limit", c.Resources.Limits
+	what, now := "limit", c.Resources.Limits
 	if b.change.Request {
 		what, now = "request", c.Resources.Requests
+	}
+	old, amount := "none", b.change.Quantity
+	q, ok := now[corev1.ResourceName(kind)]
+	if ok {
+		old = q.String()
+	}
+	if b.change.Step != 0 {
+		by, err := resource.ParseQuantity(amount)
+		if b.change.Step < 0 {
+			by.Neg()
+		}
+		if q.Add(by); !ok || err != nil || q.Sign() <= 0 {
+			b.miss("The %s %s of container %s of %s is %s. Say the amount that it is to be.", kind, what, report.Code(c.Name), title(r), old)
+			return
+		}
+		amount = q.String()
+	}
+	if amounts := map[string]string{kind: amount}; b.change.Request {
 		op.Requests = amounts
 	} else {
 		op.Limits = amounts
 	}
-	old := "none"
-	if q, ok := now[corev1.ResourceName(kind)]; ok {
-		old = q.String()
-	}
-	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), title(r), old, b.change.Quantity)
+	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), title(r), old, amount)
 }
 
 func (b *builder) env(r operation.Ref, op operation.Operation) {

@@ -245,6 +245,9 @@ apply to cart
 do a summary of cart
 do the pods of cart restart
 switch on the light
+remove 2 of cart
+kill 1 pod of cart
+delete 2 pods of cart
 `
 
 func TestTalkIsNoRequest(t *testing.T) {

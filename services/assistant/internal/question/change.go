@@ -23,6 +23,7 @@ type Change struct {
 	Symptoms  []Symptom
 
 	Count     *int32 // replicas
+	Step      int    // 1 or -1: Count and Quantity say how much more or less; 0: how much
 	Min, Max  *int32
 	Percent   int32
 	Revision  int64
@@ -206,7 +207,7 @@ func change(s sentence) (c Change, ok bool) {
 	if p.namespace != "" {
 		c.Namespace = p.namespace
 	}
-	return c, c.decide(s)
+	return c, c.steps(s) && c.decide(s)
 }
 
 var (
@@ -321,6 +322,9 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 	case variableExpr.MatchString(w.text) && (c.Verb == operation.Delete):
 		c.Remove = append(c.Remove, w.text)
 		return 1
+	case w.low == "by" && amounts(next(1).low):
+		c.Step = 1 // or less, as the verb says
+		return 1
 	case w.low == "container" && isName(next(1)):
 		c.Container = next(1).low
 		return 2
@@ -375,7 +379,7 @@ func (c *Change) plainValue(w word) int {
 		c.Image = w.text
 	default:
 		n, ok := numbers[w.low]
-		if took = ok && c.Count == nil && (c.Verb == operation.Scale || c.Verb == anything); took {
+		if took = ok && c.Count == nil && (c.Verb == operation.Scale || c.Verb == anything || c.Step != 0); took {
 			c.Count = &n
 		}
 	}
@@ -383,6 +387,39 @@ func (c *Change) plainValue(w word) int {
 		return 1
 	}
 	return 0
+}
+
+// amounts says whether a word is how much something is to move.
+func amounts(low string) bool {
+	_, number := numbers[low]
+	return number || countExpr.MatchString(low) || decimalExpr.MatchString(low) || quantityExpr.MatchString(low) || strings.HasSuffix(low, "%")
+}
+
+var (
+	upExpr   = regexp.MustCompile(`^(increase|raise|bump)\b|\bup\b`)
+	downExpr = regexp.MustCompile(`^(reduce|lower|decrease|remove|drop|kill|delete)\b|\bdown\b`)
+	toExpr   = regexp.MustCompile(`\b(to|at|=) (\d+|zero|one|two|three|four|five|six|seven|eight|nine|ten)\b`)
+	copyExpr = regexp.MustCompile(`\b(replicas?|instances?|copies|copy)\b`)
+)
+
+// steps tells an amount from how much more or less it is to be.
+func (c *Change) steps(s sentence) bool {
+	less := downExpr.MatchString(s.low)
+	switch {
+	case s.words[0].low == "add" && c.Count != nil && c.Verb == anything: // "add 2 replicas to cart"
+		c.Step = 1
+	case c.Verb == operation.Delete && c.Count != nil: // "remove 1 replica from cart"
+		if !copyExpr.MatchString(s.low) {
+			return false
+		}
+		c.Verb, c.Step = operation.Scale, -1
+	case c.Step == 0 && c.Count != nil && (less || upExpr.MatchString(s.low)) && !toExpr.MatchString(s.low) && c.Resource == "":
+		c.Count = nil // "scale down 1" may mean either
+	}
+	if c.Step != 0 && less {
+		c.Step = -1
+	}
+	return true
 }
 
 func count(s string) *int32 {
@@ -487,7 +524,7 @@ func (c *Change) byValue(s sentence) bool {
 		c.Verb = operation.SetImage
 	case len(c.Set) > 0:
 		c.Verb = operation.SetEnv
-	case c.Count != nil:
+	case c.Count != nil, copyExpr.MatchString(s.low) && first != "give" && first != "use":
 		c.Verb = operation.Scale
 	case first == "make" && applyWords[s.words[len(s.words)-1].low]:
 		c.Verb = "" // make it work

@@ -49,7 +49,8 @@ func places(s sentence) place {
 			continue
 		}
 		if kind := kindOf(w.low); kind != "" && !w.quoted {
-			if !named(s.words, taken, i) {
+			where := kind == "namespace" && p.everywhere && p.kind != "" // "pods in all namespaces"
+			if !named(s.words, taken, i) && !where {
 				p.kind = kind
 			}
 			continue

@@ -398,11 +398,22 @@ func TestSentences(t *testing.T) {
 // TestValues says which values are read out of a request.
 func TestValues(t *testing.T) {
 	t.Parallel()
-	three := int32(3)
+	two, three := int32(2), int32(3)
+	api := []question.Mention{{Name: "api", Sure: true}}
 	for sentence, want := range map[string]question.Change{
 		"scale api to 3":                                               {Verb: operation.Scale, Count: &three, Mentions: []question.Mention{{Name: "api", Sure: true}}},
 		"scale deployment/api to three in shop":                        {Verb: operation.Scale, Count: &three, Namespace: "shop", Mentions: []question.Mention{{Kind: "deployment", Name: "api", Sure: true}}},
 		"set shop/api to 3 replicas":                                   {Verb: operation.Scale, Count: &three, Namespace: "shop", Mentions: []question.Mention{{Name: "api", Sure: true}}},
+		"scale api by 2":                                               {Verb: operation.Scale, Count: &two, Step: 1, Mentions: api},
+		"scale api down by two":                                        {Verb: operation.Scale, Count: &two, Step: -1, Mentions: api},
+		"reduce api by 2":                                              {Verb: operation.Scale, Count: &two, Step: -1, Mentions: api},
+		"increase the replicas of api by two":                          {Verb: operation.Scale, Count: &two, Step: 1, Mentions: api},
+		"add 2 replicas to api":                                        {Verb: operation.Scale, Count: &two, Step: 1, Mentions: api},
+		"remove 2 replicas from api":                                   {Verb: operation.Scale, Count: &two, Step: -1, Mentions: api},
+		"scale api down 2":                                             {Verb: operation.Scale, Mentions: api},
+		"scale api up 50%":                                             {Verb: operation.Scale, Percent: 50, Mentions: api},
+		"increase the memory of api by 128Mi":                          {Verb: operation.SetResources, Quantity: "128Mi", Resource: "memory", Step: 1, Mentions: api},
+		"scale api down to 3":                                          {Verb: operation.Scale, Count: &three, Mentions: api},
 		"raise to 256Mi":                                               {Verb: operation.SetResources, Quantity: "256Mi"},
 		"raise the memory of the api deployment to 1.5 gb":             {Verb: operation.SetResources, Quantity: "1.5G", Resource: "memory", Kind: "deployment", Mentions: []question.Mention{{Kind: "deployment", Name: "api", Sure: true}}},
 		"set the cpu request of api to 250m":                           {Verb: operation.SetResources, Quantity: "250m", Resource: "cpu", Request: true, Mentions: []question.Mention{{Name: "api", Sure: true}}},
@@ -443,8 +454,10 @@ func TestPlaces(t *testing.T) {
 		"list pods -n team-a":                       "in team-a",
 		"events in kube-system":                     "in kube-system",
 		"what is `my-app` doing":                    "my-app!",
-		"pods in all namespaces":                    "everywhere",
-		"anything wrong across the cluster?":        "everywhere",
+		"pods in all namespaces":                    "everywhere pod",
+		"list pods in all namespaces":               "everywhere pod",
+		"list all namespaces":                       "everywhere namespace",
+		"anything wrong across the cluster?":        "everywhere ",
 		"why is it down":                            "leans",
 		"why?":                                      "leans",
 		"why pending?":                              "",
@@ -467,7 +480,7 @@ func TestPlaces(t *testing.T) {
 			got = append(got, name)
 		}
 		if a.Everywhere {
-			got = append(got, "everywhere")
+			got = append(got, "everywhere", a.Kind)
 		}
 		if a.Leans {
 			got = append(got, "leans")
