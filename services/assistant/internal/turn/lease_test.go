@@ -196,6 +196,40 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
+func TestSlowReaderAtTheBound(t *testing.T) {
+	t.Parallel()
+	b := setup(t, turn.Config{})
+	for behind, want := range map[int]error{255: nil, 256: turn.ErrSlow} {
+		began, write, wrote := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		b.engine.do = func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+			sink.Token("first")
+			close(began)
+			<-write
+			for range behind {
+				sink.Token("token ")
+			}
+			close(wrote)
+			<-ctx.Done()
+			return turn.Outcome{}, nil
+		}
+		reader := b.begin(ask(ann, fmt.Sprint(behind), ""))
+		<-began
+		for head := ""; !strings.Contains(head, "first"); {
+			frames, err := reader.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			head += text(frames)
+		}
+		close(write)
+		<-wrote
+		if _, err := reader.Next(t.Context()); !errors.Is(err, want) {
+			t.Errorf("%d behind: %v, want %v", behind, err, want)
+		}
+		reader.Close()
+	}
+}
+
 // An owner that sleeps past its lease adds nothing after another replica has closed the
 // turn, and its readers see that end.
 func TestAbandonedTurn(t *testing.T) {

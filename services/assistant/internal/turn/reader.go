@@ -38,7 +38,7 @@ func (r *Reader) Session() string { return r.session }
 func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 	for r.live != nil {
 		entries, changed, ended, err := r.live.at(r.next)
-		if r.next+len(entries)-max(r.next, r.joined) > maxLag {
+		if r.next+len(entries)-max(r.next, r.joined) >= maxLag {
 			return nil, ErrSlow
 		}
 		if frames := r.take(entries); len(frames) > 0 {

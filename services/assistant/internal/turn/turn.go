@@ -173,7 +173,7 @@ func (c Config) withDefaults() Config {
 
 const (
 	maxUnstored  = 256     // frames that readers may have before the store has
-	maxLag       = 256     // frames that a reader may be behind
+	maxLag       = 256     // frames behind, at which a reader is sent away
 	maxFrames    = 4 << 20 // bytes that engine and tools may write in one turn
 	maxUntrusted = 4 << 20 // bytes of cluster text that a write is judged against
 	maxWrites    = 5       // executed in one turn without a person between
