@@ -26,6 +26,9 @@ const (
 	// request, newest kept: an engine looks at 20 messages.
 	MaxSeed      = 20
 	maxSeedBytes = 128 << 10
+	// reserved is how long nobody else may take the id of a deleted session: longer than
+	// a turn, its last write and its readers last.
+	reserved = time.Hour
 )
 
 // Service reads and ends sessions. They begin with their first turn.
@@ -173,8 +176,10 @@ func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 		if slices.Contains(states, string(action.Executing)) {
 			return fault.ActionExecuting.New("An approved action of this session is being executed; delete the session when it is done.")
 		}
-		_, err = tx.DeleteSession(ctx, id)
-		return err
+		if _, err = tx.DeleteSession(ctx, id); err != nil {
+			return err
+		}
+		return tx.ReserveSession(ctx, store.ReserveSessionParams{ID: id, Owner: w.Principal, Until: s.Now().Add(reserved)})
 	})
 	if err != nil {
 		return err
@@ -187,6 +192,9 @@ func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 
 // Forget deletes sessions that were not used for the TTL.
 func (s *Service) Forget(ctx context.Context) error {
+	if err := s.Store.DropReserved(ctx, s.Now()); err != nil {
+		return err
+	}
 	const batch = 100
 	ttl := s.TTL
 	if ttl <= 0 {
@@ -235,7 +243,16 @@ func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat
 	if _, err := tx.InsertSession(ctx, store.InsertSessionParams{ID: id, Owner: w.Principal, Seed: doc, Now: now}); err != nil {
 		return store.Session{}, err
 	}
-	return tx.LockSession(ctx, id)
+	r, err := tx.LockSession(ctx, id)
+	if err != nil || r.LastTurn > 0 || r.Owner != w.Principal {
+		return r, err
+	}
+	// Asked with the lock held: a delete that was under way has ended.
+	taken, err := tx.SessionReserved(ctx, store.SessionReservedParams{ID: id, Owner: w.Principal, Now: now})
+	if err == nil && taken {
+		err = fault.NotPermitted("This session was somebody else's and has just been deleted; use another id.")
+	}
+	return r, err
 }
 
 // newest is what of the messages a session keeps.

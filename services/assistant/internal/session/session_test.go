@@ -211,3 +211,36 @@ func TestForget(t *testing.T) {
 		}
 	}
 }
+
+// Readers and turns of a deleted session know it by its id, so nobody else gets that while
+// they may be about.
+func TestDeletedIDStaysItsOwners(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enter(ann, "s-1")
+	if err := b.Delete(t.Context(), ann, "s-1"); err != nil {
+		t.Fatal(err)
+	}
+	enter := func(w event.Who) error {
+		return b.Store.InTx(t.Context(), func(tx store.Tx) error {
+			_, err := session.Enter(t.Context(), tx, w, "s-1", nil, b.clock.Now())
+			return err
+		})
+	}
+	wantCode(t, enter(bob), "forbidden")
+	_, err := b.Get(t.Context(), bob, "s-1")
+	wantCode(t, err, "session_not_found")
+	if err := enter(ann); err != nil {
+		t.Errorf("its owner: %v", err)
+	}
+	if err := b.Delete(t.Context(), ann, "s-1"); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Forward(2 * time.Hour)
+	if err := b.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := enter(bob); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}

@@ -47,6 +47,12 @@ type Action struct {
 	Verification  *string
 }
 
+type EndedSession struct {
+	ID    string
+	Owner string
+	Until time.Time
+}
+
 type Frame struct {
 	SessionID string
 	Turn      int32

@@ -35,6 +35,15 @@ func (q *Queries) DeleteSessions(ctx context.Context, ids []string) (int64, erro
 	return result.RowsAffected(), nil
 }
 
+const dropReserved = `-- name: DropReserved :exec
+delete from ended_sessions where until <= $1
+`
+
+func (q *Queries) DropReserved(ctx context.Context, now time.Time) error {
+	_, err := q.db.Exec(ctx, dropReserved, now)
+	return err
+}
+
 const dropStandingApproval = `-- name: DropStandingApproval :execrows
 delete from standing_approvals where session_id = $1 and principal = $2
 `
@@ -197,6 +206,40 @@ type PutStandingApprovalParams struct {
 func (q *Queries) PutStandingApproval(ctx context.Context, arg PutStandingApprovalParams) error {
 	_, err := q.db.Exec(ctx, putStandingApproval, arg.SessionID, arg.Principal, arg.Now)
 	return err
+}
+
+const reserveSession = `-- name: ReserveSession :exec
+insert into ended_sessions (id, owner, until) values ($1, $2, $3)
+on conflict (id) do update set owner = excluded.owner, until = excluded.until
+`
+
+type ReserveSessionParams struct {
+	ID    string
+	Owner string
+	Until time.Time
+}
+
+func (q *Queries) ReserveSession(ctx context.Context, arg ReserveSessionParams) error {
+	_, err := q.db.Exec(ctx, reserveSession, arg.ID, arg.Owner, arg.Until)
+	return err
+}
+
+const sessionReserved = `-- name: SessionReserved :one
+select exists (select from ended_sessions where id = $1 and owner <> $2 and until > $3)
+`
+
+type SessionReservedParams struct {
+	ID    string
+	Owner string
+	Now   time.Time
+}
+
+// Whether the id was somebody else's until a moment ago.
+func (q *Queries) SessionReserved(ctx context.Context, arg SessionReservedParams) (bool, error) {
+	row := q.db.QueryRow(ctx, sessionReserved, arg.ID, arg.Owner, arg.Now)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const setSessionScope = `-- name: SetSessionScope :exec

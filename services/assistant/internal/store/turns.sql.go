@@ -333,7 +333,7 @@ const insertTurn = `-- name: InsertTurn :one
 insert into turns (session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage,
     state, owner, fence, lease_until, attached_until, followed_until, started_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-    'active', $12, 1, $13, $14, $15, $15)
+    'active', $12, $13, $14, $15, $16, $16)
 returning session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage, state, outcome, reason, answer, owner, fence, lease_until, attached_until, followed_until, stop_requested, started_at, finished_at
 `
 
@@ -350,6 +350,7 @@ type InsertTurnParams struct {
 	QueryKind     string
 	IncludeUsage  bool
 	Owner         uuid.UUID
+	Fence         int64
 	LeaseUntil    time.Time
 	AttachedUntil time.Time
 	Now           time.Time
@@ -369,6 +370,7 @@ func (q *Queries) InsertTurn(ctx context.Context, arg InsertTurnParams) (Turn, e
 		arg.QueryKind,
 		arg.IncludeUsage,
 		arg.Owner,
+		arg.Fence,
 		arg.LeaseUntil,
 		arg.AttachedUntil,
 		arg.Now,

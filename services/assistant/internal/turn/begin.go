@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"time"
 
@@ -168,7 +169,7 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		e.turn, err = tx.InsertTurn(ctx, store.InsertTurnParams{
 			SessionID: q.Session, Number: number, ID: uuid.Must(uuid.NewV7()), CompletionID: completionID(),
 			Principal: q.Who.Principal, Role: string(q.Who.Role), RequestID: store.Opt(q.RequestID), Query: store.Text(redact.Text(e.words(q, word))),
-			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me,
+			QueryHash: hash[:], QueryKind: kind, IncludeUsage: q.Chat.IncludeUsage, Owner: s.me, Fence: firstFence(),
 			LeaseUntil: now.Add(s.Lease), AttachedUntil: now.Add(s.Lease), Now: now,
 		})
 		return err
@@ -195,6 +196,14 @@ func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Ses
 		}
 	}
 	return fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
+}
+
+// firstFence is where a turn's fence begins: not where that of a turn with the same
+// session and number did, whose session was deleted and made anew.
+func firstFence() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return int64(binary.BigEndian.Uint64(b[:]) >> 2) // room to count on
 }
 
 // completionID is chatcmpl- and 12 hex digits.

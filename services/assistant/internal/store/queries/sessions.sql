@@ -40,3 +40,14 @@ delete from standing_approvals where session_id = @session_id and principal = @p
 
 -- name: HasStandingApproval :one
 select exists (select from standing_approvals where session_id = @session_id and principal = @principal);
+
+-- name: ReserveSession :exec
+insert into ended_sessions (id, owner, until) values (@id, @owner, @until)
+on conflict (id) do update set owner = excluded.owner, until = excluded.until;
+
+-- name: SessionReserved :one
+-- Whether the id was somebody else's until a moment ago.
+select exists (select from ended_sessions where id = @id and owner <> @owner and until > @now);
+
+-- name: DropReserved :exec
+delete from ended_sessions where until <= @now;

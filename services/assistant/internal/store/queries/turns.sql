@@ -2,7 +2,7 @@
 insert into turns (session_id, number, id, completion_id, principal, role, request_id, query, query_hash, query_kind, include_usage,
     state, owner, fence, lease_until, attached_until, followed_until, started_at)
 values (@session_id, @number, @id, @completion_id, @principal, @role, @request_id, @query, @query_hash, @query_kind, @include_usage,
-    'active', @owner, 1, @lease_until, @attached_until, @now, @now)
+    'active', @owner, @fence, @lease_until, @attached_until, @now, @now)
 returning *;
 
 -- name: UseSession :one
