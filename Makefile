@@ -63,6 +63,13 @@ e2e: ## the platform over the wire, with the real neighbours
 	@$(MAKE) --no-print-directory build
 	@scripts/e2e.sh
 
+.PHONY: e2e-llm
+e2e-llm: ## a real small language model behind the assistant; its server is built once, in tens of minutes; not part of CI
+	@scripts/setup.sh test
+	@scripts/llama.sh
+	@$(MAKE) --no-print-directory build
+	@cd e2e && go test -tags e2e,e2ellm -count 1 -v -timeout 60m -run TestSmallModel ./assistant/
+
 .PHONY: faults
 faults: ## kill -9 of every process under load, FAULTS_KILLS times each; then a reckoning
 	@scripts/setup.sh test

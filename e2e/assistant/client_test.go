@@ -5,6 +5,7 @@ package assistant_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,7 +22,8 @@ type talk struct {
 	url     string
 	key     string
 	session string
-	scope   string // namespace; told with every message
+	scope   string        // namespace; told with every message
+	limit   time.Duration // of one turn; 0 is two minutes
 	// all of what came over the wire, for what must never be there
 	wire bytes.Buffer
 }
@@ -113,7 +115,7 @@ func (k *talk) try(query string, more ...func(*turn)) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(k.limit, 2*time.Minute))
 	defer cancel()
 	resp, err := http.DefaultClient.Do(r.WithContext(ctx))
 	if err != nil {

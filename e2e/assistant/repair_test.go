@@ -4,7 +4,6 @@ package assistant_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -450,20 +449,4 @@ func (w *world) refused(t *testing.T, mark int, ns string) row {
 	t.Helper()
 	w.none(t, mark, ns, "though nobody approved")
 	return row{fixed: "-", unapproved: len(w.door.written(mark, ns))}
-}
-
-// ledger reads the assistant's outbox: who asked, who decided, what came of it.
-func ledger(t *testing.T, database, action string) []map[string]any {
-	t.Helper()
-	var found []map[string]any
-	for _, e := range outbox(t, database) {
-		if strings.Contains(string(e), action) {
-			var doc map[string]any
-			if err := json.Unmarshal(e, &doc); err != nil {
-				t.Fatal(err)
-			}
-			found = append(found, doc)
-		}
-	}
-	return found
 }

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"testing"
 	"text/tabwriter"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -176,12 +175,9 @@ type table struct {
 }
 
 type row struct {
-	what                  string
-	diagnosed, fixed      string // yes, no, or a dash
-	unapproved            int    // writes that nobody had approved
-	questions             int
-	slowest               time.Duration
-	prompts, wrote, stale int
+	what             string
+	diagnosed, fixed string // yes, no, or a dash
+	unapproved       int    // writes that nobody had approved
 }
 
 func (x *table) add(id string, r row) {

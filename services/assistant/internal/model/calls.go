@@ -24,9 +24,8 @@ type called struct{ id, name, arguments string }
 // break endpoints that read them, so they go as an empty one.
 func (r *run) addCalls(text string, calls []called) {
 	m := openai.ChatCompletionAssistantMessageParam{}
-	if text != "" {
-		m.Content.OfString = param.NewOpt(text)
-	}
+	// Also when it is empty: prompt templates of local models read it and fail where it is absent.
+	m.Content.OfString = param.NewOpt(text)
 	size := len(text)
 	for _, c := range calls {
 		m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{

@@ -30,7 +30,7 @@ type Config struct {
 	ToolCalls int
 	Time      time.Duration
 	// Stall is how long the model may be silent, before its first token or between two;
-	// 0 means 60 s.
+	// 0 means half of Time, at least 60 s: small machines read a prompt for minutes.
 	Stall time.Duration
 }
 
@@ -45,7 +45,7 @@ func (c Config) withDefaults() Config {
 		c.Time = 120 * time.Second
 	}
 	if c.Stall <= 0 {
-		c.Stall = time.Minute
+		c.Stall = max(time.Minute, c.Time/2)
 	}
 	return c
 }

@@ -47,6 +47,23 @@ func TestItReadsAndAnswers(t *testing.T) {
 	}
 }
 
+// Prompt templates of local models fail at a message without content, also one that only calls tools.
+func TestEveryMessageHasContent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Ask("logs", `{"pod":"api-1","namespace":"shop"}`), scriptedmodel.Say("It is the limit.")))
+	b.ask(asking("why does api crash?"))
+	calls := 0
+	for _, m := range b.last().Messages {
+		calls += len(m.ToolCalls)
+		if !strings.HasPrefix(string(m.Content), `"`) {
+			t.Errorf("a message of the role %s has the content %s", m.Role, m.Content)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d tool calls, want the one given and the model's own", calls)
+	}
+}
+
 func TestAResultThatWasCutIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scriptedmodel.Always(
