@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,6 +19,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/services/assistant/api"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
@@ -234,22 +234,22 @@ func manualErrors(t *testing.T) string {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				lit, ok := n.(*ast.CompositeLit)
-				if !ok || !strings.HasSuffix(expression(lit.Type), "Kind") || len(lit.Elts) != 3 {
+				if !ok || !strings.HasSuffix(apitest.Literal(lit.Type), "Kind") || len(lit.Elts) != 3 {
 					return true
 				}
 				var r row
 				for i, e := range lit.Elts {
 					member, value := [...]string{"Code", "Status", "Title"}[i], e
 					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						member, value = expression(kv.Key), kv.Value
+						member, value = apitest.Literal(kv.Key), kv.Value
 					}
 					switch member {
 					case "Code":
-						r.code = expression(value)
+						r.code = apitest.Literal(value)
 					case "Title":
-						r.title = expression(value)
+						r.title = apitest.Literal(value)
 					case "Status":
-						r.status = statusOf(expression(value))
+						r.status = apitest.Status(apitest.Literal(value))
 					}
 				}
 				if r.status != 0 && !slices.Contains(unanswered, r.code) {
@@ -270,36 +270,6 @@ func manualErrors(t *testing.T) string {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.status, r.code, r.title)
 	}
 	return b.String()
-}
-
-// expression is a literal's value, or the last name of a selector.
-func expression(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	case *ast.BasicLit:
-		if s, err := strconv.Unquote(e.Value); err == nil {
-			return s
-		}
-		return e.Value
-	}
-	return ""
-}
-
-// statusOf reads a status from its number or from its constant in net/http; 0 for what is neither, such as a parameter.
-func statusOf(s string) int {
-	if n, err := strconv.Atoi(s); err == nil {
-		return n
-	}
-	for code := 400; code < 600; code++ {
-		text := regexp.MustCompile(`[^A-Za-z]`).ReplaceAllString(http.StatusText(code), "")
-		if text != "" && "Status"+text == s {
-			return code
-		}
-	}
-	return 0
 }
 
 func manualTools() string {
@@ -395,11 +365,11 @@ func constants(t *testing.T, path, kind string) (values []string) {
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || expression(spec.Type) != kind {
+		if !ok || len(spec.Values) != 1 || apitest.Literal(spec.Type) != kind {
 			return true
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			values = append(values, expression(lit))
+			values = append(values, apitest.Literal(lit))
 		}
 		return true
 	})

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1
-	github.com/getkin/kin-openapi v0.152.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/gowebpki/jcs v1.0.2
 	github.com/jackc/pgx/v5 v5.12.0
@@ -61,6 +60,7 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fergusstrange/embedded-postgres v1.34.0 // indirect
+	github.com/getkin/kin-openapi v0.152.0 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-ole/go-ole v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
@@ -157,6 +157,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/google/uuid v1.6.0
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/mlp-platform/platform/libs/apitest v0.0.0
 	github.com/mlp-platform/platform/libs/auth v0.0.0
 	github.com/mlp-platform/platform/libs/coord v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
@@ -203,3 +204,4 @@ replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
 
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
 
+replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest

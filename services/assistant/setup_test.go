@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant"
@@ -172,7 +173,7 @@ func (b *bench) call(method, path, key, body string, header ...string) answer {
 		b.t.Fatal(err)
 	}
 	a := answer{resp, raw}
-	if err := conforms(resp.Request, a); err != nil {
+	if err := document.Conforms(resp.Request, apitest.Answer{Status: a.StatusCode, Header: a.Header, Body: a.body}); err != nil {
 		b.t.Error(err)
 	}
 	return a

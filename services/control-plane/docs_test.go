@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/services/control-plane/api"
 )
 
@@ -189,22 +189,22 @@ func manualErrors(t *testing.T) string {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				lit, ok := n.(*ast.CompositeLit)
-				if !ok || !strings.HasSuffix(expression(lit.Type), "Kind") || len(lit.Elts) != 3 {
+				if !ok || !strings.HasSuffix(apitest.Literal(lit.Type), "Kind") || len(lit.Elts) != 3 {
 					return true
 				}
 				var k kind
 				for i, e := range lit.Elts {
 					member, value := [...]string{"Code", "Status", "Title"}[i], e
 					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						member, value = expression(kv.Key), kv.Value
+						member, value = apitest.Literal(kv.Key), kv.Value
 					}
 					switch member {
 					case "Code":
-						k.code = expression(value)
+						k.code = apitest.Literal(value)
 					case "Title":
-						k.title = expression(value)
+						k.title = apitest.Literal(value)
 					case "Status":
-						k.status = statusOf(expression(value))
+						k.status = apitest.Status(apitest.Literal(value))
 					}
 				}
 				if k.status != 0 {
@@ -225,35 +225,4 @@ func manualErrors(t *testing.T) string {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", k.status, k.code, k.title)
 	}
 	return b.String()
-}
-
-// expression is a literal's value, or the last name of a selector.
-func expression(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	case *ast.BasicLit:
-		if s, err := strconv.Unquote(e.Value); err == nil {
-			return s
-		}
-		return e.Value
-	}
-	return ""
-}
-
-// statusOf reads a status from its number or from its constant in net/http; 0
-// for what is neither, such as a parameter.
-func statusOf(s string) int {
-	if n, err := strconv.Atoi(s); err == nil {
-		return n
-	}
-	for code := 400; code < 600; code++ {
-		text := regexp.MustCompile(`[^A-Za-z]`).ReplaceAllString(http.StatusText(code), "")
-		if text != "" && "Status"+text == s || s == "StatusRequestURITooLong" && code == 414 {
-			return code
-		}
-	}
-	return 0
 }

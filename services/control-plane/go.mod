@@ -17,7 +17,6 @@ replace (
 )
 
 require (
-	github.com/getkin/kin-openapi v0.152.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
@@ -40,6 +39,7 @@ require (
 require (
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/getkin/kin-openapi v0.152.0 // indirect
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
 	github.com/gorilla/mux v1.8.0 // indirect
@@ -104,6 +104,7 @@ require (
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
+	github.com/mlp-platform/platform/libs/apitest v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
@@ -163,3 +164,5 @@ require (
 )
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
+
+replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest

@@ -273,3 +273,5 @@ replace github.com/mlp-platform/platform/libs/sse => ../../libs/sse
 replace github.com/mlp-platform/platform/services/assistant => ../assistant
 
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
+
+replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
@@ -246,7 +247,7 @@ func (p *Plane) Try(method, path, bearer string, body any, header ...string) (Re
 	b, err := io.ReadAll(resp.Body)
 	out := Response{resp.StatusCode, resp.Header, b}
 	if err == nil {
-		if fault := conforms(req, out); fault != nil {
+		if fault := document.Conforms(req, apitest.Answer{Status: out.Status, Header: out.Header, Body: out.Body}); fault != nil {
 			p.T.Error(fault)
 		}
 	}
