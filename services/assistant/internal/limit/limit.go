@@ -75,6 +75,16 @@ type Slots struct {
 // NewSlots gives each key at most this many.
 func NewSlots(most int) *Slots { return &Slots{most: most, held: map[string]int{}} }
 
+// Most is how many each key may have.
+func (s *Slots) Most() int { return s.most }
+
+// Full says whether the key has as many as it may.
+func (s *Slots) Full(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[key] >= s.most
+}
+
 // Take gives a slot, to be given back once; ok is false when the key has as many as it may.
 func (s *Slots) Take(key string) (release func(), ok bool) {
 	s.mu.Lock()

@@ -79,6 +79,9 @@ func TestSlots(t *testing.T) {
 	if _, ok := s.Take("a"); ok {
 		t.Fatal("a third slot")
 	}
+	if !s.Full("a") || s.Full("b") || s.Most() != 2 {
+		t.Fatal("it does not know what it holds")
+	}
 	if _, ok := s.Take("b"); !ok {
 		t.Fatal("keys share slots")
 	}

@@ -60,6 +60,7 @@ type API struct {
 	Config
 	Deps
 	models chat.Models
+	bodies *limit.Slots    // of chat requests that are still being sent
 	ending context.Context // ends streams that would outlive the server
 	end    context.CancelFunc
 }
@@ -69,7 +70,7 @@ func New(c Config, d Deps) *API {
 	if c.Silence <= 0 {
 		c.Silence = 15 * time.Second
 	}
-	a := &API{Config: c, Deps: d, models: chat.NewModels(c.Model, d.Now())}
+	a := &API{Config: c, Deps: d, models: chat.NewModels(c.Model, d.Now()), bodies: limit.NewSlots(bodiesPerStream * d.Streams.Most())}
 	a.ending, a.end = context.WithCancel(context.Background())
 	return a
 }

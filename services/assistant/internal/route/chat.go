@@ -16,28 +16,49 @@ import (
 // slotRetry is when a caller with too many streams may try again: answers end within seconds as a rule.
 const slotRetry = 5 * time.Second
 
+const manyStreams = "Too many streams of this caller are open; read one to its end or close it."
+
 // slot takes one of the caller's streams.
 func (a *API) slot(principal string) (release func(), err error) {
 	release, ok := a.Streams.Take(principal)
 	if !ok {
-		return nil, problem.RateLimited.New("Too many streams of this caller are open; read one to its end or close it.").After(slotRetry)
+		return nil, tooMany(manyStreams)
 	}
 	return release, nil
 }
+
+// bodiesPerStream is how many bodies a caller may be sending for each stream that it may have. They are no streams: a
+// body that never ends would hold one for as long as bodies may take.
+const bodiesPerStream = 4
+
+// read takes the request's body. A caller without a stream left is told so before, as the order of refusals is.
+func (a *API) read(c echo.Context, principal string) (chat.Request, chat.SessionHint, error) {
+	if a.Streams.Full(principal) {
+		return chat.Request{}, chat.SessionHint{}, tooMany(manyStreams)
+	}
+	read, ok := a.bodies.Take(principal)
+	if !ok {
+		return chat.Request{}, chat.SessionHint{}, tooMany("Too many requests of this caller are still being sent; send one to its end or close it.")
+	}
+	defer read()
+	return chat.Read(c, a.MaxBody)
+}
+
+func tooMany(detail string) error { return problem.RateLimited.New(detail).After(slotRetry) }
 
 // chat answers POST /v1/chat/completions.
 func (a *API) chat(c echo.Context) error {
 	began := time.Now()
 	w := who(c)
+	q, hint, err := a.read(c, w.Principal)
+	if err != nil {
+		return err
+	}
 	release, err := a.slot(w.Principal)
 	if err != nil {
 		return err
 	}
 	defer release()
-	q, hint, err := chat.Read(c, a.MaxBody)
-	if err != nil {
-		return err
-	}
 	ctx, h := c.Request().Context(), c.Request().Header
 	id, err := a.sessionOf(ctx, w.Principal, hint)
 	if err != nil {

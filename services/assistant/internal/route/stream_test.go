@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -200,6 +202,42 @@ func TestMaxStreams(t *testing.T) {
 		b.rest(resp)
 		return nil
 	})
+}
+
+// A body on its way holds no stream; yet there is a bound on these, too.
+func TestBodiesOnTheirWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, opt{streams: 1})
+	begin := func() *bufio.Reader {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
+			route.ChatPath, operator); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(conn)
+	}
+	status := func(r *bufio.Reader) string {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(line)
+	}
+	for i := range 3 {
+		if got := status(begin()); got != "HTTP/1.1 100 Continue" { // the body is being read
+			t.Fatalf("body %d: %s", i, got)
+		}
+	}
+	b.say(operator, "s-1", "hello")
+	if got := status(begin()); got != "HTTP/1.1 100 Continue" {
+		t.Fatal(got)
+	}
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.say(other, "s-2", "hello")
 }
 
 // A stop tells readers why, and closes the turn.
