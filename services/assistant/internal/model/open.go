@@ -128,7 +128,7 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 	if namespace == "" {
 		namespace = mentioned(r.t.Query, s)
 	}
-	found := s.Findings(namespace)
+	found := playbook.Diagnose(s, namespace)
 	r.e.hooks.Found(found)
 	text := redact.Text(playbook.Answer(s, found))
 	if first {
