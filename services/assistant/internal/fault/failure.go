@@ -19,6 +19,7 @@ var (
 	TurnTimeout        = Failure{"turn_timeout", "The answer took longer than a turn may take."}
 	Superseded         = Failure{"superseded", "A newer request of this session took the place of this one."}
 	Interrupted        = Failure{"interrupted", "The server stopped while it answered."}
+	SessionDeleted     = Failure{"session_deleted", "The session was deleted while it was answered."}
 	ShuttingDown       = Failure{"shutting_down", "The server is shutting down; send the request again."}
 	StreamStore        = Failure{"store_unavailable", "The assistant's own store does not answer."}
 	InternalFailure    = Failure{"internal", "The assistant failed; its log has the cause."}
@@ -28,6 +29,6 @@ var (
 func Failures() []Failure {
 	return []Failure{
 		ClusterUnreachable, ClusterForbidden, MetricsUnavailable, LogsUnavailable, EngineFailed, ModelUnavailable, BudgetSpent, TurnTimeout,
-		Superseded, Interrupted, ShuttingDown, StreamStore, InternalFailure,
+		Superseded, Interrupted, SessionDeleted, ShuttingDown, StreamStore, InternalFailure,
 	}
 }

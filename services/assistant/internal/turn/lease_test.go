@@ -230,6 +230,31 @@ func TestSlowReaderAtTheBound(t *testing.T) {
 	}
 }
 
+// The stream of a turn whose session is deleted under it ends as every stream does, also
+// where the same id is in use again.
+func TestDeletedSession(t *testing.T) {
+	t.Parallel()
+	for _, anew := range []bool{false, true} {
+		b := setup(t, turn.Config{Lease: 100 * time.Millisecond})
+		began := make(chan struct{})
+		b.engine.do = waiting(began)
+		reader := b.begin(ask(ann, "first", ""))
+		<-began
+		if _, err := b.Store.DeleteSession(t.Context(), "s-1"); err != nil {
+			t.Fatal(err)
+		}
+		if anew {
+			other := b.replica(turn.Config{})
+			wantIn(t, other.say(bob, "mine now"), "You asked: mine now")
+		}
+		seen := text(b.rest(reader))
+		wantIn(t, seen, "So far.", `"code":"session_deleted"`, "The session was deleted", `"stop"`)
+		if strings.Contains(seen, "mine now") || strings.Count(seen, `"finish_reason":"stop"`) != 1 {
+			t.Errorf("%s", seen)
+		}
+	}
+}
+
 // An owner that sleeps past its lease adds nothing after another replica has closed the
 // turn, and its readers see that end.
 func TestAbandonedTurn(t *testing.T) {

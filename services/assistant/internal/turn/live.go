@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
@@ -19,7 +22,9 @@ type entry struct {
 type live struct {
 	store   *store.Store
 	session string
-	id      Place // Seq is 0
+	id      Place         // Seq is 0
+	turn    uuid.UUID     // tells it from one of a later session of the same name
+	frames  *chat.Encoder // nil where nobody reads along
 	fence   int64
 	one     chan struct{} // held while a frame is added, so that frames have one order
 	writer  chan struct{} // held while frames are written to the store
@@ -39,7 +44,7 @@ type live struct {
 
 func newLive(s *store.Store, t store.Turn) *live {
 	return &live{
-		store: s, session: t.SessionID, id: Place{Turn: t.Number}, fence: t.Fence, one: make(chan struct{}, 1), writer: make(chan struct{}, 1),
+		store: s, session: t.SessionID, id: Place{Turn: t.Number}, turn: t.ID, fence: t.Fence, one: make(chan struct{}, 1), writer: make(chan struct{}, 1),
 		idle: time.Now(), changed: make(chan struct{}), dirty: make(chan struct{}, 1),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
@@ -23,6 +24,7 @@ type Reader struct {
 
 	live   *live // nil: from the store
 	next   int   // entry of live
+	over   bool  // the end of a turn that was deleted has been given
 	joined int   // entries there were when it was attached; a reader is not behind on those
 
 	last   int32 // the last turn to read from the store
@@ -47,8 +49,17 @@ func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 		switch {
 		case len(entries) > 0: // the reader has had them before
 			continue
-		case errors.Is(err, errLost): // the new owner closes it, and the store has all
-			r.leave()
+		case r.over:
+			return nil, io.EOF
+		case errors.Is(err, errLost):
+			t, err := r.s.Store.GetTurn(ctx, store.GetTurnParams{SessionID: r.session, Number: r.live.id.Turn})
+			switch {
+			case store.None(err), err == nil && t.ID != r.live.turn:
+				return r.farewell(), nil
+			case err != nil:
+				return nil, err
+			}
+			r.leave() // the new owner closes it, and the store has all
 			continue
 		case err != nil:
 			return nil, ErrGone
@@ -77,6 +88,20 @@ func (r *Reader) take(entries []entry) []Frame {
 			frames = append(frames, f)
 			r.after = f.Place
 		}
+	}
+	return frames
+}
+
+// farewell ends the stream of a turn that was deleted with its session.
+func (r *Reader) farewell() []Frame {
+	r.over = true
+	e, at := r.live.frames, r.after
+	var frames []Frame
+	for _, data := range [][]byte{
+		e.Error(nil, fault.SessionDeleted, true), e.Token(nil, "\n\n"+fault.SessionDeleted.Message), e.Completion(nil, nil, nil),
+	} {
+		at.Seq++
+		frames = append(frames, Frame{at, data})
 	}
 	return frames
 }

@@ -67,6 +67,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 		},
 		frames: chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model}),
 	}
+	r.live.frames = r.frames
 	s.mu.Lock()
 	if s.draining {
 		s.mu.Unlock()
@@ -236,7 +237,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		if err != nil || slices.Contains(ran, write) {
 			return done, "", errors.Join(err, r.remind(ctx))
 		}
-		did, err := r.propose(ctx, k, out.Write)
+		did, err := r.propose(ctx, k, out)
 		switch {
 		case err != nil:
 			return "", "", err
