@@ -192,7 +192,7 @@ func (b *builder) troubled(r operation.Ref) bool {
 	}
 	all, ok := b.wrong[r.Namespace]
 	if !ok {
-		all = playbook.Diagnose(b.snap, r.Namespace)
+		all = b.snap.Findings(r.Namespace)
 		b.wrong[r.Namespace] = all
 	}
 	return slices.ContainsFunc(all, func(f playbook.Finding) bool {

@@ -57,7 +57,7 @@ func (t *topic) found(symptoms []question.Symptom) (about, others []playbook.Fin
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = "" // of nodes and the like
 	}
-	all := playbook.Diagnose(t.snap, where)
+	all := t.snap.Findings(where)
 	if len(t.objects) > 0 {
 		about, others = part(all, concerns(t.snap, t.objects))
 		// Of several troubles of one object, what was asked about comes first.

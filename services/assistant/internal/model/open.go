@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -128,8 +130,9 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 	if namespace == "" {
 		namespace = mentioned(r.t.Query, s)
 	}
-	found := playbook.Diagnose(s, namespace)
+	found := s.Findings(namespace)
 	r.e.hooks.Found(found)
+	r.matched, r.fixes = true, append(r.fixes, fixes(found)...)
 	text := redact.Text(playbook.Answer(s, found))
 	if first {
 		r.known = text
@@ -138,6 +141,27 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 		text = cut + "\n[cut; ask for one namespace]"
 	}
 	return text, nil
+}
+
+// fixes are those of findings and of what follows from them.
+func fixes(found []playbook.Finding) (all []operation.Operation) {
+	for _, f := range found {
+		if f.Fix != nil {
+			all = append(all, *f.Fix)
+		}
+		all = append(all, fixes(f.Consequences)...)
+	}
+	return all
+}
+
+// learnFixes matches the playbooks before a write is proposed, if nobody has: after a
+// decision the model goes on without them.
+func (r *run) learnFixes(ctx context.Context, write []operation.Operation) error {
+	if r.matched {
+		return nil
+	}
+	_, err := r.diagnose(ctx, cmp.Or(write[0].Namespace, r.t.Scope), false)
+	return err
 }
 
 // mentioned is the one namespace that a question names; empty: none, or several.

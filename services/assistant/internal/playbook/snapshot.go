@@ -1,6 +1,8 @@
 package playbook
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -72,6 +74,26 @@ type Snapshot struct {
 	// Unread are the kinds, plural, that could not be read whole. Nothing of such
 	// a kind is ever called absent.
 	Unread map[string]bool
+
+	mu    sync.Mutex
+	found map[string]func() []Finding // guarded by mu: by namespace
+}
+
+// Findings is Diagnose, once for all who ask about one snapshot: hundreds may at the same
+// time, and each diagnosis takes as much memory as the cluster is large. From the first
+// call on nobody may change the snapshot, nor ever what this gives.
+func (s *Snapshot) Findings(namespace string) []Finding {
+	s.mu.Lock()
+	find := s.found[namespace]
+	if find == nil {
+		if s.found == nil {
+			s.found = map[string]func() []Finding{}
+		}
+		find = sync.OnceValue(func() []Finding { return slices.Clip(Diagnose(s, namespace)) })
+		s.found[namespace] = find
+	}
+	s.mu.Unlock()
+	return find()
 }
 
 // SecretKeys is a Secret without its values: what is not here cannot leak.
