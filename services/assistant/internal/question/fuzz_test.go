@@ -18,6 +18,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add("fix `a b` \"c'd’s …\x00 --namespace= -n ns/ /x 1e9 0x0 ```\nkubectl\n```")
+	f.Add("restart İİİ's pods \xe5\x9et's K's")
 	f.Fuzz(func(t *testing.T, message string) {
 		a := question.Parse(message)
 		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {

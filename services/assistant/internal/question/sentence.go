@@ -112,7 +112,7 @@ func (s *sentence) one(field string) {
 		return
 	}
 	if name, ok := strings.CutSuffix(low, "'s"); ok { // api's pods
-		field, low = field[:len(name)], name
+		field, low = field[:len(field)-len("'s")], name // the rest may be longer in lower case
 	}
 	if field != "" && field != "-" && field != "—" && field != "–" {
 		s.words = append(s.words, word{text: field, low: low})
