@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -68,8 +69,7 @@ func openDoor(t testing.TB, to *rest.Config) *door {
 		},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.note(r)
-		proxy.ServeHTTP(w, r)
+		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), isWrite{}, d.note(r))))
 	}))
 	t.Cleanup(server.Close)
 	cfg := clientcmdapi.NewConfig()
@@ -83,7 +83,10 @@ func openDoor(t testing.TB, to *rest.Config) *door {
 	return d
 }
 
-func (d *door) note(r *http.Request) {
+// isWrite is the context key of what [door.note] found: the body, which may tell, is gone with the request.
+type isWrite struct{}
+
+func (d *door) note(r *http.Request) (write bool) {
 	c := call{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery}
 	if r.Body != nil {
 		body, _ := io.ReadAll(r.Body) // what is cut off fails at the API server
@@ -98,13 +101,14 @@ func (d *door) note(r *http.Request) {
 	if c.write && before != nil {
 		before(r)
 	}
+	return c.write
 }
 
 // hook is what to call before the answer to this request goes back.
 func (d *door) hook(r *http.Request) func(*http.Response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.calls) == 0 || d.after == nil || !writes(r, "") {
+	if r.Context().Value(isWrite{}) != true {
 		return nil
 	}
 	return d.after
@@ -171,6 +175,26 @@ func (d *door) holdWrite(behind bool) (reached chan struct{}) {
 	}
 	return reached
 }
+
+// holdAnswers makes the answers of the next n writes wait behind the API server until those who sent them are gone.
+// reached is closed when all are there.
+func (d *door) holdAnswers(n int) (reached chan struct{}) {
+	reached = make(chan struct{})
+	var held atomic.Int32
+	d.atWrite(nil, func(r *http.Response) {
+		switch now := held.Add(1); {
+		case now > int32(n):
+			return
+		case now == int32(n):
+			close(reached)
+		}
+		<-r.Request.Context().Done()
+	})
+	return reached
+}
+
+// loseAnswers cuts the connection in the place of every answer to a write.
+func (d *door) loseAnswers() { d.atWrite(nil, func(*http.Response) { panic(http.ErrAbortHandler) }) }
 
 func lines(calls []call) string {
 	var b strings.Builder

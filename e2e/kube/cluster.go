@@ -44,6 +44,7 @@ type Cluster struct {
 	Config     *rest.Config
 	Client     *kubernetes.Clientset
 	Kubelet    *kubelet.Kubelet
+	Etcd       string // where the store is served, for what no API server takes any more
 
 	port  int
 	token string
@@ -90,6 +91,7 @@ func (c *Cluster) start(t testing.TB, nodes []Node) error {
 	if err := c.credentials(); err != nil {
 		return err
 	}
+	c.Etcd = local(ports[0])
 	if err := c.run(t, "etcd", "--name=e2e", "--data-dir="+c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+local(ports[0]), "--advertise-client-urls="+local(ports[0]),
 		"--listen-peer-urls="+local(ports[1]), "--initial-advertise-peer-urls="+local(ports[1]), "--initial-cluster=e2e="+local(ports[1])); err != nil {

@@ -59,14 +59,19 @@ type call struct {
 func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	o, err := s.sendOnce(ctx, c, rehearse)
-	if err != nil && c.kind == types.ApplyPatchType && !c.force && onlyOwn(err) {
+	if c.kind != types.ApplyPatchType || c.force {
+		return s.sendOnce(ctx, c, rehearse)
+	}
+	o, err := s.sendOnce(ctx, c, true)
+	switch {
+	case err != nil && onlyOwn(err):
 		// What the assistant set by other verbs counts as another owner's. It is bound to
 		// the same version, so nobody else's field can have come in between.
 		c.force = true
-		return s.sendOnce(ctx, c, rehearse)
+	case rehearse, err != nil && !undryable(err):
+		return o, err
 	}
-	return o, err
+	return s.sendOnce(ctx, c, rehearse)
 }
 
 // onlyOwn says whether an apply conflicts with nobody but the assistant itself.

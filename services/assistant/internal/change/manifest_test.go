@@ -82,8 +82,13 @@ func TestApply(t *testing.T) {
 		apply.Manifest = strings.Replace(twoMaps, "first", "third", 1)
 		p := w.planned(apply)
 		w.want("diff", p.Diff, "-  colour: first", "+  colour: third")
+		before := w.wire.writes.Load()
 		_, told = w.runPlan(p)
 		w.want("result", told, "configmap/one in shop was applied.")
+		// The fields were the assistant's own already: nothing is written only to be refused.
+		if n := w.wire.writes.Load() - before; n != 2 {
+			t.Errorf("%d writes for two objects", n)
+		}
 
 		// Another's field is taken over only when asked for.
 		w.edit("cm", "shop", "two", `{"data":{"colour":"theirs"}}`)

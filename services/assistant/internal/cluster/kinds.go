@@ -12,11 +12,17 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 
+	"golang.org/x/time/rate"
+
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// refreshAfter keeps a question for a kind that does not exist from reading the whole discovery again each time.
-const refreshAfter = 10 * time.Second
+// A question for a kind that is not known reads the whole discovery again, since it may have been made a moment ago:
+// so many times at once, and then once in refreshEvery.
+const (
+	refreshBurst = 10
+	refreshEvery = 2 * time.Second
+)
 
 // Resource is a kind as the cluster serves it.
 type Resource struct {
@@ -73,6 +79,7 @@ type kinds struct {
 	cache discovery.CachedDiscoveryInterface
 	// reading lets one reader in at a time; whoever waits for it can give up.
 	reading chan struct{}
+	again   *rate.Limiter // of reads for the sake of a kind that is not known
 	mu      sync.Mutex
 	last    *index // guarded by mu; nil: not read yet
 }
@@ -85,7 +92,7 @@ type index struct {
 }
 
 func newKinds(client discovery.DiscoveryInterface) *kinds {
-	return &kinds{cache: memory.NewMemCacheClient(client), reading: make(chan struct{}, 1)}
+	return &kinds{cache: memory.NewMemCacheClient(client), reading: make(chan struct{}, 1), again: rate.NewLimiter(rate.Every(refreshEvery), refreshBurst)}
 }
 
 func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
@@ -98,7 +105,7 @@ func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
 	if r, ok := ix.find(name); ok {
 		return r, nil
 	}
-	if asked.Sub(ix.read) > refreshAfter || ix.partial != nil {
+	if ix.read.Before(asked) && k.again.Allow() {
 		if ix, err = k.index(ctx, asked); err != nil {
 			return Resource{}, err
 		}

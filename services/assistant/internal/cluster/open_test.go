@@ -251,6 +251,44 @@ func TestPartOfDiscoveryFails(t *testing.T) {
 	}
 }
 
+// A kind that was made a moment after the last look is found, and asking for one that is not there does not read the
+// discovery every time.
+func TestResolveFindsNewKinds(t *testing.T) {
+	t.Parallel()
+	var reads, made atomic.Int32
+	c := served(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			reads.Add(1)
+			_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":["v1"]}`))
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","groups":[]}`))
+		case "/api/v1":
+			kinds := `{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["list"]}`
+			if made.Load() > 0 {
+				kinds += `,{"name":"widgets","singularName":"widget","kind":"Widget","namespaced":true,"verbs":["list"]}`
+			}
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","groupVersion":"v1","resources":[` + kinds + `]}`))
+		}
+	})
+	if _, err := c.Resolve(t.Context(), "pod"); err != nil {
+		t.Fatal(err)
+	}
+	made.Add(1)
+	if r, err := c.Resolve(t.Context(), "widget"); err != nil || r.Resource != "widgets" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for range 200 {
+		if _, err := c.Resolve(t.Context(), "gadget"); err == nil {
+			t.Fatal("there is no such kind")
+		}
+	}
+	if n := reads.Load(); n > 50 {
+		t.Errorf("the discovery was read %d times", n)
+	}
+}
+
 // A cluster that hangs costs the caller its own patience, not more.
 func TestResolveGivesUp(t *testing.T) {
 	t.Parallel()
