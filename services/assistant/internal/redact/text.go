@@ -43,7 +43,7 @@ var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:)([^
 // what stands beside a name like password, token, secret or key, in the notations of environments, flags, YAML, JSON
 // and logs. It rather takes too much than too little.
 func Text(s string) string {
-	s = pems(s)
+	s = manifests(pems(s))
 	for _, c := range credentials {
 		if strings.Contains(s, c.literal) {
 			s = c.form.ReplaceAllStringFunc(s, whole)
