@@ -69,7 +69,7 @@ func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operatio
 			words = append(words, m.Text)
 		}
 	}
-	return p.plan(ctx, ops, guard.Case{Role: t.Who.Role, Words: words, Untrusted: t.Untrusted}, &t.Scope)
+	return p.plan(ctx, ops, guard.Case{Role: t.Who.Role, Words: words, Untrusted: t.Untrusted, Choice: t.Choice}, &t.Scope)
 }
 
 // Judge tells without the cluster what a role may do at most.

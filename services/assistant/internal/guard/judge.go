@@ -52,6 +52,7 @@ func (p Policy) Judge(c Case) Verdict {
 	}
 	if !c.OriginJudged {
 		v.confirmOrigin(c)
+		v.confirmChoice(c)
 	}
 	v.finish(c.Role, ended || slices.ContainsFunc(c.Operations, func(e operation.Expanded) bool {
 		return e.Risk() == operation.High && e.Verb != operation.SetImage && e.Verb != operation.SetResources
@@ -200,14 +201,14 @@ func (v *Verdict) confirmChange(c Change) (ended bool) {
 // finish turns what was found into the row, the risk and the answer. highVerb tells of
 // what is high by itself and not for its image, resources or credentials.
 func (v *Verdict) finish(role Role, highVerb bool) {
-	if len(v.Confirms) > 0 {
+	has := func(c Confirm) bool { return slices.Contains(v.Confirms, c) }
+	if len(v.Confirms) > 1 || len(v.Confirms) == 1 && !has(ModelChoice) {
 		v.Risk = operation.High
 	}
-	has := func(c Confirm) bool { return slices.Contains(v.Confirms, c) }
 	// An operator may change images, resources and what Secrets a pod is given though
 	// they are high; nothing else that is high may hide behind that.
 	onlyImage := (has(ChangesImageOrResources) || has(GainsCredentials)) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
-		return c != ChangesImageOrResources && c != GainsCredentials && c != UntrustedValue
+		return c != ChangesImageOrResources && c != GainsCredentials && c != UntrustedValue && c != ModelChoice
 	})
 	switch {
 	case has(GainsPrivilege):
@@ -218,6 +219,9 @@ func (v *Verdict) finish(role Role, highVerb bool) {
 		v.Row = HighWrite
 	default:
 		v.Row = MediumWrite
+	}
+	if has(ModelChoice) {
+		v.Risk = operation.High // for whoever decides; what a role may do depends on the write alone
 	}
 	v.Answer = Permit(role, v.Row)
 	switch {

@@ -81,6 +81,8 @@ type Case struct {
 	// OriginJudged says that where the values come from was judged when the operations
 	// were proposed, and that nobody has the words any more; see [Verdict.Recall].
 	OriginJudged bool
+	// Choice is nil where no language model had a say.
+	Choice *Choice
 }
 
 // Confirm names why an operation always asks. The set is closed.
@@ -100,6 +102,7 @@ const (
 	GainsPrivilege          Confirm = "gains_privilege"
 	GainsCredentials        Confirm = "gains_credentials"
 	UntrustedValue          Confirm = "untrusted_value"
+	ModelChoice             Confirm = "model_choice"
 	NoDryRun                Confirm = "no_dry_run"
 )
 
@@ -117,17 +120,27 @@ type Verdict struct {
 }
 
 // Recall adds what a later look cannot find out again: earlier are the members that
-// applied at the proposal, and of these only the origin of a value is not in the
-// cluster.
+// applied at the proposal, and of these only where the write and its values come from is
+// not in the cluster.
 func (v Verdict) Recall(role Role, earlier []string) Verdict {
-	if v.Answer == Refuse || !slices.Contains(earlier, string(UntrustedValue)) || slices.Contains(v.Confirms, UntrustedValue) {
+	applied := func(c Confirm) bool {
+		return slices.Contains(earlier, string(c)) && !slices.Contains(v.Confirms, c)
+	}
+	untrusted, chosen := applied(UntrustedValue), applied(ModelChoice)
+	if v.Answer == Refuse || !untrusted && !chosen {
 		return v
 	}
-	v.Confirms = append(slices.Clone(v.Confirms), UntrustedValue)
-	v.Risk = operation.High
-	if v.Row == MediumWrite {
-		v.Row = HighWrite
+	v.Confirms = slices.Clone(v.Confirms)
+	if chosen {
+		v.Confirms = append(v.Confirms, ModelChoice)
 	}
+	if untrusted {
+		v.Confirms = append(v.Confirms, UntrustedValue)
+		if v.Row == MediumWrite {
+			v.Row = HighWrite
+		}
+	}
+	v.Risk = operation.High
 	if Permit(role, v.Row) == Refuse {
 		return v.refuse("role_too_low", "The role "+string(role)+" may not do this: it is "+phrases[v.Row]+".")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -137,6 +138,9 @@ func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 	r := newRun(e, t, tools, sink)
 	end := r.work(limited)
 	out := turn.Outcome{Write: end.write, Usage: r.budget.usage()}
+	if len(end.write) > 0 {
+		out.Choice = &guard.Choice{Fixes: r.fixes, Scope: t.Scope, Revision: end.write[0].Revision}
+	}
 	switch {
 	case ctx.Err() != nil:
 		r.flush()

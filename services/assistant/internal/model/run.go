@@ -38,9 +38,11 @@ type run struct {
 	bytes    int               // of messages, roughly
 	ran      map[string]string // calls that were run, to the id of each
 	idle     int
-	cut      []string // tools whose results were not whole
-	empty    int      // answers without a word or a call
-	known    string   // what the playbooks found, to be shown if the model does not get there
+	cut      []string              // tools whose results were not whole
+	empty    int                   // answers without a word or a call
+	known    string                // what the playbooks found, to be shown if the model does not get there
+	fixes    []operation.Operation // of their findings
+	matched  bool                  // they were asked
 
 	text    plain.Writer
 	waiting string // of an answer that may be no answer
@@ -73,10 +75,7 @@ func (r *run) size() int { return r.bytes + r.offered.size }
 func (r *run) work(ctx context.Context) ending {
 	r.step(0)
 	if err := r.open(ctx); err != nil {
-		if errors.Is(context.Cause(ctx), errTime) {
-			return ending{stop: stopTime}
-		}
-		return ending{err: err, ofCluster: true}
+		return unread(ctx, err)
 	}
 	r.step(1)
 	r.sink.Status(chat.Investigating, "Asking the language model")
@@ -106,11 +105,22 @@ func (r *run) work(ctx context.Context) ending {
 			return r.finish(rep, last)
 		}
 		if write := r.handle(ctx, rep); write != nil {
+			if err := r.learnFixes(ctx, write); err != nil {
+				return unread(ctx, err)
+			}
 			r.flush()
 			r.step(len(steps))
 			return ending{write: write}
 		}
 	}
+}
+
+// unread ends the work where the cluster could not be read.
+func unread(ctx context.Context, err error) ending {
+	if errors.Is(context.Cause(ctx), errTime) {
+		return ending{stop: stopTime}
+	}
+	return ending{err: err, ofCluster: true}
 }
 
 // hear takes a piece of an answer's text.

@@ -11,7 +11,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // decide carries out the decision that the query is, if it is one. ask says that the
@@ -166,8 +165,9 @@ func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error 
 
 // propose brings a write before somebody, or runs it where it was approved
 // beforehand; ran says that it did.
-func (r *running) propose(ctx context.Context, k *sink, ops []operation.Operation) (ran bool, err error) {
-	t := r.turn
+func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, err error) {
+	t, ops := r.turn, out.Write
+	t.Choice = out.Choice
 	r.mu.Lock()
 	t.Untrusted = slices.Clone(r.untrusted)
 	r.mu.Unlock()

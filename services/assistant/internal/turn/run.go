@@ -237,7 +237,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		if err != nil || slices.Contains(ran, write) {
 			return done, "", errors.Join(err, r.remind(ctx))
 		}
-		did, err := r.propose(ctx, k, out.Write)
+		did, err := r.propose(ctx, k, out)
 		switch {
 		case err != nil:
 			return "", "", err

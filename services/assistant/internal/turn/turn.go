@@ -9,6 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
+	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 )
@@ -30,6 +31,8 @@ type Turn struct {
 	AutoApprove bool
 	// Untrusted is text of logs, events and annotations that this turn has read.
 	Untrusted []string
+	// Choice is set on the way to the Planner where a language model chose the write.
+	Choice *guard.Choice
 }
 
 // Investigator is an engine. It answers through the sink and reaches the cluster
@@ -76,6 +79,8 @@ type Warner interface {
 type Outcome struct {
 	// Write is what the user asked to change; empty is nothing.
 	Write []operation.Operation
+	// Choice tells of a write that a language model chose; its scope is the turn's.
+	Choice *guard.Choice
 	// Partial says why the answer is not whole; empty: it is.
 	Partial string
 	Usage   chat.Usage

@@ -1,0 +1,225 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Choice says that a language model chose the operations. It has read what programs in
+// the cluster write, so what neither the user nor a playbook named is nobody's wish.
+type Choice struct {
+	// Fixes are those of the playbooks' findings; their values are the cluster's own.
+	Fixes []operation.Operation
+	// Scope is the namespace that is meant unless another is said.
+	Scope string
+	// Revision is the one that an undo was asked for; 0 is the one before.
+	Revision int64
+}
+
+const (
+	maxUnsaid = 8   // notes about one action's choices
+	maxValues = 500 // that are looked for in what the user said
+)
+
+// confirmChoice asks about writes of a language model whose verb, object or values the
+// user did not say, unless they are a finding's own fix.
+func (v *Verdict) confirmChoice(c Case) {
+	if c.Choice == nil {
+		return
+	}
+	words := newCorpus(c.Words)
+	told := 0
+	for _, e := range c.Operations {
+		if e.Risk() == operation.Low || c.Choice.fixes(e) {
+			continue
+		}
+		for _, what := range c.Choice.unsaid(e, words) {
+			if told++; told <= maxUnsaid {
+				v.add(ModelChoice, "the language model chose "+what+", which you did not say")
+			}
+		}
+	}
+}
+
+// fixes says whether an operation is one of the findings' fixes, on the same objects.
+func (c *Choice) fixes(e operation.Expanded) bool {
+	return slices.ContainsFunc(c.Fixes, func(f operation.Operation) bool {
+		return reflect.DeepEqual(without(f), without(e.Operation)) && len(e.Targets) > 0 && !slices.ContainsFunc(e.Targets, func(t operation.Target) bool { return !names(f, t.Ref) })
+	})
+}
+
+// without is an operation without its objects, which are compared as they resolve.
+func without(o operation.Operation) operation.Operation {
+	o = operation.Normalize(o)
+	o.Kind, o.Names, o.Namespace = "", nil, ""
+	return o
+}
+
+// names says whether an operation as written is for the object. One by manifest has its
+// objects there, and an equal manifest has the same.
+func names(o operation.Operation, r operation.Ref) bool {
+	if o.Manifest != "" {
+		return o.Namespace == "" || o.Namespace == r.Namespace
+	}
+	return (r.Namespace == "" || o.Namespace == r.Namespace) && slices.ContainsFunc(o.Objects(), func(at operation.Object) bool {
+		kind, _, _ := strings.Cut(at.Kind, ".")
+		return at.Name == r.Name && (strings.EqualFold(kind, r.Kind) || kind == r.Resource)
+	})
+}
+
+// unsaid lists what of an operation the words do not hold.
+func (c *Choice) unsaid(e operation.Expanded, words corpus) []string {
+	var missing []string
+	apart := words.apart()
+	need := func(what, value string) {
+		if value != "" && !words.mentions(value) && !apart.mentions(value) {
+			missing = append(missing, what+" "+operation.Quote(value))
+		}
+	}
+	if !slices.ContainsFunc(spoken[e.Verb], words.mentions) {
+		missing = append(missing, "to "+strings.ReplaceAll(string(e.Verb), "_", " "))
+	}
+	chosen := e.All || e.LabelSelector != "" || e.FieldSelector != ""
+	if e.All && !slices.ContainsFunc([]string{"all", "every", "everything", "each"}, words.mentions) {
+		missing = append(missing, "all objects")
+	}
+	need("the selector", e.LabelSelector)
+	need("the selector", e.FieldSelector)
+	need("the selector", e.PodSelector)
+	for _, t := range e.Targets {
+		if !chosen {
+			need("the object", t.Ref.Name)
+		}
+		if t.Ref.Namespace != cmp.Or(c.Scope, "default") {
+			need("the namespace", t.Ref.Namespace)
+		}
+	}
+	if e.Verb == operation.Undo && c.Revision != 0 {
+		need("revision", strconv.FormatInt(c.Revision, 10))
+	}
+	all := values(e)
+	if len(all) > maxValues {
+		return append(missing, fmt.Sprintf("%d values", len(all)))
+	}
+	for _, value := range all {
+		if !words.mentions(value) && !apart.mentions(separated.Replace(value)) && !slices.ContainsFunc(small[value], words.mentions) {
+			missing = append(missing, "the value "+operation.Quote(value))
+		}
+	}
+	return missing
+}
+
+// values are what an operation sets, with the names under which it does, sorted.
+func values(e operation.Expanded) []string {
+	found := set{}
+	for _, m := range []map[string]string{e.Set, e.Images, e.Requests, e.Limits} {
+		for name, value := range m {
+			found[name], found[value] = true, true
+		}
+	}
+	for _, list := range [][]string{e.Remove, e.Taints, e.RemoveTaints} {
+		for _, value := range list {
+			found[value] = true
+		}
+	}
+	for _, value := range []string{e.Container, e.NewName, e.TargetPort, e.ServiceType} {
+		found[value] = true
+	}
+	for _, n := range []*int32{e.Replicas, e.Min} {
+		if n != nil {
+			found[fmt.Sprint(*n)] = true
+		}
+	}
+	for _, n := range []int64{int64(e.Port), int64(e.Max), int64(e.CPUPercent)} {
+		if n != 0 {
+			found[strconv.FormatInt(n, 10)] = true
+		}
+	}
+	if docs, err := operation.Documents(e.Manifest); err == nil {
+		for _, d := range docs {
+			addLeaves(found, "", d.Object, 0)
+		}
+	}
+	if e.Patch != "" {
+		if object, err := operation.PatchObject(e.Patch); err == nil {
+			addLeaves(found, "", object, 0)
+		}
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found))
+}
+
+// addLeaves gathers the values of a patch or manifest, and the names right above them:
+// a label or variable is as telling as its value.
+func addLeaves(found set, name string, v any, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			addLeaves(found, key, inner, depth+1)
+		}
+	case []any:
+		for _, inner := range v {
+			addLeaves(found, name, inner, depth+1)
+		}
+	default:
+		found[name] = true
+		if v != nil {
+			found[fmt.Sprint(v)] = true
+		}
+	}
+}
+
+// spoken are words that ask for a verb. Those of freely written changes, such as fix,
+// ask for none in particular: their values have to be said.
+var spoken = map[operation.Verb][]string{
+	operation.Scale:        {"scale", "scaling", "rescale", "replica", "replicas", "instances", "copies"},
+	operation.Restart:      {"restart", "restarting", "bounce", "recycle", "reboot"},
+	operation.Undo:         {"undo", "revert", "rollback", "back", "restore"},
+	operation.Pause:        {"pause", "halt", "freeze"},
+	operation.Resume:       {"resume", "unpause", "unsuspend", "continue", "enable"},
+	operation.Suspend:      {"suspend", "pause", "disable", "stop"},
+	operation.RunJob:       {"run", "rerun", "trigger", "start"},
+	operation.SetImage:     {"image", "version", "deploy", "upgrade", "update", "tag"},
+	operation.SetResources: {"resource", "resources", "memory", "cpu", "limit", "limits", "request", "requests"},
+	operation.SetEnv:       {"env", "environment", "variable", "variables", "set", "unset"},
+	operation.Expose:       {"expose", "service"},
+	operation.Autoscale:    {"autoscale", "autoscaler", "autoscaling", "hpa"},
+	operation.Label:        {"label", "labels", "unlabel"},
+	operation.Annotate:     {"annotate", "annotation", "annotations"},
+	operation.Patch:        {"patch", "set", "change", "add", "remove", "raise", "increase", "lower", "reduce", "decrease", "update", "replace", "fix"},
+	operation.Apply:        {"apply", "create", "add", "make", "deploy", "set", "change", "update"},
+	operation.Create:       {"create", "add", "make", "new"},
+	operation.Replace:      {"replace"},
+	operation.Delete:       {"delete", "remove", "kill", "destroy", "drop"},
+	operation.Evict:        {"evict"},
+	operation.Cordon:       {"cordon", "unschedulable"},
+	operation.Uncordon:     {"uncordon", "schedulable"},
+	operation.Drain:        {"drain"},
+	operation.Taint:        {"taint", "untaint"},
+}
+
+// small are numbers that people write as words.
+var small = map[string][]string{
+	"0": {"zero"}, "1": {"one"}, "2": {"two"}, "3": {"three"}, "4": {"four"}, "5": {"five"}, "6": {"six"}, "7": {"seven"}, "8": {"eight"}, "9": {"nine"}, "10": {"ten"},
+}
+
+// separated takes kind/name and name=value apart, as people write and paste them.
+var separated = strings.NewReplacer("=", " ", ":", " ", "/", " ")
+
+func (c corpus) apart() corpus {
+	texts := make([]string, len(c.texts))
+	for i, t := range c.texts {
+		texts[i] = fold(separated.Replace(t))
+	}
+	return corpus{texts}
+}
