@@ -30,8 +30,9 @@ func startLlama(t *testing.T, context string) (url string) {
 		t.Fatal(err)
 	}
 	defer log.Close() // the process has its own
+	// One thread: on a busy machine two would spend their time waiting for each other.
 	cmd := exec.Command(filepath.Join(venv, "bin/python"), "-m", "llama_cpp.server", "--model", found[0], "--model_alias", "smollm2",
-		"--n_ctx", context, "--n_threads", "2", "--n_threads_batch", "2", "--host", host, "--port", port)
+		"--n_ctx", context, "--n_threads", "1", "--n_threads_batch", "1", "--host", host, "--port", port)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
