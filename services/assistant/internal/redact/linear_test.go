@@ -11,7 +11,7 @@ import (
 // Time grows with the text, not with its square: cluster text decides nothing, also not how long an answer takes.
 func TestTextIsLinear(t *testing.T) {
 	t.Parallel()
-	for _, piece := range []string{`"token":"x",`, "token: x ", "name: a value: b ", "a://b:c@", "token=", `\"`, "-----BEGIN X-----", "-", "key:\n", "- name: token\n", "secret: |\n  x\n", "[", "password: [", "eyJ"} {
+	for _, piece := range []string{`"token":"x",`, "token: x ", "name: a value: b ", "a://b:c@", "token=", `\"`, "-----BEGIN X-----", "-", "key:\n", "- name: token\n", "secret: |\n  x\n", "[", "password: [", `password: ["a",`, `tokens: {"a":"b",`, "key=a value=", "<password>x", "<a ", "mysql -p", "mysql -px ", "-u a:", "password is ", "login a password ", "https://a", "identified by '", "eyJ"} {
 		text := strings.Repeat(piece, (64<<10)/len(piece))
 		start := time.Now()
 		redact.Text(text)

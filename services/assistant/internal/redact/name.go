@@ -10,14 +10,19 @@ import (
 // A word that ends like one of these names a secret.
 var endings = []string{
 	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials",
-	"apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey",
+	"pass", "pw", "pwd", "masterauth", "apikey", "accesskey", "secretkey", "privatekey", "sshkey", "authkey", "masterkey", "signingkey", "encryptionkey",
 }
 
 // Whole words that name a secret.
-var exact = words("pwd pass pw cred creds jwt cookie cookies bearer passwords")
+var exact = words("cred creds jwt cookie cookies bearer passwords passphrases")
 
 // Whole words that do so in an environment, where nobody writes of the thing itself.
-var inEnvironment = words("secrets tokens auth authorization apikeys keys key pin salt")
+var inEnvironment = words("secrets tokens auth authorization apikeys keys key pin salt sig signature")
+
+var pluralWords = words("passwords passphrases credentials tokens apikeys")
+
+// Words that end like one of those and name no secret.
+var otherwise = words("bypass compass encompass surpass trespass overpass underpass oldpwd")
 
 // A key with one of these before it opens no door.
 var harmlessKeys = words("topology label match primary foreign partition public sort cache config map row object group index " +
@@ -63,10 +68,22 @@ func tellingVariable(name string) bool {
 
 func tells(parts []string, i int) bool {
 	w := parts[i]
+	if otherwise[w] {
+		return false
+	}
+	if w == "data" && i > 0 && keyWord(parts[i-1]) && !harmless(parts, i-1) {
+		return true // client-key-data of a kubeconfig
+	}
 	if exact[w] || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) }) {
 		return true
 	}
 	return keyWord(w) && i > 0 && !harmless(parts, i)
+}
+
+// plural says whether a name is that of several secrets, so that what it holds is by name.
+func plural(name string) bool {
+	parts := split(name)
+	return len(parts) > 0 && pluralWords[parts[len(parts)-1]]
 }
 
 func keyWord(w string) bool { return w == "key" || w == "keys" }

@@ -41,9 +41,28 @@ func show(m map[string]any) {
 				named(v)
 				continue
 			}
+			if plural(key) {
+				all(v)
+			}
 			show(v)
 		case []any:
+			if telling(key) {
+				for i := range v {
+					if text, ok := v[i].(string); ok {
+						v[i] = shown(key, text)
+					}
+				}
+			}
 			m[key] = list(v)
+		}
+	}
+}
+
+// all redacts the strings of an object whose names only tell several secrets apart.
+func all(m map[string]any) {
+	for key, v := range m {
+		if text, ok := v.(string); ok && !plain(text) {
+			m[key] = mark(len(text))
 		}
 	}
 }

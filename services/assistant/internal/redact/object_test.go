@@ -20,7 +20,7 @@ func TestObject(t *testing.T) {
   "volumes":[{"name":"v","secret":{"secretName":"web-tls"}}],"imagePullSecrets":[{"name":"regcred"}],"automountServiceAccountToken":true}}}},
 {"kind":"ConfigMap","data":{"app.yaml":"db:\n  password: HIDDEN\n  host: db\n","API_KEY":"HIDDEN"},"binaryData":{"store.jks":"SElEREVO"}},
 {"kind":"Secret","data":{"a":"SElEREVO"},"stringData":{"b":"HIDDEN"}},
-{"kind":"Widget","spec":{"password":"HIDDEN","tokenUrl":"https://id.example/token","nested":{"list":["Bearer HIDDEN0123456789"]}}}]}`
+{"kind":"Widget","spec":{"password":"HIDDEN","tokenUrl":"https://id.example/token","passwords":["HIDDEN"],"tokens":{"a":"HIDDEN","b":"HIDDEN"},"nested":{"list":["Bearer HIDDEN0123456789"]}}}]}`
 	var o map[string]any
 	if err := json.Unmarshal([]byte(in), &o); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func inName(c byte) bool {
 // name looks at a name that ends at p.at, and at what follows.
 func (p *pairing) name(start int, name string) {
 	bare := strings.TrimLeft(name, "-.")
-	if isEntry := strings.EqualFold(bare, "name"); isEntry || strings.EqualFold(bare, "value") {
+	if isEntry := strings.EqualFold(bare, "name") || strings.EqualFold(bare, "key"); isEntry || strings.EqualFold(bare, "value") {
 		p.entry(isEntry, start)
 		return
 	}
@@ -78,7 +78,7 @@ func (p *pairing) name(start int, name string) {
 		return
 	}
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
-	if !(variable && !strings.EqualFold(bare, "key") && tellingVariable(bare) || telling(bare)) {
+	if !(variable && tellingVariable(bare) || telling(bare)) {
 		return
 	}
 	value := at
@@ -88,11 +88,55 @@ func (p *pairing) name(start int, name string) {
 	if sep == ":" && !quoted && value == at && (start > 0 && p.in[start-1] == '/' || strings.HasPrefix(p.in[at:], "//")) {
 		return // an image and its tag, or a URL
 	}
+	if p.container(value, plural(bare)) {
+		return
+	}
 	indent := noBlock
 	if sep == ":" {
 		indent = p.indent(start)
 	}
 	p.value(value, indent)
+}
+
+// container redacts the strings of a list, or where members is set of an object, that
+// begins at at. What is no string ends it: the names in it speak for themselves.
+func (p *pairing) container(at int, members bool) bool {
+	in := p.in
+	if at >= len(in) || in[at] != '[' && (in[at] != '{' || !members) || markAhead.MatchString(p.ahead(at)) {
+		return false
+	}
+	isObject := in[at] == '{'
+	key := isObject // the next string is a name
+	at++
+	for at < len(in) {
+		if c := in[at]; c == ',' || c == ':' {
+			key = isObject && c == ','
+			at++
+			continue
+		} else if c == ' ' || c == '\t' || c == '\r' || c == '\n' {
+			at++
+			continue
+		}
+		quote := at
+		for quote < len(in) && in[quote] == '\\' {
+			quote++
+		}
+		if quote == len(in) || in[quote] != '"' && in[quote] != '\'' {
+			break
+		}
+		from := quote + 1
+		to := from + closed(in[from:], in[at:from], false)
+		if !key {
+			p.cut(from, to)
+		}
+		if to == len(in) || in[to] == '\n' { // never closed
+			at = to
+			break
+		}
+		at = to + from - at
+	}
+	p.at = max(p.at, at)
+	return true
 }
 
 // entry handles a name and a value beside each other under the names name and value.

@@ -52,7 +52,7 @@ func Text(s string) string {
 	if strings.Contains(s, "://") {
 		s = replace(userinfo, s, password)
 	}
-	s = pairs(s)
+	s = pairs(phrases(s))
 	if lower := strings.ToLower(s); strings.Contains(lower, "bearer") || strings.Contains(lower, "authorization") {
 		s = replace(header, s, credential)
 	}

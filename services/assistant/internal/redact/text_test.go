@@ -115,6 +115,7 @@ func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"kind: Secret\ndata:\n  a: |\n    b\n\n  c: d\nx: y", "kind: Secret\nstringData: {a: b, 'c': \"d}\"}", `{\"kind\":\"Secret\",\"data\":{\"a\":\"b,c\"}}`, "kubectl patch secret x -p '{\"data\":{\"a\":\"b",
 		"password=a b", "- name: TOKEN\n  value: |\n    x\n", `{"secret":"a\"b"}`, `\"token\":\"x\\\"y\"`, "--token x", "a://b:c@d@e", "Authorization: Basic x", "Bearer abcdefgh1",
+		`"passwords":{"a":"b\"c",x`, `password=["a","b`, "mysql -pa -p[redacted", "https://a@b@c", "-u a:b:c", "password is a1b2c3.", "requirepass \"a b\"", "<token>a</token>", `key="TOKEN" value='x'`,
 		"-----BEGIN X-----\nabc", "abc=\n-----END X-----", "[redacted 3 bytes]", "token=[redacted 3 bytes]x", "value: a\nname: KEY", "secret: \"a\n  b\"",
 	} {
 		f.Add(s)

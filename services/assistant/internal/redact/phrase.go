@@ -1,0 +1,133 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// What names a secret without a sign between name and value: settings of servers, SQL, tags, arguments, prose.
+var (
+	// A name of its own kind, a blank, the value.
+	setting = regexp.MustCompile(`(?i)\b((?:requirepass|masterauth|bindpw|rootpw|login[ \t]+[^\s"']+[ \t\r\n]+password)[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s"']+)`)
+	sql     = regexp.MustCompile(`(?i)\b((?:identified[ \t]+(?:with[ \t]+[^\s"']+[ \t]+)?by|password)[ \t]+)('[^'\n]+'|"[^"\n]+")`)
+	element = regexp.MustCompile(`<([A-Za-z][\w.:-]*)(?:[ \t][^<>]*)?>([^<>]+)</`)
+	// A user with a password, as curl takes it.
+	basic = regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user|--proxy-user)(?:=|[ \t]+|["'],[ \t]*["']))([^\s:"'/]+):([^\s"'/][^\s"']*)`)
+	// A password that is one word with its flag, as clients of MySQL take it.
+	glued = regexp.MustCompile(`([\s"']-p)([^\s"'=-][^\s"']*)`)
+	prose = regexp.MustCompile(`(?i)\b((?:password|passwd|passphrase|passcode|token|api[ -]?key)(?:[ \t]+(?:for|of|on)[ \t]+[^\s"']+)?[ \t]+(?:is|was|to|to be)[ \t]+["']?)([^\s"'<>]+)`)
+	// A user alone in the address of a web page is a token.
+	alone = regexp.MustCompile(`(?i)\b(https?://)([^\s/:@"'<>?#]+)@`)
+)
+
+// phrases redacts what the notations above hold.
+func phrases(s string) string {
+	lower := strings.ToLower(s)
+	has := func(any ...string) bool {
+		for _, word := range any {
+			if strings.Contains(lower, word) {
+				return true
+			}
+		}
+		return false
+	}
+	if has("requirepass", "masterauth", "bindpw", "rootpw", "password") {
+		s = replace(setting, s, behind)
+	}
+	if has("identified", "password") {
+		s = replace(sql, s, behind)
+	}
+	if strings.Contains(s, "</") {
+		s = replace(element, s, content)
+	}
+	if has("-u", "--user", "--proxy-user") {
+		s = replace(basic, s, account)
+	}
+	if has("mysql", "mariadb", "sshpass") && strings.Contains(s, "-p") {
+		s = clients(s)
+	}
+	if has("pass", "token", "key") {
+		s = replace(prose, s, said)
+	}
+	if has("http://", "https://") {
+		s = replace(alone, s, user)
+	}
+	return s
+}
+
+// behind redacts the second group, without its quotes.
+func behind(m []string) string {
+	value := strings.Trim(m[2], `"'`)
+	if plain(value) || strings.HasPrefix(value, "[redacted") {
+		return m[0]
+	}
+	quote := ""
+	if strings.HasPrefix(m[2], `"`) || strings.HasPrefix(m[2], "'") {
+		quote = m[2][:1]
+	}
+	return m[1] + quote + mark(len(value)) + quote
+}
+
+func content(m []string) string {
+	value := strings.TrimSpace(m[2])
+	if plain(value) || !telling(m[1]) {
+		return m[0]
+	}
+	return strings.TrimSuffix(m[0], m[2]+"</") + mark(len(m[2])) + "</"
+}
+
+// account leaves a user with a group alone: both are numbers, or the same word.
+func account(m []string) string {
+	if m[2] == m[3] || strings.Trim(m[3], "0123456789") == "" || strings.HasPrefix(m[3], "[redacted") {
+		return m[0]
+	}
+	return m[1] + m[2] + ":" + mark(len(m[3]))
+}
+
+// clients redacts in the lines that call a client of MySQL.
+func clients(s string) string {
+	var out strings.Builder
+	for line := range strings.Lines(s) {
+		lower := strings.ToLower(line)
+		at := -1
+		for _, name := range [...]string{"mysql", "mariadb", "sshpass"} {
+			if i := strings.Index(lower, name); i >= 0 && (at < 0 || i < at) {
+				at = i
+			}
+		}
+		if at < 0 || len(lower) != len(line) { // letters whose case has another length: no command line
+			out.WriteString(line)
+			continue
+		}
+		out.WriteString(line[:at])
+		out.WriteString(replace(glued, line[at:], func(m []string) string {
+			if strings.HasPrefix(m[2], "[redacted") {
+				return m[0]
+			}
+			return m[1] + mark(len(m[2]))
+		}))
+	}
+	return out.String()
+}
+
+// said redacts what prose says a password is. Words such as "wrong" and "required" are none.
+func said(m []string) string {
+	value := strings.TrimRight(m[2], ".,;:!?)")
+	rest := m[2][len(value):]
+	if len(value) < 6 || strings.HasPrefix(value, "[redacted") || strings.ContainsAny(value, "/(") || !mixed(value) {
+		return m[0]
+	}
+	return m[1] + mark(len(value)) + rest
+}
+
+// mixed says whether a word has more in it than a word has: digits, signs, capitals inside.
+func mixed(value string) bool {
+	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
+}
+
+func user(m []string) string {
+	if m[2] == "git" {
+		return m[0]
+	}
+	return m[1] + mark(len(m[2])) + "@"
+}
