@@ -1,7 +1,10 @@
 package kubectl
 
 import (
+	"bytes"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -22,8 +25,28 @@ func plain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)
 }
 
-// quote writes a word so that a POSIX shell, and split, read it back as it is.
+// quote writes a word so that a POSIX shell, and split, read it back as it is, and so
+// that all of it can be seen.
 func quote(word string) string {
+	if i := strings.IndexFunc(word, operation.Hidden); i >= 0 {
+		var b strings.Builder
+		for ; i >= 0; i = strings.IndexFunc(word, operation.Hidden) {
+			if i > 0 {
+				b.WriteString(quote(word[:i]))
+			}
+			_, size := utf8.DecodeRuneInString(word[i:])
+			b.WriteString("$'")
+			for _, c := range []byte(word[i : i+size]) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+			b.WriteString("'")
+			word = word[i+size:]
+		}
+		if word != "" {
+			b.WriteString(quote(word))
+		}
+		return b.String()
+	}
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word
 	}
@@ -78,6 +101,8 @@ func (s *scanner) step() error {
 	switch {
 	case r == ' ' || r == '\t':
 		s.end()
+	case strings.HasPrefix(s.rest, "$'"):
+		return s.octal()
 	case r == '\'':
 		return s.single()
 	case r == '"':
@@ -101,6 +126,30 @@ func (s *scanner) single() error {
 	}
 	s.word.WriteString(text)
 	s.rest, s.open = after, true
+	return nil
+}
+
+var octalExpr = regexp.MustCompile(`^\$'((?:\\[0-3][0-7][0-7])+)'`)
+
+// octal reads characters that quote writes by their bytes.
+func (s *scanner) octal() error {
+	m := octalExpr.FindStringSubmatch(s.rest)
+	if m == nil {
+		return operation.Refuse(operation.ShellSyntax, "", "$'...' is read with bytes of three octal digits only, such as $'\\303\\251'. Use single quotes.")
+	}
+	var text []byte
+	for code := range strings.SplitSeq(m[1][1:], `\`) {
+		n, err := strconv.ParseUint(code, 8, 8)
+		if err != nil { // cannot happen: the pattern has it so
+			return operation.Refuse(operation.ShellSyntax, "", "A byte is no octal number.")
+		}
+		text = append(text, byte(n))
+	}
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return operation.Refuse(operation.ShellSyntax, "", "What stands in $'...' is not text in UTF-8.")
+	}
+	s.word.Write(text)
+	s.rest, s.open = s.rest[len(m[0]):], true
 	return nil
 }
 
