@@ -171,11 +171,11 @@ func (c *call) runner() (run func(context.Context) (turn.Output, error), limit t
 }
 
 func (c *call) metrics(ctx context.Context) (turn.Output, error) {
-	return c.prometheus.Query(ctx, c.op.PromQL, c.op.RangeMinutes, c.hidden)
+	return c.prometheus.Query(ctx, c.op.PromQL, c.op.RangeMinutes, c.Policy.Hidden)
 }
 
 func (c *call) logStore(ctx context.Context) (turn.Output, error) {
-	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, since(c.op.Since), c.hidden)
+	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, since(c.op.Since), c.Policy.Hidden)
 }
 
 func since(s string) time.Duration {

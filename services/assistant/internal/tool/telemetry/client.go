@@ -1,6 +1,6 @@
 // Package telemetry asks the metrics store (Prometheus) and the log store (Loki), at the
 // addresses of the configuration and nowhere else. Neither store can do anything but
-// answer, so a query is passed on as it is.
+// answer, so a query is passed on as it is, but for namespaces that are hidden.
 package telemetry
 
 import (
@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -27,9 +26,9 @@ const (
 	maxSentence   = 300 // characters of a store's own error
 )
 
-// Hidden says whether a namespace exists for nobody. Series and streams that name it in
-// any label are left out.
-type Hidden func(namespace string) bool
+// Hidden are the namespaces that exist for nobody. They are kept out of every selector
+// of a query, and series and streams that name one in any label are left out.
+type Hidden []string
 
 var errTooLarge = errors.New("the answer is over 8 MiB")
 
@@ -91,6 +90,3 @@ func unconfigured(store, variable string) error {
 }
 
 func unavailable(f fault.Failure, cause error) error { return &turn.Fail{Failure: f, Cause: cause} }
-
-// reveals says whether one of the label values is a hidden namespace.
-func reveals(values []string, hidden Hidden) bool { return slices.ContainsFunc(values, hidden) }

@@ -61,6 +61,10 @@ func (l *Loki) Query(ctx context.Context, logql string, limit int, since time.Du
 	if since == 0 {
 		since = defaultSince
 	}
+	logql, err := hidden.close(logql, false)
+	if err != nil {
+		return turn.Output{}, err
+	}
 	now := l.now()
 	at := l.base.JoinPath("loki/api/v1/query_range")
 	at.RawQuery = url.Values{
@@ -153,7 +157,7 @@ type line struct {
 func merge(streams []stream, limit int, hidden Hidden) (text string, cut bool, err error) {
 	var all []line
 	for _, s := range streams {
-		if reveals(slices.Collect(maps.Values(s.Labels)), hidden) {
+		if hidden.reveals(slices.Collect(maps.Values(s.Labels))) {
 			continue
 		}
 		for _, value := range s.Values {

@@ -33,7 +33,7 @@ func loki(t *testing.T, base string) *Loki {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	base, asked := store(t, "/loki/api/v1/query_range", 200, streams)
-	out, err := loki(t, base).Query(t.Context(), `{namespace="shop"} |= "x"`, 0, 0, func(n string) bool { return n == "hush" })
+	out, err := loki(t, base).Query(t.Context(), `{namespace="shop"} |= "x"`, 0, 0, hush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q", out.Text)
 	}
 	q := asked.Form
-	if q.Get("query") != `{namespace="shop"} |= "x"` || q.Get("limit") != "100" || q.Get("direction") != "backward" || q.Get("end") != "1767355200000000000" || q.Get("start") != "1767351600000000000" {
+	if q.Get("query") != `{`+hush.matchers()+`,namespace="shop"} |= "x"` || q.Get("limit") != "100" || q.Get("direction") != "backward" || q.Get("end") != "1767355200000000000" || q.Get("start") != "1767351600000000000" {
 		t.Errorf("asked %v", q)
 	}
 	out, err = loki(t, base).Query(t.Context(), `{a="b"}`, 2, time.Minute, none)

@@ -49,9 +49,12 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	if p == nil {
 		return turn.Output{}, unconfigured("metrics store", "PROMETHEUS_URL")
 	}
+	promql, err := hidden.close(promql, true)
+	if err != nil {
+		return turn.Output{}, err
+	}
 	var value model.Value
 	var warnings v1.Warnings
-	var err error
 	now := p.now()
 	if minutes == 0 {
 		value, warnings, _, err = p.api.Query(ctx, promql, now)
@@ -177,5 +180,5 @@ func secret(m model.Metric, hidden Hidden) bool {
 	for _, v := range m {
 		values = append(values, string(v))
 	}
-	return reveals(values, hidden)
+	return hidden.reveals(values)
 }

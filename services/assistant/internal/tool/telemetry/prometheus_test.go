@@ -21,7 +21,10 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func clock() time.Time { return noon }
 
-func none(string) bool { return false }
+var (
+	none Hidden
+	hush = Hidden{"hush"}
+)
 
 // store answers one path as a recorded server did, and keeps the query.
 func store(t *testing.T, path string, status int, body string) (base string, asked *http.Request) {
@@ -58,7 +61,7 @@ func TestInstant(t *testing.T) {
 {"metric":{"__name__":"up","pod":"web-1","namespace":"shop"},"value":[1767355200,"0.1234567"]},
 {"metric":{"__name__":"up","pod":"x-1","namespace":"hush"},"value":[1767355200,"9"]},
 {"metric":{"__name__":"up","token":"ghp_0123456789abcdefghijABCDEFGHIJ012345"},"value":[1767355200,"NaN"]}]},"warnings":["PromQL warning: odd"]}`)
-	out, err := prometheus(t, base+"/prefix").Query(t.Context(), `up{namespace="shop"}`, 0, func(n string) bool { return n == "hush" })
+	out, err := prometheus(t, base+"/prefix").Query(t.Context(), `up{namespace="shop"}`, 0, hush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func TestInstant(t *testing.T) {
 	if strings.Contains(out.Text, "hush") || strings.Contains(out.Text, "ghp_") || out.Truncated || len(out.Untrusted) != 1 {
 		t.Errorf("%+v", out)
 	}
-	if got := asked.Form.Get("query"); got != `up{namespace="shop"}` {
+	if got := asked.Form.Get("query"); got != `up{`+hush.matchers()+`,namespace="shop"}` {
 		t.Errorf("asked %s", got)
 	}
 }
