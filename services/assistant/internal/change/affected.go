@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -22,39 +23,68 @@ func podKind(namespace, name string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Resource: "pods", Namespace: namespace, Name: name}
 }
 
-// affected names what else feels a write, and notes what stands in its way.
-func (s *Service) affected(ctx context.Context, e operation.Expanded, calls []call) (refs []operation.Ref, notes []string, err error) {
-	for _, c := range calls {
-		if c.live == nil {
-			continue
-		}
-		var found []operation.Ref
-		var told []string
-		switch e.Verb {
-		case operation.Drain:
-			found, told, err = s.drained(ctx, e.Operation, c)
-		case operation.Taint:
-			found, err = s.driven(ctx, e.Operation, c)
-		case operation.Delete:
-			found, err = s.follows(ctx, c)
-		case operation.Scale:
-			if found, err = s.ownPods(ctx, c); err == nil {
-				told, err = s.scalers(ctx, c.ref)
-			}
-		case operation.Restart, operation.Undo, operation.SetImage, operation.SetResources, operation.SetEnv, operation.Patch, operation.Apply, operation.Replace:
-			found, err = s.ownPods(ctx, c)
-		}
+// affected names what else feels a write, and notes what stands in its way. What lies in
+// a namespace out of reach comes first, so that no bound hides it.
+func (s *Service) affected(ctx context.Context, e operation.Expanded, seen []rehearsal) (refs []operation.Ref, notes []string, err error) {
+	for _, r := range seen {
+		found, told, err := s.felt(ctx, e, r)
 		if err != nil {
 			return nil, nil, err
 		}
 		notes = append(notes, told...)
-		refs = append(refs, found...)
-		if len(refs) > maxAffected {
-			return refs[:maxAffected], append(notes, "More objects are affected than are named."), nil
-		}
+		refs = append(append(refs, found...), r.removes...)
+	}
+	slices.SortStableFunc(refs, func(a, b operation.Ref) int { return s.closed(b) - s.closed(a) })
+	if len(refs) > maxAffected {
+		return refs[:maxAffected], append(notes, "More objects are affected than are named."), nil
 	}
 	return refs, notes, nil
 }
+
+// closed is 1 for what lies in a namespace that is not written.
+func (s *Service) closed(ref operation.Ref) int {
+	if slices.Contains(s.Policy.Protected, ref.Namespace) || !s.Policy.Visible(ref.Namespace) {
+		return 1
+	}
+	return 0
+}
+
+// felt names what feels one call. What the call makes of its object counts, and not the
+// verb alone: several verbs can make the same of it.
+func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (found []operation.Ref, told []string, err error) {
+	c := r.call
+	kind := kindOfRef(c.ref).String()
+	switch {
+	case c.live == nil:
+		return nil, nil, nil
+	case e.Verb == operation.Drain:
+		return s.drained(ctx, e.Operation, c)
+	case c.way == removes, c.way == recreates, r.after != nil && !reflect.DeepEqual(owners(c.live.Object), owners(r.after)):
+		found, err = s.follows(ctx, c)
+	case c.way == evicts:
+	case kind == "Node":
+		found, err = s.driven(ctx, c, r.after)
+	case kind == crdKind && !reflect.DeepEqual(at(c.live.Object, "spec"), at(r.after, "spec")):
+		found, err = s.instances(ctx, c)
+	case e.Verb == operation.Scale:
+		if found, err = s.ownPods(ctx, c); err == nil {
+			told, err = s.scalers(ctx, c.ref)
+		}
+	case slices.Contains(rolls, e.Verb):
+		found, err = s.ownPods(ctx, c)
+	}
+	return found, told, err
+}
+
+// rolls are the verbs that may put new pods in the place of the old ones.
+var rolls = []operation.Verb{
+	operation.Restart, operation.Undo, operation.SetImage, operation.SetResources, operation.SetEnv,
+	operation.Patch, operation.Apply, operation.Replace,
+}
+
+const crdKind = "CustomResourceDefinition.apiextensions.k8s.io"
+
+func owners(o object) any { return at(o, "metadata", "ownerReferences") }
 
 func refsOf(kind operation.Ref, found []unstructured.Unstructured) []operation.Ref {
 	refs := make([]operation.Ref, len(found))
@@ -70,29 +100,29 @@ func (s *Service) podsOn(ctx context.Context, node, labels string) ([]unstructur
 	return s.list(ctx, podKind("", ""), metav1.ListOptions{LabelSelector: labels, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}, maxAffected)
 }
 
-// driven are the pods that new NoExecute taints drive off a node.
-func (s *Service) driven(ctx context.Context, op operation.Operation, c call) ([]operation.Ref, error) {
-	var gone []operation.Ref
-	for _, text := range op.Taints {
-		t, err := operation.ParseTaint(text, false)
-		if err != nil {
-			return nil, err
-		}
-		if t.Effect != string(corev1.TaintEffectNoExecute) {
-			continue
-		}
-		pods, err := s.podsOn(ctx, c.ref.Name, "")
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range pods {
-			ref := podKind(p.GetNamespace(), p.GetName())
-			if !tolerates(p.Object, t) && !slices.Contains(gone, ref) {
-				gone = append(gone, ref)
-			}
+// driven are the pods that the NoExecute taints which a node gets drive off it.
+func (s *Service) driven(ctx context.Context, c call, after object) ([]operation.Ref, error) {
+	var fresh []operation.ParsedTaint
+	had := objectsAt(c.live.Object, "spec", "taints")
+	for _, t := range objectsAt(after, "spec", "taints") {
+		taint := operation.ParsedTaint{Key: textAt(t, "key"), Value: textAt(t, "value"), Effect: textAt(t, "effect")}
+		if taint.Effect == string(corev1.TaintEffectNoExecute) && !slices.ContainsFunc(had, func(h object) bool {
+			return textAt(h, "key") == taint.Key && textAt(h, "value") == taint.Value && textAt(h, "effect") == taint.Effect
+		}) {
+			fresh = append(fresh, taint)
 		}
 	}
-	return gone, nil
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	pods, err := s.podsOn(ctx, c.ref.Name, "")
+	if err != nil {
+		return nil, err
+	}
+	pods = slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
+		return !slices.ContainsFunc(fresh, func(t operation.ParsedTaint) bool { return !tolerates(p.Object, t) })
+	})
+	return refsOf(podKind("", ""), pods), nil
 }
 
 // follows are the objects that go, or lose their ground, with one that is deleted.
@@ -112,7 +142,7 @@ func (s *Service) follows(ctx context.Context, c call) ([]operation.Ref, error) 
 			})
 		})
 		return refsOf(podKind("", ""), pods), err
-	case "CustomResourceDefinition.apiextensions.k8s.io":
+	case crdKind:
 		return s.instances(ctx, c)
 	case "CronJob.batch":
 		return s.runs(ctx, c)
@@ -120,19 +150,36 @@ func (s *Service) follows(ctx context.Context, c call) ([]operation.Ref, error) 
 	return s.ownPods(ctx, c)
 }
 
-// instances are the objects of a custom kind.
+// instances are the objects of a custom kind, those in namespaces out of reach first.
 func (s *Service) instances(ctx context.Context, c call) ([]operation.Ref, error) {
 	kind := operation.Ref{Group: textAt(c.live.Object, "spec", "group"), Kind: textAt(c.live.Object, "spec", "names", "kind"), Resource: textAt(c.live.Object, "spec", "names", "plural")}
 	for _, v := range objectsAt(c.live.Object, "spec", "versions") {
-		if v["storage"] == true && v["served"] == true {
+		if v["served"] == true && (kind.Version == "" || v["storage"] == true) {
 			kind.Version = textAt(v, "name")
 		}
 	}
 	if kind.Version == "" {
-		return nil, nil // nothing that could be listed
+		return nil, operation.Refuse(operation.Unavailable, "", "No version of %s is served, so nobody can see which objects there are; let one be served first.", c.ref)
+	}
+	var refs []operation.Ref
+	if textAt(c.live.Object, "spec", "scope") != "Cluster" {
+		for _, namespace := range slices.Concat(s.Policy.Protected, s.Policy.Hidden) {
+			in := kind
+			in.Namespace = namespace
+			found, err := s.list(ctx, in, metav1.ListOptions{}, 1)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, refsOf(kind, found)...)
+		}
 	}
 	found, err := s.list(ctx, kind, metav1.ListOptions{}, maxAffected)
-	return refsOf(kind, found), err
+	for _, ref := range refsOf(kind, found) {
+		if s.closed(ref) == 0 {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, err
 }
 
 // runs are the jobs of a cron job with their pods.

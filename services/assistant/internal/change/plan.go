@@ -32,7 +32,11 @@ func (s *Service) plan(ctx context.Context, ops []operation.Operation, c guard.C
 		return action.Plan{}, operation.Refuse(operation.InvalidArgument, "", "Nothing would change: the cluster is so already.")
 	}
 	for _, w := range warnings() {
-		p.Verdict.Notes = append(p.Verdict.Notes, "The server warns: "+redact.Text(w))
+		p.Verdict.Notes = append(p.Verdict.Notes, "The server warns: "+w)
+	}
+	// Notes quote values: of what is to be written, and of logs.
+	for i, note := range p.Verdict.Notes {
+		p.Verdict.Notes[i] = redact.Text(note)
 	}
 	return p, nil
 }
@@ -138,13 +142,16 @@ func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[str
 // expand adds to an operation what was seen of its objects.
 func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehearsal, c *guard.Case, stamp string) (notes []string, err error) {
 	for i, r := range seen {
+		if seen[i].removes, err = s.removed(ctx, r); err != nil {
+			return nil, err
+		}
 		e.Targets[i] = target(e.Targets[i].Ref, r.call.live)
 		e.Sources = append(e.Sources, r.call.sources...)
 		e.NoDryRun = e.NoDryRun || r.unrehearsed
 		for _, known := range r.call.known {
 			c.Known = append(c.Known, guard.SpecTexts(known)...)
 		}
-		change := guard.Change{Ref: e.Targets[i].Ref, After: r.after, CopyOf: r.call.copyOf}
+		change := guard.Change{Ref: e.Targets[i].Ref, After: r.after, CopyOf: r.call.copyOf, Removes: seen[i].removes}
 		if r.call.live != nil {
 			change.Before = r.call.live.Object
 			// What an earlier revision ran is no news.
@@ -168,11 +175,7 @@ func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehe
 			e.Revision = n // of "the one before", there is another after the next rollout
 		}
 	}
-	calls := make([]call, len(seen))
-	for i, r := range seen {
-		calls[i] = r.call
-	}
-	e.Affected, notes, err = s.affected(ctx, *e, calls)
+	e.Affected, notes, err = s.affected(ctx, *e, seen)
 	return notes, err
 }
 
@@ -188,6 +191,7 @@ type rehearsal struct {
 	call        call
 	after       object // nil: the object is gone
 	unrehearsed bool
+	removes     []operation.Ref // what a controller deletes on account of it
 }
 
 // maxMoves is how often a call is made anew because its object got another version

@@ -50,6 +50,13 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	}
 	switch {
 	case live == nil && t.UID == "":
+		c, err := s.rebuild(ctx, e, t, stamp)
+		if refused := (*operation.Fault)(nil); err != nil && !errors.As(err, &refused) {
+			return action.Unclear, err
+		}
+		if err != nil || fleeting(c) {
+			return action.Unclear, nil // it may have been there
+		}
 		return action.Unmoved, nil
 	case live != nil && t.UID != "" && string(live.GetUID()) == t.UID && live.GetResourceVersion() == t.ResourceVersion:
 		return action.Unmoved, nil
@@ -84,6 +91,11 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 		return action.Present, nil
 	}
 	return action.Unclear, nil
+}
+
+// fleeting says whether what a call creates can be gone again by itself.
+func fleeting(c call) bool {
+	return at(c.body, "spec", "ttlSecondsAfterFinished") != nil || c.copyOf == nil && owners(c.body) != nil
 }
 
 // rebuild is the call as it was made, as far as its body goes.

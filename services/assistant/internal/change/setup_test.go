@@ -295,6 +295,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"node":   {Version: "v1", Resource: "nodes"},
 	"pod":    {Version: "v1", Resource: "pods"},
 	"job":    {Group: "batch", Version: "v1", Resource: "jobs"},
+	"ds":     {Group: "apps", Version: "v1", Resource: "daemonsets"},
 	"cj":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
 	"pdb":    {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 	"hpa":    {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},

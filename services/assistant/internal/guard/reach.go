@@ -235,8 +235,11 @@ func takesAlong(c Change) (notes []string) {
 // ends lists what makes a controller end a single object, which is no less than to
 // delete it.
 func ends(c Change) (notes []string) {
+	for _, ref := range c.Removes {
+		notes = append(notes, "makes a controller delete "+ref.String())
+	}
 	if c.Before == nil || c.After == nil {
-		return nil
+		return notes
 	}
 	sooner := func(path ...string) bool {
 		had, has := at(c.Before, path...), at(c.After, path...)
@@ -262,9 +265,6 @@ func ends(c Change) (notes []string) {
 		if differ(c.Before["spec"], c.After["spec"]) {
 			notes = append(notes, "changes every object of the kind")
 		}
-	}
-	for _, ref := range c.Removes {
-		notes = append(notes, "makes a controller delete "+ref.String())
 	}
 	return notes
 }

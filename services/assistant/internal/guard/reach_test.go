@@ -192,6 +192,11 @@ func TestRemoves(t *testing.T) {
 	if v := judge(guard.Operator, one); v.Answer != guard.Refuse {
 		t.Errorf("operator: %+v", v)
 	}
+	created := single(guard.Operator, operation.Operation{Verb: operation.Create}, deployment, nil, map[string]any{})
+	created.Changes[0].Removes = []operation.Ref{one}
+	if v := policy.Judge(created); v.Answer != guard.Refuse {
+		t.Errorf("by what is created: %+v", v)
+	}
 	if v := judge(guard.Operator); v.Answer != guard.Approval {
 		t.Errorf("none: %+v", v)
 	}
