@@ -1,8 +1,11 @@
 package chat
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
 // stopSign must not occur in text: terminal clients take it for the mark of an approval prompt, so a log line that has
@@ -80,6 +83,25 @@ func Prose(s string) string {
 		return s
 	}
 	return strings.ReplaceAll(s, string(stopSign), stopSignText)
+}
+
+// Visible is text that somebody approves: what cannot be seen in it, or turns around what can, stands by its code.
+func Visible(s string) string {
+	if strings.IndexFunc(s, operation.Hidden) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !operation.Hidden(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
 }
 
 // cut shortens s to at most limit code points.

@@ -162,7 +162,7 @@ func (e *Encoder) Token(dst []byte, text string) []byte {
 
 // Approval is a piece of the answer that asks for a decision.
 func (e *Encoder) Approval(dst []byte, text string, a Approval) []byte {
-	return append(appendApproval(e.content(dst, text), a), "}]}"+frameEnd...)
+	return append(appendApproval(e.content(dst, Visible(Prose(text))), a), "}]}"+frameEnd...)
 }
 
 // Completion is the last frame before Done. It repeats the action that waits, if any, and carries usage if that was
@@ -196,7 +196,7 @@ func (e *Encoder) content(dst []byte, text string) []byte {
 func appendApproval(dst []byte, a Approval) []byte {
 	dst = appendString(append(dst, `,"hitl_required":true,"action_id":`...), a.ActionID)
 	dst = appendString(append(dst, `,"risk_level":`...), a.RiskLevel)
-	dst = appendString(append(dst, `,"human_summary":`...), a.HumanSummary)
+	dst = appendString(append(dst, `,"human_summary":`...), Visible(a.HumanSummary))
 	dst = strconv.AppendBool(append(dst, `,"always_confirm":`...), a.AlwaysConfirm)
 	dst = append(dst, `,"expires_at":"`...)
 	dst = append(a.ExpiresAt.UTC().AppendFormat(dst, time.RFC3339), '"')

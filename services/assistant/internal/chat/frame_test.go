@@ -161,7 +161,6 @@ func TestStrictResumption(t *testing.T) {
 	}
 }
 
-// The stop sign is kept where text is what will run.
 func TestStopSign(t *testing.T) {
 	t.Parallel()
 	const sign = "\U0001F6D1"
@@ -173,10 +172,26 @@ func TestStopSign(t *testing.T) {
 			t.Errorf("%d: %s", i, frame)
 		}
 	}
+}
+
+// What somebody approves hides nothing and turns nothing around.
+func TestApprovalIsVisible(t *testing.T) {
+	t.Parallel()
 	a := approval
-	a.HumanSummary = "kubectl label pod a x=" + sign
-	if frame := enc.Approval(nil, "", a); !bytes.Contains(frame, []byte(a.HumanSummary)) {
-		t.Errorf("%s", frame)
+	a.HumanSummary = "kubectl create -f - <<'EOF'\nnote: \u202e}dlrow\u200b\u2066\U000e0041 \U0001F6D1\nEOF"
+	const want = `note: \\u202e}dlrow\\u200b\\u2066\\U000e0041`
+	for i, frame := range [][]byte{enc.Approval(nil, "It reads "+a.HumanSummary, a), enc.Completion(nil, &a, nil)} {
+		if n := bytes.Count(frame, []byte(want)); n != 2-i {
+			t.Errorf("%d: %d times in %s", i, n, frame)
+		}
+		for _, hidden := range []string{"\u202e", "\u200b", "\u2066", "\U000e0041", "\U0001F6D1"} {
+			if bytes.Contains(frame, []byte(hidden)) {
+				t.Errorf("%d: %+q is in %s", i, hidden, frame)
+			}
+		}
+	}
+	if got := chat.Visible("größe 模型 🙂\n\tx"); got != "größe 模型 🙂\n\tx" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -249,14 +264,14 @@ func FuzzFrame(f *testing.F) {
 			t.Fatalf("%d chunks of %d frames", len(plain), len(frames))
 		}
 		for name, chunks := range map[string][]chattest.Chunk{"canonical": plain, "strict": strict} {
-			if got := chattest.Answer(chunks); got != want+want {
-				t.Fatalf("%s: answer %q, want twice %q", name, got, want)
+			if got := chattest.Answer(chunks); got != want+chat.Visible(want) {
+				t.Fatalf("%s: answer %q, want %q and what of it is visible", name, got, want)
 			}
 		}
 		if got := plain[1].Event.Message; got != want {
 			t.Fatalf("message %q, want %q", got, want)
 		}
-		summary := string([]rune(text))
+		summary := chat.Visible(string([]rune(text)))
 		for _, c := range []chattest.Choice{plain[7].Choices[0], plain[8].Choices[0], strict[len(strict)-2].Choices[0], strict[len(strict)-3].Choices[0]} {
 			if c.HumanSummary != summary || !c.HITLRequired {
 				t.Fatalf("summary %q, want %q", c.HumanSummary, summary)
