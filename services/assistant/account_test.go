@@ -255,7 +255,8 @@ var writes = []struct {
 	{operation.SetResources, "kubectl set resources deployment/ledger -n payments --limits=memory=256Mi"},
 	{operation.SetEnv, "kubectl set env deployment/cart -n shop MODE=fast"},
 	{operation.Expose, "kubectl expose deployment/catalog -n shop --name=catalog-two --port=80"},
-	{operation.Autoscale, "kubectl autoscale deployment/cart -n shop --min=1 --max=4 --cpu=80%"},
+	// Not of cart, whose disruption budget would then keep the last pod on the drained node.
+	{operation.Autoscale, "kubectl autoscale deployment/redis -n shop --min=1 --max=4 --cpu=80%"},
 	{operation.Annotate, "kubectl annotate service/catalog -n shop note=seen"},
 	{operation.Patch, `kubectl patch service/catalog -n shop -p '{"spec":{"selector":{"version":"v1"}}}'`},
 	{operation.Create, "kubectl create -f - <<'EOF'\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: made, namespace: shop}\ndata: {a: b}\nEOF"},
