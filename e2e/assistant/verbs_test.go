@@ -177,18 +177,18 @@ func sideBySide(t *testing.T, names []string, run func(t *testing.T, i int)) {
 // there afterwards. Further cases are about writes that are lost, stale, rejected or cannot be rehearsed.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "32", Memory: "64Gi"}, {Name: "node-b", CPU: "32", Memory: "64Gi"}}, "ASSISTANT_ENGINE=playbooks")
+	w := newWorld(t, []kube.Node{{Name: "node-a", CPU: "32", Memory: "64Gi"}, {Name: "node-b", CPU: "32", Memory: "64Gi"}}, "ASSISTANT_ENGINE=playbooks", "ASSISTANT_MAX_STREAMS=64")
 	var names []string
 	var runs []func(*testing.T)
 	add := func(name string, run func(*testing.T)) { names, runs = append(names, name), append(runs, run) }
 	// What takes longest begins first.
 	add("conformance", w.conformance)
 	add("lost", w.lost)
+	add("rejected", w.rejected)
 	add("drain", w.drain)
 	for i, c := range slices.Concat(nodeChanges(), workloadChanges(), manifestChanges(), objectChanges()) {
 		add(c.name, func(t *testing.T) { c.run(t, w, fmt.Sprintf("v%02d", i)) })
 	}
-	add("rejected", w.rejected)
 	add("stale", w.stale)
 	add("no dry run", w.undryable)
 	sideBySide(t, names, func(t *testing.T, i int) { runs[i](t) })
