@@ -154,6 +154,9 @@ func TestAPlantedInstruction(t *testing.T) {
 	if len(out.Write) != 1 || out.Write[0].Images["app"] != "evil:1" {
 		t.Fatalf("write %+v", out.Write)
 	}
+	if out.Choice == nil || len(out.Choice.Fixes) != 0 {
+		t.Errorf("nobody is told that the model chose it: %+v", out.Choice)
+	}
 	if len(b.cluster.untrusted) != 1 || !strings.Contains(b.cluster.untrusted[0], "evil:1") {
 		t.Errorf("untrusted %q", b.cluster.untrusted)
 	}
@@ -175,9 +178,13 @@ func TestAfterADecision(t *testing.T) {
 		again := again
 		again.Expect.Has = []string{"kubectl scale deployment/api --replicas=3: succeeded.", "3 of 3 ready."}
 		b := setup(t, model.Config{}, scriptedmodel.Always(again, other))
+		b.cluster.idle = true
 		out, _ := b.ask(settled(action.Succeeded))
 		if len(out.Write) != 1 || out.Write[0].Names[0] != "web" {
 			t.Errorf("the next write is %+v", out.Write)
+		}
+		if out.Choice == nil || len(out.Choice.Fixes) != 1 || out.Choice.Fixes[0].Verb != operation.Resume {
+			t.Errorf("the playbooks' fixes are %+v", out.Choice)
 		}
 		wantIn(t, b.last().Text(), "this change was decided in this turn already: succeeded.")
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,6 +33,7 @@ type cluster struct {
 	log   string
 	fails error // of every call
 	cut   bool  // logs are not whole
+	idle  bool  // there is a CronJob that is suspended
 	down  error // of every snapshot
 	// untrusted is what a turn would collect.
 	untrusted []string
@@ -56,7 +58,13 @@ func (c *cluster) Snapshot(context.Context, string) (*playbook.Snapshot, error) 
 		return nil, c.down
 	}
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	var jobs []batchv1.CronJob
+	if c.idle {
+		suspended := true
+		jobs = append(jobs, batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "report", UID: "u2", CreationTimestamp: at}, Spec: batchv1.CronJobSpec{Schedule: "0 3 * * *", Suspend: &suspended}})
+	}
 	return &playbook.Snapshot{
+		CronJobs:   jobs,
 		Taken:      at.Time,
 		Namespaces: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}},
 		Pods: []corev1.Pod{{

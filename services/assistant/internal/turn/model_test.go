@@ -64,6 +64,9 @@ func TestAModelThatObeysALog(t *testing.T) {
 	if !slices.Contains(seen.Untrusted, order) {
 		t.Errorf("the judge knows of %q", seen.Untrusted)
 	}
+	if seen.Choice == nil {
+		t.Error("the judge does not know that a model chose the write")
+	}
 	if stream := b.say(ann, "why does api crash?"); strings.Count(stream, "This change waits") != 0 {
 		t.Errorf("a question proposed a change:\n%s", stream)
 	}
