@@ -251,6 +251,17 @@ func TestBoth(t *testing.T) {
 	}
 }
 
+// TestKeptWithoutValue: a value that was taken out of what was said is not written.
+func TestKeptWithoutValue(t *testing.T) {
+	t.Parallel()
+	b := live(t)
+	for _, query := range []string{"set DB_PASSWORD=[redacted 7 bytes] on cart", `set DB_PASSWORD="[redacted" on cart`, "set DB_PASSWORD=[redacted on cart"} {
+		if a := ask(t, b, "shop", query); len(a.write) > 0 || a.text == "" {
+			t.Errorf("%q wants %v, %q", query, a.write, a.text)
+		}
+	}
+}
+
 // TestLineOnce: a line that ran is done, however it named its object.
 func TestLineOnce(t *testing.T) {
 	t.Parallel()

@@ -288,6 +288,12 @@ func (b *builder) env(r operation.Ref, op operation.Operation) {
 		b.miss("Say which variable is to have which value, for example `set LOG_LEVEL=debug on %s`.", r.Name)
 		return
 	}
+	for name, value := range b.change.Set {
+		if strings.Contains(value, "[redacted") { // what was said before is kept without secrets
+			b.miss("The value of %s is not kept. Say it again, as a request of its own for %s.", report.Code(name), title(r))
+			return
+		}
+	}
 	if _, ok := b.container(r); !ok {
 		return
 	}
