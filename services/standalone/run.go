@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gopkg.in/natefinch/lumberjack.v2"
+	"k8s.io/klog/v2"
 
 	"github.com/mlp-platform/platform/deploy/modelrepo"
 	"github.com/mlp-platform/platform/libs/embedded/natsd"
@@ -80,6 +81,7 @@ func (p *platform) run(ctx context.Context) (err error) {
 	} else {
 		p.log = service.NewLogger(logTo, p.cfg.LogLevel)
 	}
+	klog.SetSlogLogger(p.log.With(slog.String("service", "assistant"))) // client-go would write over the console
 	p.con.Say("%s %s  data in %s", p.con.Bold("platform"), service.Version, p.dir.Path())
 
 	if p.creds, err = credentials.LoadOrCreate(p.dir.Path()); err != nil {

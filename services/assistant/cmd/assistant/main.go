@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"k8s.io/klog/v2"
+
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant"
 )
@@ -35,7 +37,9 @@ func run(args []string) int {
 	if verb == "migrate" {
 		err = assistant.Migrate(ctx, cfg)
 	} else {
-		err = assistant.Run(ctx, cfg, service.NewLogger(os.Stderr, cfg.LogLevel))
+		log := service.NewLogger(os.Stderr, cfg.LogLevel)
+		klog.SetSlogLogger(log) // client-go's own lines become the log's
+		err = assistant.Run(ctx, cfg, log)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "assistant: %v\n", err)

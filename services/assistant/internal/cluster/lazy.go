@@ -39,6 +39,10 @@ func (l *lazy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(r)
 }
 
+// CancelRequest is what client-go looks for before it writes a warning; the context of
+// a request ends it.
+func (*lazy) CancelRequest(*http.Request) {}
+
 func (l *lazy) begin() {
 	cfg, stop := l.start()
 	l.stop = stop
