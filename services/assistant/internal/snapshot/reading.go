@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -160,6 +162,10 @@ func scoped[T any, P interface {
 	}}
 }
 
+// preview is a manifest of a version that may be gone by now; only such ones are read
+// again, and versions that stay are most of what clusters hold.
+var preview = regexp.MustCompile(`"apiVersion":\s*"[a-z0-9./-]*(alpha|beta)[0-9]+"`)
+
 // visible leaves out what is in hidden namespaces, and drops what nobody reads.
 func visible[T any, P interface {
 	*T
@@ -176,7 +182,11 @@ func visible[T any, P interface {
 		o := P(&kept[i])
 		o.SetManagedFields(nil)
 		if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {
-			delete(notes, corev1.LastAppliedConfigAnnotation)
+			if text := notes[corev1.LastAppliedConfigAnnotation]; preview.MatchString(text) {
+				notes[corev1.LastAppliedConfigAnnotation] = redact.Text(text)
+			} else {
+				delete(notes, corev1.LastAppliedConfigAnnotation)
+			}
 			o.SetAnnotations(notes)
 		}
 	}
