@@ -462,7 +462,10 @@ type SessionHead struct {
 
 // SessionMessage defines model for SessionMessage.
 type SessionMessage struct {
-	At      *time.Time         `json:"at,omitempty"`
+	At *time.Time `json:"at,omitempty"`
+
+	// By Who decided; absent: the owner of the session
+	By      *string            `json:"by,omitempty"`
 	Content string             `json:"content"`
 	Role    SessionMessageRole `json:"role"`
 
