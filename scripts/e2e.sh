@@ -9,9 +9,12 @@ out=$root/.cache/e2e.json
 export E2E_PYTHON=$root/.cache/venv/bin/python
 args=("$@")
 [ ${#args[@]} -gt 0 ] || args=(./...)
+rm -f .cache/scenarios-*.txt
 cd e2e
 # One package at a time: each starts whole platforms, and figures are measured in them.
 "$gotestsum" --format testname --hide-summary=skipped --jsonfile "$out" -- -tags e2e -count 1 -p 1 -timeout 30m "${args[@]}"
+# What the assistant made of its acceptance scenarios, an engine a table.
+for table in "$root"/.cache/scenarios-*.txt; do [ ! -e "$table" ] || { echo; cat "$table"; }; done
 if skipped=$(grep -E '"Action":"skip".*"Test":' "$out"); then
 	echo "skipped tests are failures here:" >&2
 	echo "$skipped" >&2
