@@ -4,6 +4,9 @@ import (
 	"go/parser"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,5 +76,25 @@ func TestSource(t *testing.T) {
 	}
 	if e, err := parser.ParseExpr(`"a\tb"`); err != nil || apitest.Literal(e) != "a\tb" {
 		t.Errorf("a text is not read: %v", err)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.go":      "package a\nvar (\n X = problem.Kind{Code: \"gone\", Status: http.StatusGone, Title: \"Gone\"}\n Y = Kind{\"bad\", 422, \"Bad\"}\n Z = Kind{\"bad\", 422, \"Bad\"}\n W = other{1, 2, 3}\n)\n",
+		"a_test.go": "package a\nvar T = Kind{\"test\", 400, \"Test\"}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds, err := apitest.Kinds(dir)
+	if want := []apitest.Kind{{410, "gone", "Gone"}, {422, "bad", "Bad"}}; err != nil || !slices.Equal(kinds, want) {
+		t.Errorf("got %v, %v, want %v", kinds, err, want)
+	}
+	if _, err := apitest.Kinds(t.TempDir()); err == nil {
+		t.Error("a folder without source is no error")
 	}
 }

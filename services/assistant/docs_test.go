@@ -1,7 +1,6 @@
 package assistant_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -214,60 +213,19 @@ var unanswered = []string{"bad_gateway", "unauthorized", "conflict", "missing_cr
 
 func manualErrors(t *testing.T) string {
 	t.Helper()
-	type row struct {
-		status      int
-		code, title string
+	rows, err := apitest.Kinds("internal/fault", "../../libs/problem", "../../libs/service", "../../libs/auth")
+	if err != nil {
+		t.Fatal(err)
 	}
-	var rows []row
-	for _, dir := range []string{"internal/fault", "../../libs/problem", "../../libs/service", "../../libs/auth"} {
-		files, err := filepath.Glob(dir + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", dir, err)
-		}
-		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				lit, ok := n.(*ast.CompositeLit)
-				if !ok || !strings.HasSuffix(apitest.Literal(lit.Type), "Kind") || len(lit.Elts) != 3 {
-					return true
-				}
-				var r row
-				for i, e := range lit.Elts {
-					member, value := [...]string{"Code", "Status", "Title"}[i], e
-					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						member, value = apitest.Literal(kv.Key), kv.Value
-					}
-					switch member {
-					case "Code":
-						r.code = apitest.Literal(value)
-					case "Title":
-						r.title = apitest.Literal(value)
-					case "Status":
-						r.status = apitest.Status(apitest.Literal(value))
-					}
-				}
-				if r.status != 0 && !slices.Contains(unanswered, r.code) {
-					rows = append(rows, r)
-				}
-				return true
-			})
-		}
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.status-b.status, cmp.Compare(a.code, b.code)) })
-	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.status == b.status && a.code == b.code })
+	rows = slices.DeleteFunc(rows, func(k apitest.Kind) bool { return slices.Contains(unanswered, k.Code) })
+	rows = slices.CompactFunc(rows, func(a, b apitest.Kind) bool { return a.Status == b.Status && a.Code == b.Code })
 	if len(rows) < 25 {
 		t.Fatalf("only %d errors", len(rows))
 	}
 	var b strings.Builder
 	b.WriteString("\n## Every error\n\nA problem document (RFC 9457) with `code`, which is stable, and `error` for clients of chat completions. 422 names each place in `errors`.\n\n| Status | Code | |\n|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.status, r.code, r.title)
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.Status, r.Code, r.Title)
 	}
 	return b.String()
 }

@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,60 +167,17 @@ var kindsOf = []string{"internal/fault", "../../libs/auth", "../../libs/problem"
 
 func manualErrors(t *testing.T) string {
 	t.Helper()
-	type kind struct {
-		status      int
-		code, title string
+	kinds, err := apitest.Kinds(kindsOf...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var kinds []kind
-	for _, dir := range kindsOf {
-		files, err := filepath.Glob(dir + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", dir, err)
-		}
-		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				lit, ok := n.(*ast.CompositeLit)
-				if !ok || !strings.HasSuffix(apitest.Literal(lit.Type), "Kind") || len(lit.Elts) != 3 {
-					return true
-				}
-				var k kind
-				for i, e := range lit.Elts {
-					member, value := [...]string{"Code", "Status", "Title"}[i], e
-					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						member, value = apitest.Literal(kv.Key), kv.Value
-					}
-					switch member {
-					case "Code":
-						k.code = apitest.Literal(value)
-					case "Title":
-						k.title = apitest.Literal(value)
-					case "Status":
-						k.status = apitest.Status(apitest.Literal(value))
-					}
-				}
-				if k.status != 0 {
-					kinds = append(kinds, k)
-				}
-				return true
-			})
-		}
-	}
-	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Or(a.status-b.status, cmp.Compare(a.code, b.code)) })
-	kinds = slices.Compact(kinds)
 	if len(kinds) < 50 {
 		t.Fatalf("only %d errors", len(kinds))
 	}
 	var b strings.Builder
 	b.WriteString("## Every error\n\nA problem document (RFC 9457); `code` is stable, `detail` says what is wrong and what to do.\n\n| Status | Code | |\n|---|---|---|\n")
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", k.status, k.code, k.title)
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", k.Status, k.Code, k.Title)
 	}
 	return b.String()
 }
