@@ -5,6 +5,9 @@ package assistant_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,4 +75,27 @@ func TestPlatform(t *testing.T) {
 		t.Errorf("the replay differs after a restart")
 	}
 	says(t, k.say("what is wrong in shop?"), `^3 things are wrong`)
+}
+
+// TestPlatformDeadCluster: a kubeconfig that leads nowhere keeps nothing else from starting, and is told where it matters.
+func TestPlatformDeadCluster(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"d","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"d","context":{"cluster":"d"}}],"current-context":"d"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := harness.New(t, "PLATFORM_SEED=false", "KUBECONFIG="+file)
+	p.Start(t, time.Minute)
+	k := &talk{t: t, url: p.Env["ASSISTANT_URL"], key: p.Env["ASSISTANT_ADMIN_KEY"], session: "dead"}
+	if status, _ := k.get("/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("readyz answers %d", status)
+	}
+	if status, _ := k.get("/v1/namespaces"); status != http.StatusServiceUnavailable {
+		t.Errorf("the namespaces answer %d", status)
+	}
+	a := k.say("what is wrong?")
+	if !slices.Equal(a.errors, []string{"cluster_unreachable"}) {
+		t.Errorf("errors %v", a.errors)
+	}
+	says(t, a, `does not answer`)
 }

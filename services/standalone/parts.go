@@ -113,6 +113,17 @@ func (p *platform) assistantConfig() (assistant.Config, error) {
 	return assistant.LoadConfig(p.environ(nil, fixed))
 }
 
+// assistantProbe is what the start waits for. Of somebody else's cluster it is only that the assistant lives: one
+// that does not answer must not keep the rest from starting.
+func (p *platform) assistantProbe() string {
+	for _, kv := range p.cfg.environ {
+		if name, value, _ := strings.Cut(kv, "="); value != "" && (name == "KUBECONFIG" || name == "KUBERNETES_SERVICE_HOST") {
+			return "/healthz"
+		}
+	}
+	return "/readyz"
+}
+
 // trainerConfig is the trainer's environment. The samples' registry is that of dev.
 func (p *platform) trainerConfig() (trainer.Config, error) {
 	fixed := p.common()

@@ -239,7 +239,7 @@ func (p *platform) talk(ctx context.Context, since time.Time) error {
 		{"inference", p.servingURL() + "/readyz"},
 		{"control plane", p.controlPlaneURL() + "/readyz"},
 		{"evidence API", p.evidenceURL() + "/readyz"},
-		{"assistant", p.assistantURL() + "/readyz"},
+		{"assistant", p.assistantURL() + p.assistantProbe()},
 	} {
 		if err := p.awaitReady(ctx, svc.url); err != nil {
 			return fmt.Errorf("%s is not ready: %w", svc.name, err)
