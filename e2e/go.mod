@@ -46,7 +46,7 @@ require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/semver/v3 v3.4.0 // indirect
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
@@ -135,41 +135,15 @@ require (
 
 require (
 	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/cli v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
-	github.com/mlp-platform/platform/libs/orchestrator v0.0.0
-	github.com/mlp-platform/platform/libs/outbox v0.0.0
-	github.com/mlp-platform/platform/libs/postgres v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
-	github.com/mlp-platform/platform/libs/service v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/testenv v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace github.com/mlp-platform/platform/libs/tracker => ../libs/tracker
-
 replace github.com/mlp-platform/platform/libs/embedded => ../libs/embedded
 
-replace github.com/mlp-platform/platform/libs/orchestrator => ../libs/orchestrator
+require github.com/mlp-platform/platform/libs v0.0.0
 
-replace github.com/mlp-platform/platform/libs/testenv => ../libs/testenv
-
-replace github.com/mlp-platform/platform/libs/auth => ../libs/auth
-
-replace github.com/mlp-platform/platform/libs/outbox => ../libs/outbox
-
-replace github.com/mlp-platform/platform/libs/postgres => ../libs/postgres
-
-replace github.com/mlp-platform/platform/libs/problem => ../libs/problem
-
-replace github.com/mlp-platform/platform/libs/service => ../libs/service
-
-replace github.com/mlp-platform/platform/libs/scriptedmodel => ../libs/scriptedmodel
-
-replace github.com/mlp-platform/platform/libs/cli => ../libs/cli
+replace github.com/mlp-platform/platform/libs => ../libs

@@ -64,13 +64,7 @@ require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/cli v0.0.0
-	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/service v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/mlp-platform/platform/services/trainer v0.0.0
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
@@ -79,20 +73,14 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 )
 
-replace github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
-
-replace github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-
-replace github.com/mlp-platform/platform/libs/modelrepo => ../../libs/modelrepo
-
 replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
-
-replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-
-replace github.com/mlp-platform/platform/libs/service => ../../libs/service
 
 replace github.com/mlp-platform/platform/services/trainer => ../../services/trainer
 
 replace github.com/mlp-platform/platform/clients/go => ../go
 
-replace github.com/mlp-platform/platform/libs/cli => ../../libs/cli
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded

@@ -6,7 +6,6 @@ require (
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/dop251/goja v0.0.0-20260917113740-793a2a65c13b
-	github.com/mlp-platform/platform/libs/cli v0.0.0
 	github.com/mlp-platform/platform/libs/evidence v0.0.0
 	github.com/urfave/cli/v2 v2.27.7
 	golang.org/x/term v0.47.0
@@ -27,7 +26,6 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
-	github.com/mlp-platform/platform/libs/loopback v0.0.0
 	github.com/mlp-platform/platform/services/evidence-api v0.0.0
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
@@ -45,12 +43,14 @@ require (
 	modernc.org/sqlite v1.60.1
 )
 
-replace github.com/mlp-platform/platform/libs/cli => ../../libs/cli
-
 replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
-
-replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
 
 replace github.com/mlp-platform/platform/services/evidence-api => ../../services/evidence-api
 
 replace github.com/mlp-platform/platform/clients/go => ../go
+
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded

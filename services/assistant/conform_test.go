@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/mlp-platform/platform/clients/go/assistant"
 	"github.com/mlp-platform/platform/libs/apitest"
-	"github.com/mlp-platform/platform/services/assistant/api"
 )
 
 // document judges the answers of all tests.

@@ -18,8 +18,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/client_golang/prometheus"
 
+	api "github.com/mlp-platform/platform/clients/go/assistant"
 	"github.com/mlp-platform/platform/libs/apitest"
-	"github.com/mlp-platform/platform/services/assistant/api"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"

@@ -8,7 +8,7 @@ require (
 	github.com/gowebpki/jcs v1.0.2
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
-	github.com/oapi-codegen/runtime v1.8.0
+	github.com/oapi-codegen/runtime v1.8.0 // indirect
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.0
@@ -36,7 +36,7 @@ require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/semver/v3 v3.4.0 // indirect
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
@@ -67,7 +67,6 @@ require (
 	github.com/go-openapi/jsonreference v0.20.2 // indirect
 	github.com/go-openapi/swag v0.23.0 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
-	github.com/go-openapi/testify/v2 v2.6.0 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
@@ -157,17 +156,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/google/uuid v1.6.0
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/mlp-platform/platform/libs/apitest v0.0.0
-	github.com/mlp-platform/platform/libs/auth v0.0.0
-	github.com/mlp-platform/platform/libs/coord v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/outbox v0.0.0
-	github.com/mlp-platform/platform/libs/postgres v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0
-	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
-	github.com/mlp-platform/platform/libs/service v0.0.0
-	github.com/mlp-platform/platform/libs/sse v0.0.0
-	github.com/mlp-platform/platform/libs/testenv v0.0.0
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -184,24 +173,14 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-replace github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-
-replace github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
-
-replace github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
-
-replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-
-replace github.com/mlp-platform/platform/libs/service => ../../libs/service
-
 replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
 
-replace github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
+require github.com/mlp-platform/platform/libs v0.0.0
 
-replace github.com/mlp-platform/platform/libs/sse => ../../libs/sse
+replace github.com/mlp-platform/platform/libs => ../../libs
 
-replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
+require github.com/mlp-platform/platform/clients/go v0.0.0
 
-replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
+replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
-replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
+replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence

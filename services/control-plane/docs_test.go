@@ -16,8 +16,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/apitest"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated part of docs/control-plane.md")

@@ -2,36 +2,14 @@ module github.com/mlp-platform/platform/services/control-plane
 
 go 1.26.0
 
-replace (
-	github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-	github.com/mlp-platform/platform/libs/coord => ../../libs/coord
-	github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
-	github.com/mlp-platform/platform/libs/modelrepo => ../../libs/modelrepo
-	github.com/mlp-platform/platform/libs/orchestrator => ../../libs/orchestrator
-	github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
-	github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
-	github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-	github.com/mlp-platform/platform/libs/service => ../../libs/service
-	github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
-	github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
-)
+replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
 
 require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
-	github.com/mlp-platform/platform/libs/auth v0.0.0
-	github.com/mlp-platform/platform/libs/coord v0.0.0
-	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
-	github.com/mlp-platform/platform/libs/orchestrator v0.0.0
-	github.com/mlp-platform/platform/libs/outbox v0.0.0
-	github.com/mlp-platform/platform/libs/postgres v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0
-	github.com/mlp-platform/platform/libs/service v0.0.0
-	github.com/mlp-platform/platform/libs/testenv v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0
-	github.com/oapi-codegen/runtime v1.8.0
+	github.com/oapi-codegen/runtime v1.8.0 // indirect
 	github.com/prometheus/client_golang v1.25.0
 	golang.org/x/sync v0.24.0
 )
@@ -52,7 +30,7 @@ require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/semver/v3 v3.4.0 // indirect
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
@@ -104,7 +82,6 @@ require (
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
-	github.com/mlp-platform/platform/libs/apitest v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
 	github.com/moby/go-archive v0.2.0 // indirect
@@ -165,4 +142,8 @@ require (
 
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
-replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence

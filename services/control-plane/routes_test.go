@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/uuid"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 

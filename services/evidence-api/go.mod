@@ -31,9 +31,12 @@ require (
 )
 
 require (
-	github.com/mlp-platform/platform/libs/loopback v0.0.0
 	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
 
-replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded

@@ -9,9 +9,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
-	"github.com/mlp-platform/platform/services/inference/api"
 	"github.com/mlp-platform/platform/services/inference/internal/inventory"
 	"github.com/mlp-platform/platform/services/inference/internal/monitor"
 	"github.com/mlp-platform/platform/services/inference/internal/predict"

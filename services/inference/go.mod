@@ -6,7 +6,6 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/mlp-platform/platform/libs/onnx v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0
 	google.golang.org/protobuf v1.36.12
 )
 
@@ -14,10 +13,11 @@ require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/semver/v3 v3.4.0 // indirect
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
@@ -106,53 +106,32 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 )
 
-replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-
 replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
-
-replace github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
-
-replace github.com/mlp-platform/platform/libs/service => ../../libs/service
-
-replace github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-
-replace github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
 
 require github.com/prometheus/client_golang v1.25.0
 
 require golang.org/x/sync v0.24.0
-
-require github.com/mlp-platform/platform/libs/tracker v0.0.0
-
-require github.com/mlp-platform/platform/libs/postgres v0.0.0
 
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
 )
 
-replace github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
-
 replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
 
-replace github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
-
-replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
-
-require github.com/mlp-platform/platform/libs/outbox v0.0.0
-
-require github.com/mlp-platform/platform/libs/auth v0.0.0
-
-require (
-	github.com/google/uuid v1.6.0
-	github.com/mlp-platform/platform/libs/service v0.0.0
-)
-
-require github.com/mlp-platform/platform/libs/testenv v0.0.0
-
-require github.com/mlp-platform/platform/libs/coord v0.0.0
+require github.com/google/uuid v1.6.0
 
 require (
 	github.com/nats-io/nats.go v1.55.0
-	github.com/oapi-codegen/runtime v1.8.0
+	github.com/oapi-codegen/runtime v1.8.0 // indirect
 )
+
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+require github.com/mlp-platform/platform/clients/go v0.0.0
+
+replace github.com/mlp-platform/platform/clients/go => ../../clients/go
+
+replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence

@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
@@ -20,7 +21,6 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/inference/api"
 	"github.com/mlp-platform/platform/services/inference/internal/announce"
 	"github.com/mlp-platform/platform/services/inference/internal/artifact"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"

@@ -10,13 +10,6 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/mlp-platform/platform/deploy/modelrepo v0.0.0
 	github.com/mlp-platform/platform/libs/embedded v0.0.0
-	github.com/mlp-platform/platform/libs/modelrepo v0.0.0
-	github.com/mlp-platform/platform/libs/orchestrator v0.0.0
-	github.com/mlp-platform/platform/libs/postgres v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0
-	github.com/mlp-platform/platform/libs/service v0.0.0
-	github.com/mlp-platform/platform/libs/testenv v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/mlp-platform/platform/services/control-plane v0.0.0
 	github.com/mlp-platform/platform/services/inference v0.0.0
 	github.com/mlp-platform/platform/services/trainer v0.0.0
@@ -100,7 +93,7 @@ require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/semver/v3 v3.4.0 // indirect
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
@@ -155,13 +148,8 @@ require (
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/coord v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/evidence v0.0.0
-	github.com/mlp-platform/platform/libs/loopback v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
-	github.com/mlp-platform/platform/libs/outbox v0.0.0
-	github.com/mlp-platform/platform/libs/sse v0.0.0 // indirect
 	github.com/mlp-platform/platform/services/assistant v0.0.0
 	github.com/mlp-platform/platform/services/evidence-api v0.0.0
 	github.com/moby/docker-image-spec v1.3.1 // indirect
@@ -227,32 +215,11 @@ require (
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 )
 
-replace (
-	github.com/mlp-platform/platform/libs/orchestrator => ../../libs/orchestrator
-	github.com/mlp-platform/platform/libs/postgres => ../../libs/postgres
-)
-
 replace github.com/mlp-platform/platform/deploy/modelrepo => ../../deploy/modelrepo
-
-replace github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-
-replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
 
 replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
 
-replace github.com/mlp-platform/platform/libs/modelrepo => ../../libs/modelrepo
-
 replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
-
-replace github.com/mlp-platform/platform/libs/outbox => ../../libs/outbox
-
-replace github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-
-replace github.com/mlp-platform/platform/libs/service => ../../libs/service
-
-replace github.com/mlp-platform/platform/libs/testenv => ../../libs/testenv
-
-replace github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
 
 replace github.com/mlp-platform/platform/services/control-plane => ../control-plane
 
@@ -264,14 +231,10 @@ replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
 replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
 
-replace github.com/mlp-platform/platform/libs/loopback => ../../libs/loopback
-
 replace github.com/mlp-platform/platform/services/evidence-api => ../evidence-api
-
-replace github.com/mlp-platform/platform/libs/sse => ../../libs/sse
 
 replace github.com/mlp-platform/platform/services/assistant => ../assistant
 
-replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
+require github.com/mlp-platform/platform/libs v0.0.0
 
-replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
+replace github.com/mlp-platform/platform/libs => ../../libs

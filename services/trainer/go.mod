@@ -2,8 +2,6 @@ module github.com/mlp-platform/platform/services/trainer
 
 go 1.26.0
 
-require github.com/mlp-platform/platform/libs/modelrepo v0.0.0
-
 require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
@@ -35,9 +33,6 @@ require (
 
 require (
 	github.com/mlp-platform/platform/libs/onnx v0.0.0
-	github.com/mlp-platform/platform/libs/problem v0.0.0
-	github.com/mlp-platform/platform/libs/service v0.0.0
-	github.com/mlp-platform/platform/libs/tracker v0.0.0
 	github.com/urfave/cli/v2 v2.27.7
 	gonum.org/v1/gonum v0.17.0
 )
@@ -59,7 +54,6 @@ require (
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mlp-platform/platform/clients/go v0.0.0
-	github.com/mlp-platform/platform/libs/auth v0.0.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
@@ -73,15 +67,12 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 )
 
-replace github.com/mlp-platform/platform/libs/modelrepo => ../../libs/modelrepo
-
 replace github.com/mlp-platform/platform/libs/onnx => ../../libs/onnx
 
-replace (
-	github.com/mlp-platform/platform/libs/auth => ../../libs/auth
-	github.com/mlp-platform/platform/libs/problem => ../../libs/problem
-	github.com/mlp-platform/platform/libs/service => ../../libs/service
-	github.com/mlp-platform/platform/libs/tracker => ../../libs/tracker
-)
-
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
+
+require github.com/mlp-platform/platform/libs v0.0.0
+
+replace github.com/mlp-platform/platform/libs => ../../libs
+
+replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded

@@ -13,11 +13,11 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 	"go.opentelemetry.io/otel/trace"
 
+	api "github.com/mlp-platform/platform/clients/go/assistant"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/assistant/api"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"

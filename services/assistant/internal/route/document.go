@@ -10,10 +10,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/assistant"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/assistant/api"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"

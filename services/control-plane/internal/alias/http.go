@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"github.com/mlp-platform/platform/services/control-plane/api"
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"

@@ -9,12 +9,12 @@ import (
 	"math"
 	"time"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"

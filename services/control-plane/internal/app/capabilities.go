@@ -5,8 +5,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/mlp-platform/platform/services/control-plane/api"
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 )
 
 // Every route that is mounted stands in the API's document.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"

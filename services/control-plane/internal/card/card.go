@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"

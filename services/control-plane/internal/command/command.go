@@ -22,9 +22,9 @@ import (
 
 	"github.com/google/uuid"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"

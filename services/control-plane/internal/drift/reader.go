@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/modelrepo"
+	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 )
 
@@ -54,7 +56,7 @@ const (
 
 // Reader asks the inference service. It is safe for concurrent use.
 type Reader struct {
-	client *inference.ClientWithResponses
+	client *inference.Client
 }
 
 // NewReader asks the service at url, with the bearer token unless it is empty.
@@ -63,13 +65,8 @@ func NewReader(url, token string, hc *http.Client) (*Reader, error) {
 	if url == "" {
 		return &Reader{}, nil
 	}
-	c, err := inference.NewClientWithResponses(url, inference.WithHTTPClient(bounded{hc}),
-		inference.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-			if token != "" {
-				r.Header.Set("Authorization", "Bearer "+token)
-			}
-			return nil
-		}))
+	c, err := inference.NewClient(url, inference.WithHTTPClient(bounded{hc}),
+		inference.WithRequestEditorFn(wire.Bearer(token)))
 	if err != nil {
 		return nil, fmt.Errorf("SERVING_URL: %w", err)
 	}
@@ -109,19 +106,20 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 	}
 	out := []Reading{}
 	for range maxPages {
-		resp, err := r.client.DriftStatusWithResponse(ctx, &q, editors...)
-		if err != nil {
-			return nil, broken(ctx, err)
-		}
+		resp, err := r.client.DriftStatus(ctx, &q, editors...)
+		rows, err := wire.Decode[*[]inference.DriftStatus](resp, err)
+		var refusal *problem.Error
 		switch {
-		case kind == Input && (resp.StatusCode() == http.StatusNotFound || resp.StatusCode() == http.StatusMethodNotAllowed):
+		case errors.As(err, &refusal) && kind == Input && (refusal.Status() == http.StatusNotFound || refusal.Status() == http.StatusMethodNotAllowed):
 			return nil, ErrNotServed
-		case resp.StatusCode() != http.StatusOK:
-			return nil, fmt.Errorf("the inference service answered drift with status %d", resp.StatusCode())
-		case resp.JSON200 == nil || *resp.JSON200 == nil:
+		case errors.As(err, &refusal):
+			return nil, fmt.Errorf("the inference service answered drift with status %d", refusal.Status())
+		case err != nil:
+			return nil, describeFailure(ctx, err)
+		case rows == nil || *rows == nil:
 			return nil, errors.New("the inference service answered drift with something else")
 		}
-		for _, row := range *resp.JSON200 {
+		for _, row := range *rows {
 			r := reading(kind, row)
 			switch {
 			case r.Model == "" || r.Alias == "" || !level(r.Status):
@@ -130,7 +128,7 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 				out = append(out, r)
 			}
 		}
-		next := resp.HTTPResponse.Header.Get("X-Next-Cursor")
+		next := resp.Header.Get("X-Next-Cursor")
 		if next == "" {
 			return out, nil
 		}
@@ -139,14 +137,16 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 	return nil, fmt.Errorf("the inference service lists drift on more than %d pages", maxPages)
 }
 
-// broken is a transport error in a sentence without addresses.
-func broken(ctx context.Context, err error) error {
+// describeFailure puts a transport error into a sentence without addresses.
+func describeFailure(ctx context.Context, err error) error {
 	var long *http.MaxBytesError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the inference service did not answer drift within %s: %w", readTimeout, err)
 	case errors.As(err, &long):
 		return fmt.Errorf("the inference service answered drift with more than %d bytes", maxPage)
+	case errors.Is(err, wire.ErrUnreadable):
+		return fmt.Errorf("the inference service answered drift with something else: %w", err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("the inference service ended its answer early: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"

@@ -16,9 +16,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"

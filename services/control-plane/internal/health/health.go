@@ -16,11 +16,11 @@ import (
 	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/singleflight"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/api"
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )

@@ -1,8 +1,8 @@
 package planetest
 
 import (
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/apitest"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 )
 
 // document is the API's document, by which the answers of all tests are judged.

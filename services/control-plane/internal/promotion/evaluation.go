@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/api"
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )

@@ -15,8 +15,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/control-plane/api"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"

@@ -8,10 +8,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/inference"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/inference/api"
 	"github.com/mlp-platform/platform/services/inference/internal/catalog"
 	"github.com/mlp-platform/platform/services/inference/internal/drift"
 	"github.com/mlp-platform/platform/services/inference/internal/fault"

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
@@ -155,7 +156,7 @@ func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
 	key := fmt.Sprintf("seed:%s:%d", m.Name, n)
 	var started controlplane.Dispatch
 	if err := s.retrying(ctx, func() (err error) {
-		started, err = answer[controlplane.Dispatch](s.cp.StartRetrain(ctx, &controlplane.StartRetrainParams{IdempotencyKey: &key},
+		started, err = wire.Decode[controlplane.Dispatch](s.cp.StartRetrain(ctx, &controlplane.StartRetrainParams{IdempotencyKey: &key},
 			controlplane.RetrainRequest{ModelName: m.Name, DatasetName: m.Dataset}))
 		return err
 	}); err != nil {
@@ -163,7 +164,7 @@ func (s seeder) train(ctx context.Context, m Model, n int) (string, error) {
 	}
 	var completed time.Time
 	for {
-		r, err := answer[controlplane.RunStatus](s.cp.GetRetrain(ctx, started.FlowRunId))
+		r, err := wire.Decode[controlplane.RunStatus](s.cp.GetRetrain(ctx, started.FlowRunId))
 		switch {
 		case err != nil && !temporary(err):
 			return "", err
@@ -196,7 +197,7 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 	reason := "first start: sample model"
 	deadline := time.Now().Add(servedTimeout)
 	for time.Now().Before(deadline) {
-		list, err := answer[controlplane.PromotionList](s.cp.ListPromotions(ctx, &controlplane.ListPromotionsParams{Model: &m.Name}))
+		list, err := wire.Decode[controlplane.PromotionList](s.cp.ListPromotions(ctx, &controlplane.ListPromotionsParams{Model: &m.Name}))
 		if err != nil && !temporary(err) {
 			return err
 		}
@@ -209,7 +210,7 @@ func (s seeder) promote(ctx context.Context, m Model, version string) error {
 			case controlplane.PromotionStatePromoted:
 				return nil
 			case controlplane.PromotionStatePending:
-				_, err := answer[struct{}](s.cp.ApprovePromotion(ctx, p.Id, controlplane.DecisionReason{Reason: &reason}))
+				_, err := wire.Decode[struct{}](s.cp.ApprovePromotion(ctx, p.Id, controlplane.DecisionReason{Reason: &reason}))
 				if err != nil && !temporary(err) {
 					return err
 				}
@@ -232,7 +233,7 @@ func (s seeder) served(ctx context.Context, m Model, version string) error {
 	deadline := time.Now().Add(servedTimeout)
 	for time.Now().Before(deadline) {
 		// A version may be served under another alias long before it has this one.
-		list, err := answer[[]inference.LoadedModel](s.inf.ListModels(ctx, &inference.ListModelsParams{Alias: &m.Alias}))
+		list, err := wire.Decode[[]inference.LoadedModel](s.inf.ListModels(ctx, &inference.ListModelsParams{Alias: &m.Alias}))
 		if err != nil && !temporary(err) {
 			return err
 		}
@@ -256,7 +257,7 @@ func (s seeder) baseline(ctx context.Context, m Model) error {
 	}
 	for _, row := range rows {
 		err := s.retrying(ctx, func() error {
-			_, err := answer[inference.Prediction](s.inf.Predict(ctx, m.Name, nil, inference.PredictRequest{Features: row.Features}))
+			_, err := wire.Decode[inference.Prediction](s.inf.Predict(ctx, m.Name, nil, inference.PredictRequest{Features: row.Features}))
 			return err
 		})
 		if err != nil {
@@ -265,7 +266,7 @@ func (s seeder) baseline(ctx context.Context, m Model) error {
 	}
 	// Snapshots are written behind the answers; the baseline is taken once they are all there.
 	err = s.retrying(ctx, func() error {
-		b, err := answer[inference.DriftBaseline](s.inf.SetDriftBaseline(ctx, m.Name, inference.AliasChoice{}))
+		b, err := wire.Decode[inference.DriftBaseline](s.inf.SetDriftBaseline(ctx, m.Name, inference.AliasChoice{}))
 		if err != nil {
 			return err
 		}
@@ -333,7 +334,7 @@ func temporary(err error) bool {
 		}
 		return false
 	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, errUnreadable) // a lost connection
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, wire.ErrUnreadable) // a lost connection
 }
 
 func wait(ctx context.Context, d time.Duration) error {

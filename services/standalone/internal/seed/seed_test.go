@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
@@ -157,7 +158,7 @@ func TestRemembersBeforeTheDispatch(t *testing.T) {
 
 func TestTemporary(t *testing.T) {
 	t.Parallel()
-	_, unreadable := answer[[]string](&http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("<html>")),
+	_, unreadable := wire.Decode[[]string](&http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("<html>")),
 		Request: httptest.NewRequest("GET", "/models", nil)}, nil)
 	for _, tt := range []struct {
 		name string

@@ -3,15 +3,14 @@ package controlplane
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/clients/go/wire"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
@@ -28,13 +27,7 @@ type Client struct{ api *api.Client }
 
 // New returns a client of the control plane at url, such as http://localhost:18002.
 func New(url string, token service.Secret) (*Client, error) {
-	bearer := func(_ context.Context, req *http.Request) error {
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token.Reveal())
-		}
-		return nil
-	}
-	c, err := api.NewClient(strings.TrimRight(url, "/"), api.WithHTTPClient(service.HTTPClient(timeout)), api.WithRequestEditorFn(bearer))
+	c, err := api.NewClient(strings.TrimRight(url, "/"), api.WithHTTPClient(service.HTTPClient(timeout)), api.WithRequestEditorFn(wire.Bearer(token.Reveal())))
 	if err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
@@ -48,35 +41,25 @@ type Ladder struct {
 	PromotionID string              `json:"promotion_id"`
 }
 
-// maxAnswer bounds the answer, which has three rungs.
-const maxAnswer = 1 << 20
-
 // Version asks the control plane to apply the ladder to a version.
 func (c *Client) Version(ctx context.Context, model, version, flowRunID string) (Ladder, error) {
-	var out Ladder
 	report := api.VersionReport{Model: model, Version: version}
 	if flowRunID != "" {
 		report.FlowRunId = &flowRunID
 	}
-	// The answer is read here and not by the generated code, which has no bound.
-	resp, err := c.api.ReportVersion(ctx, report)
-	if err != nil {
-		if ctx.Err() != nil {
-			return out, fmt.Errorf("control plane: %w", err)
-		}
+	out, err := wire.Decode[Ladder](c.api.ReportVersion(ctx, report))
+	var refusal *problem.Error
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil, errors.Is(err, wire.ErrUnreadable):
+		return out, fmt.Errorf("control plane: %w", err)
+	case !errors.As(err, &refusal):
 		return out, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		p := problem.Decode(resp)
-		err := fmt.Errorf("control plane refused version %s of %s: %w", version, model, p)
-		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		return out, err
+	err = fmt.Errorf("control plane refused version %s of %s: %w", version, model, refusal)
+	if status := refusal.Status(); status >= 500 || status == http.StatusTooManyRequests {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
-		return out, fmt.Errorf("control plane: the answer to POST /versions is not what it should be: %w", err)
-	}
-	return out, nil
+	return out, err
 }
