@@ -3,48 +3,20 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/offline"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:]))
-}
-
-func run(args []string) int {
-	if len(args) > 0 && args[0] == "audit" {
-		return offline.Run(args[1:], os.Stdin, os.Stdout, os.Stderr)
-	}
-	verb := "serve"
-	if len(args) > 0 {
-		verb = args[0]
-	}
-	if len(args) > 1 || (verb != "serve" && verb != "migrate") {
-		fmt.Fprintf(os.Stderr, "usage: control-plane [serve|migrate]\n%s\n", offline.Usage)
-		return 2
-	}
-	cfg, err := controlplane.LoadConfig(os.Environ())
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "control-plane cannot start:\n%v\n", err)
-		return 1
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if verb == "migrate" {
-		err = controlplane.Migrate(ctx, cfg)
-	} else {
-		err = controlplane.Run(ctx, cfg, service.NewLogger(os.Stderr, cfg.LogLevel))
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "control-plane: %v\n", err)
-		return 1
-	}
-	return 0
+	os.Exit(startup.Main(startup.Program[controlplane.Config]{
+		Name: "control-plane", AddrVar: "CONTROL_PLANE_ADDR", Addr: "127.0.0.1:18002",
+		LoadConfig: controlplane.LoadConfig,
+		LogLevel:   func(c controlplane.Config) string { return c.LogLevel },
+		Migrate:    controlplane.Migrate,
+		Run:        controlplane.Run,
+		Commands:   []startup.Command{{Name: "audit", Usage: "verify FILE  verify an exported audit bundle offline", Run: offline.Run}},
+	}))
 }

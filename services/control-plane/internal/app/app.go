@@ -4,17 +4,16 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"time"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/coord"
-	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/outbox/admin"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
@@ -42,17 +41,28 @@ import (
 // name is the service's in logs, metrics and the source of its events.
 const name = "control-plane"
 
+// leaderLease is how long after a leader's death another replica may lead.
+const leaderLease = 10 * time.Second
+
 // sweepEvery is how often undecided records are looked at for their age.
 const sweepEvery = time.Minute
 
-// migrations are every table in the control plane's schema.
-func migrations() []postgres.Set {
-	return []postgres.Set{store.Migrations(), outbox.Migrations(), coord.Migrations()}
+// options say what the control plane stands on.
+func options(cfg Config, log *slog.Logger) startup.Options {
+	return startup.Options{
+		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
+		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
+		Server: service.Options{
+			AllowedHosts: cfg.AllowedHosts, OpenAPI: api.Document,
+			// Bodies are bounded after credentials and rate limit; see intake.BoundBody.
+			BodyLimit: math.MaxInt64,
+		},
+	}
 }
 
 // Migrate brings the schema up to date.
 func Migrate(ctx context.Context, cfg Config) error {
-	return postgres.Migrate(ctx, cfg.DatabaseURL.Reveal(), store.Schema, migrations()...)
+	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
 // parts are what handlers and background work are made of.
@@ -85,56 +95,32 @@ type parts struct {
 	follower *run.Follower
 	mover    *alias.Mover
 	target   *dispatch.Target
-	relay    *outbox.Relay
 	cfg      Config
 	log      *slog.Logger
 }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
-	pool, err := postgres.Open(ctx, cfg.DatabaseURL.Reveal(), store.Schema, postgres.MaxConns(20))
+	base, err := startup.Open(ctx, options(cfg, log))
 	if err != nil {
 		return err
 	}
-	if err := postgres.Check(ctx, pool, migrations()...); err != nil {
-		pool.Close()
+	p, err := wire(cfg, log, base)
+	if err != nil {
+		base.Close()
 		return err
 	}
-	coordinator, err := coordinate(cfg, pool)
-	if err != nil {
-		pool.Close()
-		return err
-	}
-	server := service.New(service.Options{
-		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, AllowedHosts: cfg.AllowedHosts,
-		Drain: time.Duration(cfg.DrainSeconds) * time.Second, OpenAPI: api.Document,
-		// Bodies are bounded after credentials and rate limit; see intake.BoundBody.
-		BodyLimit: math.MaxInt64,
-	})
-	server.OnClose(pool.Close)
-	server.OnClose(func() {
-		if err := coordinator.Close(); err != nil {
-			log.Warn("coordinator not closed", slog.Any("err", err))
-		}
-	})
-	p, err := wire(cfg, log, server, pool, coordinator)
-	if err != nil {
-		pool.Close()
-		return errors.Join(err, coordinator.Close())
-	}
+	server := base.Server
 	server.Go("startup", p.start)
 	server.Go("dispatch target", p.target.Run)
 	server.Go("model repository settings", p.repoConfig.Run)
 	server.Go("model repository poller", p.poller.Run)
 	server.Go("leader", func(ctx context.Context) error {
-		return coord.Lead(ctx, coordinator, "leader", leaderLease, log, p.lead)
+		return coord.Lead(ctx, base.Coordinator, "leader", leaderLease, log, p.lead)
 	})
 	server.Go("audit ledger", func(ctx context.Context) error {
-		return coord.Lead(ctx, coordinator, "audit", leaderLease, log, p.audit.Ledger.Lead)
+		return coord.Lead(ctx, base.Coordinator, "audit", leaderLease, log, p.audit.Ledger.Lead)
 	})
 	server.Go("audit watch", p.audit.Ledger.Watch)
-	if cfg.EventRelayEnabled {
-		server.Go("event relay", p.relay.Run)
-	}
-	return server.Run(ctx)
+	return base.Run(ctx)
 }

@@ -8,17 +8,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/orchestrator"
-	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
@@ -42,11 +41,15 @@ import (
 // file that holds a version's signature.
 const maxDescription = 1 << 20
 
+// breakerName is the same in all replicas.
+const breakerName = "orchestrator"
+
 // clientTimeout is the net under the deadlines that each call has.
 const clientTimeout = 20 * time.Second
 
 // wire makes the parts and mounts their routes.
-func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator) (*parts, error) {
+func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
+	server, pool, coordinator := base.Server, base.Pool, base.Coordinator
 	db := store.Open(pool)
 	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, log)
 	who := auth.Load(cfg.Token.Reveal(), cfg.Credentials.Reveal(), Rules).
@@ -69,7 +72,7 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	if p.target, err = dispatch.NewTarget(orch, cfg.Deployment, log); err != nil {
 		return nil, err
 	}
-	breaker := newBreaker(cfg, coordinator)
+	breaker := coord.NewBreaker(coordinator, breakerName, cfg.BreakerFailMax, time.Duration(cfg.BreakerResetSeconds)*time.Second)
 	p.commands = &command.Service{
 		Store: db, Sender: dispatch.NewSender(orch, p.target, breaker, counted.BreakerOpened, log), Log: log, Now: time.Now,
 		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observe(counted),
@@ -113,21 +116,17 @@ func wire(cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Po
 	p.wireCosts(db)
 
 	p.operate(db, pool, counted, server.Registry, log)
-	p.relay = outbox.NewRelay(outbox.RelayConfig{
-		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
-		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
-	}, log, server.Registry)
 	p.health = &health.Service{
 		Facts: health.Facts{
 			OrchestratorURL: withoutPassword(cfg.OrchestratorURL), Coordinator: cfg.Coordinator, Publisher: cfg.EventPublisher,
 			RelayEnabled: cfg.EventRelayEnabled, StateEmbedded: cfg.StateEmbedded, BrokerEmbedded: cfg.BrokerEmbedded, ModelRepoDir: cfg.ModelRepoDir, ModelRepoOwn: cfg.checksOut(),
 		},
-		Server: server, Store: db, Registry: reg, Auth: who, Secrets: cfg.secretWarnings(), Target: p.target, Relay: p.relay,
-		Migrated:   func(ctx context.Context) error { return postgres.Check(ctx, pool, migrations()...) },
+		Server: server, Store: db, Registry: reg, Auth: who, Secrets: cfg.secretWarnings(), Target: p.target, Relay: base.Relay,
+		Migrated:   base.CheckSchema,
 		Coordinate: coordinator.Ping, Breaker: breaker, Poller: p.poller,
 	}
 	p.health.Register()
-	nc, err := broker(cfg, server)
+	nc, err := base.ConnectNATS()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -26,19 +25,4 @@ func (p *parts) wireAudit(db *store.Store, nc *nats.Conn, server *service.Server
 	server.Check("audit", ledger.Check)
 	p.audit = audit.API{Ledger: ledger}
 	return nil
-}
-
-// broker connects this replica's consumers; nil where events are only logged. A
-// broker that is down is waited for.
-func broker(cfg Config, server *service.Server) (*nats.Conn, error) {
-	if cfg.EventPublisher == "log" {
-		return nil, nil
-	}
-	nc, err := nats.Connect(cfg.NATSURL.Reveal(), nats.Name(name+" consumers"), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.ReconnectWait(500*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond), nats.Timeout(5*time.Second))
-	if err != nil {
-		return nil, fmt.Errorf("NATS: %w", err)
-	}
-	server.OnClose(nc.Close)
-	return nc, nil
 }

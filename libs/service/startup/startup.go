@@ -1,0 +1,168 @@
+// Package startup opens what every service with state stands on, in one order and with one set of
+// rules: database pool, schema check, coordinator, HTTP server, event relay. Main runs its binary.
+package startup
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+
+	"github.com/mlp-platform/platform/libs/coord"
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
+)
+
+// Options describe one service.
+type Options struct {
+	// Name is the service's in logs, metrics and events, and the prefix of its keys in Redis.
+	Name string
+	// Schema is the service's own in Postgres; Migrations are its tables, those of outbox and
+	// coordinator apart.
+	Schema     string
+	Migrations []postgres.Set
+	// MaxConns limits the pool; 0 means the pool's own default.
+	MaxConns int32
+	// Base is the shared part of the configuration.
+	Base service.Base
+	// Addr is where the API listens; Listener overrides it.
+	Addr     string
+	Listener net.Listener
+	// Server holds what the service wants of its HTTP server; Name, Addr, Listener, Log and Drain
+	// are filled from the fields above.
+	Server service.Options
+	Log    *slog.Logger
+}
+
+// tables are the service's migrations and those of the libraries that keep rows in its schema.
+func (o Options) tables() []postgres.Set {
+	return append([]postgres.Set{outbox.Migrations(), coord.Migrations()}, o.Migrations...)
+}
+
+// Migrate brings the service's schema up to date.
+func Migrate(ctx context.Context, o Options) error {
+	return postgres.Migrate(ctx, o.Base.DatabaseURL.Reveal(), o.Schema, o.tables()...)
+}
+
+// Foundation is what Open opened. Wire the service onto it, then Run; if wiring fails, Close.
+type Foundation struct {
+	Pool        *pgxpool.Pool
+	Coordinator coord.Coordinator
+	Server      *service.Server
+	Relay       *outbox.Relay
+
+	opt Options
+
+	mu      sync.Mutex // guards closers
+	closers []func()
+}
+
+// Open connects to the database, checks that its schema is up to date, opens the coordinator and
+// makes server and relay. Nothing listens or publishes before Run. What was opened is closed again
+// if a later step fails.
+func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
+	f := &Foundation{opt: o}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	var limits []postgres.Option
+	if o.MaxConns > 0 {
+		limits = append(limits, postgres.MaxConns(o.MaxConns))
+	}
+	if f.Pool, err = postgres.Open(ctx, o.Base.DatabaseURL.Reveal(), o.Schema, limits...); err != nil {
+		return nil, err
+	}
+	f.OnClose(f.Pool.Close)
+	if err = f.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
+	if f.Coordinator, err = openCoordinator(o, f.Pool); err != nil {
+		return nil, err
+	}
+	f.OnClose(func() {
+		if err := f.Coordinator.Close(); err != nil {
+			o.Log.Warn("coordinator not closed", slog.Any("err", err))
+		}
+	})
+	srv := o.Server
+	srv.Name, srv.Addr, srv.Listener, srv.Log = o.Name, o.Addr, o.Listener, o.Log
+	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second
+	f.Server = service.New(srv)
+	f.Relay = outbox.NewRelay(outbox.RelayConfig{
+		Service: o.Name, Schema: o.Schema, Pool: f.Pool,
+		URL: o.Base.NATSURL.Reveal(), LogOnly: o.Base.EventPublisher == "log",
+		Stream:      outbox.StreamConfig{Replicas: o.Base.NATSReplicas, MaxBytes: o.Base.NATSMaxBytes},
+		MaxAttempts: o.Base.EventMaxAttempts,
+	}, o.Log, f.Server.Registry)
+	return f, nil
+}
+
+// openCoordinator opens the coordinator of the configuration. Services may share one Redis: the
+// keys of each begin with its name.
+func openCoordinator(o Options, pool *pgxpool.Pool) (coord.Coordinator, error) {
+	if o.Base.Coordinator != "redis" {
+		return coord.NewPostgres(pool), nil
+	}
+	c, err := coord.NewRedis(o.Base.RedisURL.Reveal(), o.Name+":")
+	if err != nil {
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	return c, nil
+}
+
+// CheckSchema reports whether the schema is up to date; the error says how to migrate.
+func (f *Foundation) CheckSchema(ctx context.Context) error {
+	return postgres.Check(ctx, f.Pool, f.opt.tables()...)
+}
+
+// ConnectNATS opens a connection for what the service consumes; it reconnects for ever and is
+// closed with the foundation. It returns nil where EVENT_PUBLISHER=log: there is no broker then.
+func (f *Foundation) ConnectNATS() (*nats.Conn, error) {
+	if f.opt.Base.EventPublisher != "nats" {
+		return nil, nil
+	}
+	nc, err := nats.Connect(f.opt.Base.NATSURL.Reveal(), nats.Name(f.opt.Name),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.Timeout(5*time.Second),
+		nats.ReconnectWait(500*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond))
+	if err != nil {
+		return nil, fmt.Errorf("NATS_URL: %w", err)
+	}
+	f.OnClose(nc.Close)
+	return nc, nil
+}
+
+// OnClose adds a function that frees something; the last added runs first.
+func (f *Foundation) OnClose(fn func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closers = append(f.closers, fn)
+}
+
+// Close frees what was opened, once. Run calls it; call it only if the service is not run.
+func (f *Foundation) Close() {
+	f.mu.Lock()
+	fns := f.closers
+	f.closers = nil
+	f.mu.Unlock()
+	for i := len(fns) - 1; i >= 0; i-- {
+		fns[i]()
+	}
+}
+
+// Run publishes events, unless EVENT_RELAY_ENABLED=false, and serves until ctx ends. It returns nil
+// after an orderly stop.
+func (f *Foundation) Run(ctx context.Context) error {
+	defer f.Close()
+	if f.opt.Base.EventRelayEnabled {
+		f.Server.Go("event relay", f.Relay.Run)
+	}
+	return f.Server.Run(ctx)
+}
