@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/e2e/harness"
 )
 
-// python is the interpreter of the environment that scripts/venv.sh makes.
-func python(t *testing.T) string {
+// venvPython is the interpreter of the environment that scripts/venv.sh makes.
+func venvPython(t *testing.T) string {
 	t.Helper()
 	p := os.Getenv("E2E_PYTHON")
 	if p == "" {
@@ -33,9 +33,9 @@ func python(t *testing.T) string {
 	return p
 }
 
-// verifiers judge a bundle by a public key: the platform's own command, and a program in another
+// bundleVerifiers judge a bundle by a public key: the platform's own command, and a program in another
 // language that shares nothing with it.
-func verifiers(t *testing.T, key string) map[string]func(bundle []byte) (string, bool) {
+func bundleVerifiers(t *testing.T, key string) map[string]func(bundle []byte) (string, bool) {
 	t.Helper()
 	run := func(name string, args ...string) func([]byte) (string, bool) {
 		return func(bundle []byte) (string, bool) {
@@ -55,7 +55,7 @@ func verifiers(t *testing.T, key string) map[string]func(bundle []byte) (string,
 	}
 	return map[string]func([]byte) (string, bool){
 		"command": run(harness.Bin(t, "control-plane"), "audit", "verify", "BUNDLE", "--key", key),
-		"python":  run(python(t), "verify_bundle.py", "BUNDLE", key),
+		"python":  run(venvPython(t), "verify_bundle.py", "BUNDLE", key),
 	}
 }
 
@@ -91,7 +91,7 @@ func TestRow18BundleOffline(t *testing.T) {
 	}
 	bundle := harness.Want(t, http.StatusOK, "GET", url+"/audit/export", token, nil).Body
 
-	for name, verify := range verifiers(t, hex.EncodeToString(raw)) {
+	for name, verify := range bundleVerifiers(t, hex.EncodeToString(raw)) {
 		if out, ok := verify(bundle); !ok || !strings.HasPrefix(out, "VERIFIED") {
 			t.Fatalf("%s: %s", name, out)
 		}
@@ -111,7 +111,7 @@ func TestRow18BundleOffline(t *testing.T) {
 			t.Errorf("%s: without trailer: %s", name, out)
 		}
 	}
-	for name, verify := range verifiers(t, strings.Repeat("ab", 32)) {
+	for name, verify := range bundleVerifiers(t, strings.Repeat("ab", 32)) {
 		if out, ok := verify(bundle); ok || !strings.Contains(out, "unknown key") {
 			t.Errorf("%s: another's key: %s", name, out)
 		}
@@ -126,7 +126,7 @@ func TestBundleOfTwoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	const retired, successor = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c", "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394"
-	for name, verify := range verifiers(t, successor) {
+	for name, verify := range bundleVerifiers(t, successor) {
 		if out, ok := verify(bundle); !ok || !strings.HasPrefix(out, "VERIFIED") {
 			t.Errorf("%s: %s", name, out)
 		}
@@ -135,7 +135,7 @@ func TestBundleOfTwoKeys(t *testing.T) {
 			t.Errorf("%s: a vouch for something else: %s", name, out)
 		}
 	}
-	for name, verify := range verifiers(t, retired) {
+	for name, verify := range bundleVerifiers(t, retired) {
 		if out, ok := verify(bundle); ok || !strings.Contains(out, "unknown key") {
 			t.Errorf("%s: the successor vouches, not the retired one: %s", name, out)
 		}

@@ -12,8 +12,8 @@ import (
 
 const prefix = "github.com/mlp-platform/platform/"
 
-// allowed tells why module a may import module b; everything it does not name is refused.
-func allowed(from, to string) bool {
+// mayImport tells why module a may import module b; everything it does not name is refused.
+func mayImport(from, to string) bool {
 	kind := func(m string) string { k, _, _ := strings.Cut(m, "/"); return k }
 	switch {
 	case from == to, kind(to) == "libs":
@@ -89,7 +89,7 @@ func TestModuleBoundaries(t *testing.T) {
 				}
 			}
 			for _, imp := range append(append(p.Imports, p.TestImports...), p.XTestImports...) {
-				if to := owner(imp); to != "" && !allowed(m, to) {
+				if to := owner(imp); to != "" && !mayImport(m, to) {
 					t.Errorf("%s must not import %s", p.ImportPath, imp)
 				}
 			}

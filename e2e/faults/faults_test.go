@@ -11,10 +11,10 @@ import (
 
 // Every process is killed ten times while 500 retrains and 500 approvals are asked for.
 func TestEveryProcessIsKilled(t *testing.T) {
-	underKills(t, plan{kills: setting(t, "FAULTS_KILLS", 10), each: setting(t, "FAULTS_COMMANDS", 500), brokerAway: time.Minute})
+	underKills(t, plan{kills: intSetting(t, "FAULTS_KILLS", 10), each: intSetting(t, "FAULTS_COMMANDS", 500), brokerAway: time.Minute})
 }
 
-func setting(t *testing.T, name string, fallback int) int {
+func intSetting(t *testing.T, name string, fallback int) int {
 	t.Helper()
 	v := os.Getenv(name)
 	if v == "" {

@@ -49,7 +49,7 @@ func underKills(t *testing.T, p plan) {
 		for _, i := range chance.Perm(len(w.parts)) {
 			half := portion / 2
 			l.send(ctx, portion-half)
-			wait(t, time.Duration(chance.IntN(60))*time.Millisecond) // the kill falls anywhere into the work
+			letTimePass(t, time.Duration(chance.IntN(60))*time.Millisecond) // the kill falls anywhere into the work
 			w.parts[i].dies(t, time.Second, func() { l.send(ctx, half) })
 			w.allAlive()
 		}
@@ -80,9 +80,9 @@ func (w *world) withoutBroker(t *testing.T, away time.Duration, meanwhile func()
 	broker.kill()
 	for range 10 {
 		meanwhile()
-		wait(t, away/10)
+		letTimePass(t, away/10)
 	}
-	if n, err := number(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
+	if n, err := queryInt(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
 		t.Errorf("the outage cost %d events an attempt, %v", n, err)
 	}
 	broker.returns(t)

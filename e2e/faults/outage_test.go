@@ -51,7 +51,7 @@ func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 			if o.part == "redis" || o.part == "nats" { // decisions need neither
 				harness.Want(t, 200, "POST", w.replicas[0]+"/approvals/"+decided.approval+"/approve", tokenOf(decided.tenant), map[string]any{})
 			}
-			wait(t, away)
+			letTimePass(t, away)
 			neighbour.returns(t)
 			l.run1(t, c)
 			l.run1(t, decided)
@@ -65,7 +65,7 @@ func TestOutagesAtEachPointOfARetrain(t *testing.T) {
 			c := l.next("retrain")
 			l.run1(t, c)
 			neighbour.kill()
-			wait(t, away)
+			letTimePass(t, away)
 			neighbour.returns(t)
 			w.reckon(t, l)
 		})
@@ -130,7 +130,7 @@ func (l *load) amid(t *testing.T, neighbour *part, whileDead func()) {
 	neighbour.kill()
 	l.w.proxy.Forward()
 	whileDead()
-	wait(t, away)
+	letTimePass(t, away)
 	neighbour.returns(t)
 	if err := <-done; err != nil {
 		t.Fatalf("%s: %v", c.name(), err)

@@ -35,7 +35,7 @@ func (p *part) dies(t *testing.T, dead time.Duration, meanwhile func()) {
 	p.kill()
 	p.kills++
 	meanwhile()
-	wait(t, dead)
+	letTimePass(t, dead)
 	p.returns(t)
 }
 
@@ -47,8 +47,8 @@ func (p *part) returns(t *testing.T) {
 	p.back = max(p.back, time.Since(begin))
 }
 
-// wait lets time pass where the time itself is what is tested.
-func wait(t *testing.T, d time.Duration) {
+// letTimePass lets time pass where the time itself is what is tested.
+func letTimePass(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
 	case <-t.Context().Done():

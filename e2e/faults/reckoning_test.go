@@ -91,7 +91,7 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 			"approvals without a decision": "select count(*) from approvals where status <> 'approved'",
 			"events not published":         "select count(*) from outbox where published_at is null",
 		} {
-			n, err := number(w.plane, sql)
+			n, err := queryInt(w.plane, sql)
 			if err != nil {
 				return err
 			}
@@ -107,11 +107,11 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 		{"events job.dispatched", "select count(distinct payload->>'flow_run_id') from outbox where namespace = 'job' and name = 'dispatched'"},
 		{"events job.completed", "select count(*) from outbox where namespace = 'job' and name = 'completed'"},
 	} {
-		if n, err := number(w.plane, c.sql); err != nil || n != len(commands) {
+		if n, err := queryInt(w.plane, c.sql); err != nil || n != len(commands) {
 			t.Errorf("%s: %d of %d, %v", c.what, n, len(commands), err)
 		}
 	}
-	if n, err := number(w.plane, "select count(*) from outbox where namespace = 'job' and name = 'dispatched'"); err != nil || n != len(commands) {
+	if n, err := queryInt(w.plane, "select count(*) from outbox where namespace = 'job' and name = 'dispatched'"); err != nil || n != len(commands) {
 		t.Errorf("%d events job.dispatched of %d commands, %v", n, len(commands), err)
 	}
 }
@@ -119,20 +119,20 @@ func (w *world) atRest(t *testing.T, commands []*command) {
 // arrivedOnce checks that the consumer has handled each event of the outbox once, and gives their number.
 func (w *world) arrivedOnce(t *testing.T) int {
 	t.Helper()
-	if n, err := number(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
+	if n, err := queryInt(w.plane, "select count(*) from outbox where poison_at is not null or refusals > 0"); err != nil || n != 0 {
 		t.Errorf("%d events were refused, %v", n, err)
 	}
-	sent := column(t, w.plane, "select id::text from outbox")
+	sent := queryStrings(t, w.plane, "select id::text from outbox")
 	var got []string
 	harness.Eventually(t, settle, func() error {
-		n, err := number(w.inbox, "select count(*) from handled")
+		n, err := queryInt(w.inbox, "select count(*) from handled")
 		if err == nil && n < len(sent) {
 			err = fmt.Errorf("%d of %d events were handled", n, len(sent))
 		}
 		return err
 	})
 	// Those that were written meanwhile, such as the ledger's own, may be in both or in one.
-	got = column(t, w.inbox, "select event_id::text from handled")
+	got = queryStrings(t, w.inbox, "select event_id::text from handled")
 	times := map[string]int{}
 	for _, id := range got {
 		if times[id]++; times[id] == 2 {
@@ -148,7 +148,7 @@ func (w *world) arrivedOnce(t *testing.T) int {
 	if lost > 0 {
 		t.Errorf("%d of %d events were never handled", lost, len(sent))
 	}
-	if n, err := number(w.inbox, "select count(*) from dead_letter"); err != nil || n != 0 {
+	if n, err := queryInt(w.inbox, "select count(*) from dead_letter"); err != nil || n != 0 {
 		t.Errorf("%d dead letters, %v", n, err)
 	}
 	return len(sent)
@@ -157,16 +157,16 @@ func (w *world) arrivedOnce(t *testing.T) int {
 // ledgerHolds checks each tenant's chain, and that every audit fact is in one. It gives their number.
 func (w *world) ledgerHolds(t *testing.T) int {
 	t.Helper()
-	facts := column(t, w.plane, "select id::text from outbox where namespace = 'audit' and name = 'recorded'")
+	facts := queryStrings(t, w.plane, "select id::text from outbox where namespace = 'audit' and name = 'recorded'")
 	harness.Eventually(t, settle, func() error {
-		n, err := number(w.plane, "select count(*) from audit_events")
+		n, err := queryInt(w.plane, "select count(*) from audit_events")
 		if err == nil && n < len(facts) {
 			err = fmt.Errorf("%d of %d facts are in the ledger", n, len(facts))
 		}
 		return err
 	})
 	held := map[string]bool{}
-	for _, id := range column(t, w.plane, "select event_id::text from audit_events") {
+	for _, id := range queryStrings(t, w.plane, "select event_id::text from audit_events") {
 		if held[id] {
 			t.Errorf("fact %s is in the ledger twice", id)
 		}
@@ -178,7 +178,7 @@ func (w *world) ledgerHolds(t *testing.T) int {
 		}
 	}
 	for _, tenant := range tenants {
-		n, err := number(w.plane, "select count(*) from audit_events where tenant = $1", tenant)
+		n, err := queryInt(w.plane, "select count(*) from audit_events where tenant = $1", tenant)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func (w *world) ledgerHolds(t *testing.T) int {
 	return len(facts)
 }
 
-func number(pool *pgxpool.Pool, sql string, args ...any) (n int, err error) {
+func queryInt(pool *pgxpool.Pool, sql string, args ...any) (n int, err error) {
 	rows, err := pool.Query(context.Background(), sql, args...)
 	if err != nil {
 		return 0, err
@@ -198,7 +198,7 @@ func number(pool *pgxpool.Pool, sql string, args ...any) (n int, err error) {
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 }
 
-func column(t *testing.T, pool *pgxpool.Pool, sql string) []string {
+func queryStrings(t *testing.T, pool *pgxpool.Pool, sql string) []string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), sql)
 	if err != nil {

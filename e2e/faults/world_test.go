@@ -170,12 +170,12 @@ func (w *world) addRedis() (url string) {
 	if err != nil {
 		w.t.Fatalf("%v; scripts/setup.sh test installs it", err)
 	}
-	w.add(w.child("redis", func() error { return ping(addr) }, nil, bin,
+	w.add(w.child("redis", func() error { return dialOnce(addr) }, nil, bin,
 		"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always"))
 	return "redis://" + addr + "/0"
 }
 
-func ping(addr string) error {
+func dialOnce(addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return err

@@ -71,12 +71,12 @@ func New(t testing.TB, extra ...string) *Platform {
 			t.Fatal(err)
 		}
 	}
-	p := prepare(t, dir, extra)
+	p := preparePlatform(t, dir, extra)
 	t.Cleanup(p.Kill)
 	return p
 }
 
-func prepare(t testing.TB, dir string, extra []string) *Platform {
+func preparePlatform(t testing.TB, dir string, extra []string) *Platform {
 	t.Helper()
 	ports := FreePorts(t, 7)
 	p := &Platform{Dir: filepath.Join(dir, "data"), bin: Bin(t, "platform"), Env: map[string]string{}}
@@ -448,7 +448,7 @@ func NewShared(t testing.TB, extra ...string) (p *Platform, dir string) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return prepare(t, dir, extra), dir
+	return preparePlatform(t, dir, extra), dir
 }
 
 // Setting is the value last given to a setting of this platform.

@@ -27,7 +27,7 @@ func behindProxy(t *testing.T) (*harness.Platform, *harness.Proxy) {
 	return p, proxy
 }
 
-func notice(t *testing.T, p *harness.Platform, model, sha string) string {
+func fileNotice(t *testing.T, p *harness.Platform, model, sha string) string {
 	t.Helper()
 	a := harness.Want(t, 200, "POST", p.Env["CONTROL_PLANE_URL"]+"/api/changes", p.Secret(t, "ci_token"), map[string]any{
 		"model_ids": []string{model}, "commit_sha": sha, "commit_msg": "change", "changed_files": []string{"models/x"}}).JSON(t)
@@ -43,7 +43,7 @@ func notice(t *testing.T, p *harness.Platform, model, sha string) string {
 func TestRow11_OrchestratorDown(t *testing.T) {
 	p, proxy := behindProxy(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
-	id := notice(t, p, "JPCP", "row11")
+	id := fileNotice(t, p, "JPCP", "row11")
 	proxy.Refuse()
 	a := harness.Want(t, 502, "POST", cp+"/approve/JPCP", operator, nil).JSON(t)
 	if a["code"] != "orchestrator_unreachable" {
@@ -78,7 +78,7 @@ func flowRuns(t *testing.T, p *harness.Platform) []map[string]any {
 // plane finds that very run again.
 func TestRow12_KilledMidApprove(t *testing.T) {
 	p, proxy := behindProxy(t)
-	id := notice(t, p, "JPCP", "row12")
+	id := fileNotice(t, p, "JPCP", "row12")
 	proxy.Swallow()
 	go func() {
 		_, _ = harness.TryCall("POST", p.Env["CONTROL_PLANE_URL"]+"/approve/JPCP", p.Secret(t, "operator_token"), nil)
@@ -117,7 +117,7 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
 	var ids []string
 	for i, model := range []string{"JPCP", "MACK", "RuntimeRegressor"} {
-		id := notice(t, p, model, fmt.Sprintf("kill%d", i))
+		id := fileNotice(t, p, model, fmt.Sprintf("kill%d", i))
 		ids = append(ids, id)
 		// The answer may be lost with the process; the record tells.
 		done := make(chan struct{})
@@ -165,21 +165,21 @@ func TestKillBetweenApproveAndCompletion(t *testing.T) {
 	}
 	for _, e := range []string{"approval.created", "approval.approved", "job.dispatched"} {
 		harness.Eventually(t, 20*time.Second, func() error {
-			if n := count(stream(t, p), e); n != len(ids) {
+			if n := countEvents(readEventStream(t, p), e); n != len(ids) {
 				return fmt.Errorf("%d events %s, want %d", n, e, len(ids))
 			}
 			return nil
 		})
 	}
 	harness.Eventually(t, 20*time.Second, func() error {
-		evs := stream(t, p)
-		if n := count(evs, "job.completed") + count(evs, "job.crashed") + count(evs, "job.failed"); n != len(ids) {
+		evs := readEventStream(t, p)
+		if n := countEvents(evs, "job.completed") + countEvents(evs, "job.crashed") + countEvents(evs, "job.failed"); n != len(ids) {
 			return fmt.Errorf("%d runs ended in the stream, want %d", n, len(ids))
 		}
 		return nil
 	})
 	seen := map[string]bool{}
-	for _, e := range stream(t, p) {
+	for _, e := range readEventStream(t, p) {
 		if seen[e.ID] {
 			t.Errorf("event %s (%s) stands twice in the stream", e.ID, e.Type)
 		}
@@ -218,7 +218,7 @@ type event struct {
 	Kind     string // of an approval
 }
 
-func count(evs []event, name string) int {
+func countEvents(evs []event, name string) int {
 	n := 0
 	for _, e := range evs {
 		// A completed run also opens a promotion, which has events of its own.
@@ -229,8 +229,8 @@ func count(evs []event, name string) int {
 	return n
 }
 
-// stream reads the whole event stream.
-func stream(t *testing.T, p *harness.Platform) []event {
+// readEventStream reads the whole event stream.
+func readEventStream(t *testing.T, p *harness.Platform) []event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -82,21 +82,21 @@ func (l *load) seen(version string) bool {
 // The story of the README, with mlp alone (and curl for the notice): list, predict, notice, pending,
 // approve, watch, served without a restart and without a failed request under load.
 func TestLoopWithMLP(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	for _, m := range []string{"JPCP", "MACK", "MCBound", "RuntimeClass", "RuntimeRegressor"} {
 		if out := p.Run(t, "mlp", "models", "list"); !strings.Contains(out, m) && !strings.Contains(out, strings.ToUpper(m)) {
 			t.Fatalf("%s is not listed:\n%s", m, out)
 		}
 	}
 	for _, m := range []string{"RuntimeClass", "RuntimeRegressor"} {
-		for _, f := range heldout(t, p, m) {
+		for _, f := range heldOutBodies(t, p, m) {
 			var doc map[string]any
 			if err := json.Unmarshal([]byte(p.Run(t, "mlp", "--json", "predict", m, "--features", "@"+f)), &doc); err != nil || doc["prediction"] == nil {
 				t.Fatalf("%v %v", doc, err)
 			}
 		}
 	}
-	body, err := os.ReadFile(heldout(t, p, "RuntimeRegressor")[0])
+	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeRegressor")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +131,13 @@ func TestLoopWithMLP(t *testing.T) {
 
 // Acceptance row 20: a corrupt artifact that is made Production under load changes nothing for callers.
 func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
-	p := platform(t)
-	body, err := os.ReadFile(heldout(t, p, "RuntimeClass")[1])
+	p := sharedPlatform(t)
+	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := p.Env["TRACKING_URI"] + "/api/2.0/mlflow"
-	good := production(t, p, "runtimeclass")
+	good := productionVersion(t, p, "runtimeclass")
 	var src struct {
 		V struct {
 			RunID string `json:"run_id"`
@@ -176,7 +176,7 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	l, stop := startLoad(context.Background(), p, "RUNTIMECLASS", body, 8)
 	harness.Want(t, 200, "POST", tr+"/registered-models/alias", "", map[string]any{"name": "runtimeclass", "alias": "Production", "version": made.V.Version})
 	harness.Eventually(t, 30*time.Second, func() error {
-		for _, e := range stream(t, p) {
+		for _, e := range readEventStream(t, p) {
 			if e.Type == "platform.deploy.load_failed" {
 				return nil
 			}
@@ -212,8 +212,8 @@ func TestRow20_CorruptArtifactUnderLoad(t *testing.T) {
 	})
 }
 
-// production is the version that the tracker's Production alias names.
-func production(t *testing.T, p *harness.Platform, name string) string {
+// productionVersion is the version that the tracker's Production alias names.
+func productionVersion(t *testing.T, p *harness.Platform, name string) string {
 	t.Helper()
 	var doc struct {
 		V struct {

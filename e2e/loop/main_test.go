@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// platform returns the shared platform; its first start is what a newcomer sees.
-func platform(t *testing.T) *harness.Platform {
+// sharedPlatform returns the shared platform; its first start is what a newcomer sees.
+func sharedPlatform(t *testing.T) *harness.Platform {
 	t.Helper()
 	seeded.once.Do(func() {
 		p, dir := harness.NewShared(t)
@@ -54,7 +54,7 @@ var samples = []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRES
 
 // Acceptance row 1: an empty directory becomes a platform with five trained, promoted and served samples.
 func TestRow01_EmptyDirectorySeeded(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	for _, u := range []string{p.Env["CONTROL_PLANE_URL"] + "/readyz", p.Env["SERVING_URL"] + "/readyz"} {
 		harness.Want(t, 200, "GET", u, "", nil)
 	}
@@ -72,7 +72,7 @@ func TestRow01_EmptyDirectorySeeded(t *testing.T) {
 			t.Errorf("%s is not served: %v", s, models)
 		}
 	}
-	hist := items(t, harness.Want(t, 200, "GET", p.Env["CONTROL_PLANE_URL"]+"/alias-history?alias=Production&limit=500", p.Env["CONTROL_PLANE_TOKEN"], nil))
+	hist := listItems(t, harness.Want(t, 200, "GET", p.Env["CONTROL_PLANE_URL"]+"/alias-history?alias=Production&limit=500", p.Env["CONTROL_PLANE_TOKEN"], nil))
 	seen := map[string]string{}
 	for _, h := range hist {
 		seen[strings.ToUpper(fmt.Sprint(h["model"]))] = fmt.Sprint(h["actor"])
@@ -118,7 +118,7 @@ func TestRow01_Unseeded(t *testing.T) {
 	t.Logf("start with data present: ready in %s", p.Start(t, 30*time.Second))
 }
 
-func items(t *testing.T, a harness.Answer) []map[string]any {
+func listItems(t *testing.T, a harness.Answer) []map[string]any {
 	t.Helper()
 	var l struct {
 		Items []map[string]any `json:"items"`
@@ -131,7 +131,7 @@ func items(t *testing.T, a harness.Answer) []map[string]any {
 
 // Acceptance row 2: a notice filed as ci, approved as operator, becomes a registered version.
 func TestRow02_NoticeApproveRun(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	cp := p.Env["CONTROL_PLANE_URL"]
 	ci, operator := p.Secret(t, "ci_token"), p.Secret(t, "operator_token")
 	sha := "0123456789abcdef0123456789abcdef01234567"
@@ -185,8 +185,8 @@ func trackerVersion(t *testing.T, p *harness.Platform, name, version string) map
 	return tags
 }
 
-// heldout reads the predict bodies of held-out jobs that the first start wrote.
-func heldout(t *testing.T, p *harness.Platform, model string) []string {
+// heldOutBodies reads the predict bodies of held-out jobs that the first start wrote.
+func heldOutBodies(t *testing.T, p *harness.Platform, model string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.Dir, "samples", model+"-job-*.json"))
 	if err != nil || len(files) != 5 {

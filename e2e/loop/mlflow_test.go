@@ -18,7 +18,7 @@ import (
 // Acceptance row 25, client half: what the official MLflow client logs, registers and makes Production is
 // served within the poll interval, with Python's numbers.
 func TestRow25_OfficialMLflowClient(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	python := os.Getenv("E2E_PYTHON")
 	if python == "" {
 		t.Fatal("E2E_PYTHON is not set: run make e2e")

@@ -16,7 +16,7 @@ import (
 // Acceptance row 4: a promotion through the API is served within 10 s without a reload call, and the
 // history names the actor and the instant.
 func TestRow04_PromoteServes(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
 	// Somebody else asks for the training: nobody decides the promotion of a run of their own.
 	started := harness.Want(t, 200, "POST", cp+"/retrain", p.Secret(t, "seed_token"), map[string]any{"model_name": "RuntimeClass", "dataset_name": "IpscJobs"}).JSON(t)
@@ -27,7 +27,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	version := fmt.Sprint(run["model_version"])
 	var promo map[string]any
 	harness.Eventually(t, 20*time.Second, func() error {
-		for _, x := range items(t, harness.Want(t, 200, "GET", cp+"/promotions?model=RUNTIMECLASS", operator, nil)) {
+		for _, x := range listItems(t, harness.Want(t, 200, "GET", cp+"/promotions?model=RUNTIMECLASS", operator, nil)) {
 			if fmt.Sprint(x["version"]) == version && x["state"] == "pending" {
 				promo = x
 				return nil
@@ -40,7 +40,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 	if a["state"] != "promoted" && a["state"] != "approved" {
 		t.Fatalf("answer: %v", a)
 	}
-	body, err := os.ReadFile(heldout(t, p, "RuntimeClass")[0])
+	body, err := os.ReadFile(heldOutBodies(t, p, "RuntimeClass")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 		return nil
 	})
 	t.Logf("served %s after the approval", time.Since(begin).Round(time.Millisecond))
-	hist := items(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production", operator, nil))
+	hist := listItems(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production", operator, nil))
 	if len(hist) < 2 || fmt.Sprint(hist[0]["version"]) != version || hist[0]["actor"] != "operator" || hist[0]["via"] != "promotion" {
 		t.Fatalf("history: %v", hist)
 	}
@@ -61,7 +61,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 		t.Fatalf("instant: %v %v", hist[0]["from"], err)
 	}
 	// What served before that instant is still known.
-	then := items(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production&at="+at.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano), operator, nil))
+	then := listItems(t, harness.Want(t, 200, "GET", cp+"/alias-history?model=RUNTIMECLASS&alias=Production&at="+at.Add(-time.Millisecond).UTC().Format(time.RFC3339Nano), operator, nil))
 	if len(then) != 1 || fmt.Sprint(then[0]["version"]) == version {
 		t.Fatalf("holder before: %v", then)
 	}
@@ -69,7 +69,7 @@ func TestRow04_PromoteServes(t *testing.T) {
 
 // Acceptance row 6: both job-log models beat both baselines on the held-out test set by the margins.
 func TestRow06_Margins(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	metrics := func(model string) map[string]float64 {
 		var info struct {
 			Metrics map[string]float64 `json:"metrics"`
@@ -112,9 +112,9 @@ func TestRow06_Margins(t *testing.T) {
 
 // Acceptance row 7: key order never matters, a missing key is a shape mismatch, text for a number is refused.
 func TestRow07_Features(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	url, token := p.Env["SERVING_URL"]+"/predict/RUNTIMEREGRESSOR", p.Env["SERVING_TOKEN"]
-	data, err := os.ReadFile(heldout(t, p, "RuntimeRegressor")[0])
+	data, err := os.ReadFile(heldOutBodies(t, p, "RuntimeRegressor")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRow07_Features(t *testing.T) {
 
 // Acceptance row 13: one idempotency key gives one run; another body under it conflicts.
 func TestRow13_Idempotency(t *testing.T) {
-	p := platform(t)
+	p := sharedPlatform(t)
 	cp, operator := p.Env["CONTROL_PLANE_URL"], p.Secret(t, "operator_token")
 	body := map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings", "is_dummy": true}
 	first := harness.Want(t, 200, "POST", cp+"/retrain", operator, body, "Idempotency-Key", "row-13")

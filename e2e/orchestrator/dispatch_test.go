@@ -44,7 +44,7 @@ type plane struct {
 	cmd        *exec.Cmd
 }
 
-func dispatch(t *testing.T, api string) {
+func testDispatch(t *testing.T, api string) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	ports := harness.FreePorts(t, 2)
@@ -169,7 +169,7 @@ func (p *plane) notice(t *testing.T, model, commit string) string {
 	return out["created"].([]any)[0].(string)
 }
 
-func code(a harness.Answer) string {
+func problemCode(a harness.Answer) string {
 	var v struct{ Code string }
 	_ = json.Unmarshal(a.Body, &v)
 	return v.Code
@@ -209,7 +209,7 @@ func testSameKey(t *testing.T, p *plane) {
 	if p.started(t, first).ID != p.started(t, again).ID || again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Fatalf("%s then %s", first.Body, again.Body)
 	}
-	if a := p.retrain(t, map[string]any{"is_dummy": true}, "Idempotency-Key", "one"); a.Status != 409 || code(a) != "idempotency_conflict" {
+	if a := p.retrain(t, map[string]any{"is_dummy": true}, "Idempotency-Key", "one"); a.Status != 409 || problemCode(a) != "idempotency_conflict" {
 		t.Fatalf("other body: %d %s", a.Status, a.Body)
 	}
 	if n := p.runs(t) - before; n != 1 {
@@ -305,7 +305,7 @@ func testCancel(t *testing.T, p *plane) {
 	p.wait(t, run.ID, "CANCELLING", false)
 	p.set(t, run.ID, orchestrator.Cancelled) // as the worker does when the flow has ended
 	p.wait(t, run.ID, "CANCELLED", true)
-	if a := harness.Call(t, "POST", p.url+"/retrain/"+run.ID.String()+"/cancel", token, nil); a.Status != 409 || code(a) != "run_ended" {
+	if a := harness.Call(t, "POST", p.url+"/retrain/"+run.ID.String()+"/cancel", token, nil); a.Status != 409 || problemCode(a) != "run_ended" {
 		t.Fatalf("cancel of an ended run: %d %s", a.Status, a.Body)
 	}
 }
@@ -313,7 +313,7 @@ func testCancel(t *testing.T, p *plane) {
 func testRefused(t *testing.T, p *plane) {
 	before := p.runs(t)
 	a := p.retrain(t, map[string]any{"parameters": map[string]any{"epochs": "many"}})
-	if a.Status != 502 || code(a) != "orchestrator_rejected" {
+	if a.Status != 502 || problemCode(a) != "orchestrator_rejected" {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	if n := p.runs(t) - before; n != 0 {
@@ -353,7 +353,7 @@ func testUnreachable(t *testing.T, p *plane) {
 	before := p.runs(t)
 	id := p.notice(t, "MCBound", "c0ffee03")
 	p.proxy.Refuse()
-	if a := harness.Call(t, "POST", p.url+"/approve/MCBound", token, nil); a.Status != 502 || code(a) != "orchestrator_unreachable" {
+	if a := harness.Call(t, "POST", p.url+"/approve/MCBound", token, nil); a.Status != 502 || problemCode(a) != "orchestrator_unreachable" {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	if r := harness.Want(t, 200, "GET", p.url+"/approvals/"+id, token, nil).JSON(t); r["status"] != "pending" {
@@ -371,7 +371,7 @@ func testDeploymentGone(t *testing.T, p *plane) {
 	if err := p.client.DeleteDeployment(t.Context(), p.deployment.ID); err != nil {
 		t.Fatal(err)
 	}
-	if a := p.retrain(t, nil); a.Status != 503 || code(a) != "dispatch_target_missing" {
+	if a := p.retrain(t, nil); a.Status != 503 || problemCode(a) != "dispatch_target_missing" {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	p.register(t)

@@ -27,7 +27,7 @@ func TestStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
-	suite(t, p.Env["ORCHESTRATOR_API_URL"])
+	runSuite(t, p.Env["ORCHESTRATOR_API_URL"])
 }
 
 func TestRealServer(t *testing.T) {
@@ -37,12 +37,12 @@ func TestRealServer(t *testing.T) {
 	if api == "" {
 		api = realServer(t)
 	}
-	suite(t, api)
+	runSuite(t, api)
 }
 
-func suite(t *testing.T, api string) {
+func runSuite(t *testing.T, api string) {
 	t.Run("protocol", func(t *testing.T) { orchestratortest.Run(t, api) })
-	t.Run("dispatch", func(t *testing.T) { dispatch(t, api) })
+	t.Run("dispatch", func(t *testing.T) { testDispatch(t, api) })
 }
 
 // realServer starts the real product on Postgres and gives the address of its API. On SQLite it answers

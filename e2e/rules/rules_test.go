@@ -16,7 +16,7 @@ import (
 
 const folder = "../../deploy/prometheus"
 
-func files(t *testing.T, pattern string) []string {
+func ruleFiles(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))
 	if err != nil || len(found) == 0 {
@@ -25,7 +25,7 @@ func files(t *testing.T, pattern string) []string {
 	return found
 }
 
-func promtool(t *testing.T, args ...string) {
+func runPromtool(t *testing.T, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
 	if err != nil {
@@ -36,7 +36,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-func read(t *testing.T, path string, into any) {
+func readYAML(t *testing.T, path string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -48,19 +48,19 @@ func read(t *testing.T, path string, into any) {
 }
 
 func TestConfigAndRulesParse(t *testing.T) {
-	promtool(t, "check", "config", filepath.Join(folder, "prometheus.yml")) // and the rules it names
-	promtool(t, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, files(t, "rules/*.yaml")...)...)
+	runPromtool(t, "check", "config", filepath.Join(folder, "prometheus.yml")) // and the rules it names
+	runPromtool(t, append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, ruleFiles(t, "rules/*.yaml")...)...)
 }
 
 func TestRulesFire(t *testing.T) {
-	promtool(t, append([]string{"test", "rules"}, files(t, "tests/*.yaml")...)...)
+	runPromtool(t, append([]string{"test", "rules"}, ruleFiles(t, "tests/*.yaml")...)...)
 }
 
 // Every alert says what it is, how it is and what to do, and is tried both ways.
 func TestEveryAlertIsToldAndTried(t *testing.T) {
 	type tried struct{ fires, silent bool }
 	seen := map[string]*tried{}
-	for _, path := range files(t, "tests/*.yaml") {
+	for _, path := range ruleFiles(t, "tests/*.yaml") {
 		var doc struct {
 			Tests []struct {
 				Alerts []struct {
@@ -69,7 +69,7 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 				} `yaml:"alert_rule_test"`
 			}
 		}
-		read(t, path, &doc)
+		readYAML(t, path, &doc)
 		for _, test := range doc.Tests {
 			for _, a := range test.Alerts {
 				if seen[a.Name] == nil {
@@ -81,7 +81,7 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 		}
 	}
 	alerts := 0
-	for _, path := range files(t, "rules/*.yaml") {
+	for _, path := range ruleFiles(t, "rules/*.yaml") {
 		var doc struct {
 			Groups []struct {
 				Rules []struct {
@@ -90,7 +90,7 @@ func TestEveryAlertIsToldAndTried(t *testing.T) {
 				}
 			}
 		}
-		read(t, path, &doc)
+		readYAML(t, path, &doc)
 		for _, g := range doc.Groups {
 			for _, r := range g.Rules {
 				if r.Alert == "" {

@@ -26,13 +26,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *script, *log, *addr, os.Stdout); err != nil {
+	if err := serveScript(ctx, *script, *log, *addr, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "scriptedmodel:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, script, log, addr string, out io.Writer) error {
+func serveScript(ctx context.Context, script, log, addr string, out io.Writer) error {
 	raw, err := os.ReadFile(script)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func TestOfficialClientOnStandIn(t *testing.T) {
 	t.Parallel()
 	p := harness.New(t, "PLATFORM_SEED=false")
 	p.Start(t, time.Minute)
-	official(t, p.Env["TRACKING_URI"])
+	runOfficialClient(t, p.Env["TRACKING_URI"])
 }
 
 func TestRealServer(t *testing.T) {
@@ -36,11 +36,11 @@ func TestRealServer(t *testing.T) {
 		url = realServer(t)
 	}
 	t.Run("GoClient", func(t *testing.T) { trackertest.Run(t, url) })
-	t.Run("OfficialClient", func(t *testing.T) { official(t, url) })
+	t.Run("OfficialClient", func(t *testing.T) { runOfficialClient(t, url) })
 }
 
-// python is the interpreter of the environment that scripts/venv.sh makes.
-func python(t *testing.T) string {
+// venvPython is the interpreter of the environment that scripts/venv.sh makes.
+func venvPython(t *testing.T) string {
 	t.Helper()
 	p := os.Getenv("E2E_PYTHON")
 	if p == "" {
@@ -52,20 +52,20 @@ func python(t *testing.T) string {
 	return p
 }
 
-// official runs client.py against the server at url.
-func official(t *testing.T, url string) {
+// runOfficialClient runs client.py against the server at url.
+func runOfficialClient(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python(t), "client.py", url)
+	cmd := exec.CommandContext(ctx, venvPython(t), "client.py", url)
 	cmd.Env = append(os.Environ(), "MLFLOW_TRACKING_URI=", "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.HasSuffix(bytes.TrimSpace(out), []byte("ok")) {
-		t.Fatalf("client.py: %v\n%s", err, tail(out))
+		t.Fatalf("client.py: %v\n%s", err, lastBytes(out))
 	}
 }
 
-func tail(b []byte) []byte { return b[max(0, len(b)-6000):] }
+func lastBytes(b []byte) []byte { return b[max(0, len(b)-6000):] }
 
 // realServer starts the real product on SQLite and returns its address.
 func realServer(t *testing.T) string {
@@ -77,7 +77,7 @@ func realServer(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python(t), "-m", "mlflow", "server", "--host", host, "--port", port, "--workers", "1",
+	cmd := exec.Command(venvPython(t), "-m", "mlflow", "server", "--host", host, "--port", port, "--workers", "1",
 		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "db.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true")
@@ -92,7 +92,7 @@ func realServer(t *testing.T) string {
 		_ = log.Close()
 		if t.Failed() {
 			if b, err := os.ReadFile(log.Name()); err == nil {
-				t.Logf("--- server.log\n%s", tail(b))
+				t.Logf("--- server.log\n%s", lastBytes(b))
 			}
 		}
 	})
