@@ -206,6 +206,7 @@ func (e AuditOutcome) Valid() bool {
 // Defines values for AuditVerdictReason.
 const (
 	AuditBadCheckpoint AuditVerdictReason = "checkpoint"
+	AuditBadForged     AuditVerdictReason = "forged"
 	AuditBadGap        AuditVerdictReason = "gap"
 	AuditBadHash       AuditVerdictReason = "hash"
 	AuditBadLink       AuditVerdictReason = "link"
@@ -215,6 +216,8 @@ const (
 func (e AuditVerdictReason) Valid() bool {
 	switch e {
 	case AuditBadCheckpoint:
+		return true
+	case AuditBadForged:
 		return true
 	case AuditBadGap:
 		return true

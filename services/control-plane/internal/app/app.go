@@ -105,6 +105,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		pool.Close()
 		return err
 	}
+	if err := expireLeases(ctx, cfg, coordinator); err != nil {
+		pool.Close()
+		return errors.Join(err, coordinator.Close())
+	}
 	server := service.New(service.Options{
 		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, AllowedHosts: cfg.AllowedHosts,
 		Drain: time.Duration(cfg.DrainSeconds) * time.Second, OpenAPI: api.Document,

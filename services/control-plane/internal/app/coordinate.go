@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -29,4 +30,15 @@ func coordinate(cfg Config, pool *pgxpool.Pool) (coord.Coordinator, error) {
 
 func newBreaker(cfg Config, c coord.Coordinator) *coord.Breaker {
 	return coord.NewBreaker(c, breakerName, cfg.BreakerFailMax, time.Duration(cfg.BreakerResetSeconds)*time.Second)
+}
+
+// expireLeases ends the leases of a dead predecessor where nobody else can hold one.
+// That of the model repository's poller would else keep this process from polling
+// for three intervals, which are 15 minutes by default.
+func expireLeases(ctx context.Context, cfg Config, c coord.Coordinator) error {
+	own, ok := c.(interface{ ExpireLeases(context.Context) error })
+	if !cfg.SoleProcess || !ok {
+		return nil
+	}
+	return own.ExpireLeases(ctx)
 }

@@ -42,6 +42,7 @@ func (r iteratorForAppendAuditEvents) Values() ([]interface{}, error) {
 		r.rows[0].Details,
 		r.rows[0].PrevHash,
 		r.rows[0].Hash,
+		r.rows[0].Mac,
 	}, nil
 }
 
@@ -50,5 +51,5 @@ func (r iteratorForAppendAuditEvents) Err() error {
 }
 
 func (q *Queries) AppendAuditEvents(ctx context.Context, arg []AppendAuditEventsParams) (int64, error) {
-	return q.db.CopyFrom(ctx, []string{"audit_events"}, []string{"tenant", "seq", "event_id", "ts", "source", "actor", "action", "target", "outcome", "request_id", "details", "prev_hash", "hash"}, &iteratorForAppendAuditEvents{rows: arg})
+	return q.db.CopyFrom(ctx, []string{"audit_events"}, []string{"tenant", "seq", "event_id", "ts", "source", "actor", "action", "target", "outcome", "request_id", "details", "prev_hash", "hash", "mac"}, &iteratorForAppendAuditEvents{rows: arg})
 }
