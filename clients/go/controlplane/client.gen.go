@@ -2647,31 +2647,38 @@ type Reject = DecisionReason
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAliasHistoryParams defines parameters for ListAliasHistory.
 type ListAliasHistoryParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Alias Staging, Canary or Production, any case
 	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
 
 	// At RFC 3339; only the holder at that instant (needs model and alias)
-	At    *time.Time `form:"at,omitempty" json:"at,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
 	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
-	Limit  *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2679,9 +2686,11 @@ type ListApprovalsParams struct {
 type ListAuditCheckpointsParams struct {
 	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
-	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2701,9 +2710,11 @@ type ListAuditEventsParams struct {
 
 	// Until RFC 3339; before
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2733,9 +2744,10 @@ type VerifyAuditParams struct {
 
 // ListAutoRetrainParams defines parameters for ListAutoRetrain.
 type ListAutoRetrainParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2743,9 +2755,11 @@ type ListAutoRetrainParams struct {
 type ListBudgetsParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2753,9 +2767,11 @@ type ListBudgetsParams struct {
 type CarbonParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2763,9 +2779,11 @@ type CarbonParams struct {
 type ListComplianceParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2775,9 +2793,11 @@ type ListCostsParams struct {
 	Model   *string `form:"model,omitempty" json:"model,omitempty"`
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2793,9 +2813,11 @@ type CostSummaryParams struct {
 
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2805,10 +2827,12 @@ type ListEvalsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
 	// Latest true: of each model only its latest run
-	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
-	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Latest *bool `form:"latest,omitempty" json:"latest,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2816,14 +2840,16 @@ type ListEvalsParams struct {
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
 
-	// State One state, or several with commas
+	// State One state, or several with commas; any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
 
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2840,34 +2866,39 @@ type GetJobParams struct {
 
 // ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
 type ListLLMEndpointsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListModelCardsParams defines parameters for ListModelCards.
 type ListModelCardsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
 type ListPushesParams struct {
+	// Limit An empty one is the default
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListOutboxParams defines parameters for ListOutbox.
 type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2876,9 +2907,10 @@ type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2886,17 +2918,24 @@ type ListPoliciesParams struct {
 type ListPromotionsParams struct {
 	Model *string         `form:"model,omitempty" json:"model,omitempty"`
 	State *PromotionState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // GetGateParams defines parameters for GetGate.
 type GetGateParams struct {
+	// Version A whole number from 1
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	From    *string `form:"from,omitempty" json:"from,omitempty"`
-	To      *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// From Staging, Canary or Production, any case
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Staging, Canary or Production, any case
+	To *string `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // StartRetrainParams defines parameters for StartRetrain.
@@ -2912,11 +2951,13 @@ type StartRetrainParams struct {
 type ListRunsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
-	// State A state type such as COMPLETED
+	// State A state type such as COMPLETED, any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -11887,11 +11928,18 @@ type GetCapabilitiesResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Capabilities
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r GetCapabilitiesResponse) GetJSON200() *Capabilities {
 	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetCapabilitiesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -12408,11 +12456,18 @@ type HealthResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Health
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r HealthResponse) GetJSON200() *Health {
 	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r HealthResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -13244,11 +13299,18 @@ type ListModelsResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *[]Model
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r ListModelsResponse) GetJSON200() *[]Model {
 	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListModelsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -14080,11 +14142,18 @@ type ReadyResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Alive
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r ReadyResponse) GetJSON200() *Alive {
 	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadyResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
 }
 
 // GetBody returns the raw response body bytes
@@ -16836,6 +16905,13 @@ func ParseGetCapabilitiesResponse(rsp *http.Response) (*GetCapabilitiesResponse,
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil
@@ -17191,6 +17267,13 @@ func ParseHealthResponse(rsp *http.Response) (*HealthResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
 
 	}
 
@@ -17764,6 +17847,13 @@ func ParseListModelsResponse(rsp *http.Response) (*ListModelsResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil
@@ -18335,6 +18425,13 @@ func ParseReadyResponse(rsp *http.Response) (*ReadyResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
 
 	}
 

@@ -2640,31 +2640,38 @@ type Reject = DecisionReason
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAliasHistoryParams defines parameters for ListAliasHistory.
 type ListAliasHistoryParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Alias Staging, Canary or Production, any case
 	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
 
 	// At RFC 3339; only the holder at that instant (needs model and alias)
-	At    *time.Time `form:"at,omitempty" json:"at,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
 	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
-	Limit  *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2672,9 +2679,11 @@ type ListApprovalsParams struct {
 type ListAuditCheckpointsParams struct {
 	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
-	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2694,9 +2703,11 @@ type ListAuditEventsParams struct {
 
 	// Until RFC 3339; before
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2726,9 +2737,10 @@ type VerifyAuditParams struct {
 
 // ListAutoRetrainParams defines parameters for ListAutoRetrain.
 type ListAutoRetrainParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2736,9 +2748,11 @@ type ListAutoRetrainParams struct {
 type ListBudgetsParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2746,9 +2760,11 @@ type ListBudgetsParams struct {
 type CarbonParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2756,9 +2772,11 @@ type CarbonParams struct {
 type ListComplianceParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2768,9 +2786,11 @@ type ListCostsParams struct {
 	Model   *string `form:"model,omitempty" json:"model,omitempty"`
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2786,9 +2806,11 @@ type CostSummaryParams struct {
 
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2798,10 +2820,12 @@ type ListEvalsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
 	// Latest true: of each model only its latest run
-	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
-	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Latest *bool `form:"latest,omitempty" json:"latest,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2809,14 +2833,16 @@ type ListEvalsParams struct {
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
 
-	// State One state, or several with commas
+	// State One state, or several with commas; any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
 
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2833,34 +2859,39 @@ type GetJobParams struct {
 
 // ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
 type ListLLMEndpointsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListModelCardsParams defines parameters for ListModelCards.
 type ListModelCardsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
 type ListPushesParams struct {
+	// Limit An empty one is the default
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListOutboxParams defines parameters for ListOutbox.
 type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2869,9 +2900,10 @@ type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2879,17 +2911,24 @@ type ListPoliciesParams struct {
 type ListPromotionsParams struct {
 	Model *string         `form:"model,omitempty" json:"model,omitempty"`
 	State *PromotionState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // GetGateParams defines parameters for GetGate.
 type GetGateParams struct {
+	// Version A whole number from 1
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	From    *string `form:"from,omitempty" json:"from,omitempty"`
-	To      *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// From Staging, Canary or Production, any case
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Staging, Canary or Production, any case
+	To *string `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // StartRetrainParams defines parameters for StartRetrain.
@@ -2905,11 +2944,13 @@ type StartRetrainParams struct {
 type ListRunsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
-	// State A state type such as COMPLETED
+	// State A state type such as COMPLETED, any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
