@@ -535,15 +535,18 @@ func (e EvalStatus) Valid() bool {
 
 // Defines values for FreshnessStatus.
 const (
-	FreshnessStatusCurrent FreshnessStatus = "current"
-	FreshnessStatusStale   FreshnessStatus = "stale"
-	FreshnessStatusUnknown FreshnessStatus = "unknown"
+	FreshnessStatusCurrent      FreshnessStatus = "current"
+	FreshnessStatusNoDefinition FreshnessStatus = "no_definition"
+	FreshnessStatusStale        FreshnessStatus = "stale"
+	FreshnessStatusUnknown      FreshnessStatus = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the FreshnessStatus enum.
 func (e FreshnessStatus) Valid() bool {
 	switch e {
 	case FreshnessStatusCurrent:
+		return true
+	case FreshnessStatusNoDefinition:
 		return true
 	case FreshnessStatusStale:
 		return true
@@ -1811,20 +1814,22 @@ type FieldFault struct {
 // Freshness defines model for Freshness.
 type Freshness struct {
 	// ActiveRun A training run that has not ended
-	ActiveRun             *string         `json:"active_run"`
-	LastRetrainCommit     *string         `json:"last_retrain_commit"`
-	LatestModelrepoCommit *string         `json:"latest_modelrepo_commit"`
-	ModelId               string          `json:"model_id"`
-	RetrainTriggeredAt    *time.Time      `json:"retrain_triggered_at"`
-	StaleSince            *time.Time      `json:"stale_since"`
-	Status                FreshnessStatus `json:"status"`
+	ActiveRun             *string    `json:"active_run"`
+	LastRetrainCommit     *string    `json:"last_retrain_commit"`
+	LatestModelrepoCommit *string    `json:"latest_modelrepo_commit"`
+	ModelId               string     `json:"model_id"`
+	RetrainTriggeredAt    *time.Time `json:"retrain_triggered_at"`
+	StaleSince            *time.Time `json:"stale_since"`
+
+	// Status no_definition: an external model, which the model repository does not know
+	Status FreshnessStatus `json:"status"`
 
 	// TouchedByLastPush Null before the first push
 	TouchedByLastPush *bool   `json:"touched_by_last_push"`
 	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
-// FreshnessStatus defines model for Freshness.Status.
+// FreshnessStatus no_definition: an external model, which the model repository does not know
 type FreshnessStatus string
 
 // FreshnessSnapshot defines model for FreshnessSnapshot.
@@ -2036,8 +2041,11 @@ type LastPushSource string
 
 // Model defines model for Model.
 type Model struct {
-	Datasets  []string `json:"datasets"`
-	ModelName string   `json:"model_name"`
+	Datasets []string `json:"datasets"`
+
+	// External true: the tracker holds it, and no definition of it exists; else absent
+	External  *bool  `json:"external,omitempty"`
+	ModelName string `json:"model_name"`
 }
 
 // ModelCard defines model for ModelCard.
