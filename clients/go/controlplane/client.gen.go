@@ -542,15 +542,18 @@ func (e EvalStatus) Valid() bool {
 
 // Defines values for FreshnessStatus.
 const (
-	FreshnessStatusCurrent FreshnessStatus = "current"
-	FreshnessStatusStale   FreshnessStatus = "stale"
-	FreshnessStatusUnknown FreshnessStatus = "unknown"
+	FreshnessStatusCurrent      FreshnessStatus = "current"
+	FreshnessStatusNoDefinition FreshnessStatus = "no_definition"
+	FreshnessStatusStale        FreshnessStatus = "stale"
+	FreshnessStatusUnknown      FreshnessStatus = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the FreshnessStatus enum.
 func (e FreshnessStatus) Valid() bool {
 	switch e {
 	case FreshnessStatusCurrent:
+		return true
+	case FreshnessStatusNoDefinition:
 		return true
 	case FreshnessStatusStale:
 		return true
@@ -1818,20 +1821,22 @@ type FieldFault struct {
 // Freshness defines model for Freshness.
 type Freshness struct {
 	// ActiveRun A training run that has not ended
-	ActiveRun             *string         `json:"active_run"`
-	LastRetrainCommit     *string         `json:"last_retrain_commit"`
-	LatestModelrepoCommit *string         `json:"latest_modelrepo_commit"`
-	ModelId               string          `json:"model_id"`
-	RetrainTriggeredAt    *time.Time      `json:"retrain_triggered_at"`
-	StaleSince            *time.Time      `json:"stale_since"`
-	Status                FreshnessStatus `json:"status"`
+	ActiveRun             *string    `json:"active_run"`
+	LastRetrainCommit     *string    `json:"last_retrain_commit"`
+	LatestModelrepoCommit *string    `json:"latest_modelrepo_commit"`
+	ModelId               string     `json:"model_id"`
+	RetrainTriggeredAt    *time.Time `json:"retrain_triggered_at"`
+	StaleSince            *time.Time `json:"stale_since"`
+
+	// Status no_definition: an external model, which the model repository does not know
+	Status FreshnessStatus `json:"status"`
 
 	// TouchedByLastPush Null before the first push
 	TouchedByLastPush *bool   `json:"touched_by_last_push"`
 	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
-// FreshnessStatus defines model for Freshness.Status.
+// FreshnessStatus no_definition: an external model, which the model repository does not know
 type FreshnessStatus string
 
 // FreshnessSnapshot defines model for FreshnessSnapshot.
@@ -2043,8 +2048,11 @@ type LastPushSource string
 
 // Model defines model for Model.
 type Model struct {
-	Datasets  []string `json:"datasets"`
-	ModelName string   `json:"model_name"`
+	Datasets []string `json:"datasets"`
+
+	// External true: the tracker holds it, and no definition of it exists; else absent
+	External  *bool  `json:"external,omitempty"`
+	ModelName string `json:"model_name"`
 }
 
 // ModelCard defines model for ModelCard.
@@ -3725,7 +3733,7 @@ type ClientInterface interface {
 	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
 	SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModels Models of the model repository (public)
+	// ListModels Models of the model repository, and those that only the tracker knows (public)
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5091,7 +5099,7 @@ func (c *Client) SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// ListModels Models of the model repository (public)
+// ListModels Models of the model repository, and those that only the tracker knows (public)
 //
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10513,7 +10521,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
 	SyncModelrepoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SyncModelrepoResponse, error)
 
-	// ListModelsWithResponse Models of the model repository (public)
+	// ListModelsWithResponse Models of the model repository, and those that only the tracker knows (public)
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -15577,7 +15585,7 @@ func (c *ClientWithResponses) SyncModelrepoWithResponse(ctx context.Context, req
 	return ParseSyncModelrepoResponse(rsp)
 }
 
-// ListModelsWithResponse Models of the model repository (public)
+// ListModelsWithResponse Models of the model repository, and those that only the tracker knows (public)
 //
 // Returns a wrapper object for the known response body format(s).
 //
