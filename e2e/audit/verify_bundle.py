@@ -17,13 +17,13 @@ import sys
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-FORMAT = "platform-audit-bundle/v1"
+FORMAT = "platform-audit-bundle/v2"
 ENTRY = {"v", "tenant", "seq", "event_id", "ts", "source", "actor", "action", "target", "outcome", "request_id", "details"}
 LINES = {
     "header": {"kind", "format", "tenant", "from_seq", "to_seq", "prev_hash", "since", "until", "created_at", "keys"},
     "entry": {"kind", "entry", "prev_hash", "hash"},
     "checkpoint": {"kind", "seq", "hash", "ts", "key_id", "signature"},
-    "trailer": {"kind", "count", "checkpoints", "head", "sha256"},
+    "trailer": {"kind", "count", "checkpoints", "head", "sha256", "last_seq", "verification", "key_id", "signature"},
 }
 
 
@@ -146,6 +146,25 @@ def signed_by(keys, tenant, mark):
         raise Fault(mark["seq"], "checkpoint", f"the signature is wrong {e}") from e
 
 
+def ending(keys, line, seq, whole):
+    """What the trailer tells of the chain beyond the lines before it."""
+    key = keys.get(line["key_id"])
+    if key is None:
+        raise Fault(seq, "format", f"the trailer is signed by the unknown key {line['key_id']}")
+    text = f"platform-audit-export/v1\n{line['sha256']}\n{canonical({**line, 'signature': ''})}\n"
+    try:
+        key.verify(unbase64(line["signature"]), text.encode("utf-8"))
+    except (InvalidSignature, ValueError, TypeError) as e:
+        raise Fault(seq, "format", f"the signature of the trailer is wrong {e}") from e
+    verdict = line["verification"]
+    if verdict["verified"] is not True:
+        raise Fault(verdict["first_bad_seq"] or seq, verdict["reason"] or "format", "the server could not verify its ledger")
+    if line["last_seq"] > 0 and line["count"] == 0:
+        raise Fault(1, "gap", "the bundle is empty, the ledger is not")
+    if whole and line["head"]["seq"] < line["last_seq"]:
+        raise Fault(seq, "gap", f"the ledger went on to {line['last_seq']}")
+
+
 def verify(stream, keys):
     """Checks all of a bundle and gives what it holds."""
     digest = hashlib.sha256()
@@ -166,6 +185,7 @@ def verify(stream, keys):
             if line["format"] != FORMAT or first < 1 or (first == 1 and line["prev_hash"] != "0" * 64):
                 raise Fault(seq, "format", "not a header of this format")
             keys = reach(keys, line["keys"])
+            whole = line["until"] is None
             head = {"seq": first - 1, "hash": line["prev_hash"]}
         elif kind == "entry":
             entry = line["entry"]
@@ -190,6 +210,7 @@ def verify(stream, keys):
                 raise Fault(seq, "gap", f"the range goes on to {last}")
             if line["head"] != head or line["count"] != len(hashes) or line["checkpoints"] != marks or line["sha256"] != digest.hexdigest():
                 raise Fault(seq, "format", "the trailer tells of another bundle")
+            ending(keys, line, seq, whole)
             if stream.read(1):
                 raise Fault(seq, "format", "something follows the trailer")
             return tenant, len(hashes), marks, last_mark

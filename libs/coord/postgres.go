@@ -51,24 +51,43 @@ func (p *Postgres) Ping(ctx context.Context) error { return unavailable("ping", 
 // sweepEvery is how many calls that add rows pass between removals of expired ones.
 const sweepEvery = 256
 
+// leaseKeep is how long the row of an expired lease stays. Replicas of the version
+// before number fences by that row, and are gone by then.
+const leaseKeep = 24 * time.Hour
+
 // sweep removes expired rows now and then; a failure leaves them to the next one.
+// The sequence of fences goes on above those of the leases that go.
 func (p *Postgres) sweep(ctx context.Context) {
 	if p.calls.Add(1)%sweepEvery != 0 {
 		return
 	}
 	_, _ = p.pool.Exec(ctx, `with o as (
 			delete from coord_once where key in (select key from coord_once where expires_at < now() order by expires_at limit 1000 for update skip locked)
-		) delete from coord_rate where key in (select key from coord_rate where ends_at < now() order by ends_at limit 1000 for update skip locked)`)
+		), r as (
+			delete from coord_rate where key in (select key from coord_rate where ends_at < now() order by ends_at limit 1000 for update skip locked)
+		), l as (
+			delete from coord_lease where name in (select name from coord_lease where expires_at < now() - $1::interval order by expires_at limit 1000 for update skip locked)
+			returning fence
+		) select setval('coord_fence', greatest(nextval('coord_fence'), max(fence))) from l having count(*) > 0`, leaseKeep)
+}
+
+// ExpireLeases ends all leases, whoever holds them. It is for the start of a process
+// that has the store to itself: the holders are dead, and their leases may have long
+// to run.
+func (p *Postgres) ExpireLeases(ctx context.Context) error {
+	_, err := p.pool.Exec(ctx, "update coord_lease set expires_at = now() where expires_at > now()")
+	return unavailable("expire leases", err)
 }
 
 // TryLease is part of Coordinator.
 func (p *Postgres) TryLease(ctx context.Context, name string, ttl time.Duration) (*Lease, bool, error) {
+	p.sweep(ctx)
 	owner := uuid.New()
 	begin := time.Now()
 	var fence int64
 	err := p.pool.QueryRow(ctx, `
-		insert into coord_lease as l (name, owner, fence, expires_at) values ($1, $2, 1, now() + $3::interval)
-		on conflict (name) do update set owner = excluded.owner, fence = l.fence + 1, expires_at = excluded.expires_at
+		insert into coord_lease as l (name, owner, fence, expires_at) values ($1, $2, nextval('coord_fence'), now() + $3::interval)
+		on conflict (name) do update set owner = excluded.owner, fence = greatest(excluded.fence, l.fence + 1), expires_at = excluded.expires_at
 		where l.expires_at <= now()
 		returning fence`, name, owner, ttl).Scan(&fence)
 	if errors.Is(err, pgx.ErrNoRows) {

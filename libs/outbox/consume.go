@@ -54,6 +54,10 @@ type ConsumerConfig struct {
 	// such as under a lease. What one that was killed had fetched then comes first,
 	// instead of after what is newer.
 	InOrder bool
+
+	// KeepInbox keeps the ids of handled events for ever, for a consumer whose work is
+	// checked against them later. Otherwise they go once the event cannot come again.
+	KeepInbox bool
 }
 
 // ErrStop in the error of a handler says that this process must handle no more
@@ -343,10 +347,11 @@ func (c *consumer) sweep(ctx context.Context) {
 		return
 	}
 	c.swept = time.Now()
-	for _, sql := range []string{
-		"delete from inbox where consumer = $1 and received_at < now() - $2::interval",
-		"delete from handover where consumer = $1 and counted_at < now() - $2::interval",
-	} {
+	statements := []string{"delete from handover where consumer = $1 and counted_at < now() - $2::interval"}
+	if !c.cfg.KeepInbox {
+		statements = append(statements, "delete from inbox where consumer = $1 and received_at < now() - $2::interval")
+	}
+	for _, sql := range statements {
 		if _, err := c.cfg.Pool.Exec(ctx, sql, c.cfg.Name, inboxKeep); err != nil {
 			c.log.WarnContext(ctx, "inbox not swept", slog.Any("err", err))
 		}

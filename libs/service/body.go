@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -96,6 +98,16 @@ func checkMedia(r *http.Request) error {
 
 // ParseJSON is DecodeJSON on bytes that were read already.
 func ParseJSON(raw []byte, dst any, strict bool) error {
+	if err := ParseForeignJSON(raw, dst, strict); err != nil {
+		return err
+	}
+	return checkText(bytes.TrimSpace(raw))
+}
+
+// ParseForeignJSON is ParseJSON for documents whose sender cannot correct them, such as a forge's
+// webhook: text that is not valid Unicode is read with U+FFFD in its place, so that one bad name
+// does not lose a push.
+func ParseForeignJSON(raw []byte, dst any, strict bool) error {
 	trimmed := bytes.TrimSpace(raw)
 	if len(trimmed) == 0 {
 		return invalidBody("the body is empty; send a JSON object")
@@ -114,6 +126,44 @@ func ParseJSON(raw []byte, dst any, strict bool) error {
 		return invalidBody(fmt.Sprintf("text follows the JSON value at byte %d", d.InputOffset()+1))
 	}
 	return checkKeys(trimmed, reflect.TypeOf(dst), strict)
+}
+
+// checkText refuses text that encoding/json would replace by U+FFFD without a word:
+// bytes that are no UTF-8, and escapes of one half of a surrogate pair. The JSON is
+// valid otherwise.
+func checkText(raw []byte) error {
+	if !utf8.Valid(raw) {
+		return invalidBody("text is not UTF-8")
+	}
+	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		first := escapedUnit(raw[i:])
+		switch {
+		case !utf16.IsSurrogate(first):
+			i++ // the escaped character, which may be another backslash
+		case utf16.DecodeRune(first, escapedUnit(raw[i+escapeLength:])) == utf8.RuneError:
+			return invalidBody(fmt.Sprintf("text holds %s, one half of a surrogate pair without the other", raw[i:i+escapeLength]))
+		default:
+			i += 2*escapeLength - 1
+		}
+	}
+	return nil
+}
+
+const escapeLength = len(`\u0000`)
+
+// escapedUnit is the UTF-16 unit of an escape \uXXXX that raw begins with, else 0.
+func escapedUnit(raw []byte) rune {
+	if len(raw) < escapeLength || raw[0] != '\\' || raw[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(raw[2:escapeLength]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 func invalidBody(msg string) error { return invalid([]string{"body"}, msg) }

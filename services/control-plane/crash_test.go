@@ -122,6 +122,23 @@ func TestKilledMidPromotion(t *testing.T) {
 	}
 }
 
+// A process that is alone takes the poller's lease over at its start, which a dead
+// one left for three intervals.
+func TestDeadPollersLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	repo, head := repository(t)
+	p := planetest.Neighbours(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=300")
+	p.SQL("insert into control_plane.coord_lease (name, owner, fence, expires_at) values ('modelrepo-poller', gen_random_uuid(), 7, now() + interval '900 seconds')")
+	p.Spawn("sole")
+	testenv.Eventually(t, 20*time.Second, func() error {
+		poller := p.Health()["poller"].(map[string]any)
+		if poller["leader"] != true {
+			return fmt.Errorf("got poller %v of head %s, want it to lead", poller, head)
+		}
+		return nil
+	})
+}
+
 func drain(c chan struct{}) {
 	for {
 		select {

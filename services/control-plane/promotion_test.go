@@ -336,3 +336,29 @@ func TestPolicies(t *testing.T) {
 	}
 	p.Refused(404, "policy_not_found", "GET", "/promotion-policies/MACK", planetest.Reader, nil)
 }
+
+// A dummy takes Staging only where none or a dummy holds it.
+func TestDummyLeavesARealCandidateAlone(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	dummy := planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}}
+	report := func(v string) {
+		p.Want(200, "POST", "/versions", planetest.Trainer, map[string]any{"model": "JPCP", "version": v})
+	}
+	for _, step := range []struct {
+		name    string
+		version planetest.Version
+		holder  string
+	}{
+		{"where none holds it", dummy, "1"},
+		{"where a dummy holds it", dummy, "2"},
+		{"a real one takes it of a dummy", planetest.Good("rmse", 150.0), "3"},
+		{"a dummy leaves it to the real one", dummy, "3"},
+		{"a newer real one takes it", planetest.Good("rmse", 140.0), "5"},
+	} {
+		report(p.Tracker.Add("jpcp", step.version))
+		if got := p.Tracker.Holder("jpcp", "Staging"); got != step.holder {
+			t.Errorf("%s: got version %s in Staging, want %s", step.name, got, step.holder)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,9 @@ func TestUnknownRoutes(t *testing.T) {
 	p := planetest.Start(t)
 	p.Refused(404, "not_found", "GET", "/nothing", planetest.Operator, nil)
 	p.Refused(405, "method_not_allowed", "PUT", "/retrain", planetest.Operator, nil)
+	if r := p.Refused(405, "method_not_allowed", "DELETE", "/outbox/republish", planetest.Operator, nil); r.Header.Get("Allow") != "POST" {
+		t.Errorf("DELETE /outbox/republish: got Allow %q, want POST", r.Header.Get("Allow"))
+	}
 	features := p.Want(200, "GET", "/capabilities", "", nil).Object(t)
 	if features["service"] != "control-plane" || len(features["features"].([]any)) == 0 || len(features["backends"].([]any)) != 4 {
 		t.Fatalf("capabilities %v", features)
@@ -165,6 +169,29 @@ func TestUnknownRoutes(t *testing.T) {
 	for _, path := range []string{"/docs", "/redoc", "/openapi.json"} {
 		p.Want(200, "GET", path, "", nil)
 	}
+}
+
+// A parameter that no route has is refused by all of them, and the answer names it: a
+// filter that is misspelt would else give the whole list.
+func TestUnknownQueryParametersAreRefused(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
+	probes := []string{"/livez", "/readyz", "/metrics"} // of libs/service
+	for _, o := range operations(t) {
+		if slices.Contains(probes, o.path) {
+			continue
+		}
+		bearer := map[string]string{"": "", "signed": "", "manage": planetest.Trainer}[o.scope]
+		if o.scope != "" && o.scope != "signed" && bearer == "" {
+			bearer = planetest.Operator
+		}
+		r := p.Call(o.method, o.at()+"?acter=bob", bearer, nil)
+		if r.Status != 422 || r.Code() != "validation_error" || !strings.Contains(string(r.Body), `"acter"`) {
+			t.Errorf("%s %s?acter=bob: got %d %s, want 422 that names acter", o.method, o.path, r.Status, r.Body)
+		}
+	}
+	p.Want(200, "GET", "/audit/events?actor=bob", planetest.Reader, nil)
+	p.Want(200, "GET", "/runs?limit=&cursor=", planetest.Reader, nil)
 }
 
 // Bad input of each route answers 4xx with the field, and changes nothing.
@@ -203,6 +230,7 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/api/changes", change(map[string]any{"changed_files": []string{""}}), 422, "validation_error", "changed_files"},
 		{"POST", "/api/changes", change(map[string]any{"commit_msg": strings.Repeat("m", 65537)}), 422, "validation_error", "commit_msg"},
 		{"POST", "/api/changes", change(map[string]any{"commit_msg": "a\x00b"}), 422, "validation_error", "body"},
+		{"POST", "/api/changes", `{"model_ids":["JPCP"],"commit_sha":"abc","commit_msg":"\ud800"}`, 422, "validation_error", "body"},
 		{"POST", "/api/changes", change(map[string]any{"tenant": "other"}), 422, "validation_error", "tenant"},
 		{"GET", "/approvals?status=done", nil, 422, "validation_error", "status"},
 		{"GET", "/approvals?limit=0", nil, 422, "validation_error", "limit"},

@@ -213,6 +213,7 @@ func (e AuditOutcome) Valid() bool {
 // Defines values for AuditVerdictReason.
 const (
 	AuditBadCheckpoint AuditVerdictReason = "checkpoint"
+	AuditBadForged     AuditVerdictReason = "forged"
 	AuditBadGap        AuditVerdictReason = "gap"
 	AuditBadHash       AuditVerdictReason = "hash"
 	AuditBadLink       AuditVerdictReason = "link"
@@ -222,6 +223,8 @@ const (
 func (e AuditVerdictReason) Valid() bool {
 	switch e {
 	case AuditBadCheckpoint:
+		return true
+	case AuditBadForged:
 		return true
 	case AuditBadGap:
 		return true
@@ -539,15 +542,18 @@ func (e EvalStatus) Valid() bool {
 
 // Defines values for FreshnessStatus.
 const (
-	FreshnessStatusCurrent FreshnessStatus = "current"
-	FreshnessStatusStale   FreshnessStatus = "stale"
-	FreshnessStatusUnknown FreshnessStatus = "unknown"
+	FreshnessStatusCurrent      FreshnessStatus = "current"
+	FreshnessStatusNoDefinition FreshnessStatus = "no_definition"
+	FreshnessStatusStale        FreshnessStatus = "stale"
+	FreshnessStatusUnknown      FreshnessStatus = "unknown"
 )
 
 // Valid indicates whether the value is a known member of the FreshnessStatus enum.
 func (e FreshnessStatus) Valid() bool {
 	switch e {
 	case FreshnessStatusCurrent:
+		return true
+	case FreshnessStatusNoDefinition:
 		return true
 	case FreshnessStatusStale:
 		return true
@@ -1815,20 +1821,22 @@ type FieldFault struct {
 // Freshness defines model for Freshness.
 type Freshness struct {
 	// ActiveRun A training run that has not ended
-	ActiveRun             *string         `json:"active_run"`
-	LastRetrainCommit     *string         `json:"last_retrain_commit"`
-	LatestModelrepoCommit *string         `json:"latest_modelrepo_commit"`
-	ModelId               string          `json:"model_id"`
-	RetrainTriggeredAt    *time.Time      `json:"retrain_triggered_at"`
-	StaleSince            *time.Time      `json:"stale_since"`
-	Status                FreshnessStatus `json:"status"`
+	ActiveRun             *string    `json:"active_run"`
+	LastRetrainCommit     *string    `json:"last_retrain_commit"`
+	LatestModelrepoCommit *string    `json:"latest_modelrepo_commit"`
+	ModelId               string     `json:"model_id"`
+	RetrainTriggeredAt    *time.Time `json:"retrain_triggered_at"`
+	StaleSince            *time.Time `json:"stale_since"`
+
+	// Status no_definition: an external model, which the model repository does not know
+	Status FreshnessStatus `json:"status"`
 
 	// TouchedByLastPush Null before the first push
 	TouchedByLastPush *bool   `json:"touched_by_last_push"`
 	TrainedFromCommit *string `json:"trained_from_commit"`
 }
 
-// FreshnessStatus defines model for Freshness.Status.
+// FreshnessStatus no_definition: an external model, which the model repository does not know
 type FreshnessStatus string
 
 // FreshnessSnapshot defines model for FreshnessSnapshot.
@@ -2040,8 +2048,11 @@ type LastPushSource string
 
 // Model defines model for Model.
 type Model struct {
-	Datasets  []string `json:"datasets"`
-	ModelName string   `json:"model_name"`
+	Datasets []string `json:"datasets"`
+
+	// External true: the tracker holds it, and no definition of it exists; else absent
+	External  *bool  `json:"external,omitempty"`
+	ModelName string `json:"model_name"`
 }
 
 // ModelCard defines model for ModelCard.
@@ -2644,31 +2655,38 @@ type Reject = DecisionReason
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAliasHistoryParams defines parameters for ListAliasHistory.
 type ListAliasHistoryParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
+
+	// Alias Staging, Canary or Production, any case
 	Alias *string `form:"alias,omitempty" json:"alias,omitempty"`
 
 	// At RFC 3339; only the holder at that instant (needs model and alias)
-	At    *time.Time `form:"at,omitempty" json:"at,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListApprovalsParams defines parameters for ListApprovals.
 type ListApprovalsParams struct {
 	Status *ApprovalStatus `form:"status,omitempty" json:"status,omitempty"`
-	Limit  *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2676,9 +2694,11 @@ type ListApprovalsParams struct {
 type ListAuditCheckpointsParams struct {
 	// Tenant One's own tenant, which is the default, or platform: what belongs to no tenant
 	Tenant *AuditTenant `form:"tenant,omitempty" json:"tenant,omitempty"`
-	Limit  *Limit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2698,9 +2718,11 @@ type ListAuditEventsParams struct {
 
 	// Until RFC 3339; before
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
-	Limit *Limit     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2730,9 +2752,10 @@ type VerifyAuditParams struct {
 
 // ListAutoRetrainParams defines parameters for ListAutoRetrain.
 type ListAutoRetrainParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2740,9 +2763,11 @@ type ListAutoRetrainParams struct {
 type ListBudgetsParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *Limit            `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2750,9 +2775,11 @@ type ListBudgetsParams struct {
 type CarbonParams struct {
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2760,9 +2787,11 @@ type CarbonParams struct {
 type ListComplianceParams struct {
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2772,9 +2801,11 @@ type ListCostsParams struct {
 	Model   *string `form:"model,omitempty" json:"model,omitempty"`
 	Project *string `form:"project,omitempty" json:"project,omitempty"`
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	Limit   *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2790,9 +2821,11 @@ type CostSummaryParams struct {
 
 	// IncludeSynthetic Count made figures too
 	IncludeSynthetic *IncludeSynthetic `form:"include_synthetic,omitempty" json:"include_synthetic,omitempty"`
-	Limit            *GroupLimit       `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *GroupLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2802,10 +2835,12 @@ type ListEvalsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
 	// Latest true: of each model only its latest run
-	Latest *bool  `form:"latest,omitempty" json:"latest,omitempty"`
-	Limit  *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Latest *bool `form:"latest,omitempty" json:"latest,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2813,14 +2848,16 @@ type ListEvalsParams struct {
 type ListJobsParams struct {
 	Cluster *Cluster `form:"cluster,omitempty" json:"cluster,omitempty"`
 
-	// State One state, or several with commas
+	// State One state, or several with commas; any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
 
 	// Model Model id, any case
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2837,34 +2874,39 @@ type GetJobParams struct {
 
 // ListLLMEndpointsParams defines parameters for ListLLMEndpoints.
 type ListLLMEndpointsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListModelCardsParams defines parameters for ListModelCards.
 type ListModelCardsParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPushesParams defines parameters for ListPushes.
 type ListPushesParams struct {
+	// Limit An empty one is the default
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListOutboxParams defines parameters for ListOutbox.
 type ListOutboxParams struct {
 	State *ListOutboxParamsState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit                 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2873,9 +2915,10 @@ type ListOutboxParamsState string
 
 // ListPoliciesParams defines parameters for ListPolicies.
 type ListPoliciesParams struct {
+	// Limit An empty one is the default
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -2883,17 +2926,24 @@ type ListPoliciesParams struct {
 type ListPromotionsParams struct {
 	Model *string         `form:"model,omitempty" json:"model,omitempty"`
 	State *PromotionState `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit          `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // GetGateParams defines parameters for GetGate.
 type GetGateParams struct {
+	// Version A whole number from 1
 	Version *string `form:"version,omitempty" json:"version,omitempty"`
-	From    *string `form:"from,omitempty" json:"from,omitempty"`
-	To      *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// From Staging, Canary or Production, any case
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Staging, Canary or Production, any case
+	To *string `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // StartRetrainParams defines parameters for StartRetrain.
@@ -2909,11 +2959,13 @@ type StartRetrainParams struct {
 type ListRunsParams struct {
 	Model *string `form:"model,omitempty" json:"model,omitempty"`
 
-	// State A state type such as COMPLETED
+	// State A state type such as COMPLETED, any case
 	State *string `form:"state,omitempty" json:"state,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Limit An empty one is the default
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Opaque: next_cursor of the previous page of this list; any other text is 422, an empty one is the first page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3681,7 +3733,7 @@ type ClientInterface interface {
 	// Corresponds with POST /modelrepo/sync (the `SyncModelrepo` operationId).
 	SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModels Models of the model repository (public)
+	// ListModels Models of the model repository, and those that only the tracker knows (public)
 	//
 	// Corresponds with GET /models (the `ListModels` operationId).
 	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5047,7 +5099,7 @@ func (c *Client) SyncModelrepo(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// ListModels Models of the model repository (public)
+// ListModels Models of the model repository, and those that only the tracker knows (public)
 //
 // Corresponds with GET /models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {

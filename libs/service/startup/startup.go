@@ -38,6 +38,9 @@ type Options struct {
 	// are filled from the fields above.
 	Server service.Options
 	Log    *slog.Logger
+	// SoleProcess means that no other replica uses this schema. Leases that a dead predecessor
+	// left behind then end at the start; otherwise its poller's would block this one's for minutes.
+	SoleProcess bool
 }
 
 // tables are the service's migrations and those of the libraries that keep rows in its schema.
@@ -92,6 +95,11 @@ func Open(ctx context.Context, o Options) (_ *Foundation, err error) {
 			o.Log.Warn("coordinator not closed", slog.Any("err", err))
 		}
 	})
+	if own, ok := f.Coordinator.(interface{ ExpireLeases(context.Context) error }); ok && o.SoleProcess {
+		if err = own.ExpireLeases(ctx); err != nil {
+			return nil, err
+		}
+	}
 	srv := o.Server
 	srv.Name, srv.Addr, srv.Listener, srv.Log = o.Name, o.Addr, o.Listener, o.Log
 	srv.Drain = time.Duration(o.Base.DrainSeconds) * time.Second

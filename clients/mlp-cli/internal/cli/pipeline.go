@@ -200,7 +200,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	}
 	t, err := trainer.New(trainer.Config{
 		TrackingURI: conf.Get("tracker"), ControlPlaneURL: conf.Get("control_plane"), ControlPlaneToken: service.Secret(conf.Get("control_plane_token")),
-		ModelRepoDir: dir, Env: o.env, SchedulerMode: "mock",
+		ModelRepoDir: dir, Env: o.env, SchedulerMode: cmpOr(env.Getenv("PLATFORM_SCHEDULER_MODE"), "mock"),
 	}, log)
 	if err != nil {
 		return fault.New("trainer", "cannot start training: %v", err)

@@ -171,3 +171,14 @@ func TestValidateListsFaults(t *testing.T) {
 		t.Fatalf("exit %d\n%s", r.code, r.out)
 	}
 }
+
+// A scheduler that this build does not have is refused, not replaced by mock.
+func TestPipelineRunRefusesAnUnknownScheduler(t *testing.T) {
+	repo := filepath.Join("..", "..", "..", "..", "deploy", "modelrepo")
+	for _, mode := range []string{"slurm", "flux"} {
+		r := run(t, map[string]string{"HOME": t.TempDir(), "PLATFORM_SCHEDULER_MODE": mode}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
+		if r.code != 1 || !strings.Contains(r.out+r.err, `PLATFORM_SCHEDULER_MODE "`+mode+`" is not in this build`) {
+			t.Errorf("%s: got exit %d, %s%s, want 1 and a refusal", mode, r.code, r.out, r.err)
+		}
+	}
+}

@@ -74,6 +74,8 @@ type Mover struct {
 	Failed   func(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
 	// External, if set, is called after a move by others was recorded.
 	External func()
+
+	digested map[string]bool // versions of external models that have a digest; of the one watcher alone
 }
 
 // Canonical gives the platform's spelling of an alias, any case.

@@ -59,19 +59,22 @@ func (m *Mover) Watch(ctx context.Context) error {
 		}
 	}
 	found := map[string]Holders{}
+	var names []string
 	for rm, err := range m.Tracker.SearchRegisteredModels(ctx, "") {
 		if err != nil {
 			return err
 		}
 		found[m.Registry.IDOf(rm.Name)] = ours(rm.Aliases)
+		names = append(names, rm.Name)
 	}
+	m.Registry.SetTracked(names)
 	var faults []error
 	for model := range union(known, found) {
 		if !same(known[model], found[model]) {
 			faults = append(faults, m.Hold(ctx, model, func(context.Context, Holders) error { return nil }))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, m.digestSeen(ctx, found))...)
 }
 
 func union(a, b map[string]Holders) map[string]struct{} {

@@ -52,6 +52,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
+		SoleProcess: cfg.SoleProcess,
 		Server: service.Options{
 			AllowedHosts: cfg.AllowedHosts, OpenAPI: api.Document,
 			// Bodies are bounded after credentials and rate limit; see intake.BoundBody.

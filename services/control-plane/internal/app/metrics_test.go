@@ -99,3 +99,27 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 		t.Error("the failed dispatch is not counted where it was expected")
 	}
 }
+
+// Every counter is there before its first event: a rate does not show the event that
+// makes the series.
+func TestCountersExistFromTheStart(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
+	for _, line := range []string{
+		`platform_approval_events_total{action="created",model_id="JPCP"} 0`,
+		`platform_approval_events_total{action="dispatch_failed",model_id="other"} 0`,
+		"platform_approvals_expired_total 0",
+		"platform_orchestrator_breaker_opens_total 0",
+		`platform_retrain_requests_total{dataset="other",model_id="other",outcome="ok"} 0`,
+		`platform_runs_total{model_id="MACK",state="CRASHED"} 0`,
+		`platform_promotions_total{outcome="denied"} 0`,
+		`platform_promotions_total{outcome="rolled_back"} 0`,
+		`platform_webhook_total{forge="forge-a",outcome="accepted"} 0`,
+		`platform_webhook_total{forge="forge-b",outcome="invalid_webhook_proof"} 0`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("got no line %s", line)
+		}
+	}
+}

@@ -2,9 +2,13 @@ package app
 
 import (
 	"net/http"
+	"regexp"
+	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/labstack/echo/v4"
 
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
@@ -127,7 +131,7 @@ func (p *parts) routes() []route {
 }
 
 // mount adds the routes. Each passes, in this order: credentials, scope, rate
-// limit, text that can be stored, bound of the body.
+// limit, text that can be stored, query parameters that exist, bound of the body.
 func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Limiter, cfg Config) {
 	limits := map[string]echo.MiddlewareFunc{
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
@@ -135,9 +139,12 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		classDecision: limiter.Per(classDecision, cfg.DecisionsPerMin, false),
 		classOther:    limiter.Per(classOther, cfg.WritesPerMinute, false),
 	}
+	e.DELETE("/outbox/republish", allowOnlyPost) // else the route of one event would take it
+	known := documentedParameters(api.Document)
 	for _, r := range p.routes() {
+		parameters := intake.Parameters(known[documentedOperation(r)])
 		if r.scope == signed {
-			e.Add(r.method, r.path, r.handler, intake.Text)
+			e.Add(r.method, r.path, r.handler, intake.Text, parameters)
 			continue
 		}
 		var chain []echo.MiddlewareFunc
@@ -151,7 +158,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		if r.class != classNone {
 			chain = append(chain, limits[r.class])
 		}
-		chain = append(chain, intake.Text, intake.BoundBody)
+		chain = append(chain, intake.Text, parameters, intake.BoundBody)
 		if r.method == http.MethodGet {
 			service.Get(e, r.path, r.handler, chain...)
 			continue
@@ -161,3 +168,58 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 }
 
 func alive(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "alive"}) }
+
+// allowOnlyPost refuses a method that a route with a parameter would take instead.
+func allowOnlyPost(c echo.Context) error {
+	c.Response().Header().Set(echo.HeaderAllow, http.MethodPost)
+	return echo.ErrMethodNotAllowed
+}
+
+// pathParameter is a segment of a route that the document writes in braces.
+var pathParameter = regexp.MustCompile(`:([a-z_]+)`)
+
+// documentedOperation is how documentedParameters calls a route.
+func documentedOperation(r route) string {
+	return strings.ToLower(r.method) + " " + pathParameter.ReplaceAllString(r.path, "{$1}")
+}
+
+// documentedParameters reads the query parameters of each operation of an OpenAPI
+// document, so that what it says and what the routes accept cannot differ.
+func documentedParameters(document []byte) map[string][]string {
+	type parameter struct {
+		Ref  string `yaml:"$ref"`
+		Name string `yaml:"name"`
+		In   string `yaml:"in"`
+	}
+	type operation struct {
+		Parameters []parameter `yaml:"parameters"`
+	}
+	var doc struct {
+		Paths map[string]struct {
+			Get    operation `yaml:"get"`
+			Post   operation `yaml:"post"`
+			Put    operation `yaml:"put"`
+			Delete operation `yaml:"delete"`
+		} `yaml:"paths"`
+		Components struct {
+			Parameters map[string]parameter `yaml:"parameters"`
+		} `yaml:"components"`
+	}
+	if err := yaml.Unmarshal(document, &doc); err != nil {
+		panic(err) // the document is embedded
+	}
+	out := map[string][]string{}
+	for path, o := range doc.Paths {
+		for method, operation := range map[string]operation{"get": o.Get, "post": o.Post, "put": o.Put, "delete": o.Delete} {
+			for _, p := range operation.Parameters {
+				if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+					p = doc.Components.Parameters[name]
+				}
+				if p.In == "query" {
+					out[method+" "+path] = append(out[method+" "+path], p.Name)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -111,9 +111,10 @@ func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error
 	p.ladder = &ladder.Service{
 		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
 	}
+	server.Go("external models", func(ctx context.Context) error { return reg.FollowTracker(ctx, track) })
 	p.aliases = alias.API{Store: db}
 	p.governance = wireGovernance(db, reg, log)
-	p.wireCosts(db)
+	p.wireCosts(db, track)
 
 	p.operate(db, pool, counted, server.Registry, log)
 	p.health = &health.Service{

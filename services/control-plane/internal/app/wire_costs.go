@@ -3,6 +3,7 @@ package app
 import (
 	"time"
 
+	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
@@ -10,8 +11,8 @@ import (
 )
 
 // wireCosts makes the parts that account for what the facility runs.
-func (p *parts) wireCosts(db *store.Store) {
-	p.costs = &cost.Service{Store: db, Registry: p.registry, Rates: p.cfg.rates(), Now: time.Now}
+func (p *parts) wireCosts(db *store.Store, track *tracker.Client) {
+	p.costs = &cost.Service{Store: db, Registry: p.registry, Tracker: track, Rates: p.cfg.rates(), Now: time.Now}
 	p.budgets = &budget.Service{Store: db, Now: time.Now}
 	p.jobs = &job.Service{Store: db, Now: time.Now}
 }

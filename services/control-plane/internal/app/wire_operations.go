@@ -40,9 +40,10 @@ func (p *parts) operate(db *store.Store, pool *pgxpool.Pool, counted *metrics.Me
 	p.outbox = admin.Handlers{Pool: pool, Source: event.Source}
 }
 
-// expect makes the counters of every dispatch that the registry knows.
+// expect makes the counters of every model and dispatch that the registry knows.
 func (p *parts) expect(counted *metrics.Metrics) {
 	for _, m := range p.registry.Models() {
+		counted.ExpectModel(m.ID())
 		for _, d := range m.DatasetNames() {
 			counted.Expect(m.ID(), d)
 		}

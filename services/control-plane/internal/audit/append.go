@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -79,6 +80,11 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if n == 0 {
 		return fmt.Errorf("another replica writes the audit ledger: %w", outbox.ErrStop)
 	}
+	if sealed, err := l.sealedWithoutKey(ctx, q); err != nil {
+		return err
+	} else if sealed {
+		return fmt.Errorf("the audit ledger is keyed by now, and this replica has no key: %w", outbox.ErrStop)
+	}
 	ids := make([]uuid.UUID, len(events))
 	for i, e := range events {
 		ids[i] = e.ID
@@ -108,20 +114,28 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	if err != nil {
 		return err
 	}
+	keyed, err := l.keyHeads(ctx, q, heads)
+	if err != nil {
+		return err
+	}
+	before := make(map[string]chain.Walk, len(heads)) // as they were
+	for t, h := range heads {
+		before[t] = *h
+	}
 	rows := make([]store.AppendAuditEventsParams, len(entries))
 	for i, e := range entries {
 		head := heads[e.Tenant]
 		e.Seq = head.Next
-		link, err := chain.Append(e, head.Prev)
+		link, err := l.link(e, head.Prev)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", e.EventID, err)
 		}
 		head.Next, head.Prev = link.Seq+1, link.Hash
 		rows[i] = store.AppendAuditEventsParams{
 			Tenant: e.Tenant, Seq: e.Seq, EventID: e.EventID, Ts: times[i], Source: e.Source, Actor: e.Actor, Action: e.Action,
-			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash,
+			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash, Mac: answer.Text(link.MAC),
 		}
-		if err := l.signThousandth(ctx, q, link); err != nil {
+		if err := l.signThousandth(ctx, tx, link, before[e.Tenant], keyed[e.Tenant]); err != nil {
 			return err
 		}
 	}
@@ -136,24 +150,95 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 	return nil
 }
 
+// link puts an entry behind the hash before it, with a MAC where there is a key.
+func (l *Ledger) link(e chain.Entry, prev string) (chain.Link, error) {
+	if l.macKey == nil {
+		return chain.Append(e, prev)
+	}
+	return chain.AppendKeyed(e, prev, l.macKey)
+}
+
+// keyHeads makes what is appended to the chains now part of an epoch of this key.
+func (l *Ledger) keyHeads(ctx context.Context, q *store.Queries, heads map[string]*chain.Walk) (map[string]*keyedChain, error) {
+	if l.key == nil {
+		return nil, nil
+	}
+	keys, err := l.trustedKeys(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.keyedChains(ctx, q, keys, slices.Sorted(maps.Keys(heads))...)
+	if err != nil {
+		return nil, err
+	}
+	for t, h := range heads {
+		if err := l.beginEpoch(ctx, q, out[t], t, h.Next); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // signThousandth signs an entry that is due for its number. None is signed after one
 // that was left out, since a checkpoint that is missing below another counts as
-// removed: signDue verifies what grew meanwhile and signs all of it.
-func (l *Ledger) signThousandth(ctx context.Context, q *store.Queries, e chain.Link) error {
+// removed: signDue verifies what grew meanwhile and signs all of it. Neither is one
+// above an entry that somebody put in: head is where the chain ended before this
+// batch, and what lies between it and the checkpoint before is checked.
+func (l *Ledger) signThousandth(ctx context.Context, tx pgx.Tx, e chain.Link, head chain.Walk, keyed *keyedChain) error {
 	if l.key == nil || e.Seq%checkpointEntries != 0 {
 		return nil
 	}
+	q := store.New(tx)
+	walk := chain.Walk{Tenant: e.Tenant, Next: 1, Prev: chain.Genesis}
 	if e.Seq > checkpointEntries {
-		_, err := q.AuditCheckpoint(ctx, store.AuditCheckpointParams{Tenant: e.Tenant, Seq: e.Seq - checkpointEntries})
+		mark, err := q.AuditCheckpoint(ctx, store.AuditCheckpointParams{Tenant: e.Tenant, Seq: e.Seq - checkpointEntries})
 		if store.None(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		walk.Next, walk.Prev = mark.Seq+1, mark.Hash
 	}
-	_, err := l.sign(ctx, q, e.Tenant, e.Seq, e.Hash)
+	f, err := l.checkUnsigned(ctx, tx, &walk, head, keyed)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		l.Log.ErrorContext(ctx, "the audit ledger was altered: it is not signed", slog.String("tenant", e.Tenant), slog.Int64("first_bad_seq", f.Seq),
+			slog.String("reason", f.Reason), slog.String("detail", f.Detail))
+		return nil
+	}
+	_, err = l.sign(ctx, q, e.Tenant, e.Seq, e.Hash)
 	return err
+}
+
+// checkUnsigned follows the chain in the tables up to the end that head tells.
+func (l *Ledger) checkUnsigned(ctx context.Context, tx pgx.Tx, walk *chain.Walk, head chain.Walk, keyed *keyedChain) (*chain.Fault, error) {
+	q := store.New(tx)
+	for walk.Next < head.Next {
+		rows, err := q.AuditPage(ctx, store.AuditPageParams{Tenant: walk.Tenant, After: walk.Next - 1, UntilSeq: head.Next - 1, MaxRows: pageRows})
+		if err != nil {
+			return nil, err
+		}
+		page := make([]chain.Link, len(rows))
+		for i, r := range rows {
+			page[i] = linkOf(r)
+			if f := walk.Step(page[i]); f != nil {
+				return f, nil
+			}
+			if f := keyed.check(page[i]); f != nil {
+				return f, nil
+			}
+		}
+		if f, err := keyed.checkConsumed(ctx, tx, page); f != nil || err != nil {
+			return f, err
+		}
+		if len(rows) < pageRows {
+			break
+		}
+	}
+	return walk.Ends(head.Next-1, head.Prev), nil
 }
 
 // heads are where the chains go on. A head that somebody moved stops nothing, and

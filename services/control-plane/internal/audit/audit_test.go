@@ -84,7 +84,7 @@ func filled(t testing.TB, n int, env ...string) *bundle {
 }
 
 // guarded tables refuse everything but inserts.
-var guarded = []string{"audit_events", "audit_checkpoints", "audit_keys", "audit_vouches"}
+var guarded = []string{"audit_events", "audit_checkpoints", "audit_keys", "audit_vouches", "audit_epochs"}
 
 // alter does what the triggers refuse, as the owner of the tables can.
 func (b *bundle) alter(statement string, args ...any) {
@@ -167,6 +167,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 		"tenant": "'ghost'", "seq": "1000", "event_id": "'" + uuid.NewString() + "'", "ts": "ts + interval '1 microsecond'",
 		"source": "'agent'", "actor": "'bob'", "action": "'test.undone'", "target": "'model:MACK'", "outcome": "'denied'",
 		"request_id": "null", "details": `'{"n":6}'`, "prev_hash": shifted("prev_hash"), "hash": shifted("hash"),
+		"mac": shifted("mac"),
 	}
 	rows, err := b.pool.Query(t.Context(), "select column_name::text from information_schema.columns where table_schema = 'control_plane' and table_name = 'audit_events'")
 	if err != nil {
@@ -192,6 +193,8 @@ func TestRow18LedgerTampering(t *testing.T) {
 			switch column {
 			case "tenant", "seq":
 				want = []string{"gap"}
+			case "mac":
+				want = []string{"forged"}
 			case "prev_hash":
 				want = []string{"link", "hash"}
 			}
@@ -232,7 +235,7 @@ func TestRow18LedgerTampering(t *testing.T) {
 	b.alter("update audit_heads set hash = " + shifted("hash"))
 	b.fails("head", "", 13, "link")
 	b.alter("update audit_heads set hash = (select hash from kept where seq = 13)")
-	b.alter("insert into audit_events select tenant, 14, gen_random_uuid(), ts, source, actor, action, target, outcome, request_id, details, hash, hash from kept where seq = 13")
+	b.alter("insert into audit_events select tenant, 14, gen_random_uuid(), ts, source, actor, action, target, outcome, request_id, details, hash, hash, mac from kept where seq = 13")
 	b.fails("entry beyond the head", "", 14, "hash", "link")
 	restore()
 
@@ -269,7 +272,7 @@ func TestTheLedgerIsAppendOnly(t *testing.T) {
 	for _, table := range guarded {
 		for _, statement := range []string{"update " + table + " set %s = %s", "delete from " + table, "truncate " + table} {
 			if strings.HasPrefix(statement, "update") {
-				column := map[string]string{"audit_events": "actor", "audit_checkpoints": "hash", "audit_keys": "key_id", "audit_vouches": "key_id"}[table]
+				column := map[string]string{"audit_events": "actor", "audit_checkpoints": "hash", "audit_keys": "key_id", "audit_vouches": "key_id", "audit_epochs": "key_id"}[table]
 				statement = fmt.Sprintf(statement, column, column)
 			}
 			for _, role := range []string{"origin", "replica"} {

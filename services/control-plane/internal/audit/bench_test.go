@@ -1,8 +1,10 @@
 package audit_test
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,14 +13,20 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// write puts a chain of n entries into the tables, without the way there.
-func (b *bundle) write(tenant string, n int) {
+// write puts a chain of n entries into the tables, without the way there, as the
+// holder of the signing key does.
+func (b *bundle) write(tenant string, n int, key ed25519.PrivateKey) {
 	b.T.Helper()
+	macKey, err := chain.DeriveMACKey(key)
+	if err != nil {
+		b.T.Fatal(err)
+	}
 	ctx, now := b.T.Context(), time.Now().UTC().Truncate(time.Microsecond)
 	rows := make([]store.AppendAuditEventsParams, n)
 	prev := chain.Genesis
@@ -29,19 +37,26 @@ func (b *bundle) write(tenant string, n int) {
 			Actor: "alice", Action: "retrain.requested", Target: "model:JPCP", Outcome: "ok", RequestID: &request,
 			Details: json.RawMessage(fmt.Sprintf(`{"backend":"local","command_id":"01930000-0000-7000-8000-%012d","dataset":"JobEmbeddings","is_dummy":false,"parameters":null}`, i)),
 		}
-		link, err := chain.Append(e, prev)
+		link, err := chain.AppendKeyed(e, prev, macKey)
 		if err != nil {
 			b.T.Fatal(err)
 		}
 		prev = link.Hash
 		rows[i] = store.AppendAuditEventsParams{
 			Tenant: tenant, Seq: e.Seq, EventID: e.EventID, Ts: now, Source: e.Source, Actor: e.Actor, Action: e.Action, Target: e.Target,
-			Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash,
+			Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash, Mac: &link.MAC,
 		}
 	}
 	if err := postgres.InTx(ctx, b.pool, func(tx pgx.Tx) error {
 		q := store.New(tx)
 		if _, err := q.AppendAuditEvents(ctx, rows); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "insert into inbox (consumer, event_id) select $1, event_id from audit_events where tenant = $2", audit.Consumer, tenant); err != nil {
+			return err
+		}
+		e := chain.SignEpoch(key, tenant, 1, now)
+		if err := q.PutAuditEpoch(ctx, store.PutAuditEpochParams{Tenant: tenant, FromSeq: 1, Ts: now, KeyID: e.KeyID, Signature: e.Signature}); err != nil {
 			return err
 		}
 		return q.PutAuditHead(ctx, store.PutAuditHeadParams{Tenant: tenant, Seq: int64(n), Hash: prev, Now: now})
@@ -53,8 +68,13 @@ func (b *bundle) write(tenant string, n int) {
 // BenchmarkVerify verifies 100,000 entries over the wire; the design asks for 5 s.
 func BenchmarkVerify(t *testing.B) {
 	const entries = 100_000
-	b := setup(t)
-	b.write("default", entries)
+	path := filepath.Join(t.TempDir(), "key")
+	b := setup(t, "AUDIT_SIGNING_KEY_FILE="+path)
+	key, err := chain.OpenKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("default", entries, key)
 	for t.Loop() {
 		if v := b.Want(200, "GET", "/audit/verify", planetest.Reader, nil).Object(t); v["verified"] != true || v["checked"] != float64(entries) {
 			t.Fatal(v)

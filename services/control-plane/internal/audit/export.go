@@ -3,8 +3,10 @@ package audit
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -27,6 +29,14 @@ func (a API) Export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the stretch is chosen: it must not end before what was verified.
+	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
+	if err != nil {
+		return err
+	}
+	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
+		return err
+	}
 	head, err := a.Ledger.stretch(ctx, tenant, since, until)
 	if err != nil {
 		return err
@@ -37,7 +47,19 @@ func (a API) Export(c echo.Context) error {
 	c.Response().WriteHeader(http.StatusOK)
 	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
 	slow := http.NewResponseController(c.Response())
-	return a.Ledger.export(ctx, c.Response(), head, func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) })
+	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
+	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)
+}
+
+// ending is what the trailer of an export tells of the whole chain.
+func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
+	out := chain.Ending{LastSeq: max(v.LastSeq, head.ToSeq), Key: l.key, Verification: chain.Verification{
+		Verified: v.Verified(), Checked: v.Checked, Head: chain.Head{Seq: v.HeadSeq, Hash: v.Head}, SignedSeq: v.SignedSeq, VerifiedAt: chain.Time(v.At),
+	}}
+	if f := v.Fault; f != nil {
+		out.Verification.FirstBadSeq, out.Verification.Reason = &f.Seq, &f.Reason
+	}
+	return out
 }
 
 // stretch is the header of an export: the range of entries that holds all those
@@ -45,8 +67,11 @@ func (a API) Export(c echo.Context) error {
 func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
 	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}
 	var err error
-	if h.Keys, err = l.listed(ctx); err != nil {
+	if h.Keys, err = l.listed(ctx, l.Store.Queries); err != nil {
 		return h, err
+	}
+	if l.key != nil && !slices.ContainsFunc(h.Keys, func(k chain.BundleKey) bool { return k.KeyID == l.keyID() }) {
+		h.Keys = append(h.Keys, chain.BundleKey{KeyID: l.keyID(), PublicKey: l.key.Public().(ed25519.PublicKey)}) // no checkpoint yet: it signs the trailer
 	}
 	s, err := l.Store.AuditSpan(ctx, store.AuditSpanParams{Tenant: tenant, Since: since, Until: until})
 	if err != nil || s.LastSeq == 0 {
@@ -76,7 +101,7 @@ func timeText(t *time.Time) *string {
 }
 
 // export streams a bundle page by page; page is called before each.
-func (l *Ledger) export(ctx context.Context, out http.ResponseWriter, head chain.Header, page func() error) error {
+func (l *Ledger) export(ctx context.Context, out http.ResponseWriter, head chain.Header, end chain.Ending, page func() error) error {
 	buf := bufio.NewWriterSize(out, 64<<10)
 	w, err := chain.NewWriter(buf, head)
 	if err != nil {
@@ -118,7 +143,7 @@ func (l *Ledger) export(ctx context.Context, out http.ResponseWriter, head chain
 		}
 		after = rows[len(rows)-1].Seq
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Close(end); err != nil {
 		return err
 	}
 	return buf.Flush()

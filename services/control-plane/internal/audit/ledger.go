@@ -55,7 +55,9 @@ type Ledger struct {
 
 	key     ed25519.PrivateKey // nil: nothing is signed
 	roots   chain.Keys         // trusted whatever the tables say: that key's and those of the configuration
+	macKey  []byte             // derived of key; nil without it
 	anchors *anchors           // nil without a key
+	epochs  *epochBook         // nil without a key
 	seen    gauges
 	busy    *semaphore.Weighted
 }
@@ -72,6 +74,12 @@ func (l *Ledger) Open(keyFile, trusted string) (err error) {
 	}
 	public := l.key.Public().(ed25519.PublicKey)
 	l.roots[chain.KeyID(public)] = public
+	if l.macKey, err = chain.DeriveMACKey(l.key); err != nil {
+		return err
+	}
+	if l.epochs, err = openEpochBook(keyFile + ".epochs"); err != nil {
+		return err
+	}
 	l.anchors = &anchors{path: keyFile + ".anchors"}
 	_, err = l.anchors.read()
 	return err
@@ -80,12 +88,18 @@ func (l *Ledger) Open(keyFile, trusted string) (err error) {
 // Lead appends facts, signs checkpoints and verifies all chains until ctx ends. It
 // must run under a lease: the fence keeps a former leader from writing.
 func (l *Ledger) Lead(ctx context.Context) error {
+	if err := l.sealChains(ctx); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	if l.Conn != nil {
 		g.Go(func() error {
+			if !l.awaitKey(ctx) {
+				return nil
+			}
 			return outbox.Consume(ctx, outbox.ConsumerConfig{
 				Conn: l.Conn, Pool: l.Store.Pool(), Name: Consumer, Subjects: []string{Subject}, Stream: l.Stream,
-				HandleBatch: l.append, InOrder: true,
+				HandleBatch: l.append, InOrder: true, KeepInbox: true,
 			}, l.Log)
 		})
 	}
@@ -107,6 +121,14 @@ func (l *Ledger) Lead(ctx context.Context) error {
 	return nil
 }
 
+// waitFor returns after d, or when ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // every calls fn at once and then every d until ctx ends.
 func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	tick := time.NewTicker(d)
@@ -124,12 +146,16 @@ func fence(ctx context.Context) int64 { return coord.Fence(ctx) }
 
 // linkOf is a row of audit_events as it was hashed.
 func linkOf(r store.AuditEvent) chain.Link {
+	var mac string
+	if r.Mac != nil {
+		mac = *r.Mac
+	}
 	return chain.Link{
 		Entry: chain.Entry{
 			V: chain.Version, Tenant: r.Tenant, Seq: r.Seq, EventID: r.EventID, TS: chain.Time(r.Ts), Source: r.Source, Actor: r.Actor,
 			Action: r.Action, Target: r.Target, Outcome: r.Outcome, RequestID: r.RequestID, Details: r.Details,
 		},
-		PrevHash: r.PrevHash, Hash: r.Hash,
+		PrevHash: r.PrevHash, Hash: r.Hash, MAC: mac,
 	}
 }
 

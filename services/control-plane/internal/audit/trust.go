@@ -72,12 +72,12 @@ func (l *Ledger) anchorDue(ctx context.Context) {
 }
 
 // listed are the keys of the tables, newest first, with those who vouch for them.
-func (l *Ledger) listed(ctx context.Context) ([]chain.BundleKey, error) {
-	rows, err := l.Store.ListAuditKeys(ctx)
+func (l *Ledger) listed(ctx context.Context, q *store.Queries) ([]chain.BundleKey, error) {
+	rows, err := q.ListAuditKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	vouches, err := l.Store.ListAuditVouches(ctx)
+	vouches, err := q.ListAuditVouches(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +96,15 @@ func (l *Ledger) listed(ctx context.Context) ([]chain.BundleKey, error) {
 // whom they vouch for. A row of audit_keys alone proves nothing, since whoever can
 // rewrite a chain can add one.
 func (l *Ledger) keys(ctx context.Context) (chain.Keys, error) {
+	return l.trustedKeys(ctx, l.Store.Queries)
+}
+
+// trustedKeys is keys within a transaction.
+func (l *Ledger) trustedKeys(ctx context.Context, q *store.Queries) (chain.Keys, error) {
 	if len(l.roots) == 0 {
 		return nil, nil
 	}
-	rows, err := l.listed(ctx)
+	rows, err := l.listed(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +117,7 @@ func (l *Ledger) vouchDue(ctx context.Context) {
 	if l.key == nil || len(l.roots) == 1 {
 		return
 	}
-	rows, err := l.listed(ctx)
+	rows, err := l.listed(ctx, l.Store.Queries)
 	for _, k := range rows {
 		done := slices.ContainsFunc(k.Vouches, func(v chain.Vouch) bool { return v.By == l.keyID() })
 		if k.KeyID == l.keyID() || done || !l.roots.Has(k.PublicKey) {

@@ -28,6 +28,8 @@ type Verdict struct {
 	Whole   bool // from the first entry to the last
 	// SignedSeq is the last entry before any fault that a trusted key has signed; 0: none.
 	SignedSeq int64
+	// LastSeq is the last entry that the chain ever had, whatever is left of it; 0: none.
+	LastSeq int64
 
 	unsigned []chain.Head // entries beyond the last checkpoint that are due for their number
 }
@@ -62,6 +64,11 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 		v.Head = chain.Genesis
 	}
 	last := max(end.LastSeq, end.HeadSeq, end.CheckpointSeq, end.VerifiedSeq, anchor.Seq)
+	v.LastSeq = last
+	keyed, err := l.keyedChains(ctx, l.Store.Queries, keys, tenant) // after the end: what lies before it has its epoch by now
+	if err != nil {
+		return Verdict{}, err
+	}
 	if from > 1 && from > last {
 		return Verdict{}, errBeyond
 	}
@@ -82,7 +89,7 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 		walk.Prev = before.Hash
 	}
 	marks := &checkpoints{ledger: l, keys: keys, tenant: tenant, after: walk.Next - 1, to: to, anchor: anchor, last: max(end.CheckpointSeq, anchor.Seq)}
-	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, marks); err != nil {
+	if v.Checked, v.Fault, err = l.walk(ctx, &walk, to, marks, keyed[tenant]); err != nil {
 		return Verdict{}, err
 	}
 	v.unsigned = marks.unsigned
@@ -102,7 +109,7 @@ func (l *Ledger) Verify(ctx context.Context, tenant string, from, to int64) (Ver
 
 // walk follows the chain up to an entry: pages are read one after the other, and
 // hashed by all processors meanwhile.
-func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *checkpoints) (checked int64, first *chain.Fault, err error) {
+func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *checkpoints, keyed *keyedChain) (checked int64, first *chain.Fault, err error) {
 	var mu sync.Mutex // guards first
 	found := func(f *chain.Fault) {
 		mu.Lock()
@@ -115,7 +122,7 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *check
 		g.Go(func() error {
 			for page := range pages {
 				for _, link := range page {
-					if f := link.CheckHash(); f != nil {
+					if f := keyed.check(link); f != nil {
 						found(f)
 						break // of this page the first
 					}
@@ -147,6 +154,13 @@ func (l *Ledger) walk(ctx context.Context, w *chain.Walk, to int64, marks *check
 				if f != nil {
 					found(f)
 				}
+			}
+			f, err := keyed.checkConsumed(ctx, l.Store.Pool(), page)
+			if err != nil {
+				return err
+			}
+			if f != nil {
+				found(f)
 			}
 			select {
 			case pages <- page:

@@ -128,10 +128,17 @@ func (l *Ledger) Check(ctx context.Context) service.Check {
 		return warn("EVENT_PUBLISHER is log: no audit fact reaches the ledger")
 	case !l.Conn.IsConnected():
 		return warn("no connection to NATS: audit facts wait")
+	case l.key == nil && l.waitsForKey(ctx):
+		return warn("AUDIT_SIGNING_KEY_FILE is not set, and the audit ledger is keyed: audit facts wait")
 	case l.key == nil:
 		return warn("AUDIT_SIGNING_KEY_FILE is not set: the audit ledger has no signed checkpoints")
 	}
 	return service.Check{Status: service.OK}
+}
+
+func (l *Ledger) waitsForKey(ctx context.Context) bool {
+	sealed, err := l.sealedWithoutKey(ctx, l.Store.Queries)
+	return err == nil && sealed
 }
 
 // keyID is that of the key this replica signs with, or empty.

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
@@ -25,6 +28,9 @@ import (
 // Beyond it there is a unit wrong.
 const maxHours = 1e8
 
+// trackerTimeout bounds the question whether the tracker knows a model.
+const trackerTimeout = 5 * time.Second
+
 // defaultProject bears what names none.
 const defaultProject = "default"
 
@@ -32,6 +38,7 @@ const defaultProject = "default"
 type Service struct {
 	Store    *store.Store
 	Registry *registry.Registry
+	Tracker  *tracker.Client
 	Rates    Rates
 	Now      func() time.Time
 }
@@ -48,6 +55,9 @@ func (s *Service) Post(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
+	if err := s.requireModel(ctx, p.Tenant, in.ModelID); err != nil {
+		return err
+	}
 	in.Tenant, in.UpdatedBy = p.Tenant, p.Name
 	var row store.Cost
 	var recorded bool
@@ -62,6 +72,27 @@ func (s *Service) Post(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.CostRecorded{
 		Recorded: recorded, GpuHours: v.GpuHours, CpuHours: v.CpuHours, CostUsd: v.CostUsd, Kwh: v.Kwh, Co2eG: v.Co2eG, Synthetic: v.Synthetic,
 	})
+}
+
+// requireModel refuses a model that neither the repository nor the tracker knows,
+// and that never was known; the error is then 404.
+func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
+	unknown := s.Registry.RequireKnown(ctx, s.Store.Queries, tenant, id)
+	var p *problem.Error
+	if unknown == nil || !errors.As(unknown, &p) || p.Kind.Code != fault.ModelNotFound.Code {
+		return unknown
+	}
+	// It may be so new that this replica has not read of it yet.
+	ctx, cancel := context.WithTimeout(ctx, trackerTimeout)
+	defer cancel()
+	_, err := s.Tracker.GetRegisteredModel(ctx, s.Registry.TrackerName(id))
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return unknown
+	case err != nil:
+		return alias.Problem(err)
+	}
+	return nil
 }
 
 // put inserts or updates. project is the one asked for, if any: without it, spend

@@ -147,6 +147,7 @@ func TestReportsAtOnce(t *testing.T) {
 func TestListAndSummary(t *testing.T) {
 	t.Parallel()
 	p := planetest.Start(t)
+	p.Tracker.Add("gone", planetest.Version{})
 	for i, over := range []map[string]any{
 		{"model": "jpcp", "version": "1", "project": "a", "gpu_hours": 0.1},
 		{"model": "JPCP", "version": "2", "project": "a", "gpu_hours": 0.2},

@@ -113,7 +113,7 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	switch {
 	case errors.Is(err, orchestrator.ErrNotFound):
 		status.State = Missing
-		status.Detail = fmt.Sprintf("the orchestrator has no deployment %s; register it (trainer worker does)", t.name)
+		status.Detail = fmt.Sprintf("the orchestrator has no deployment %s; its operator must register it", t.name)
 		err = fault.DispatchTargetMissing.New("The orchestrator has no deployment " + t.name + "; its operator must register it.").WithCause(err)
 	case err != nil:
 		status.State, status.Detail = Unreachable, err.Error()

@@ -31,6 +31,8 @@ const (
 	Unknown = "unknown"
 	Stale   = "stale"
 	Current = "current"
+	// NoDefinition is that of an external model: there is no commit to compare with.
+	NoDefinition = "no_definition"
 )
 
 // Triggered notes that a run was dispatched; the model stays what it was.
@@ -215,6 +217,11 @@ func (a API) Status(c echo.Context) error {
 	for _, m := range a.Registry.Models() {
 		if !seen[m.ID()] {
 			add(store.Freshness{ModelID: m.ID(), Status: Unknown})
+		}
+	}
+	for _, t := range a.Registry.External() {
+		if !seen[t.ID] {
+			add(store.Freshness{ModelID: t.ID, Status: NoDefinition})
 		}
 	}
 	return c.JSON(http.StatusOK, out)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -59,3 +60,32 @@ func Text(next echo.HandlerFunc) echo.HandlerFunc {
 const queryRule = "must be pairs name=value joined by &, with % and ; escaped"
 
 const textRule = "must be UTF-8 without the character U+0000"
+
+// Parameters refuses query parameters that a route does not have: a filter that is
+// misspelt would else be left out, and the whole list be taken for the filtered one.
+func Parameters(known []string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if c.Request().URL.RawQuery == "" {
+				return next(c)
+			}
+			var faults []problem.Field
+			for _, name := range slices.Sorted(maps.Keys(c.QueryParams())) {
+				if !slices.Contains(known, name) {
+					faults = append(faults, problem.Field{Loc: []string{"query", name}, Msg: parametersRule(known)})
+				}
+			}
+			if err := fault.InvalidAll(faults); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}
+
+func parametersRule(known []string) string {
+	if len(known) == 0 {
+		return "unknown parameter; this route has none"
+	}
+	return "unknown parameter; this route has " + strings.Join(known, ", ")
+}

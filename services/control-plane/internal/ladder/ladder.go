@@ -274,6 +274,16 @@ func (s *Service) set(ctx context.Context, row store.Version, name string) (reas
 			reason = "passed, but the newer version " + now + " holds " + name
 			return nil
 		}
+		if row.IsDummy && now != "" {
+			dummy, err := s.isDummy(ctx, row.ModelID, now)
+			if err != nil {
+				return err
+			}
+			if !dummy {
+				reason = "passed, but version " + now + ", which is no dummy, holds " + name
+				return nil
+			}
+		}
 		var move store.AliasMove
 		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 			move, err = s.Mover.Plan(ctx, tx, alias.Intent{
@@ -293,6 +303,25 @@ func (s *Service) set(ctx context.Context, row store.Version, name string) (reas
 		return nil
 	})
 	return reason, err
+}
+
+// isDummy asks the tracker about a version that holds an alias; one that is gone
+// keeps nobody out.
+func (s *Service) isDummy(ctx context.Context, model, version string) (bool, error) {
+	mv, err := promotion.Version(ctx, s.Tracker, s.Registry.TrackerName(model), version)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return true, nil
+	}
+	var tr tracker.Run
+	if err == nil && mv.RunID != "" {
+		if tr, err = s.Tracker.GetRun(ctx, mv.RunID); errors.Is(err, tracker.ErrNotFound) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return false, alias.Problem(err)
+	}
+	return promotion.Dummy(mv, tr), nil
 }
 
 // newer compares the tracker's version numbers.

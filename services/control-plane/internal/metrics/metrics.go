@@ -15,7 +15,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Label bounds the label model_id: unknown models share one value.
+// other is the value that unknown models share.
+const other = "other"
+
+// Label bounds the label model_id: unknown models share the value other.
 type Label func(model string) string
 
 // Metrics are the counters of one process.
@@ -66,6 +69,16 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, told by the leader; +Inf where critical drift has no number.",
 		}, []string{"model_id", "alias"}),
 	}
+	for _, outcome := range promotionOutcomes {
+		m.promotions.WithLabelValues(outcome)
+	}
+	for _, forge := range []string{"forge-a", "forge-b"} {
+		for _, outcome := range webhookOutcomes {
+			m.webhooks.WithLabelValues(forge, outcome)
+		}
+	}
+	m.ExpectModel(other)
+	m.Expect(other, other)
 	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks, m.drift)
 	return m
 }
@@ -84,7 +97,7 @@ func (m *Metrics) BreakerOpened() { m.breakerOpens.Inc() }
 // Dispatch counts one dispatch; the outcome is ok or the code of the error.
 func (m *Metrics) Dispatch(model, dataset, outcome string, took time.Duration) {
 	label := m.label(model)
-	if label == "other" {
+	if label == other {
 		dataset = label // of an unknown model, so unbounded as well
 	}
 	m.retrains.WithLabelValues(label, dataset, outcome).Inc()
@@ -105,6 +118,26 @@ func (m *Metrics) Drift(model, alias string, z *float64, critical bool) {
 // ForgetDrift takes back all that Drift has set: it was read again, or another
 // replica reads it now.
 func (m *Metrics) ForgetDrift() { m.drift.Reset() }
+
+// What counters are made of at the start, at 0: a rate over a counter that begins at
+// its first event does not show that event.
+var (
+	approvalActions   = []string{"created", "approved", "rejected", "expired", "dispatch_failed"}
+	promotionOutcomes = []string{"promoted", "failed", "rejected", "expired", "superseded", "denied", "rolled_back"}
+	runStates         = []string{"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
+	webhookOutcomes   = []string{"accepted", "duplicate", "skipped", fault.InvalidWebhookProof.Code, fault.WebhookSecretMissing.Code, fault.WebhooksBusy.Code}
+)
+
+// ExpectModel makes the counters of a known model, at 0.
+func (m *Metrics) ExpectModel(model string) {
+	label := m.label(model)
+	for _, action := range approvalActions {
+		m.approvalEvents.WithLabelValues(action, label)
+	}
+	for _, state := range runStates {
+		m.runs.WithLabelValues(label, state)
+	}
+}
 
 // Expect makes the dispatch counters of a known model, at 0: the rate of a counter
 // that begins at its first error does not show that error.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -144,6 +145,27 @@ func (f *Tracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, 200, map[string]any{"registered_models": list})
 	case path == "/registered-models/alias":
 		f.setAlias(w, r, mode)
+	case path == "/model-versions/get-download-uri":
+		reply(w, 200, map[string]any{"artifact_uri": "mlflow-artifacts:/" + q.Get("name") + "-" + q.Get("version") + "/model"})
+	case path == "/model-versions/set-tag":
+		var in struct{ Name, Version, Key, Value string }
+		if json.NewDecoder(r.Body).Decode(&in) != nil || f.Models[in.Name] == nil {
+			missing(w)
+			return
+		}
+		v := f.Models[in.Name].Versions[in.Version]
+		if v.Tags = maps.Clone(v.Tags); v.Tags == nil {
+			v.Tags = map[string]string{}
+		}
+		v.Tags[in.Key] = in.Value
+		f.Models[in.Name].Versions[in.Version] = v
+		reply(w, 200, map[string]any{})
+	case r.URL.Path == "/api/2.0/mlflow-artifacts/artifacts":
+		files := []any{}
+		if strings.HasSuffix(q.Get("path"), "/model") {
+			files = append(files, map[string]any{"path": "MLmodel", "is_dir": false, "file_size": 10})
+		}
+		reply(w, 200, map[string]any{"files": files})
 	case path == "/model-versions/get":
 		f.version(w, q.Get("name"), q.Get("version"))
 	case path == "/runs/get":

@@ -41,11 +41,12 @@ func (g *Gate) Firing(ctx context.Context) ([]alert.Alert, error) {
 			Source: DeploySource, Key: r.ModelID + ":" + r.Alias, Severity: alert.Critical, Tenant: event.PlatformTenant,
 			Labels: map[string]string{"model": r.ModelID, "alias": r.Alias, "version": *r.Version},
 		}
+		_, external := g.Registry.FindExternal(r.ModelID) // its digest comes at first sight, and being external is no fault
 		switch {
 		case Dummy(mv, run) && r.Alias != alias.Staging:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, which is a dummy.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "dummy"
-		case !digest.MatchString(mv.Tags[TagDigest]):
+		case !digest.MatchString(mv.Tags[TagDigest]) && !external:
 			a.Title = fmt.Sprintf("%s of %s was moved from outside to version %s, whose files have no digest to check them by.", r.Alias, r.ModelID, *r.Version)
 			a.Labels["fault"] = "digest_missing"
 		default:

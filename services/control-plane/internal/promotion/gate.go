@@ -26,7 +26,7 @@ import (
 const (
 	TagDummy     = "dummy"
 	TagOrigin    = "data_origin"
-	TagDigest    = "artifact_digest"
+	TagDigest    = alias.TagDigest
 	TagCommit    = "modelrepo_commit"
 	TagFlowRun   = "prefect_flow_run_id"
 	originMadeUp = "generated"

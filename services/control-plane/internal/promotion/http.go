@@ -48,11 +48,11 @@ func (a API) Open(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := a.Service.Gate.Registry.Require(r.Model)
+	m, err := a.Service.Gate.Registry.RequireTracked(r.Model)
 	if err != nil {
 		return err
 	}
-	r.Model, r.Tenant, r.By, r.Origin = m.ID(), p.Tenant, p.Name, FromRequest
+	r.Model, r.Tenant, r.By, r.Origin = m.ID, p.Tenant, p.Name, FromRequest
 	if body.Approve != nil && *body.Approve {
 		r.Decide = &p
 	}
@@ -178,12 +178,12 @@ func (a API) GetGate(c echo.Context) error {
 		return err
 	}
 	s := a.Service
-	m, err := s.Gate.Registry.FromPath(c)
+	m, err := s.Gate.Registry.TrackedFromPath(c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	q.Tenant, q.Model = p.Tenant, m.ID()
+	q.Tenant, q.Model = p.Tenant, m.ID
 	holders, err := s.Mover.Read(ctx, q.Model)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (a API) GetGate(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := gateView(v, m.TrackerName(), state)
+	out, err := gateView(v, m.TrackerName, state)
 	if err != nil {
 		return err
 	}

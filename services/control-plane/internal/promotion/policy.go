@@ -112,7 +112,7 @@ func (s *Policies) Put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Registry.FromPath(c); err != nil {
+	if _, err := s.Registry.TrackedFromPath(c); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)

@@ -49,7 +49,7 @@ func (a API) Rollback(c echo.Context) error {
 	if err := fault.InvalidAll(faults); err != nil {
 		return err
 	}
-	m, err := a.Service.Gate.Registry.FromPath(c)
+	m, err := a.Service.Gate.Registry.TrackedFromPath(c)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a API) Rollback(c echo.Context) error {
 		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
 	}
 	p, _ := auth.FromContext(ctx)
-	move, err := a.Service.Rollback(ctx, p, m.ID(), name, version, body.Reason)
+	move, err := a.Service.Rollback(ctx, p, m.ID, name, version, body.Reason)
 	if err != nil {
 		return err
 	}

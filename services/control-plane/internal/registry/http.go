@@ -16,11 +16,20 @@ func (r *Registry) List(c echo.Context) error {
 	for _, m := range r.Models() {
 		out = append(out, api.Model{ModelName: m.ID(), Datasets: m.DatasetNames()})
 	}
+	external := true
+	for _, t := range r.External() {
+		out = append(out, api.Model{ModelName: t.ID, Datasets: []string{}, External: &external})
+	}
 	return c.JSON(http.StatusOK, out)
 }
 
 // FromPath gives the model that the path names; the error is 404.
-func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) { return fromPath(r.Repo(), c) }
+func (r *Registry) FromPath(c echo.Context) (*modelrepo.Model, error) {
+	if t, ok := r.FindExternal(c.Param("model")); ok {
+		return nil, fault.ModelNotFound.New(noDefinition(t))
+	}
+	return fromPath(r.Repo(), c)
+}
 
 func fromPath(repo *modelrepo.Repo, c echo.Context) (*modelrepo.Model, error) {
 	if m, ok := repo.Model(c.Param("model")); ok {

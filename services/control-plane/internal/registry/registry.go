@@ -30,7 +30,8 @@ type Registry struct {
 
 	mu      sync.Mutex // one reading at a time
 	now     atomic.Pointer[reading]
-	refused atomic.Pointer[string] // why the newest reading is not in force; nil if it is
+	tracked atomic.Pointer[map[string]string] // what the tracker calls its models, by id; nil until it was read
+	refused atomic.Pointer[string]            // why the newest reading is not in force; nil if it is
 }
 
 // reading is what one folder held at one time.
@@ -199,6 +200,9 @@ func (r *Registry) TrackerName(id string) string {
 	if m, ok := r.Find(id); ok {
 		return m.TrackerName()
 	}
+	if t, ok := r.FindExternal(id); ok {
+		return t.TrackerName
+	}
 	return strings.ToLower(id)
 }
 
@@ -217,6 +221,9 @@ func (r *Registry) Require(name string) (*modelrepo.Model, error) {
 	repo := r.Repo()
 	if m, ok := repo.Model(name); ok {
 		return m, nil
+	}
+	if err := r.requireDefinition(name); err != nil {
+		return nil, err
 	}
 	known := strings.Join(repo.Names(), ", ")
 	if known == "" {

@@ -26,6 +26,7 @@ type AppendAuditEventsParams struct {
 	Details   []byte
 	PrevHash  string
 	Hash      string
+	Mac       *string
 }
 
 const auditCheckpoint = `-- name: AuditCheckpoint :one
@@ -125,7 +126,7 @@ func (q *Queries) AuditEnd(ctx context.Context, tenant string) (AuditEndRow, err
 }
 
 const auditEntry = `-- name: AuditEntry :one
-select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash from audit_events where tenant = $1 and seq = $2
+select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash, mac from audit_events where tenant = $1 and seq = $2
 `
 
 type AuditEntryParams struct {
@@ -150,6 +151,7 @@ func (q *Queries) AuditEntry(ctx context.Context, arg AuditEntryParams) (AuditEv
 		&i.Details,
 		&i.PrevHash,
 		&i.Hash,
+		&i.Mac,
 	)
 	return i, err
 }
@@ -183,7 +185,7 @@ func (q *Queries) AuditHeadsToSign(ctx context.Context, before time.Time) ([]str
 }
 
 const auditPage = `-- name: AuditPage :many
-select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash from audit_events where tenant = $1 and seq > $2 and seq <= $3 order by seq limit $4
+select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash, mac from audit_events where tenant = $1 and seq > $2 and seq <= $3 order by seq limit $4
 `
 
 type AuditPageParams struct {
@@ -221,6 +223,7 @@ func (q *Queries) AuditPage(ctx context.Context, arg AuditPageParams) ([]AuditEv
 			&i.Details,
 			&i.PrevHash,
 			&i.Hash,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}
@@ -485,8 +488,38 @@ func (q *Queries) ListAuditCheckpoints(ctx context.Context, arg ListAuditCheckpo
 	return items, nil
 }
 
+const listAuditEpochs = `-- name: ListAuditEpochs :many
+select tenant, from_seq, ts, key_id, signature from audit_epochs where tenant = any($1::text[]) order by tenant, from_seq, ts
+`
+
+func (q *Queries) ListAuditEpochs(ctx context.Context, tenants []string) ([]AuditEpoch, error) {
+	rows, err := q.db.Query(ctx, listAuditEpochs, tenants)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AuditEpoch
+	for rows.Next() {
+		var i AuditEpoch
+		if err := rows.Scan(
+			&i.Tenant,
+			&i.FromSeq,
+			&i.Ts,
+			&i.KeyID,
+			&i.Signature,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listAuditEvents = `-- name: ListAuditEvents :many
-select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash from audit_events
+select tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash, mac from audit_events
 where tenant = $1
     and ($2::bigint is null or seq < $2)
     and ($3::text is null or target = 'model:' || $3)
@@ -544,6 +577,7 @@ func (q *Queries) ListAuditEvents(ctx context.Context, arg ListAuditEventsParams
 			&i.Details,
 			&i.PrevHash,
 			&i.Hash,
+			&i.Mac,
 		); err != nil {
 			return nil, err
 		}
@@ -675,6 +709,30 @@ func (q *Queries) PutAuditCheckpoint(ctx context.Context, arg PutAuditCheckpoint
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const putAuditEpoch = `-- name: PutAuditEpoch :exec
+insert into audit_epochs (tenant, from_seq, ts, key_id, signature)
+values ($1, $2, $3, $4, $5) on conflict do nothing
+`
+
+type PutAuditEpochParams struct {
+	Tenant    string
+	FromSeq   int64
+	Ts        time.Time
+	KeyID     string
+	Signature []byte
+}
+
+func (q *Queries) PutAuditEpoch(ctx context.Context, arg PutAuditEpochParams) error {
+	_, err := q.db.Exec(ctx, putAuditEpoch,
+		arg.Tenant,
+		arg.FromSeq,
+		arg.Ts,
+		arg.KeyID,
+		arg.Signature,
+	)
+	return err
 }
 
 const putAuditHead = `-- name: PutAuditHead :exec

@@ -92,6 +92,14 @@ type AuditCheckpoint struct {
 	Signature []byte
 }
 
+type AuditEpoch struct {
+	Tenant    string
+	FromSeq   int64
+	Ts        time.Time
+	KeyID     string
+	Signature []byte
+}
+
 type AuditEvent struct {
 	Tenant    string
 	Seq       int64
@@ -106,6 +114,7 @@ type AuditEvent struct {
 	Details   []byte
 	PrevHash  string
 	Hash      string
+	Mac       *string
 }
 
 type AuditHead struct {

@@ -30,7 +30,7 @@ type payload map[string]json.RawMessage
 // refused: two readers would see two pushes.
 func object(raw []byte) (payload, error) {
 	var p payload
-	if err := service.ParseJSON(raw, &p, false); err != nil {
+	if err := service.ParseForeignJSON(raw, &p, false); err != nil {
 		return nil, malformed(problem.From(err).Detail)
 	}
 	return p, nil

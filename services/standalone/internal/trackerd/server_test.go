@@ -228,6 +228,30 @@ func TestOneValueOfARacedParam(t *testing.T) {
 	}
 }
 
+// log_model of MLflow 3 registers a version by its logged model alone; the version is
+// then of the run that logged it, as with the real stores.
+func TestVersionOfALoggedModelHasItsRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	run, experiment := b.run(t)
+	b.want(t, 200, "POST", api+"registered-models/create", obj{"name": "m"})
+	logModel := func(body obj) string {
+		body["experiment_id"], body["name"] = experiment, "model"
+		return b.want(t, 200, "POST", api+"logged-models", body)["model"].(obj)["info"].(obj)["model_id"].(string)
+	}
+	for _, c := range []struct {
+		id, want string
+	}{
+		{logModel(obj{"source_run_id": run}), run},
+		{logModel(obj{}), ""},
+	} {
+		v := b.want(t, 200, "POST", api+"model-versions/create", obj{"name": "m", "source": "models:/" + c.id, "model_id": c.id})["model_version"].(obj)
+		if got, _ := v["run_id"].(string); got != c.want {
+			t.Errorf("version %v: got run_id %q, want %q", v["version"], got, c.want)
+		}
+	}
+}
+
 func TestRestartKeepsEverythingAndSweepsUploads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

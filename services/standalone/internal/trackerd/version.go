@@ -179,6 +179,13 @@ func (s *Server) createVersion(ctx context.Context, in struct {
 		if err != nil {
 			return err
 		}
+		if in.RunID == "" && in.ModelID != "" { // as the real stores do: log_model of MLflow 3 names the model alone
+			m, err := q.LoggedModel(ctx, in.ModelID)
+			if err != nil {
+				return noLoggedModel(err, in.ModelID)
+			}
+			in.RunID = m.SourceRunID
+		}
 		now := s.now()
 		n, err := q.NextVersion(ctx, store.NextVersionParams{Name: in.Name, Updated: now})
 		if err != nil {

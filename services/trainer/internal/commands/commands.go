@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/trainer"
@@ -26,7 +27,7 @@ func ExitCode(err error) int {
 
 // App is the command line. Answers go to out as JSON, progress to errOut.
 func App(environ []string, out, errOut io.Writer) *cli.App {
-	repo := &cli.StringFlag{Name: "repo", Usage: "folder of the model repository (default: MODELREPO_DIR, then deploy/modelrepo)"}
+	repo := &cli.StringFlag{Name: "repo", Usage: "folder of the model repository (default: MODELREPO_DIR, then PLATFORM_MODELREPO, then deploy/modelrepo)"}
 	env := &cli.StringFlag{Name: "env", Usage: "registry in force: dev, staging or prod"}
 	set := &cli.StringFlag{Name: "dataset", Aliases: []string{"d"}, Usage: "data set (default: the model's first)"}
 	model := func(def string) *cli.StringFlag {
@@ -75,6 +76,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 }
 
 func config(c *cli.Context, environ []string) (trainer.Config, error) {
+	environ = withModelRepo(environ)
 	if v := c.String("repo"); v != "" {
 		environ = append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+v)
 	}
@@ -82,6 +84,24 @@ func config(c *cli.Context, environ []string) (trainer.Config, error) {
 		environ = append(environ[:len(environ):len(environ)], "MODELREPO_ENV="+v)
 	}
 	return trainer.LoadConfig(environ)
+}
+
+// withModelRepo lets MODELREPO_DIR be PLATFORM_MODELREPO, which mlp goes by, unless
+// it says something itself.
+func withModelRepo(environ []string) []string {
+	dir := ""
+	for _, kv := range environ {
+		switch name, value, _ := strings.Cut(kv, "="); {
+		case name == "MODELREPO_DIR" && value != "":
+			return environ
+		case name == "PLATFORM_MODELREPO":
+			dir = value
+		}
+	}
+	if dir == "" {
+		return environ
+	}
+	return append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+dir)
 }
 
 func data(c *cli.Context, environ []string) (trainer.Data, error) {

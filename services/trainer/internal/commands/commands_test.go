@@ -64,3 +64,25 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// The folder that mlp goes by is the trainer's too, unless MODELREPO_DIR names another.
+func TestModelRepositoryOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		environ []string
+		want    string
+	}{
+		{[]string{"PLATFORM_MODELREPO=" + repo}, ""},
+		{[]string{"PLATFORM_MODELREPO=/nowhere", "MODELREPO_DIR=" + repo}, ""},
+		{[]string{"PLATFORM_MODELREPO=" + repo, "MODELREPO_DIR=/nowhere"}, "/nowhere"},
+		{[]string{"PLATFORM_MODELREPO=/nowhere"}, "/nowhere"},
+	} {
+		var out, errOut bytes.Buffer
+		err := App(c.environ, &out, &errOut).RunContext(t.Context(), []string{"trainer", "heldout", "--n", "1"})
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%v: got %v, want no error", c.environ, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%v: got %v, want an error about %s", c.environ, err, c.want)
+		}
+	}
+}

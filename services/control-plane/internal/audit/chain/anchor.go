@@ -44,7 +44,7 @@ func ReadAnchors(path string) (Anchors, error) {
 // RaiseAnchors writes the higher ones of each tenant into the file at path, which
 // changes as a whole or not at all. Of two processes that write at once one may win:
 // what stands there then is lower than it could be, and still true.
-func RaiseAnchors(path string, with Anchors) (err error) {
+func RaiseAnchors(path string, with Anchors) error {
 	have, err := ReadAnchors(path)
 	if err != nil {
 		return err
@@ -58,20 +58,29 @@ func RaiseAnchors(path string, with Anchors) (err error) {
 	if !raised {
 		return nil
 	}
-	raw, err := json.MarshalIndent(anchorFile{AnchorFormat, have}, "", "  ")
-	if err != nil {
+	if err := replaceFile(path, ".audit-anchors-*", anchorFile{AnchorFormat, have}); err != nil {
 		return fmt.Errorf("audit anchors: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".audit-anchors-*") // 0600
+	return nil
+}
+
+// replaceFile writes v as JSON over the file at path, as a whole or not at all;
+// temporary is the pattern of the file's name until then.
+func replaceFile(path, temporary string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("audit anchors: %w", err)
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), temporary) // 0600
+	if err != nil {
+		return err
 	}
 	_, werr := tmp.Write(append(raw, '\n'))
 	if err = errors.Join(werr, tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("audit anchors: %w", errors.Join(err, os.Remove(tmp.Name())))
+		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -18,8 +18,10 @@ import (
 //
 // A bundle is NDJSON: a header, the entries of a stretch of one chain, its
 // checkpoints and a trailer. Each line is in the form of RFC 8785, so that no byte
-// can change without a trace, and an entry can be hashed as it stands.
-const BundleFormat = "platform-audit-bundle/v1"
+// can change without a trace, and an entry can be hashed as it stands. The trailer
+// tells how long the chain was and whether the server could verify it; version 1
+// did not, so that a cut chain looked like a short one.
+const BundleFormat = "platform-audit-bundle/v2"
 
 // BadFormat is the reason of a fault in a bundle that is none of the chain's own.
 const BadFormat = "format"
@@ -74,12 +76,45 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
+// Verification is what the server that exports found when it verified the whole chain.
+type Verification struct {
+	Verified    bool    `json:"verified"`
+	Checked     int64   `json:"checked"`
+	Head        Head    `json:"head"`
+	FirstBadSeq *int64  `json:"first_bad_seq"`
+	Reason      *string `json:"reason"`
+	SignedSeq   int64   `json:"signed_seq"`
+	VerifiedAt  string  `json:"verified_at"` // as Time gives it
+}
+
+// Ending is what the trailer tells beyond the lines before it.
+type Ending struct {
+	LastSeq      int64 // the last entry that the chain ever had; 0: none
+	Verification Verification
+	Key          ed25519.PrivateKey // signs the trailer; nil: nobody does
+}
+
 type trailer struct {
-	Kind        string `json:"kind"`
-	Count       int64  `json:"count"`
-	Checkpoints int64  `json:"checkpoints"`
-	Head        Head   `json:"head"`
-	SHA256      string `json:"sha256"` // of all lines before
+	Kind         string       `json:"kind"`
+	Count        int64        `json:"count"`
+	Checkpoints  int64        `json:"checkpoints"`
+	Head         Head         `json:"head"`
+	LastSeq      int64        `json:"last_seq"`
+	Verification Verification `json:"verification"`
+	SHA256       string       `json:"sha256"` // of all lines before
+	KeyID        string       `json:"key_id"` // empty: not signed
+	Signature    []byte       `json:"signature"`
+}
+
+// signedText holds the digest of all lines before and, so that none of its members
+// can be changed either, the trailer without its signature.
+func (t trailer) signedText() ([]byte, error) {
+	t.Signature = []byte{}
+	form, err := canonicalOf(t)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "platform-audit-export/v1\n%s\n%s\n", t.SHA256, form), nil
 }
 
 // Writer writes a bundle line by line.
@@ -127,8 +162,20 @@ func (b *Writer) Checkpoint(c Checkpoint) error {
 }
 
 // Close adds the trailer, without which a bundle is cut off.
-func (b *Writer) Close() error {
-	return b.line(trailer{"trailer", b.count, b.marks, b.head, hex.EncodeToString(b.sum.Sum(nil))})
+func (b *Writer) Close(end Ending) error {
+	t := trailer{
+		Kind: "trailer", Count: b.count, Checkpoints: b.marks, Head: b.head, LastSeq: end.LastSeq, Verification: end.Verification,
+		SHA256: hex.EncodeToString(b.sum.Sum(nil)), Signature: []byte{},
+	}
+	if end.Key != nil {
+		t.KeyID = KeyID(end.Key.Public().(ed25519.PublicKey))
+		text, err := t.signedText()
+		if err != nil {
+			return err
+		}
+		t.Signature = ed25519.Sign(end.Key, text)
+	}
+	return b.line(t)
 }
 
 // Report is what a bundle proves.
@@ -142,6 +189,8 @@ type Report struct {
 	SignedSeq   int64    `json:"signed_seq"` // the last entry under a signature; 0: none
 	KeyIDs      []string `json:"key_ids"`    // that signed
 	OwnKeys     bool     `json:"own_keys"`   // the bundle's own keys were used: nobody vouches for them
+	LastSeq     int64    `json:"last_seq"`   // the last entry that the chain ever had
+	Signed      bool     `json:"signed"`     // the trailer is
 	FirstBadSeq *int64   `json:"first_bad_seq,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Detail      string   `json:"detail,omitempty"`
@@ -156,6 +205,7 @@ type reader struct {
 	report Report
 	walk   Walk
 	to     int64
+	whole  bool             // the header asks for all entries to the end of the chain
 	hashes map[int64]string // of entries, for their checkpoints
 	marked int64            // the last checkpoint's sequence
 }
@@ -284,7 +334,7 @@ func (r *reader) header() error {
 	} else {
 		r.keys = r.keys.Reach(h.Keys)
 	}
-	r.report.Tenant, r.report.FromSeq, r.to = h.Tenant, h.FromSeq, h.ToSeq
+	r.report.Tenant, r.report.FromSeq, r.to, r.whole = h.Tenant, h.FromSeq, h.ToSeq, h.Until == nil
 	r.walk = Walk{Tenant: h.Tenant, Next: h.FromSeq, Prev: h.PrevHash}
 	r.report.Head = Head{h.FromSeq - 1, h.PrevHash}
 	r.add(raw)
@@ -299,7 +349,7 @@ func (r *reader) entry(raw []byte) error {
 	if r.report.Checkpoints > 0 {
 		return r.bad("an entry comes after the checkpoints")
 	}
-	l := Link{e.Entry, e.PrevHash, e.Hash}
+	l := Link{Entry: e.Entry, PrevHash: e.PrevHash, Hash: e.Hash}
 	if f := r.walk.Step(l); f != nil {
 		return f
 	}
@@ -355,10 +405,62 @@ func (r *reader) trailer(raw []byte) error {
 	case t.SHA256 != hex.EncodeToString(r.sum.Sum(nil)):
 		return r.bad("the bundle was changed: its digest is another")
 	}
+	if err := r.signature(t); err != nil {
+		return err
+	}
+	if err := r.completeness(t); err != nil {
+		return err
+	}
 	if _, err := r.in.ReadByte(); err == nil {
 		return r.bad("something follows the trailer")
 	} else if !errors.Is(err, io.EOF) {
 		return err
+	}
+	return nil
+}
+
+// signature checks that of the trailer. A server without a key gives none, which
+// only counts where no key was asked for.
+func (r *reader) signature(t trailer) error {
+	if t.KeyID == "" && len(t.Signature) == 0 {
+		if !r.report.OwnKeys {
+			return r.bad("the trailer is not signed")
+		}
+		return nil
+	}
+	public, ok := r.keys[t.KeyID]
+	if !ok {
+		return r.bad("the trailer is signed by the unknown key %s", t.KeyID)
+	}
+	text, err := t.signedText()
+	if err != nil {
+		return r.bad("%v", err)
+	}
+	if !ed25519.Verify(public, text, t.Signature) {
+		return r.bad("the signature of the trailer is wrong")
+	}
+	r.report.Signed = true
+	return nil
+}
+
+// completeness holds the lines, which agree with each other by now, against what
+// the server knows of the chain.
+func (r *reader) completeness(t trailer) error {
+	r.report.LastSeq = t.LastSeq
+	v := t.Verification
+	switch {
+	case t.LastSeq < t.Head.Seq && t.Count > 0:
+		return r.bad("the trailer counts fewer entries than there are")
+	case !v.Verified:
+		f := &Fault{r.walk.Next, BadFormat, "the server that exported the ledger could not verify it"}
+		if v.FirstBadSeq != nil && v.Reason != nil {
+			f.Seq, f.Reason = *v.FirstBadSeq, *v.Reason
+		}
+		return f
+	case t.Count == 0 && t.LastSeq > 0:
+		return &Fault{1, BadGap, fmt.Sprintf("the bundle is empty, the ledger is not: it went on to %d", t.LastSeq)}
+	case r.whole && t.Head.Seq < t.LastSeq:
+		return &Fault{t.Head.Seq + 1, BadGap, fmt.Sprintf("the entry is missing; the ledger went on to %d", t.LastSeq)}
 	}
 	return nil
 }

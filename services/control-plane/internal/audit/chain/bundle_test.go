@@ -70,10 +70,18 @@ func bundled(t testing.TB, all []chain.Link, from int) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Close(endingOf(all, key)); err != nil {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
+}
+
+// endingOf is what the trailer tells of a chain that holds.
+func endingOf(all []chain.Link, key ed25519.PrivateKey) chain.Ending {
+	last := all[len(all)-1]
+	return chain.Ending{LastSeq: last.Seq, Key: key, Verification: chain.Verification{
+		Verified: true, Checked: int64(len(all)), Head: chain.Head{Seq: last.Seq, Hash: last.Hash}, VerifiedAt: chain.Time(day),
+	}}
 }
 
 func trusted() chain.Keys { return chain.KeysOf(seedKey().Public().(ed25519.PublicKey)) }
@@ -173,7 +181,7 @@ func TestFaultsOfABundleNameTheEntry(t *testing.T) {
 		if err := w.Checkpoint(chain.Sign(seedKey(), "default", 10, all[9].Hash, day)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
+		if err := w.Close(endingOf(all, seedKey())); err != nil {
 			t.Fatal(err)
 		}
 		r, err := chain.VerifyBundle(&buf, trusted())
@@ -193,4 +201,62 @@ func FuzzVerifyBundle(f *testing.F) {
 			t.Fatalf("somebody signed %q", b)
 		}
 	})
+}
+
+// TestTrailerTellsOfTheLedger: lines that agree with each other prove nothing of a
+// ledger that was cut, emptied or did not verify.
+func TestTrailerTellsOfTheLedger(t *testing.T) {
+	t.Parallel()
+	all := links(t, 5)
+	key := seedKey()
+	until := chain.Time(day.Add(time.Hour))
+	forged, at := chain.BadForged, int64(2)
+	for _, c := range []struct {
+		name   string
+		upTo   int
+		until  *string
+		change func(*chain.Ending)
+		reason string
+		seq    int64
+	}{
+		{name: "whole", upTo: 5},
+		{name: "cut", upTo: 3, reason: chain.BadGap, seq: 4},
+		{name: "asked for up to an instant", upTo: 3, until: &until},
+		{name: "emptied", upTo: 0, reason: chain.BadGap, seq: 1},
+		{name: "emptied by an instant", upTo: 0, until: &until, reason: chain.BadGap, seq: 1},
+		{name: "not verified by the server", upTo: 5, change: func(e *chain.Ending) {
+			e.Verification.Verified, e.Verification.Reason, e.Verification.FirstBadSeq = false, &forged, &at
+		}, reason: chain.BadForged, seq: 2},
+		{name: "not signed", upTo: 5, change: func(e *chain.Ending) { e.Key = nil }, reason: chain.BadFormat, seq: 6},
+		{name: "signed by a stranger", upTo: 5, change: func(e *chain.Ending) { e.Key = numbered(9) }, reason: chain.BadFormat, seq: 6},
+	} {
+		var buf bytes.Buffer
+		w, err := chain.NewWriter(&buf, chain.Header{Tenant: "default", FromSeq: 1, ToSeq: int64(c.upTo), PrevHash: chain.Genesis, Until: c.until, CreatedAt: chain.Time(day)})
+		for _, l := range all[:c.upTo] {
+			if err == nil {
+				err = w.Entry(l)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := endingOf(all, key)
+		if c.change != nil {
+			c.change(&end)
+		}
+		if err := w.Close(end); err != nil {
+			t.Fatal(err)
+		}
+		r, err := chain.VerifyBundle(&buf, trusted())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seq int64
+		if r.FirstBadSeq != nil {
+			seq = *r.FirstBadSeq
+		}
+		if r.Verified != (c.reason == "") || r.Reason != c.reason || seq != c.seq {
+			t.Errorf("%s: got verified %v, %q at %d (%s), want %q at %d", c.name, r.Verified, r.Reason, seq, r.Detail, c.reason, c.seq)
+		}
+	}
 }

@@ -31,6 +31,9 @@ const timeForm = "2006-01-02T15:04:05.000000Z"
 // Time is t as it stands in entries, checkpoints and bundles.
 func Time(t time.Time) string { return t.UTC().Format(timeForm) }
 
+// ParseTime reads what Time gives.
+func ParseTime(s string) (time.Time, error) { return time.Parse(timeForm, s) }
+
 // Entry is one fact at its place in the chain of its tenant. Its members are
 // what is hashed, no more and no less.
 type Entry struct {
@@ -94,6 +97,7 @@ type Link struct {
 	Entry
 	PrevHash string
 	Hash     string // 64 hex digits
+	MAC      string // 64 hex digits; empty for an entry from before there were any
 }
 
 // Append links an entry to the hash before it.
@@ -119,6 +123,7 @@ const (
 	BadLink       = "link"       // an entry does not follow the one before it
 	BadGap        = "gap"        // an entry is missing
 	BadCheckpoint = "checkpoint" // what was signed is not what is there
+	BadForged     = "forged"     // the ledger has not appended the entry
 )
 
 // Fault is the first thing wrong with a chain.
@@ -130,9 +135,10 @@ type Fault struct {
 
 func (f *Fault) Error() string { return fmt.Sprintf("entry %d: %s: %s", f.Seq, f.Reason, f.Detail) }
 
-// First is the fault with the lower sequence; of equals the former. Either may be nil.
+// First is the fault with the lower sequence; of equals the former, but what was
+// changed says more than that the ledger has not appended it. Either may be nil.
 func First(a, b *Fault) *Fault {
-	if a == nil || b != nil && b.Seq < a.Seq {
+	if a == nil || b != nil && (b.Seq < a.Seq || b.Seq == a.Seq && a.Reason == BadForged) {
 		return b
 	}
 	return a

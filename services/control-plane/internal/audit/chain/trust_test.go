@@ -119,7 +119,7 @@ func TestABundleOfTwoKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
+		if err := w.Close(endingOf(all, second)); err != nil {
 			t.Fatal(err)
 		}
 		if what == "vouched for" { // which the verifier in another language judges as well

@@ -62,3 +62,30 @@ func TestVectorOfACheckpoint(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// The key and the MAC of the vector, computed by another program with HKDF-SHA256
+// (no salt, info platform-audit-entry/v1, 32 bytes) and HMAC-SHA256.
+func TestVectorOfAMAC(t *testing.T) {
+	t.Parallel()
+	key, err := chain.DeriveMACKey(seedKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := chain.AppendKeyed(vectorEntry(t), chain.Genesis, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "33437206ef75a3a12f06785f4d57c29706a6518eee5fa136e8f971cd9526af30"; link.MAC != want || link.Hash != vectorHash {
+		t.Errorf("got MAC %s and hash %s, want %s and %s", link.MAC, link.Hash, want, vectorHash)
+	}
+	if f := link.CheckKeyed(key); f != nil {
+		t.Errorf("got %v, want no fault", f)
+	}
+	other, err := chain.DeriveMACKey(numbered(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := link.CheckKeyed(other); f == nil || f.Reason != chain.BadForged {
+		t.Errorf("another key: got %v, want %s", f, chain.BadForged)
+	}
+}

@@ -137,6 +137,9 @@ func tell(out io.Writer, r chain.Report) error {
 				r.Checkpoints, strings.Join(r.KeyIDs, ", "), r.SignedSeq, r.Head.Seq-r.SignedSeq)
 		}
 	}
+	if r.Verified && !r.Signed {
+		fmt.Fprintln(&b, "The trailer is not signed: how long the ledger was is only claimed.")
+	}
 	if r.OwnKeys {
 		fmt.Fprintln(&b, "The keys are the bundle's own: give --key to learn whether it is yours that signed.")
 	}

@@ -19,8 +19,9 @@ import (
 
 var key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
-// bundle writes two entries, the first signed, and gives the file.
-func bundle(t *testing.T, change func([]byte) []byte) string {
+// bundle writes two entries, the first signed, of a ledger that has last ones, and
+// gives the file.
+func bundle(t *testing.T, last int64, change func([]byte) []byte) string {
 	t.Helper()
 	var buf bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -47,7 +48,10 @@ func bundle(t *testing.T, change func([]byte) []byte) string {
 	if err := w.Checkpoint(chain.Sign(key, "default", 1, first.Hash, now)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
+	end := chain.Ending{LastSeq: last, Key: key, Verification: chain.Verification{
+		Verified: true, Checked: last, Head: chain.Head{Seq: 2, Hash: prev}, VerifiedAt: chain.Time(now),
+	}}
+	if err := w.Close(end); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "bundle.ndjson")
@@ -60,10 +64,11 @@ func bundle(t *testing.T, change func([]byte) []byte) string {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	same := func(b []byte) []byte { return b }
-	good := bundle(t, same)
-	bad := bundle(t, func(b []byte) []byte {
+	good := bundle(t, 2, same)
+	bad := bundle(t, 2, func(b []byte) []byte {
 		return bytes.Replace(b, []byte(`"actor":"alice"`), []byte(`"actor":"alicf"`), 1)
 	})
+	cut := bundle(t, 3, same)
 	public := hex.EncodeToString(key.Public().(ed25519.PublicKey))
 	keyFile := filepath.Join(t.TempDir(), "key.hex")
 	if err := os.WriteFile(keyFile, []byte(public+"\n"), 0o600); err != nil {
@@ -80,6 +85,7 @@ func TestVerify(t *testing.T) {
 		{[]string{"verify", "--key=" + keyFile, "--json", good}, 0, `"verified": true`, ""},
 		{[]string{"verify", bad, "--key", public}, 1, "NOT VERIFIED: entry 1 of the chain of \"default\": hash", ""},
 		{[]string{"verify", bad, "--key", public, "--json"}, 1, `"first_bad_seq": 1`, ""},
+		{[]string{"verify", cut, "--key", public}, 1, "NOT VERIFIED: entry 3 of the chain of \"default\": gap", ""},
 		{[]string{"verify", good}, 1, "checkpoint", ""}, // it brings no keys
 		{[]string{"verify", good, "--key", strings.Repeat("00", 32)}, 1, "unknown key", ""},
 		{[]string{"verify", good, "--key", "nothing"}, 2, "", "32 bytes"},

@@ -15,8 +15,8 @@ select t.tenant::text as tenant,
 from unnest(@tenants::text[]) as t (tenant);
 
 -- name: AppendAuditEvents :copyfrom
-insert into audit_events (tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash)
-values (@tenant, @seq, @event_id, @ts, @source, @actor, @action, @target, @outcome, @request_id, @details, @prev_hash, @hash);
+insert into audit_events (tenant, seq, event_id, ts, source, actor, action, target, outcome, request_id, details, prev_hash, hash, mac)
+values (@tenant, @seq, @event_id, @ts, @source, @actor, @action, @target, @outcome, @request_id, @details, @prev_hash, @hash, @mac);
 
 -- name: PutAuditHead :exec
 insert into audit_heads (tenant, seq, hash, updated_at) values (@tenant, @seq, @hash, @now)
@@ -128,3 +128,10 @@ select r.verified_at, coalesce((select bool_and(v.verified) from audit_verdicts 
 -- name: PutAuditRound :exec
 insert into audit_rounds (verified_at) values (@verified_at)
 on conflict (one) do update set verified_at = excluded.verified_at;
+
+-- name: PutAuditEpoch :exec
+insert into audit_epochs (tenant, from_seq, ts, key_id, signature)
+values (@tenant, @from_seq, @ts, @key_id, @signature) on conflict do nothing;
+
+-- name: ListAuditEpochs :many
+select * from audit_epochs where tenant = any(@tenants::text[]) order by tenant, from_seq, ts;

@@ -1,0 +1,61 @@
+package alias
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+)
+
+// TagDigest is the version tag with the digest of its files.
+const TagDigest = "artifact_digest"
+
+// digestSeen gives the versions that hold an alias of an external model the digest
+// of their files, at first sight: nobody else did, and from then on a change of the
+// files is seen. A version that fails is tried again at the next look.
+func (m *Mover) digestSeen(ctx context.Context, found map[string]Holders) error {
+	if m.digested == nil {
+		m.digested = map[string]bool{}
+	}
+	var faults []error
+	for _, t := range m.Registry.External() {
+		for _, version := range found[t.ID] {
+			key := t.ID + "\x00" + version
+			if m.digested[key] {
+				continue
+			}
+			if err := m.digestVersion(ctx, t.TrackerName, version); err != nil {
+				faults = append(faults, fmt.Errorf("digest of version %s of %s: %w", version, t.ID, err))
+				continue
+			}
+			m.digested[key] = true
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (m *Mover) digestVersion(ctx context.Context, name, version string) error {
+	mv, err := m.Tracker.GetModelVersion(ctx, name, version)
+	if errors.Is(err, tracker.ErrNotFound) || err == nil && mv.Tags[TagDigest] != "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "external-model-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	files, err := m.Tracker.DownloadModel(ctx, mv, filepath.Join(dir, "model"))
+	if err != nil {
+		return err
+	}
+	digest := tracker.Digest(files)
+	m.Log.InfoContext(ctx, "digest of an external model computed", slog.String("model", name), slog.String("version", version), slog.String("digest", digest))
+	return m.Tracker.SetModelVersionTag(ctx, name, version, TagDigest, digest)
+}

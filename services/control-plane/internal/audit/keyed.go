@@ -1,0 +1,233 @@
+package audit
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+)
+
+// epochBook keeps this key's epochs beside it, out of reach for whoever owns the
+// database: MACs that were removed together with all that tells of them are missed.
+// A nil pointer knows of none.
+type epochBook struct {
+	path string
+	mu   sync.Mutex // guards those below, and is the one writer of the file
+	mine []chain.Epoch
+	told bool // it is known that the file cannot be written
+}
+
+// openEpochBook reads the file at path, if there is one.
+func openEpochBook(path string) (*epochBook, error) {
+	mine, err := chain.ReadEpochs(path)
+	return &epochBook{path: path, mine: mine}, err
+}
+
+func (b *epochBook) list() []chain.Epoch {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.mine)
+}
+
+// noteEpoch keeps an epoch in this process and in the file. A folder that cannot be
+// written is logged once; the database has the epoch all the same.
+func (l *Ledger) noteEpoch(ctx context.Context, e chain.Epoch) {
+	b := l.epochs
+	b.mu.Lock()
+	b.mine = append(b.mine, e)
+	err := chain.AddEpochs(b.path, e)
+	first := err != nil && !b.told
+	b.told = err != nil
+	b.mu.Unlock()
+	if first {
+		l.Log.WarnContext(ctx, "audit epochs are not noted beside the signing key", slog.Any("err", err))
+	}
+}
+
+// keyedChain knows which entries of a chain must carry a MAC, and whose.
+type keyedChain struct {
+	ledger *Ledger
+	epochs chain.Epochs
+	sealed bool // without an epoch the chain was put in by hand
+}
+
+// keyedChains gives that of each tenant. Epochs count by the signature of a trusted
+// key, wherever they are kept.
+func (l *Ledger) keyedChains(ctx context.Context, q *store.Queries, keys chain.Keys, tenants ...string) (map[string]*keyedChain, error) {
+	rows, err := q.ListAuditEpochs(ctx, append([]string{""}, tenants...))
+	if err != nil {
+		return nil, err
+	}
+	all := l.epochs.list()
+	for _, r := range rows {
+		all = append(all, chain.Epoch{Tenant: r.Tenant, FromSeq: r.FromSeq, TS: chain.Time(r.Ts), KeyID: r.KeyID, Signature: r.Signature})
+	}
+	out := make(map[string]*keyedChain, len(tenants))
+	for _, t := range tenants {
+		out[t] = &keyedChain{ledger: l}
+	}
+	for _, e := range all {
+		if !keys.Signed(e) {
+			continue
+		}
+		if e.Tenant == "" {
+			for _, c := range out {
+				c.sealed = true
+			}
+		} else if c := out[e.Tenant]; c != nil {
+			c.epochs = append(c.epochs, e)
+		}
+	}
+	return out, nil
+}
+
+// keyed says whether an entry must carry a MAC.
+func (c *keyedChain) keyed(seq int64) bool {
+	_, ok := c.epochs.At(seq)
+	return ok || c.sealed && len(c.epochs) == 0
+}
+
+// check recomputes hash and MAC of an entry; it needs no neighbour.
+func (c *keyedChain) check(link chain.Link) *chain.Fault {
+	e, ok := c.epochs.At(link.Seq)
+	switch {
+	case !ok && c.sealed && len(c.epochs) == 0:
+		return chain.First(link.CheckHash(), &chain.Fault{Seq: link.Seq, Reason: chain.BadForged, Detail: "the ledger has never appended to this chain"})
+	case !ok:
+		return link.CheckHash()
+	case c.ledger.macKey != nil && e.KeyID == c.ledger.keyID():
+		return link.CheckKeyed(c.ledger.macKey)
+	}
+	return link.CheckForeignKeyed()
+}
+
+// checkConsumed reports the first entry of a page whose event never came out of the
+// stream. Entries from before MACs are left out: their ids were not kept.
+func (c *keyedChain) checkConsumed(ctx context.Context, db outbox.Querier, page []chain.Link) (*chain.Fault, error) {
+	ids := make([]uuid.UUID, 0, len(page))
+	for _, link := range page {
+		if c.keyed(link.Seq) {
+			ids = append(ids, link.EventID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	missing, err := outbox.ListUnconsumed(ctx, db, Consumer, ids)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	i := slices.IndexFunc(page, func(link chain.Link) bool { return slices.Contains(missing, link.EventID) })
+	return &chain.Fault{Seq: page[i].Seq, Reason: chain.BadForged, Detail: "its event never came out of the stream"}, nil
+}
+
+// sealChains begins an epoch of each chain that has none, after its last entry, and
+// then says for good that there are no others. It does so once, under the lease.
+func (l *Ledger) sealChains(ctx context.Context) error {
+	if l.key == nil {
+		return nil
+	}
+	keys, err := l.keys(ctx)
+	if err != nil {
+		return err
+	}
+	var made []chain.Epoch
+	err = l.Store.InTx(ctx, func(tx store.Tx) error {
+		made = nil
+		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fence(ctx)})
+		if err != nil || n == 0 { // another replica leads by now, and does it
+			return err
+		}
+		tenants, err := tx.AuditTenants(ctx)
+		if err != nil {
+			return err
+		}
+		chains, err := l.keyedChains(ctx, tx.Queries, keys, append(tenants, "")...)
+		if err != nil || chains[""].sealed {
+			return err
+		}
+		for _, t := range tenants {
+			if len(chains[t].epochs) > 0 {
+				continue
+			}
+			end, err := tx.AuditEnd(ctx, t)
+			if err != nil {
+				return err
+			}
+			e := chain.SignEpoch(l.key, t, max(end.HeadSeq, end.LastSeq)+1, l.Now())
+			if err := l.putEpoch(ctx, tx.Queries, e); err != nil {
+				return err
+			}
+			made = append(made, e)
+		}
+		seal := chain.Seal(l.key, l.Now())
+		made = append(made, seal)
+		return l.putEpoch(ctx, tx.Queries, seal)
+	})
+	if err == nil {
+		for _, e := range made {
+			l.noteEpoch(ctx, e)
+		}
+	}
+	return err
+}
+
+func (l *Ledger) putEpoch(ctx context.Context, q *store.Queries, e chain.Epoch) error {
+	ts, err := chain.ParseTime(e.TS)
+	if err != nil {
+		return err
+	}
+	return q.PutAuditEpoch(ctx, store.PutAuditEpochParams{Tenant: e.Tenant, FromSeq: e.FromSeq, Ts: ts, KeyID: e.KeyID, Signature: e.Signature})
+}
+
+// beginEpoch makes an entry the first of an epoch of this key, unless it lies in one.
+func (l *Ledger) beginEpoch(ctx context.Context, q *store.Queries, c *keyedChain, tenant string, seq int64) error {
+	if e, ok := c.epochs.At(seq); ok && e.KeyID == l.keyID() {
+		return nil
+	}
+	e := chain.SignEpoch(l.key, tenant, seq, l.Now())
+	if err := l.putEpoch(ctx, q, e); err != nil {
+		return err
+	}
+	c.epochs = append(c.epochs, e)
+	// Also when the transaction fails: what this key appends from seq on is keyed anyway.
+	l.noteEpoch(ctx, e)
+	return nil
+}
+
+// awaitKey waits, in a process without the signing key, for as long as the ledger is
+// a keyed one: what it appended could not be told from what somebody put in by hand.
+// The facts wait in the stream. It returns false when ctx ended.
+func (l *Ledger) awaitKey(ctx context.Context) bool {
+	for told := false; ctx.Err() == nil; {
+		sealed, err := l.sealedWithoutKey(ctx, l.Store.Queries)
+		if err == nil && !sealed {
+			return true
+		}
+		if !told {
+			l.Log.WarnContext(ctx, "audit facts wait: the ledger is keyed, and AUDIT_SIGNING_KEY_FILE is not set", slog.Any("err", err))
+			told = true
+		}
+		waitFor(ctx, checkpointTick)
+	}
+	return false
+}
+
+// sealedWithoutKey reports whether this process must not append: it has no key, and
+// others did. No signature is judged, since it may know no public key either.
+func (l *Ledger) sealedWithoutKey(ctx context.Context, q *store.Queries) (bool, error) {
+	if l.key != nil {
+		return false, nil
+	}
+	rows, err := q.ListAuditEpochs(ctx, []string{""})
+	return len(rows) > 0, err
+}

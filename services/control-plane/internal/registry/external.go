@@ -1,0 +1,139 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+)
+
+// followEvery is how soon a model that somebody logged at the tracker is known.
+const followEvery = 30 * time.Second
+
+// Tracked is a model that the tracker may hold: one of the repository, or an
+// external one, which somebody logged with a plain client and no definition names.
+type Tracked struct {
+	ID          string
+	TrackerName string
+	External    bool
+}
+
+// FollowTracker keeps the external models known until ctx ends. While the tracker is
+// away those known before stay.
+func (r *Registry) FollowTracker(ctx context.Context, c *tracker.Client) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		if err := r.readTracker(ctx, c); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "external models are not known: the tracker cannot be read", slog.Any("err", err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *Registry) readTracker(ctx context.Context, c *tracker.Client) error {
+	var names []string
+	for m, err := range c.SearchRegisteredModels(ctx, "") {
+		if err != nil {
+			return err
+		}
+		names = append(names, m.Name)
+	}
+	r.SetTracked(names)
+	return nil
+}
+
+// SetTracked tells what the tracker calls its models. Names that cannot be an id of
+// the platform are left out; of two that differ only in case the first one counts.
+func (r *Registry) SetTracked(names []string) {
+	external := map[string]string{}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		id := ID(name)
+		if _, taken := external[id]; !taken && ValidName(name) {
+			external[id] = name
+		}
+	}
+	r.tracked.Store(&external)
+}
+
+// External lists the external models by id.
+func (r *Registry) External() []Tracked {
+	names := r.tracked.Load()
+	if names == nil {
+		return nil
+	}
+	defined := map[string]bool{}
+	for _, m := range r.Repo().Models {
+		defined[m.TrackerName()] = true
+	}
+	out := []Tracked{}
+	for _, id := range slices.Sorted(maps.Keys(*names)) {
+		name := (*names)[id]
+		if _, ok := r.Find(id); !ok && !defined[name] {
+			out = append(out, Tracked{ID: id, TrackerName: name, External: true})
+		}
+	}
+	return out
+}
+
+// FindExternal gives the external model of that name in any case.
+func (r *Registry) FindExternal(name string) (Tracked, bool) {
+	external := r.External()
+	i := slices.IndexFunc(external, func(t Tracked) bool { return strings.EqualFold(t.ID, name) })
+	if i < 0 {
+		return Tracked{}, false
+	}
+	return external[i], true
+}
+
+// FindTracked gives the model of that name in any case, also an external one.
+func (r *Registry) FindTracked(name string) (Tracked, bool) {
+	if m, ok := r.Find(name); ok {
+		return Tracked{ID: m.ID(), TrackerName: m.TrackerName()}, true
+	}
+	return r.FindExternal(name)
+}
+
+// RequireTracked is FindTracked, with the problem 400 of Require.
+func (r *Registry) RequireTracked(name string) (Tracked, error) {
+	if t, ok := r.FindTracked(name); ok {
+		return t, nil
+	}
+	_, err := r.Require(name)
+	return Tracked{}, err
+}
+
+// TrackedFromPath gives the model that the path names, also an external one; the
+// error is 404.
+func (r *Registry) TrackedFromPath(c echo.Context) (Tracked, error) {
+	if t, ok := r.FindTracked(c.Param("model")); ok {
+		return t, nil
+	}
+	_, err := r.FromPath(c)
+	return Tracked{}, err
+}
+
+// noDefinition is what an external model lacks for whatever trains it.
+func noDefinition(t Tracked) string {
+	return fmt.Sprintf("Model %s is external: the tracker holds it, and no definition of it exists in the model repository.", t.ID)
+}
+
+// requireDefinition is the problem 400 for an external model, nil for any other name.
+func (r *Registry) requireDefinition(name string) error {
+	if t, ok := r.FindExternal(name); ok {
+		return fault.UnknownModel.New(noDefinition(t))
+	}
+	return nil
+}
