@@ -1,7 +1,10 @@
 package inference
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -63,6 +66,55 @@ func TestDeadline(t *testing.T) {
 	// The row that was given up takes nothing with it.
 	if s, body := i.post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
 		t.Errorf("%d %s", s, body)
+	}
+}
+
+// A body that dribbles in holds a place among the model's requests no longer than a prediction may take.
+func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
+	i := start(t, reg, func(c *Config) { c.TimeoutMS = 700 })
+	for _, c := range []struct {
+		name, path, header string
+		least, most        time.Duration
+	}{
+		{"the service's deadline", "/predict/tagged", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"chunked", "/predict/tagged", "Transfer-Encoding: chunked\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"the request's own", "/predict/tagged", "X-Request-Timeout-Ms: 300\r\nContent-Length: 29\r\n", 300 * time.Millisecond, 20 * time.Second},
+		{"a model that is not there", "/predict/nosuch", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"pipeline", "/infer-pipeline/infer", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(i.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			began := time.Now()
+			if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n", c.path, c.header); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetDeadline(began.Add(c.most)); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("no answer within %v: %v", c.most, err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < c.least {
+				t.Errorf("answered after %v, want at least %v", took, c.least)
+			}
+			if d := problemOf(t, resp.StatusCode, string(body)); d.Status != 504 || d.Code != "deadline_exceeded" || !strings.Contains(d.Detail, "body") {
+				t.Errorf("got %d %s, want 504 deadline_exceeded that names the body", resp.StatusCode, body)
+			}
+		})
 	}
 }
 

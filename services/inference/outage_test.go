@@ -63,6 +63,32 @@ func TestDatabaseOutage(t *testing.T) {
 	})
 }
 
+// Until the tracker was read once, nobody knows which models there are: that is no 404.
+func TestStartedWithoutTheTracker(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
+	reg.Down(true)
+	i := launch(t, reg)
+	i.awaits("/livez", 200)
+	for path, body := range map[string]string{
+		"/predict/tagged":       `{"features": {"x": 1}}`,
+		"/predict/Tagged":       `{"features": {"x": 1}, "alias": "staging"}`,
+		"/predict/nosuch":       `{"features": {"x": 1}}`,
+		"/infer-pipeline/infer": `{"num_nodes": 1, "embedding": [` + strings.Repeat("0,", 383) + `0]}`,
+	} {
+		s, header, out := i.do("POST", path, body)
+		if d := problemOf(t, s, out); s != 503 || d.Code != "tracker_unavailable" || header.Get("Retry-After") != "1" {
+			t.Errorf("%s: got %d %s, Retry-After %q, want 503 tracker_unavailable, 1", path, s, out, header.Get("Retry-After"))
+		}
+	}
+	reg.Down(false)
+	i.becomes("tagged", "1")
+	if s, body := i.post("/predict/nosuch", `{"features": {"x": 1}}`); s != 404 {
+		t.Errorf("a model that the tracker does not have, once it was read: got %d %s, want 404", s, body)
+	}
+}
+
 func TestClassifier(t *testing.T) {
 	t.Parallel()
 	files := map[string][]byte{}

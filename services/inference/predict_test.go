@@ -90,6 +90,31 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	// Whatever is long in a request, its refusal is not.
+	long := strings.Repeat("x", 60<<10)
+	for name, r := range map[string][2]string{
+		"model":           {"/predict/" + long[:50<<10], `{"features": ` + runtimeRow + `}`},
+		"unknown member":  {"/predict/runtime", `{"` + long + `": 1}`},
+		"repeated member": {"/predict/runtime", `{"` + long + `": 1, "` + long + `": 1}`},
+		"unknown column":  {"/predict/runtime", `{"features": {"procs": 4, "hour": 1, "shape": [1, 2, 3], "` + long + `": 1}}`},
+		"alias":           {"/predict/runtime", `{"alias": "` + long + `", "features": ` + runtimeRow + `}`},
+		"version":         {"/predict/runtime", `{"version": "` + long + `", "features": ` + runtimeRow + `}`},
+		"pipeline member": {"/infer-pipeline/infer", `{"` + long + `": 1}`},
+		"pipeline model":  {"/infer-pipeline/infer", `{"model_name": "` + long + `", "num_nodes": 1, "embedding": [` + strings.Repeat("0,", 383) + `0]}`},
+		"reload":          {"/reload/" + long[:50<<10], ``},
+		"drift":           {"/drift/" + long[:50<<10] + "/reset", ``},
+		"drift alias":     {"/drift/runtime/reset", `{"alias": "` + long + `"}`},
+		"drift member":    {"/drift/runtime/reset", `{"` + long + `": 1}`},
+		"no route":        {"/" + long[:50<<10], ``},
+	} {
+		t.Run("long "+name, func(t *testing.T) {
+			s, body := i.post(r[0], r[1])
+			if s < 400 || len(body) > 4<<10 {
+				t.Errorf("got %d with %d bytes, %.300s…, want a refusal of at most 4 KiB", s, len(body), body)
+			}
+			problemOf(t, s, body)
+		})
+	}
 	t.Run("bad deadline", func(t *testing.T) {
 		s, _, body := i.do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "X-Request-Timeout-Ms", "soon")
 		if d := problemOf(t, s, body); s != 422 || d.errors() != "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1" {

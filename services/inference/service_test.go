@@ -30,13 +30,39 @@ type instance struct {
 	nats     string
 	bearer   string
 	log      *lockedBuffer
+	done     chan error // holds what Run returned
 }
 
 // option changes the configuration before the start.
 type option func(*Config)
 
-// start runs the service on a free port until the test ends.
+// start runs the service on a free port until the test ends, and waits until it is ready.
 func start(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
+	t.Helper()
+	i := launch(t, registry, opts...)
+	i.awaits("/readyz", http.StatusOK)
+	return i
+}
+
+// awaits polls path until it answers with the status.
+func (i *instance) awaits(path string, want int) {
+	i.t.Helper()
+	testenv.Eventually(i.t, 20*time.Second, func() error {
+		select {
+		case err := <-i.done:
+			i.done <- err
+			i.t.Fatalf("the service did not start: %v", err)
+		default:
+		}
+		if s, body := i.get(path); s != want {
+			return fmt.Errorf("%s: %d %s", path, s, body)
+		}
+		return nil
+	})
+}
+
+// launch is start without the wait.
+func launch(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,6 +87,7 @@ func start(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
+	i.done = done
 	go func() {
 		done <- Run(ctx, cfg, slog.New(slog.NewJSONHandler(i.log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	}()
@@ -73,18 +100,6 @@ func start(t testing.TB, registry *fixture.Registry, opts ...option) *instance {
 		if t.Failed() {
 			t.Logf("log of the service:\n%s", i.log.String())
 		}
-	})
-	testenv.Eventually(t, 20*time.Second, func() error {
-		select {
-		case err := <-done:
-			done <- err
-			t.Fatalf("the service did not start: %v", err)
-		default:
-		}
-		if s, body := i.get("/readyz"); s != http.StatusOK {
-			return fmt.Errorf("/readyz: %d %s", s, body)
-		}
-		return nil
 	})
 	return i
 }

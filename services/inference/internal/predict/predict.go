@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,8 +82,8 @@ func (h *Handlers) Predict(c echo.Context) error {
 		return err
 	}
 	defer leave()
-	if err := b.read(c); err != nil {
-		return h.refuse(name, metrics.Invalid, err)
+	if err := b.read(c, start, limit); err != nil {
+		return h.refuse(name, outcomeOfBody(err), err)
 	}
 	p, faults := request.ParsePredict(b.body, &b.object)
 	if faults != nil {
@@ -105,8 +106,8 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 	if err != nil {
 		return h.refuse(metrics.Other, metrics.Invalid, err)
 	}
-	if err := b.read(c); err != nil {
-		return h.refuse(metrics.Other, metrics.Invalid, err)
+	if err := b.read(c, start, limit); err != nil {
+		return h.refuse(metrics.Other, outcomeOfBody(err), err)
 	}
 	p, faults := request.ParsePipeline(b.body)
 	name := catalog.UpperName(p.Model)
@@ -189,6 +190,13 @@ func (h *Handlers) find(ctx context.Context, name, alias, version string, deadli
 	return slot, nil
 }
 
+func outcomeOfBody(err error) int {
+	if problem.DeadlineExceeded.Has(err) {
+		return metrics.Timeout
+	}
+	return metrics.Invalid
+}
+
 func outcomeOf(err error) int {
 	switch {
 	case fault.ModelNotLoaded.Has(err):
@@ -217,12 +225,14 @@ func invalid(faults []problem.Field) *problem.Error {
 	return problem.Validation.New(detail).WithErrors(faults...)
 }
 
-// read takes the body, within the limits that the server's middleware has set.
-func (b *buffers) read(c echo.Context) error {
+// read takes the body, within the size that the server's middleware has set and the request's own deadline:
+// a caller that sends its body slowly must not hold its place among the model's requests any longer.
+func (b *buffers) read(c echo.Context, start time.Time, limit time.Duration) error {
 	r := c.Request()
 	if err := checkMedia(r); err != nil {
 		return err
 	}
+	setReadDeadline(c, start.Add(limit))
 	b.body = b.body[:0]
 	n := int(max(r.ContentLength, 0)) // the middleware has bounded it
 	if cap(b.body) < n {
@@ -237,11 +247,22 @@ func (b *buffers) read(c echo.Context) error {
 	}
 	switch {
 	case err == nil:
+		setReadDeadline(c, time.Time{}) // else it would end the request's context while the model runs
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.DeadlineExceeded.New(fmt.Sprintf("The request body did not arrive within %s.", limit)).WithCause(err)
 	case problem.BodyTooLarge.Has(problem.From(err)):
 		return problem.From(err)
 	}
 	return problem.BadRequest.New("The request body ended early.").WithCause(err)
+}
+
+// setReadDeadline bounds reading the body; the zero time lifts it. net/http's writer has the method; a test's
+// recorder need not.
+func setReadDeadline(c echo.Context, t time.Time) {
+	if w, ok := c.Response().Writer.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = w.SetReadDeadline(t) // fails only on a connection that is gone
+	}
 }
 
 // checkMedia refuses what a browser sends without asking first, and what is no JSON.
