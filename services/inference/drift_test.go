@@ -16,6 +16,7 @@ import (
 
 type driftStatus struct {
 	Model, Alias, Version, Status, Overall, Reason string
+	DecidedBy                                      string   `json:"decided_by"`
 	ZScore                                         *float64 `json:"z_score"`
 	ZSE                                            *float64 `json:"z_se"`
 	LiveMean                                       *float64 `json:"live_mean"`
@@ -129,6 +130,72 @@ func TestDriftOfPredictions(t *testing.T) {
 	if got := strings.Join(actions, "; "); got != "drift.baseline_set model:TAGGED@Production by anonymous; drift.reset model:TAGGED@Production by anonymous" {
 		t.Errorf("audit facts: %s", got)
 	}
+}
+
+// A check or benchmark must not become the traffic that drift is judged by.
+func TestProbesLeaveNoSnapshots(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, slow)
+	probe := func(path, body string, want int) {
+		t.Helper()
+		if s, _, out := i.do("POST", path, body, "X-Platform-Probe", "1"); s != want {
+			t.Errorf("%s: got %d %s, want %d", path, s, out, want)
+		}
+	}
+	for range 20 {
+		probe("/predict/tagged", `{"features": {"x": 7}}`, 200)
+	}
+	probe("/predict/tagged", `{"features": {"y": 7}}`, 500)
+	probe("/predict/tagged", `{"features"`, 422)
+	probe("/predict/nosuch", `{"features": {"x": 7}}`, 404)
+	if s, _, out := i.do("POST", "/predict/tagged", `{"features": {"x": 1}}`, "X-Platform-Probe", "0"); s != 200 {
+		t.Errorf("not a probe: got %d %s, want 200", s, out)
+	}
+	i.predicts(2, 2, 3) // rows are written in order, so what the probes left would be there by now
+	if d := i.drift("?model=tagged")[0]; d.Snapshots != 3 || fmt.Sprint(d.Recent) != "[1 2 3]" {
+		t.Errorf("got %d snapshots %v, want [1 2 3]", d.Snapshots, d.Recent)
+	}
+	_, metrics := i.get("/metrics")
+	for _, want := range []string{
+		`predict_probes_total{alias="Production",model="TAGGED",status="success"} 20`,
+		`predict_probes_total{alias="Production",model="TAGGED",status="mismatch"} 1`,
+		`predict_probes_total{alias="Production",model="TAGGED",status="invalid"} 1`,
+		`predict_probes_total{alias="",model="other",status="not_found"} 1`,
+		`predict_requests_total{alias="Production",model="TAGGED",status="success"} 3`,
+		`predict_requests_total{alias="",model="other",status="not_found"} 0`,
+		`predict_seconds_count{alias="Production",model="TAGGED"} 3`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}
+
+// The level over all measures is told when it changes, also where z stays well.
+func TestOverallLevelIsTold(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, slow)
+	i.predicts(1, 100, 100)
+	i.ok("/drift/tagged/baseline", nil, nil)
+	i.ok("/drift/tagged/reset", nil, nil)
+	i.predicts(45, 12, 12) // the middle of 1 to 100
+	i.predicts(45, 12, 24)
+	i.predicts(45, 12, 36)
+	if d := i.drift("")[0]; d.Status != "OK" || *d.ZScore > 0.1 || d.Overall != "CRITICAL" || d.DecidedBy != "psi" {
+		t.Errorf("got status %s, z %v, overall %s by %q; want OK, below 0.1, CRITICAL by psi", d.Status, *d.ZScore, d.Overall, d.DecidedBy)
+	}
+	testenv.Eventually(t, 20*time.Second, func() error {
+		for _, e := range i.events("drift", "status_changed") {
+			if e["status"] == "OK" && e["overall"] == "CRITICAL" && e["decided_by"] == "psi" {
+				return nil
+			}
+		}
+		return fmt.Errorf("no drift.status_changed with overall CRITICAL: %v", i.events("drift", "status_changed"))
+	})
 }
 
 func TestPipeline(t *testing.T) {

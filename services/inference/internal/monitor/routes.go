@@ -86,6 +86,9 @@ func (st *status) wire() api.DriftStatus {
 	for name, v := range st.Measures {
 		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}
 	}
+	if st.DecidedBy != "" {
+		out.DecidedBy = &st.DecidedBy
+	}
 	if st.Reason != "" {
 		out.Reason = &st.Reason
 	}
