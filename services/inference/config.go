@@ -110,6 +110,12 @@ func (c *Config) Validate() error {
 	if err := a.CheckPlaceholders(); err != nil {
 		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
 	}
+	if err := a.State(); err != nil {
+		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := a.DelegationState(); err != nil {
+		fault("DELEGATION_TRUST_JSON: %w", err)
+	}
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)
 	}

@@ -3,7 +3,6 @@ package inference
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -98,13 +97,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	for _, w := range authenticator.Warnings() {
 		log.WarnContext(ctx, "weak credential", slog.String("why", w))
 	}
-	if err := authenticator.DelegationState(); err != nil {
-		log.ErrorContext(ctx, "DELEGATION_TRUST_JSON is faulty: every delegation is refused", slog.Any("err", err))
-	}
 	routes(srv.Echo, authenticator, predict.New(predict.Config{
 		Catalog: cat, Snapshots: snapshots, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
 	}), inventory.New(cat, events), watch, admin.Handlers{Pool: pool, Source: announce.Source})
-	checks(srv, cat, authenticator)
+	checks(srv, cat)
 
 	changed := make(chan string, 64)
 	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
@@ -167,7 +163,7 @@ func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 
 // checks says when the replica may get traffic: once the aliases were scanned. What is down later does not
 // keep loaded models from answering.
-func checks(srv *service.Server, cat *catalog.Catalog, a *auth.Authenticator) {
+func checks(srv *service.Server, cat *catalog.Catalog) {
 	srv.Check("aliases", func(context.Context) service.Check {
 		switch s := cat.State(); {
 		case s.LastScan.IsZero() && s.LastError != "":
@@ -179,12 +175,6 @@ func checks(srv *service.Server, cat *catalog.Catalog, a *auth.Authenticator) {
 		}
 		if f := cat.Failures(""); len(f) > 0 {
 			return service.Check{Status: service.Warn, Detail: fmt.Sprintf("%d aliases do not hold their version; /health lists them", len(f))}
-		}
-		return service.Check{Status: service.OK}
-	})
-	srv.Check("credentials", func(context.Context) service.Check {
-		if err := errors.Join(a.State(), a.DelegationState()); err != nil {
-			return service.Check{Status: service.Warn, Detail: err.Error()}
 		}
 		return service.Check{Status: service.OK}
 	})

@@ -174,15 +174,28 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-func TestMalformedCredentialsCloseTheService(t *testing.T) {
+// What an operator meant and mistyped must not be found out by the first caller that is refused.
+func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
-	i := start(t, reg, func(c *Config) { c.Credentials = `{"secret-of-the-operators": {"principal": "ops"}}` })
-	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer secret-of-the-operators"); s != 503 || problemOf(t, s, body).Code != "auth_misconfigured" {
-		t.Errorf("%d %s", s, body)
-	}
-	if s, body := i.get("/health"); s != 200 {
-		t.Errorf("health: %d %s", s, body)
+	const entry = `"principal": "ops", "tenant": "default", "scopes": ["admin"]`
+	for name, c := range map[string]struct{ variable, value, reason string }{
+		"no JSON":         {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": `, "entry 1"},
+		"member missing":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": "ops"}}`, `member "scopes" is missing`},
+		"member unknown":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {` + entry + `, "note": "x"}}`, `unknown member "note"`},
+		"member of type":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": 1, "tenant": "default", "scopes": ["admin"]}}`, "principal: must be a non-empty string"},
+		"scope unknown":   {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": "ops", "tenant": "default", "scopes": ["root"]}}`, `unknown scope "root"`},
+		"secret twice":    {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {` + entry + `}, "secret-of-the-operators": {` + entry + `}}`, "repeats the secret of entry 1"},
+		"trust no JSON":   {"DELEGATION_TRUST_JSON", `[]`, "must be a JSON object"},
+		"trust short key": {"DELEGATION_TRUST_JSON", `{"dashboard": {"public_key": "AAAA", "tenants": ["default"], "scopes": ["predict"]}}`, "public_key"},
+		"trust member":    {"DELEGATION_TRUST_JSON", `{"dashboard": {"public_key": "AAAA", "tenant": ["default"], "scopes": ["predict"]}}`, `unknown member "tenant"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", c.variable + "=" + c.value})
+			if err == nil || !strings.Contains(err.Error(), c.variable) || !strings.Contains(err.Error(), c.reason) || strings.Contains(err.Error(), "secret-of-the-operators") {
+				t.Errorf("got %v, want a refusal that names %s and says %q, without the secret", err, c.variable, c.reason)
+			}
+		})
 	}
 }
 
