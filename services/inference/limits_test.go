@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"bufio"
@@ -14,23 +14,25 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 func TestOverloadSheds(t *testing.T) {
 	t.Parallel()
 	reg := fixture.NewRegistry(t)
 	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
-	i := start(t, reg, func(c *Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
+	i := start(t, reg, func(c *inference.Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
 	var ok, shed atomic.Int64
 	var wg sync.WaitGroup
 	for range 24 {
 		wg.Go(func() {
-			s, header, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`)
+			s, header, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`)
 			switch {
 			case s == 200 && strings.Contains(body, `"prediction":1,`):
 				ok.Add(1)
-			case s == 503 && problemOf(t, s, body).Code == "overloaded" && header.Get("Retry-After") == "1":
+			case s == 503 && inferencetest.ProblemOf(t, s, body).Code == "overloaded" && header.Get("Retry-After") == "1":
 				shed.Add(1)
 			default:
 				t.Errorf("%d %s", s, body)
@@ -41,7 +43,7 @@ func TestOverloadSheds(t *testing.T) {
 	if ok.Load() < 4 || shed.Load() < 1 {
 		t.Errorf("%d answered, %d shed; want at least 4 answered, the rest shed", ok.Load(), shed.Load())
 	}
-	_, metrics := i.get("/metrics")
+	_, metrics := i.Get("/metrics")
 	for _, want := range []string{
 		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="success"} %d`, ok.Load()),
 		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="shed"} %d`, shed.Load()),
@@ -59,12 +61,12 @@ func TestDeadline(t *testing.T) {
 	reg := fixture.NewRegistry(t)
 	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
 	i := start(t, reg)
-	s, _, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
-	if d := problemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
+	s, _, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
+	if d := inferencetest.ProblemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
 		t.Errorf("%d %s", s, body)
 	}
 	// The row that was given up takes nothing with it.
-	if s, body := i.post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
+	if s, body := i.Post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
 		t.Errorf("%d %s", s, body)
 	}
 }
@@ -74,7 +76,7 @@ func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	reg := fixture.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
-	i := start(t, reg, func(c *Config) { c.TimeoutMS = 700 })
+	i := start(t, reg, func(c *inference.Config) { c.TimeoutMS = 700 })
 	for _, c := range []struct {
 		name, path, header string
 		least, most        time.Duration
@@ -87,7 +89,7 @@ func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := net.Dial("tcp", strings.TrimPrefix(i.url, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +113,7 @@ func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
 			if took := time.Since(began); took < c.least {
 				t.Errorf("answered after %v, want at least %v", took, c.least)
 			}
-			if d := problemOf(t, resp.StatusCode, string(body)); d.Status != 504 || d.Code != "deadline_exceeded" || !strings.Contains(d.Detail, "body") {
+			if d := inferencetest.ProblemOf(t, resp.StatusCode, string(body)); d.Status != 504 || d.Code != "deadline_exceeded" || !strings.Contains(d.Detail, "body") {
 				t.Errorf("got %d %s, want 504 deadline_exceeded that names the body", resp.StatusCode, body)
 			}
 		})
@@ -125,7 +127,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const app, ops = "secret-of-the-application", "secret-of-the-operators"
 	credentials := service.Secret(`{"` + app + `": {"principal": "app", "tenant": "default", "scopes": ["predict"]},
 		"` + ops + `": {"principal": "ops", "tenant": "default", "scopes": ["admin"]}}`)
-	i := start(t, reg, func(c *Config) { c.Credentials = credentials })
+	i := start(t, reg, func(c *inference.Config) { c.Credentials = credentials })
 	for _, c := range []struct {
 		method, path, body string
 		stranger, app, ops int
@@ -155,12 +157,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if bearer != "" {
 				header = append(header, "Authorization", "Bearer "+bearer)
 			}
-			if s, _, out := i.do(c.method, c.path, body, header...); s != want {
+			if s, _, out := i.Do(c.method, c.path, body, header...); s != want {
 				t.Errorf("%s %s as %.15s: %d, want %d: %.200s", c.method, c.path, bearer, s, want, out)
 			}
 		}
 	}
-	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || problemOf(t, s, body).Code != "invalid_credential" {
+	if s, _, body := i.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || inferencetest.ProblemOf(t, s, body).Code != "invalid_credential" {
 		t.Errorf("a wrong secret: %d %s", s, body)
 	}
 	testenv.Eventually(t, 10*time.Second, func() error {
@@ -191,7 +193,7 @@ func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", c.variable + "=" + c.value})
+			_, err := inference.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", c.variable + "=" + c.value})
 			if err == nil || !strings.Contains(err.Error(), c.variable) || !strings.Contains(err.Error(), c.reason) || strings.Contains(err.Error(), "secret-of-the-operators") {
 				t.Errorf("got %v, want a refusal that names %s and says %q, without the secret", err, c.variable, c.reason)
 			}
@@ -202,14 +204,14 @@ func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 	t.Parallel()
 	i := start(t, fixture.NewRegistry(t))
-	if s, _, body := i.do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || problemOf(t, s, body).Code != "cross_origin_request" {
+	if s, _, body := i.Do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || inferencetest.ProblemOf(t, s, body).Code != "cross_origin_request" {
 		t.Errorf("%d %s", s, body)
 	}
 }
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	_, err := LoadConfig([]string{
+	_, err := inference.LoadConfig([]string{
 		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many",
 		`INFERENCE_CREDENTIALS_JSON=`,
 	})
@@ -221,7 +223,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("the error does not name %s:\n%v", want, err)
 		}
 	}
-	if _, err := LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
+	if _, err := inference.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
 		!strings.Contains(err.Error(), "placeholder") || strings.Contains(err.Error(), "changeme") {
 		t.Errorf("a placeholder secret: %v", err)
 	}

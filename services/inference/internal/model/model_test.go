@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )

@@ -1,4 +1,4 @@
-package inference
+package app
 
 import (
 	"errors"
@@ -51,8 +51,8 @@ type Config struct {
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
 
-	// driftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
-	driftEvery time.Duration
+	// DriftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
+	DriftEvery time.Duration `env:"-"`
 }
 
 // LoadConfig reads the environment. The error names every fault.
