@@ -187,6 +187,10 @@ func (e *Error) JSON(instance, requestID string) []byte {
 	if m.Detail == "" {
 		m.Detail = m.Title
 	}
+	m.Detail, m.Errors = truncateText(m.Detail, maxDetail), truncateFields(m.Errors)
+	if len(m.Instance) > maxInstance {
+		m.Instance = "" // a part of a path refers to nothing
+	}
 	out := encode(m)
 	if len(e.Extra) == 0 {
 		return out

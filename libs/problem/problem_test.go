@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,4 +292,33 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("not JSON: %q", out)
 		}
 	})
+}
+
+// A place that quotes a request whole must not send it back.
+func TestLongTextsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 30<<10)
+	doc := problem.Validation.New(long).WithErrors(problem.Field{Loc: []string{"body", "kept"}, Msg: "kept"}, problem.Field{Loc: []string{"body", long}, Msg: long}).
+		JSON("/"+strings.Repeat("x", 60<<10), "req-1")
+	var got struct {
+		Detail   string
+		Instance *string
+		Errors   []problem.Field
+	}
+	if err := json.Unmarshal(doc, &got); err != nil {
+		t.Fatalf("%v: %.200s", err, doc)
+	}
+	if len(doc) > 4<<10 || !strings.HasSuffix(got.Detail, "é…") || got.Instance != nil {
+		t.Errorf("got %d bytes, detail ending %q, instance %v; want at most 4 KiB, an ellipsis after a whole character, none",
+			len(doc), got.Detail[max(0, len(got.Detail)-8):], got.Instance)
+	}
+	if want := (problem.Field{Loc: []string{"body", "kept"}, Msg: "kept"}); len(got.Errors) != 2 || got.Errors[0].Msg != want.Msg || !slices.Equal(got.Errors[0].Loc, want.Loc) {
+		t.Errorf("got errors %.200v, want two, the first %v", got.Errors, want)
+	}
+	if got := problem.Shorten("runtime"); got != "runtime" {
+		t.Errorf("Shorten(runtime) = %q, want it whole", got)
+	}
+	if got := len(problem.Shorten(long)); got > 140 {
+		t.Errorf("Shorten gives %d bytes of a long text, want at most 140", got)
+	}
 }

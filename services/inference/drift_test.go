@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 type driftStatus struct {
 	Model, Alias, Version, Status, Overall, Reason string
+	DecidedBy                                      string   `json:"decided_by"`
 	ZScore                                         *float64 `json:"z_score"`
 	ZSE                                            *float64 `json:"z_se"`
 	LiveMean                                       *float64 `json:"live_mean"`
@@ -29,25 +31,25 @@ type driftStatus struct {
 }
 
 func (i *instance) drift(query string) []driftStatus {
-	i.t.Helper()
-	s, body := i.get("/drift/status" + query)
+	i.T.Helper()
+	s, body := i.Get("/drift/status" + query)
 	if s != 200 {
-		i.t.Fatalf("drift status: %d %s", s, body)
+		i.T.Fatalf("drift status: %d %s", s, body)
 	}
 	var out []driftStatus
 	if err := json.Unmarshal([]byte(body), &out); err != nil {
-		i.t.Fatalf("%s: %v", body, err)
+		i.T.Fatalf("%s: %v", body, err)
 	}
 	return out
 }
 
 // predicts sends x from low, one apart, and waits until n snapshots are written.
 func (i *instance) predicts(low, count, n int) {
-	i.t.Helper()
+	i.T.Helper()
 	for x := range count {
-		i.ok("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, low+x), nil)
+		i.OK("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, low+x), nil)
 	}
-	testenv.Eventually(i.t, 10*time.Second, func() error {
+	testenv.Eventually(i.T, 10*time.Second, func() error {
 		if got := i.drift("?model=tagged&window=5000")[0].Snapshots; got != n {
 			return fmt.Errorf("%d snapshots written, want %d", got, n)
 		}
@@ -65,7 +67,7 @@ func TestDriftOfPredictions(t *testing.T) {
 		t.Errorf("at first: %+v", d)
 	}
 	i.predicts(1, 5, 5)
-	if s, body := i.post("/drift/tagged/baseline", nil); s != 409 || problemOf(t, s, body).Code != "not_enough_snapshots" {
+	if s, body := i.Post("/drift/tagged/baseline", nil); s != 409 || inferencetest.ProblemOf(t, s, body).Code != "not_enough_snapshots" {
 		t.Errorf("a baseline of five: %d %s", s, body)
 	}
 	i.predicts(6, 95, 100)
@@ -74,7 +76,7 @@ func TestDriftOfPredictions(t *testing.T) {
 		N            int
 		Mean, Std    float64
 	}
-	i.ok("/drift/Tagged/baseline", `{"alias": "production"}`, &baseline)
+	i.OK("/drift/Tagged/baseline", `{"alias": "production"}`, &baseline)
 	if baseline.N != 100 || baseline.Mean != 50.5 || baseline.Std < 28.8 || baseline.Std > 28.9 || baseline.Alias != "Production" {
 		t.Errorf("baseline %+v", baseline)
 	}
@@ -83,7 +85,7 @@ func TestDriftOfPredictions(t *testing.T) {
 		t.Errorf("against itself: %+v", d)
 	}
 	var reset struct{ Deleted int }
-	i.ok("/drift/tagged/reset", nil, &reset)
+	i.OK("/drift/tagged/reset", nil, &reset)
 	if reset.Deleted != 100 {
 		t.Errorf("reset %+v", reset)
 	}
@@ -96,16 +98,16 @@ func TestDriftOfPredictions(t *testing.T) {
 		t.Errorf("moved far: %+v", d)
 	}
 	for _, bad := range []string{"?window=5", "?window=x", "?z_mode=huh", "?alias=Champion", "?limit=0", "?cursor=x"} {
-		if s, body := i.get("/drift/status" + bad); s != 422 {
+		if s, body := i.Get("/drift/status" + bad); s != 422 {
 			t.Errorf("%s: %d %s", bad, s, body)
 		}
 	}
 	for path, status := range map[string]int{"/drift/nosuch/reset": 404, "/drift/nosuch/baseline": 404} {
-		if s, body := i.post(path, nil); s != status {
+		if s, body := i.Post(path, nil); s != status {
 			t.Errorf("%s: %d %s", path, s, body)
 		}
 	}
-	if s, body := i.post("/drift/tagged/reset", `{"aliass": "Production"}`); s != 422 {
+	if s, body := i.Post("/drift/tagged/reset", `{"aliass": "Production"}`); s != 422 {
 		t.Errorf("an unknown field: %d %s", s, body)
 	}
 	testenv.Eventually(t, 20*time.Second, func() error {
@@ -131,6 +133,72 @@ func TestDriftOfPredictions(t *testing.T) {
 	}
 }
 
+// A check or benchmark must not become the traffic that drift is judged by.
+func TestProbesLeaveNoSnapshots(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, slow)
+	probe := func(path, body string, want int) {
+		t.Helper()
+		if s, _, out := i.Do("POST", path, body, "X-Platform-Probe", "1"); s != want {
+			t.Errorf("%s: got %d %s, want %d", path, s, out, want)
+		}
+	}
+	for range 20 {
+		probe("/predict/tagged", `{"features": {"x": 7}}`, 200)
+	}
+	probe("/predict/tagged", `{"features": {"y": 7}}`, 500)
+	probe("/predict/tagged", `{"features"`, 422)
+	probe("/predict/nosuch", `{"features": {"x": 7}}`, 404)
+	if s, _, out := i.Do("POST", "/predict/tagged", `{"features": {"x": 1}}`, "X-Platform-Probe", "0"); s != 200 {
+		t.Errorf("not a probe: got %d %s, want 200", s, out)
+	}
+	i.predicts(2, 2, 3) // rows are written in order, so what the probes left would be there by now
+	if d := i.drift("?model=tagged")[0]; d.Snapshots != 3 || fmt.Sprint(d.Recent) != "[1 2 3]" {
+		t.Errorf("got %d snapshots %v, want [1 2 3]", d.Snapshots, d.Recent)
+	}
+	_, metrics := i.Get("/metrics")
+	for _, want := range []string{
+		`predict_probes_total{alias="Production",model="TAGGED",status="success"} 20`,
+		`predict_probes_total{alias="Production",model="TAGGED",status="mismatch"} 1`,
+		`predict_probes_total{alias="Production",model="TAGGED",status="invalid"} 1`,
+		`predict_probes_total{alias="",model="other",status="not_found"} 1`,
+		`predict_requests_total{alias="Production",model="TAGGED",status="success"} 3`,
+		`predict_requests_total{alias="",model="other",status="not_found"} 0`,
+		`predict_seconds_count{alias="Production",model="TAGGED"} 3`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}
+
+// The level over all measures is told when it changes, also where z stays well.
+func TestOverallLevelIsTold(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
+	i := start(t, reg, slow)
+	i.predicts(1, 100, 100)
+	i.OK("/drift/tagged/baseline", nil, nil)
+	i.OK("/drift/tagged/reset", nil, nil)
+	i.predicts(45, 12, 12) // the middle of 1 to 100
+	i.predicts(45, 12, 24)
+	i.predicts(45, 12, 36)
+	if d := i.drift("")[0]; d.Status != "OK" || *d.ZScore > 0.1 || d.Overall != "CRITICAL" || d.DecidedBy != "psi" {
+		t.Errorf("got status %s, z %v, overall %s by %q; want OK, below 0.1, CRITICAL by psi", d.Status, *d.ZScore, d.Overall, d.DecidedBy)
+	}
+	testenv.Eventually(t, 20*time.Second, func() error {
+		for _, e := range i.events("drift", "status_changed") {
+			if e["status"] == "OK" && e["overall"] == "CRITICAL" && e["decided_by"] == "psi" {
+				return nil
+			}
+		}
+		return fmt.Errorf("no drift.status_changed with overall CRITICAL: %v", i.events("drift", "status_changed"))
+	})
+}
+
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	reg := fixture.NewRegistry(t)
@@ -139,18 +207,18 @@ func TestPipeline(t *testing.T) {
 	i := start(t, reg, slow)
 	embedding := make([]float64, 384)
 	embedding[0], embedding[383] = 3, 4
-	var p prediction
-	i.ok("/infer-pipeline/infer", map[string]any{"embedding": embedding, "num_nodes": 2, "user_id": "alice", "job_id": "job-1"}, &p)
+	var p inferencetest.Prediction
+	i.OK("/infer-pipeline/infer", map[string]any{"embedding": embedding, "num_nodes": 2, "user_id": "alice", "job_id": "job-1"}, &p)
 	if p.Prediction != 27.0 || p.JobID != "job-1" || p.ModelName != "JPCP" {
 		t.Errorf("%+v", p)
 	}
-	i.ok("/infer-pipeline/infer", map[string]any{"features": map[string]any{"embedding": embedding, "num_nodes": 1}}, &p)
+	i.OK("/infer-pipeline/infer", map[string]any{"features": map[string]any{"embedding": embedding, "num_nodes": 1}}, &p)
 	if p.Prediction != 17.0 {
 		t.Errorf("%+v", p)
 	}
 	// What is written down of the row is the vector's norm, mean and deviation.
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, i.database)
+	conn, err := pgx.Connect(ctx, i.Database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,10 @@
-package inference
+package inference_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,23 +14,25 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 func TestOverloadSheds(t *testing.T) {
 	t.Parallel()
 	reg := fixture.NewRegistry(t)
 	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
-	i := start(t, reg, func(c *Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
+	i := start(t, reg, func(c *inference.Config) { c.MaxInflight, c.BatchMax, c.QueueMax = 2, 2, 2 })
 	var ok, shed atomic.Int64
 	var wg sync.WaitGroup
 	for range 24 {
 		wg.Go(func() {
-			s, header, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`)
+			s, header, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`)
 			switch {
 			case s == 200 && strings.Contains(body, `"prediction":1,`):
 				ok.Add(1)
-			case s == 503 && problemOf(t, s, body).Code == "overloaded" && header.Get("Retry-After") == "1":
+			case s == 503 && inferencetest.ProblemOf(t, s, body).Code == "overloaded" && header.Get("Retry-After") == "1":
 				shed.Add(1)
 			default:
 				t.Errorf("%d %s", s, body)
@@ -38,7 +43,7 @@ func TestOverloadSheds(t *testing.T) {
 	if ok.Load() < 4 || shed.Load() < 1 {
 		t.Errorf("%d answered, %d shed; want at least 4 answered, the rest shed", ok.Load(), shed.Load())
 	}
-	_, metrics := i.get("/metrics")
+	_, metrics := i.Get("/metrics")
 	for _, want := range []string{
 		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="success"} %d`, ok.Load()),
 		fmt.Sprintf(`predict_requests_total{alias="Production",model="SLOW",status="shed"} %d`, shed.Load()),
@@ -56,13 +61,62 @@ func TestDeadline(t *testing.T) {
 	reg := fixture.NewRegistry(t)
 	reg.Alias("slow", "Production", reg.Register("slow", fixture.Slow(t, "slow"), nil))
 	i := start(t, reg)
-	s, _, body := i.do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
-	if d := problemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
+	s, _, body := i.Do(http.MethodPost, "/predict/slow", `{"features": {"x": 1}}`, "X-Request-Timeout-Ms", "1")
+	if d := inferencetest.ProblemOf(t, s, body); s != 504 || d.Code != "deadline_exceeded" {
 		t.Errorf("%d %s", s, body)
 	}
 	// The row that was given up takes nothing with it.
-	if s, body := i.post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
+	if s, body := i.Post("/predict/slow", `{"features": {"x": 2}}`); s != 200 || !strings.Contains(body, `"prediction":2,`) {
 		t.Errorf("%d %s", s, body)
+	}
+}
+
+// A body that dribbles in holds a place among the model's requests no longer than a prediction may take.
+func TestSlowBodyEndsAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
+	i := start(t, reg, func(c *inference.Config) { c.TimeoutMS = 700 })
+	for _, c := range []struct {
+		name, path, header string
+		least, most        time.Duration
+	}{
+		{"the service's deadline", "/predict/tagged", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"chunked", "/predict/tagged", "Transfer-Encoding: chunked\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"the request's own", "/predict/tagged", "X-Request-Timeout-Ms: 300\r\nContent-Length: 29\r\n", 300 * time.Millisecond, 20 * time.Second},
+		{"a model that is not there", "/predict/nosuch", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+		{"pipeline", "/infer-pipeline/infer", "Content-Length: 29\r\n", 700 * time.Millisecond, 20 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(i.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			began := time.Now()
+			if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s\r\n", c.path, c.header); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetDeadline(began.Add(c.most)); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("no answer within %v: %v", c.most, err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < c.least {
+				t.Errorf("answered after %v, want at least %v", took, c.least)
+			}
+			if d := inferencetest.ProblemOf(t, resp.StatusCode, string(body)); d.Status != 504 || d.Code != "deadline_exceeded" || !strings.Contains(d.Detail, "body") {
+				t.Errorf("got %d %s, want 504 deadline_exceeded that names the body", resp.StatusCode, body)
+			}
+		})
 	}
 }
 
@@ -73,7 +127,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	const app, ops = "secret-of-the-application", "secret-of-the-operators"
 	credentials := service.Secret(`{"` + app + `": {"principal": "app", "tenant": "default", "scopes": ["predict"]},
 		"` + ops + `": {"principal": "ops", "tenant": "default", "scopes": ["admin"]}}`)
-	i := start(t, reg, func(c *Config) { c.Credentials = credentials })
+	i := start(t, reg, func(c *inference.Config) { c.Credentials = credentials })
 	for _, c := range []struct {
 		method, path, body string
 		stranger, app, ops int
@@ -103,12 +157,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if bearer != "" {
 				header = append(header, "Authorization", "Bearer "+bearer)
 			}
-			if s, _, out := i.do(c.method, c.path, body, header...); s != want {
+			if s, _, out := i.Do(c.method, c.path, body, header...); s != want {
 				t.Errorf("%s %s as %.15s: %d, want %d: %.200s", c.method, c.path, bearer, s, want, out)
 			}
 		}
 	}
-	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || problemOf(t, s, body).Code != "invalid_credential" {
+	if s, _, body := i.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer wrong"); s != 401 || inferencetest.ProblemOf(t, s, body).Code != "invalid_credential" {
 		t.Errorf("a wrong secret: %d %s", s, body)
 	}
 	testenv.Eventually(t, 10*time.Second, func() error {
@@ -122,29 +176,42 @@ func TestWhoMayDoWhat(t *testing.T) {
 	})
 }
 
-func TestMalformedCredentialsCloseTheService(t *testing.T) {
+// What an operator meant and mistyped must not be found out by the first caller that is refused.
+func TestMalformedCredentialsRefuseTheStart(t *testing.T) {
 	t.Parallel()
-	reg := fixture.NewRegistry(t)
-	i := start(t, reg, func(c *Config) { c.Credentials = `{"secret-of-the-operators": {"principal": "ops"}}` })
-	if s, _, body := i.do(http.MethodGet, "/models", nil, "Authorization", "Bearer secret-of-the-operators"); s != 503 || problemOf(t, s, body).Code != "auth_misconfigured" {
-		t.Errorf("%d %s", s, body)
-	}
-	if s, body := i.get("/health"); s != 200 {
-		t.Errorf("health: %d %s", s, body)
+	const entry = `"principal": "ops", "tenant": "default", "scopes": ["admin"]`
+	for name, c := range map[string]struct{ variable, value, reason string }{
+		"no JSON":         {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": `, "entry 1"},
+		"member missing":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": "ops"}}`, `member "scopes" is missing`},
+		"member unknown":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {` + entry + `, "note": "x"}}`, `unknown member "note"`},
+		"member of type":  {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": 1, "tenant": "default", "scopes": ["admin"]}}`, "principal: must be a non-empty string"},
+		"scope unknown":   {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {"principal": "ops", "tenant": "default", "scopes": ["root"]}}`, `unknown scope "root"`},
+		"secret twice":    {"INFERENCE_CREDENTIALS_JSON", `{"secret-of-the-operators": {` + entry + `}, "secret-of-the-operators": {` + entry + `}}`, "repeats the secret of entry 1"},
+		"trust no JSON":   {"DELEGATION_TRUST_JSON", `[]`, "must be a JSON object"},
+		"trust short key": {"DELEGATION_TRUST_JSON", `{"dashboard": {"public_key": "AAAA", "tenants": ["default"], "scopes": ["predict"]}}`, "public_key"},
+		"trust member":    {"DELEGATION_TRUST_JSON", `{"dashboard": {"public_key": "AAAA", "tenant": ["default"], "scopes": ["predict"]}}`, `unknown member "tenant"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := inference.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", c.variable + "=" + c.value})
+			if err == nil || !strings.Contains(err.Error(), c.variable) || !strings.Contains(err.Error(), c.reason) || strings.Contains(err.Error(), "secret-of-the-operators") {
+				t.Errorf("got %v, want a refusal that names %s and says %q, without the secret", err, c.variable, c.reason)
+			}
+		})
 	}
 }
 
 func TestOtherOriginsCannotWriteToAnOpenService(t *testing.T) {
 	t.Parallel()
 	i := start(t, fixture.NewRegistry(t))
-	if s, _, body := i.do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || problemOf(t, s, body).Code != "cross_origin_request" {
+	if s, _, body := i.Do(http.MethodPost, "/reload", nil, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); s != 403 || inferencetest.ProblemOf(t, s, body).Code != "cross_origin_request" {
 		t.Errorf("%d %s", s, body)
 	}
 }
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	_, err := LoadConfig([]string{
+	_, err := inference.LoadConfig([]string{
 		"INFERENCE_ADDR=0.0.0.0:18001", "TRACKING_URI=tracker", "PRELOAD_ALIASES=Champion", "BATCH_MAX=0", "QUEUE_MAX=many",
 		`INFERENCE_CREDENTIALS_JSON=`,
 	})
@@ -156,7 +223,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("the error does not name %s:\n%v", want, err)
 		}
 	}
-	if _, err := LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
+	if _, err := inference.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", `INFERENCE_CREDENTIALS_JSON={"changeme-changeme": {"principal":"a","tenant":"b","scopes":["admin"]}}`}); err == nil ||
 		!strings.Contains(err.Error(), "placeholder") || strings.Contains(err.Error(), "changeme") {
 		t.Errorf("a placeholder secret: %v", err)
 	}

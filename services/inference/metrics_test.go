@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"os"
@@ -9,7 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 // Every metric of this service that an alert rule names is there once a model is loaded.
@@ -46,9 +47,9 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 	}
 	reg := fixture.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
-	i := start(t, reg, func(c *Config) { c.EventRelayEnabled = false }) // whoever relays, each replica tells
-	i.ok("/predict/tagged", `{"features": {"x": 1}}`, nil)
-	s, text := i.get("/metrics")
+	i := start(t, reg, func(c *inference.Config) { c.EventRelayEnabled = false }) // whoever relays, each replica tells
+	i.OK("/predict/tagged", `{"features": {"x": 1}}`, nil)
+	s, text := i.Get("/metrics")
 	for name := range names {
 		if s != 200 || !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
 			t.Errorf("no metric %s", name)

@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"fmt"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 // Without the database predictions go on; what was to be written waits and is written later.
@@ -20,7 +22,7 @@ func TestDatabaseOutage(t *testing.T) {
 	reg := fixture.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
 	var proxy *fixture.Proxy
-	i := start(t, reg, slow, func(c *Config) {
+	i := start(t, reg, slow, func(c *inference.Config) {
 		u, err := url.Parse(c.DatabaseURL.Reveal())
 		if err != nil {
 			t.Fatal(err)
@@ -32,23 +34,23 @@ func TestDatabaseOutage(t *testing.T) {
 	i.predicts(1, 10, 10)
 	proxy.Cut(true)
 	for x := range 20 {
-		i.ok("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, 11+x), nil)
+		i.OK("/predict/tagged", fmt.Sprintf(`{"features": {"x": %d}}`, 11+x), nil)
 	}
-	if s, body := i.get("/drift/status"); s != 503 || problemOf(t, s, body).Code != "store_unavailable" {
+	if s, body := i.Get("/drift/status"); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "store_unavailable" {
 		t.Errorf("drift without the database: %d %s", s, body)
 	}
-	if s, body := i.get("/readyz"); s != 200 {
+	if s, body := i.Get("/readyz"); s != 200 {
 		t.Errorf("readiness without the database: %d %s", s, body)
 	}
 	reg.Alias("tagged", "Staging", "1")
 	var r reloaded
-	i.ok("/reload", nil, &r)
+	i.OK("/reload", nil, &r)
 	if r.Count != 1 {
 		t.Errorf("reload without the database: %+v", r)
 	}
 	proxy.Cut(false)
 	testenv.Eventually(t, 15*time.Second, func() error {
-		if s, body := i.get("/drift/status?alias=Production"); s != 200 || !strings.Contains(body, `"n_snapshots":30,`) {
+		if s, body := i.Get("/drift/status?alias=Production"); s != 200 || !strings.Contains(body, `"n_snapshots":30,`) {
 			return fmt.Errorf("want the 30 snapshots: %d %s", s, body)
 		}
 		return nil
@@ -61,6 +63,32 @@ func TestDatabaseOutage(t *testing.T) {
 		}
 		return fmt.Errorf("the load during the outage was not told")
 	})
+}
+
+// Until the tracker was read once, nobody knows which models there are: that is no 404.
+func TestStartedWithoutTheTracker(t *testing.T) {
+	t.Parallel()
+	reg := fixture.NewRegistry(t)
+	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), nil))
+	reg.Down(true)
+	i := launch(t, reg)
+	i.Awaits("/livez", 200)
+	for path, body := range map[string]string{
+		"/predict/tagged":       `{"features": {"x": 1}}`,
+		"/predict/Tagged":       `{"features": {"x": 1}, "alias": "staging"}`,
+		"/predict/nosuch":       `{"features": {"x": 1}}`,
+		"/infer-pipeline/infer": `{"num_nodes": 1, "embedding": [` + strings.Repeat("0,", 383) + `0]}`,
+	} {
+		s, header, out := i.Do("POST", path, body)
+		if d := inferencetest.ProblemOf(t, s, out); s != 503 || d.Code != "tracker_unavailable" || header.Get("Retry-After") != "1" {
+			t.Errorf("%s: got %d %s, Retry-After %q, want 503 tracker_unavailable, 1", path, s, out, header.Get("Retry-After"))
+		}
+	}
+	reg.Down(false)
+	i.becomes("tagged", "1")
+	if s, body := i.Post("/predict/nosuch", `{"features": {"x": 1}}`); s != 404 {
+		t.Errorf("a model that the tracker does not have, once it was read: got %d %s, want 404", s, body)
+	}
 }
 
 func TestClassifier(t *testing.T) {
@@ -76,8 +104,8 @@ func TestClassifier(t *testing.T) {
 	reg := fixture.NewRegistry(t)
 	reg.Alias("sizes", "Production", reg.Register("sizes", files, nil))
 	i := start(t, reg, slow)
-	var p prediction
-	i.ok("/predict/sizes", `{"features": {"age": 0, "width": 3, "height": -3}, "probabilities": true}`, &p)
+	var p inferencetest.Prediction
+	i.OK("/predict/sizes", `{"features": {"age": 0, "width": 3, "height": -3}, "probabilities": true}`, &p)
 	var sum float64
 	for _, v := range p.Probabilities {
 		sum += v
@@ -87,25 +115,25 @@ func TestClassifier(t *testing.T) {
 	}
 	send := func(n int, width float64) {
 		for range n {
-			i.ok("/predict/sizes", fmt.Sprintf(`{"features": {"age": 0, "width": %g, "height": 0}}`, width), nil)
+			i.OK("/predict/sizes", fmt.Sprintf(`{"features": {"age": 0, "width": %g, "height": 0}}`, width), nil)
 		}
 	}
 	send(19, 3)
 	send(20, -3)
 	written := func(n int) {
 		testenv.Eventually(t, 10*time.Second, func() error {
-			if _, body := i.get("/drift/status"); !strings.Contains(body, fmt.Sprintf(`"n_snapshots":%d,`, n)) {
+			if _, body := i.Get("/drift/status"); !strings.Contains(body, fmt.Sprintf(`"n_snapshots":%d,`, n)) {
 				return fmt.Errorf("want %d snapshots: %s", n, body)
 			}
 			return nil
 		})
 	}
 	written(40)
-	i.ok("/drift/sizes/baseline", nil, nil)
-	i.ok("/drift/sizes/reset", nil, nil)
+	i.OK("/drift/sizes/baseline", nil, nil)
+	i.OK("/drift/sizes/reset", nil, nil)
 	send(12, -3)
 	written(12)
-	_, body := i.get("/drift/status")
+	_, body := i.Get("/drift/status")
 	for _, want := range []string{`"live_mean":null`, `"n_baseline":40`, `"recent":["low",`, `"z_score":1,`, `"psi":{"status":"CRITICAL"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("drift of labels has no %s: %s", want, body)

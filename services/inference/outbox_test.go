@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"context"
@@ -14,19 +14,21 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 // sql puts the database into a state that no request can.
 func (i *instance) sql(statement string, args ...any) {
-	i.t.Helper()
-	conn, err := pgx.Connect(i.t.Context(), i.database)
+	i.T.Helper()
+	conn, err := pgx.Connect(i.T.Context(), i.Database)
 	if err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(i.t.Context())) }()
-	if _, err := conn.Exec(i.t.Context(), statement, args...); err != nil {
-		i.t.Fatal(err)
+	defer func() { _ = conn.Close(context.WithoutCancel(i.T.Context())) }()
+	if _, err := conn.Exec(i.T.Context(), statement, args...); err != nil {
+		i.T.Fatal(err)
 	}
 }
 
@@ -40,7 +42,7 @@ const (
 // The outbox is the administrators' to see and mend, as in the control plane.
 func TestOutboxRoutes(t *testing.T) {
 	t.Parallel()
-	i := start(t, fixture.NewRegistry(t), func(c *Config) { c.Credentials = scoped; c.EventRelayEnabled = false })
+	i := start(t, fixture.NewRegistry(t), func(c *inference.Config) { c.Credentials = scoped; c.EventRelayEnabled = false })
 	poison := func(tenant string) string {
 		id := uuid.Must(uuid.NewV7())
 		i.sql(`insert into inference.outbox (id, tenant, namespace, name, payload, actor, refusals, poison_at, last_error)
@@ -49,11 +51,11 @@ func TestOutboxRoutes(t *testing.T) {
 	}
 	id, foreign := poison("default"), poison("other")
 	ask := func(bearer, method, path string, body any) (int, string) {
-		s, _, b := i.do(method, path, body, "Authorization", "Bearer "+bearer)
+		s, _, b := i.Do(method, path, body, "Authorization", "Bearer "+bearer)
 		return s, b
 	}
 	for _, r := range [][2]string{{"GET", "/outbox"}, {"POST", "/outbox/" + id + "/replay"}, {"DELETE", "/outbox/" + id}, {"POST", "/outbox/republish"}} {
-		if s, b := ask(askSecret, r[0], r[1], nil); s != 403 || problemOf(t, s, b).Code != "insufficient_scope" {
+		if s, b := ask(askSecret, r[0], r[1], nil); s != 403 || inferencetest.ProblemOf(t, s, b).Code != "insufficient_scope" {
 			t.Errorf("%v by predict: %d %s", r, s, b)
 		}
 	}
@@ -65,14 +67,14 @@ func TestOutboxRoutes(t *testing.T) {
 		t.Fatalf("%d %s", s, b)
 	}
 	for _, r := range [][2]string{{"POST", "/outbox/" + foreign + "/replay"}, {"DELETE", "/outbox/" + foreign}} {
-		if s, b := ask(adminSecret, r[0], r[1], nil); s != 404 || problemOf(t, s, b).Code != "event_not_found" {
+		if s, b := ask(adminSecret, r[0], r[1], nil); s != 404 || inferencetest.ProblemOf(t, s, b).Code != "event_not_found" {
 			t.Errorf("%v of another tenant: %d %s", r, s, b)
 		}
 	}
 	if s, b := ask(adminSecret, "POST", "/outbox/"+id+"/replay", nil); s != 200 || !strings.Contains(b, `"state":"pending"`) {
 		t.Errorf("replay: %d %s", s, b)
 	}
-	if s, b := ask(adminSecret, "DELETE", "/outbox/"+id, nil); s != 409 || problemOf(t, s, b).Code != "event_not_poison" {
+	if s, b := ask(adminSecret, "DELETE", "/outbox/"+id, nil); s != 409 || inferencetest.ProblemOf(t, s, b).Code != "event_not_poison" {
 		t.Errorf("drop of a pending one: %d %s", s, b)
 	}
 	i.sql("update inference.outbox set poison_at = now() where id = $1", id)
@@ -107,7 +109,7 @@ func TestDelegation(t *testing.T) {
 	}
 	reg := fixture.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 0), nil))
-	i := start(t, reg, func(c *Config) {
+	i := start(t, reg, func(c *inference.Config) {
 		c.Credentials = scoped
 		c.DelegationTrust = service.Secret(`{"dashboard": {"public_key": "` + d.PublicKey() + `", "tenants": ["default"], "scopes": ["predict", "admin"]}}`)
 	})
@@ -120,8 +122,8 @@ func TestDelegation(t *testing.T) {
 	}
 	ask := func(want int, code, bearer, method, path string, body any) {
 		t.Helper()
-		s, _, b := i.do(method, path, body, "Authorization", "Bearer "+bearer)
-		if s != want || code != "" && problemOf(t, s, b).Code != code {
+		s, _, b := i.Do(method, path, body, "Authorization", "Bearer "+bearer)
+		if s != want || code != "" && inferencetest.ProblemOf(t, s, b).Code != code {
 			t.Errorf("%s %s: %d %s, want %d %s", method, path, s, b, want, code)
 		}
 	}

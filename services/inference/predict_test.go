@@ -1,11 +1,12 @@
-package inference
+package inference_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 func runtimeModel(t testing.TB, bias float32) map[string][]byte {
@@ -28,17 +29,17 @@ func TestPredicts(t *testing.T) {
 
 	for _, c := range []struct {
 		name, path, body string
-		want             prediction
+		want             inferencetest.Prediction
 	}{
-		{"Production by default", "/predict/runtime", `{"features": ` + runtimeRow + `}`, prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
-		{"any case, any order", "/predict/RunTime", `{"features": {"shape": [1,2,3], "hour": 1.0, "procs": 4e0}}`, prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
-		{"by alias", "/predict/RUNTIME", `{"alias": "STAGING", "features": ` + runtimeRow + `}`, prediction{Prediction: 1014.5, ModelVersion: v2, Alias: "Staging"}},
-		{"version over alias", "/predict/runtime", `{"alias": "Staging", "version": "3", "features": ` + runtimeRow + `}`, prediction{Prediction: 3014.5, ModelVersion: v3}},
-		{"version of an alias", "/predict/runtime", `{"version": "1", "features": ` + runtimeRow + `, "probabilities": true}`, prediction{Prediction: 14.5, ModelVersion: v1}},
+		{"Production by default", "/predict/runtime", `{"features": ` + runtimeRow + `}`, inferencetest.Prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
+		{"any case, any order", "/predict/RunTime", `{"features": {"shape": [1,2,3], "hour": 1.0, "procs": 4e0}}`, inferencetest.Prediction{Prediction: 14.5, ModelVersion: v1, Alias: "Production"}},
+		{"by alias", "/predict/RUNTIME", `{"alias": "STAGING", "features": ` + runtimeRow + `}`, inferencetest.Prediction{Prediction: 1014.5, ModelVersion: v2, Alias: "Staging"}},
+		{"version over alias", "/predict/runtime", `{"alias": "Staging", "version": "3", "features": ` + runtimeRow + `}`, inferencetest.Prediction{Prediction: 3014.5, ModelVersion: v3}},
+		{"version of an alias", "/predict/runtime", `{"version": "1", "features": ` + runtimeRow + `, "probabilities": true}`, inferencetest.Prediction{Prediction: 14.5, ModelVersion: v1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var got prediction
-			i.ok(c.path, c.body, &got)
+			var got inferencetest.Prediction
+			i.OK(c.path, c.body, &got)
 			c.want.ModelName, c.want.RunID, c.want.Unit = "RUNTIME", "run-runtime-"+c.want.ModelVersion, "s"
 			if got.Prediction != c.want.Prediction || got.ModelVersion != c.want.ModelVersion || got.Alias != c.want.Alias ||
 				got.ModelName != c.want.ModelName || got.RunID != c.want.RunID || got.Unit != c.want.Unit || got.Probabilities != nil {
@@ -80,24 +81,49 @@ func TestRefusals(t *testing.T) {
 		{"pipeline, nothing", "/infer-pipeline/infer", `{}`, 422, "validation_error", "", "body.embedding: this member is missing; body.num_nodes: this member is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, body := i.post(c.path, c.body)
+			s, body := i.Post(c.path, c.body)
 			if s != c.status {
 				t.Fatalf("%d %.300s, want %d", s, body, c.status)
 			}
-			d := problemOf(t, s, body)
-			if d.Code != c.code || !strings.Contains(body, c.detail) || d.errors() != c.errors || d.RequestID == "" {
+			d := inferencetest.ProblemOf(t, s, body)
+			if d.Code != c.code || !strings.Contains(body, c.detail) || d.ErrorList() != c.errors || d.RequestID == "" {
 				t.Errorf("got %s\nwant code %s, detail with %q, errors %q", body, c.code, c.detail, c.errors)
 			}
 		})
 	}
+	// Whatever is long in a request, its refusal is not.
+	long := strings.Repeat("x", 60<<10)
+	for name, r := range map[string][2]string{
+		"model":           {"/predict/" + long[:50<<10], `{"features": ` + runtimeRow + `}`},
+		"unknown member":  {"/predict/runtime", `{"` + long + `": 1}`},
+		"repeated member": {"/predict/runtime", `{"` + long + `": 1, "` + long + `": 1}`},
+		"unknown column":  {"/predict/runtime", `{"features": {"procs": 4, "hour": 1, "shape": [1, 2, 3], "` + long + `": 1}}`},
+		"alias":           {"/predict/runtime", `{"alias": "` + long + `", "features": ` + runtimeRow + `}`},
+		"version":         {"/predict/runtime", `{"version": "` + long + `", "features": ` + runtimeRow + `}`},
+		"pipeline member": {"/infer-pipeline/infer", `{"` + long + `": 1}`},
+		"pipeline model":  {"/infer-pipeline/infer", `{"model_name": "` + long + `", "num_nodes": 1, "embedding": [` + strings.Repeat("0,", 383) + `0]}`},
+		"reload":          {"/reload/" + long[:50<<10], ``},
+		"drift":           {"/drift/" + long[:50<<10] + "/reset", ``},
+		"drift alias":     {"/drift/runtime/reset", `{"alias": "` + long + `"}`},
+		"drift member":    {"/drift/runtime/reset", `{"` + long + `": 1}`},
+		"no route":        {"/" + long[:50<<10], ``},
+	} {
+		t.Run("long "+name, func(t *testing.T) {
+			s, body := i.Post(r[0], r[1])
+			if s < 400 || len(body) > 4<<10 {
+				t.Errorf("got %d with %d bytes, %.300s…, want a refusal of at most 4 KiB", s, len(body), body)
+			}
+			inferencetest.ProblemOf(t, s, body)
+		})
+	}
 	t.Run("bad deadline", func(t *testing.T) {
-		s, _, body := i.do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "X-Request-Timeout-Ms", "soon")
-		if d := problemOf(t, s, body); s != 422 || d.errors() != "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1" {
+		s, _, body := i.Do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "X-Request-Timeout-Ms", "soon")
+		if d := inferencetest.ProblemOf(t, s, body); s != 422 || d.ErrorList() != "header.X-Request-Timeout-Ms: expected a whole number of milliseconds, at least 1" {
 			t.Errorf("%d %s", s, body)
 		}
 	})
 	t.Run("form", func(t *testing.T) {
-		s, _, body := i.do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "Content-Type", "application/x-www-form-urlencoded")
+		s, _, body := i.Do(http.MethodPost, "/predict/runtime", `{"features": `+runtimeRow+`}`, "Content-Type", "application/x-www-form-urlencoded")
 		if s != 415 {
 			t.Errorf("%d %s", s, body)
 		}

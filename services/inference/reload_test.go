@@ -1,4 +1,4 @@
-package inference
+package inference_test
 
 import (
 	"context"
@@ -20,7 +20,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 // tagged is a model whose prediction tells its version: 1000·version + x.
@@ -29,21 +31,21 @@ func tagged(t testing.TB, version int) map[string][]byte {
 }
 
 func (i *instance) version(model string) string {
-	i.t.Helper()
-	var p prediction
-	s, body := i.post("/predict/"+model, `{"features": {"x": 1}}`)
+	i.T.Helper()
+	var p inferencetest.Prediction
+	s, body := i.Post("/predict/"+model, `{"features": {"x": 1}}`)
 	if s != http.StatusOK {
 		return fmt.Sprintf("%d %s", s, body)
 	}
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
 	return p.ModelVersion
 }
 
 func (i *instance) becomes(model, version string) {
-	i.t.Helper()
-	testenv.Eventually(i.t, 15*time.Second, func() error {
+	i.T.Helper()
+	testenv.Eventually(i.T, 15*time.Second, func() error {
 		if got := i.version(model); got != version {
 			return fmt.Errorf("model %s answers as %s, want version %s", model, got, version)
 		}
@@ -52,7 +54,7 @@ func (i *instance) becomes(model, version string) {
 }
 
 // slow makes polls rare, so that what happens is the work of something else.
-func slow(c *Config) { c.ReloadPollSeconds = 3600 }
+func slow(c *inference.Config) { c.ReloadPollSeconds = 3600 }
 
 type reloaded struct {
 	Reloaded  []string
@@ -66,10 +68,10 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 	reg := fixture.NewRegistry(t)
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	i := start(t, reg)
-	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "Nothing is loaded") {
+	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "Nothing is loaded") {
 		t.Fatalf("%d %s", s, body)
 	}
-	if _, body := i.get("/health"); !strings.Contains(body, `"status":"degraded"`) || !strings.Contains(body, `"models_loaded":0`) {
+	if _, body := i.Get("/health"); !strings.Contains(body, `"status":"degraded"`) || !strings.Contains(body, `"models_loaded":0`) {
 		t.Errorf("health of an empty service: %s", body)
 	}
 	reg.Alias("tagged", "Production", v1)
@@ -79,7 +81,7 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 
 	reg.Down(true)
 	testenv.Eventually(t, 10*time.Second, func() error {
-		if _, body := i.get("/health"); !strings.Contains(body, `"ok":false`) {
+		if _, body := i.Get("/health"); !strings.Contains(body, `"ok":false`) {
 			return fmt.Errorf("health does not show the tracker down: %s", body)
 		}
 		return nil
@@ -87,19 +89,19 @@ func TestFollowsAliasesByPoll(t *testing.T) {
 	if got := i.version("tagged"); got != v2 {
 		t.Errorf("with the tracker down: %s", got)
 	}
-	if s, body := i.get("/readyz"); s != 200 || !strings.Contains(body, "warn") {
+	if s, body := i.Get("/readyz"); s != 200 || !strings.Contains(body, "warn") {
 		t.Errorf("readiness with the tracker down: %d %s", s, body)
 	}
-	if s, body := i.post("/reload", nil); s != 503 || problemOf(t, s, body).Code != "tracker_unavailable" {
+	if s, body := i.Post("/reload", nil); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "tracker_unavailable" {
 		t.Errorf("reload with the tracker down: %d %s", s, body)
 	}
-	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}, "version": "1"}`); s != 503 || problemOf(t, s, body).Code != "tracker_unavailable" {
+	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}, "version": "1"}`); s != 503 || inferencetest.ProblemOf(t, s, body).Code != "tracker_unavailable" {
 		t.Errorf("lazy load with the tracker down: %d %s", s, body)
 	}
 	reg.Down(false)
 	reg.Alias("tagged", "Production", "")
 	testenv.Eventually(t, 10*time.Second, func() error {
-		if s, _ := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 {
+		if s, _ := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 {
 			return fmt.Errorf("still %d after the alias has gone", s)
 		}
 		return nil
@@ -115,7 +117,7 @@ func TestFollowsAliasesByEvent(t *testing.T) {
 	i.becomes("tagged", v1)
 	reg.Alias("tagged", "Production", v2)
 
-	nc, err := nats.Connect(i.nats)
+	nc, err := nats.Connect(i.NATS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func TestReloadReports(t *testing.T) {
 	i := start(t, reg, slow)
 
 	var r reloaded
-	i.ok("/reload", nil, &r)
+	i.OK("/reload", nil, &r)
 	if r.Count != 0 || !slices.Equal(r.Unchanged, []string{"OTHER", "TAGGED"}) {
 		t.Errorf("nothing changed: %+v", r)
 	}
@@ -173,21 +175,21 @@ func TestReloadReports(t *testing.T) {
 	bad := reg.Register("other", tagged(t, 10), nil)
 	reg.Corrupt("other", bad, "model.onnx", []byte("garbage"))
 	reg.Alias("other", "Production", bad)
-	i.ok("/reload/Tagged", nil, &r)
+	i.OK("/reload/Tagged", nil, &r)
 	if r.Count != 1 || !slices.Equal(r.Reloaded, []string{"TAGGED"}) || len(r.Failed) != 0 {
 		t.Errorf("one model: %+v", r)
 	}
-	i.ok("/reload", nil, &r)
+	i.OK("/reload", nil, &r)
 	if r.Count != 0 || len(r.Failed) != 1 || r.Failed[0].Model != "OTHER" || !strings.Contains(r.Failed[0].Reason, "artifact digest") {
 		t.Errorf("a corrupt artifact: %+v", r)
 	}
 	if got := i.version("other"); got != other {
 		t.Errorf("the last good version is %s, %s answers", other, got)
 	}
-	if _, body := i.get("/health"); !strings.Contains(body, `"last_error":"Production, version 2: artifact digest`) || !strings.Contains(body, `"models_loaded":2`) {
+	if _, body := i.Get("/health"); !strings.Contains(body, `"last_error":"Production, version 2: artifact digest`) || !strings.Contains(body, `"models_loaded":2`) {
 		t.Errorf("health: %s", body)
 	}
-	if s, body := i.post("/reload/nosuch", nil); s != 404 {
+	if s, body := i.Post("/reload/nosuch", nil); s != 404 {
 		t.Errorf("reload of an unknown model: %d %s", s, body)
 	}
 
@@ -199,20 +201,20 @@ func TestReloadReports(t *testing.T) {
 		Verified bool
 		Inputs   []struct{ Name, Kind string }
 	}
-	_, body := i.get("/models?alias=*")
+	_, body := i.Get("/models?alias=*")
 	if err := json.Unmarshal([]byte(body), &models); err != nil || len(models) != 3 {
 		t.Fatalf("models: %s", body)
 	}
 	if m := models[0]; m.Name != "OTHER" || m.Origin != "generated" || !m.Verified || m.Inputs[0].Name != "x" {
 		t.Errorf("models: %s", body)
 	}
-	_, header, page := i.do(http.MethodGet, "/models?alias=*&limit=2", nil)
+	_, header, page := i.Do(http.MethodGet, "/models?alias=*&limit=2", nil)
 	next := header.Get("X-Next-Cursor")
-	_, rest := i.get("/models?alias=*&limit=2&cursor=" + next)
+	_, rest := i.Get("/models?alias=*&limit=2&cursor=" + next)
 	if next == "" || strings.Count(page, "model_name") != 2 || strings.Count(rest, "model_name") != 1 || !strings.Contains(rest, "Staging") {
 		t.Errorf("pages %s and %s", page, rest)
 	}
-	if s, body := i.get("/models?alias=Champion"); s != 422 {
+	if s, body := i.Get("/models?alias=Champion"); s != 422 {
 		t.Errorf("unknown alias: %d %s", s, body)
 	}
 }
@@ -239,8 +241,8 @@ func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 			for n := 0; ctx.Err() == nil; n++ {
 				x := float64(w*1000 + n%1000)
 				body := fmt.Sprintf(`{"features": {"x": %g}}`, x/1000)
-				s, out := i.post("/predict/tagged", body)
-				var p prediction
+				s, out := i.Post("/predict/tagged", body)
+				var p inferencetest.Prediction
 				if s != 200 || json.Unmarshal([]byte(out), &p) != nil {
 					failed.Add(1)
 					t.Errorf("%d %s", s, out)
@@ -264,7 +266,7 @@ func TestNoRequestFailsWhileModelsChange(t *testing.T) {
 		}
 		reg.Alias("tagged", "Production", target)
 		var r reloaded
-		i.ok("/reload", nil, &r)
+		i.OK("/reload", nil, &r)
 		if (target == bad) != (len(r.Failed) == 1) {
 			t.Errorf("promoting version %s: %+v", target, r)
 		}
@@ -306,21 +308,21 @@ func mustAtoi(s string) int {
 
 // events are the payloads of the outbox, oldest first.
 func (i *instance) events(namespace, name string) []map[string]any {
-	i.t.Helper()
+	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, i.database)
+	conn, err := pgx.Connect(ctx, i.Database)
 	if err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	rows, err := conn.Query(ctx, "select payload from inference.outbox where namespace = $1 and name = $2 order by seq", namespace, name)
 	if err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
 	out, err := pgx.CollectRows(rows, pgx.RowTo[map[string]any])
 	if err != nil {
-		i.t.Fatal(err)
+		i.T.Fatal(err)
 	}
 	return out
 }
@@ -336,7 +338,7 @@ func TestRawVersions(t *testing.T) {
 	unsigned := reg.Register("tagged", tagged(t, 12), map[string]string{"artifact_digest": ""})
 	i := start(t, reg, slow)
 	ask := func(version string) (int, string) {
-		return i.post("/predict/tagged", `{"features": {"x": 1}, "version": "`+version+`"}`)
+		return i.Post("/predict/tagged", `{"features": {"x": 1}, "version": "`+version+`"}`)
 	}
 	perVersion := 3 // files of an artifact
 	before := reg.Downloads("tagged")
@@ -372,8 +374,8 @@ func TestRequireDigest(t *testing.T) {
 	t.Parallel()
 	reg := fixture.NewRegistry(t)
 	reg.Alias("tagged", "Production", reg.Register("tagged", tagged(t, 1), map[string]string{"artifact_digest": ""}))
-	i := start(t, reg, func(c *Config) { c.RequireDigest = true })
-	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
+	i := start(t, reg, func(c *inference.Config) { c.RequireDigest = true })
+	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}}`); s != 404 || !strings.Contains(body, "REQUIRE_DIGEST is set") {
 		t.Errorf("%d %s", s, body)
 	}
 }
@@ -385,16 +387,16 @@ func TestPreloadAliases(t *testing.T) {
 	v1, v2 := reg.Register("tagged", tagged(t, 1), nil), reg.Register("tagged", tagged(t, 2), nil)
 	reg.Alias("tagged", "Production", v1)
 	reg.Alias("tagged", "Canary", v2)
-	i := start(t, reg, slow, func(c *Config) { c.PreloadAliases = "production" })
-	if _, body := i.get("/models?alias=*"); strings.Contains(body, "Canary") {
+	i := start(t, reg, slow, func(c *inference.Config) { c.PreloadAliases = "production" })
+	if _, body := i.Get("/models?alias=*"); strings.Contains(body, "Canary") {
 		t.Errorf("Canary is loaded: %s", body)
 	}
-	var p prediction
-	i.ok("/predict/tagged", `{"features": {"x": 1}, "alias": "canary"}`, &p)
+	var p inferencetest.Prediction
+	i.OK("/predict/tagged", `{"features": {"x": 1}, "alias": "canary"}`, &p)
 	if p.Prediction != 2001.0 || p.Alias != "Canary" || p.ModelVersion != v2 {
 		t.Errorf("%+v", p)
 	}
-	if s, body := i.post("/predict/tagged", `{"features": {"x": 1}, "alias": "staging"}`); s != 404 {
+	if s, body := i.Post("/predict/tagged", `{"features": {"x": 1}, "alias": "staging"}`); s != 404 {
 		t.Errorf("%d %s", s, body)
 	}
 }

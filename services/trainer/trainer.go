@@ -1,206 +1,45 @@
+// Package trainer runs the training flow: extract the rows a model declares, submit the fit to a scheduler, wait,
+// fetch and check the model, evaluate it on rows it never saw, log the run and register the version in the tracker,
+// and let the control plane apply the ladder.
+//
+// It is a library: mlp, the orchestrator's runner and standalone call Train; cmd/trainer is a small main over it.
 package trainer
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 
-	"github.com/mlp-platform/platform/libs/modelrepo"
-	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
-	"github.com/mlp-platform/platform/services/trainer/internal/fit"
+	"github.com/mlp-platform/platform/services/trainer/internal/app"
+	"github.com/mlp-platform/platform/services/trainer/internal/training"
 )
 
-// Request is what to train, and on whose word.
-type Request struct {
-	// Model and Dataset in any case; an empty Dataset is the model's first.
-	Model, Dataset string
-	// Dummy trains on 500 generated rows; the version reaches at most Staging.
-	Dummy bool
-	// Backend overrides where the data is read from.
-	Backend string
-	// Parameters may hold "seed" and "hyperparameters", which are laid over those of model.yaml.
-	Parameters map[string]any
-	// What is recorded as tags of the run; all optional.
-	FlowRunID, CommitSHA, Tenant, RequestedBy, ApprovalID, RequestID string
-}
+// Config is everything a trainer can be told.
+type Config = app.Config
 
-// Result of a training.
-type Result struct {
-	RunID   string `json:"run_id"`
-	Model   string `json:"model"`
-	Dataset string `json:"dataset"`
-	Version string `json:"version"`
-	// Metrics on test, with val_ on validation; BaselineMetrics have the prefixes baseline_ and baseline_running_.
-	Metrics         map[string]float64 `json:"metrics"`
-	BaselineMetrics map[string]float64 `json:"baseline_metrics"`
-	// Rungs as the control plane judged them, or as this process did if there is none.
-	Rungs []modelrepo.Verdict `json:"rungs"`
-	// Aliases the control plane set, and the promotion it opened.
-	Aliases     []string `json:"aliases"`
-	PromotionID string   `json:"promotion_id,omitempty"`
-	Digest      string   `json:"artifact_digest"`
-	Report      Report   `json:"-"`
-}
+// Trainer trains models. It is safe for concurrent use.
+type Trainer = training.Trainer
 
-// Stages of a training, in order.
-var Stages = []string{"extract", "submit", "wait", "fetch", "evaluate", "log", "register", "ladder"}
+// What a training is asked for, and what comes of it.
+type (
+	Request  = training.Request
+	Result   = training.Result
+	Report   = training.Report
+	Progress = training.Progress
+)
 
-// Progress is told how far a stage is, from 0 to 1 and never back. Calls do not overlap, but come from more than one
-// goroutine; training waits for each.
-type Progress func(stage string, fraction float64, msg string)
-
-// Trainer trains models. It is safe for concurrent use; each training reads the model repository anew.
-type Trainer struct {
-	cfg     Config
-	log     *slog.Logger
-	tracker *tracker.Client
-	control *controlplane.Client // nil without control plane
-}
-
-// New checks the configuration and returns a trainer.
-func New(cfg Config, log *slog.Logger) (*Trainer, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if cfg.RetryDelays == nil {
-		cfg.RetryDelays = DefaultRetryDelays
-	}
-	if cfg.GPUCostPerHour == 0 {
-		cfg.GPUCostPerHour = DefaultGPUCostPerHour
-	}
-	t := &Trainer{cfg: cfg, log: log, tracker: tracker.New(cfg.TrackingURI, service.HTTPClient(tracker.DefaultTimeout))}
-	if cfg.ControlPlaneURL != "" {
-		var err error
-		if t.control, err = controlplane.New(cfg.ControlPlaneURL, cfg.ControlPlaneToken); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
+// Data names the rows of one model, Row is one of them as a request for a prediction.
+type (
+	Data = training.Data
+	Row  = training.Row
+)
 
 // ErrRequest means that the request itself cannot be served; trying again changes nothing.
-var ErrRequest = errors.New("cannot be trained")
+var ErrRequest = training.ErrRequest
 
-// plan is a request with all it names looked up.
-type plan struct {
-	Request
-	repo    *modelrepo.Repo
-	model   *modelrepo.Model
-	use     *modelrepo.ModelDataset
-	set     *modelrepo.Dataset
-	commit  string
-	backend string
-}
+// LoadConfig reads environ (os.Environ); the error lists every fault.
+func LoadConfig(environ []string) (Config, error) { return app.LoadConfig(environ) }
 
-func (t *Trainer) plan(req Request) (*plan, error) {
-	p, err := lookUp(t.cfg.ModelRepoDir, t.cfg.Env, req)
-	if err != nil {
-		return nil, err
-	}
-	p.commit, err = modelrepo.HeadCommit(t.cfg.ModelRepoDir)
-	if errors.Is(err, modelrepo.ErrNoCommit) {
-		// A plain folder, such as one unpacked into an image: what was asked for is all that is known.
-		p.commit, err = req.CommitSHA, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	classes := 0
-	if p.model.Type == modelrepo.Classification {
-		classes = max(len(p.use.Target.Labels), 2)
-	}
-	if err := fit.Check(p.model, classes); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRequest, p.model.Name, err)
-	}
-	return p, nil
-}
+// New checks the configuration and returns a trainer.
+func New(cfg Config, log *slog.Logger) (*Trainer, error) { return app.New(cfg, log) }
 
-func lookUp(dir, env string, req Request) (*plan, error) {
-	repo, err := modelrepo.Open(dir, env)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := repo.Model(req.Model)
-	if !ok {
-		return nil, fmt.Errorf("%w: unknown model %q; %s", ErrRequest, req.Model, known(repo, req.Model))
-	}
-	use, ok := m.Dataset(req.Dataset)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s has no data set %q; it has %s", ErrRequest, m.Name, req.Dataset, strings.Join(m.DatasetNames(), ", "))
-	}
-	p := &plan{Request: req, repo: repo, model: m, use: use, set: repo.Datasets[use.Name], backend: m.DataBackend(use)}
-	if req.Backend != "" {
-		p.backend = req.Backend
-	}
-	if p.Tenant == "" {
-		p.Tenant = "default"
-	}
-	return p, p.override()
-}
-
-// known names the models there are, and the faults that may have kept one out.
-func known(repo *modelrepo.Repo, name string) string {
-	msg := "the repository has " + strings.Join(repo.Names(), ", ")
-	for _, f := range repo.Faults {
-		if strings.Contains(strings.ToUpper(f.File), "/"+strings.ToUpper(name)+"/") {
-			return f.Error()
-		}
-	}
-	if n := len(repo.Faults); n > 0 {
-		msg += fmt.Sprintf(" and %d faults, the first: %s", n, repo.Faults[0].Error())
-	}
-	return msg
-}
-
-// override lays the request's parameters over the model's.
-func (p *plan) override() error {
-	for name, v := range p.Parameters {
-		switch name {
-		case "seed":
-			f, ok := v.(float64)
-			if i, isInt := v.(int); isInt {
-				f, ok = float64(i), true
-			}
-			if !ok || f != float64(int64(f)) {
-				return fmt.Errorf("%w: parameter seed is %v, want a whole number", ErrRequest, v)
-			}
-			p.model.Estimator.Seed = int64(f)
-		case "hyperparameters":
-			h, ok := v.(map[string]any)
-			if !ok {
-				return fmt.Errorf("%w: parameter hyperparameters must be an object", ErrRequest)
-			}
-			if p.model.Estimator.Hyperparameters == nil {
-				p.model.Estimator.Hyperparameters = map[string]any{}
-			}
-			for k, v := range h {
-				p.model.Estimator.Hyperparameters[k] = v
-			}
-		default:
-			return fmt.Errorf("%w: unknown parameter %q; known are seed and hyperparameters", ErrRequest, name)
-		}
-	}
-	return nil
-}
-
-// Train runs the training flow. When ctx ends, the tracker's run ends KILLED; when a stage fails, FAILED with the
-// tag failure_reason.
-func (t *Trainer) Train(ctx context.Context, req Request, progress Progress) (Result, error) {
-	if progress == nil {
-		progress = func(string, float64, string) {}
-	}
-	if req.RequestID != "" {
-		ctx = service.WithRequestID(ctx, req.RequestID)
-	}
-	p, err := t.plan(req)
-	if err != nil {
-		return Result{Model: req.Model, Dataset: req.Dataset}, err
-	}
-	f := &flow{Trainer: t, plan: p, progress: progress, reached: map[string]float64{}, result: Result{Model: p.model.ID(), Dataset: p.use.Name, Aliases: []string{}}}
-	err = f.run(ctx)
-	return f.result, err
-}
+// Overall is how far a training is as a whole, from 0 to 1, at a fraction of a stage.
+func Overall(stage string, fraction float64) float64 { return training.Overall(stage, fraction) }

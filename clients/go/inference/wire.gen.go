@@ -291,6 +291,9 @@ type DriftStatus struct {
 	BaselineSetAt *time.Time `json:"baseline_set_at,omitempty"`
 	BaselineStd   *float64   `json:"baseline_std,omitempty"`
 
+	// DecidedBy The measure that overall follows (z_score, psi, ks, wasserstein); absent where it is OK or nothing was compared
+	DecidedBy *string `json:"decided_by,omitempty"`
+
 	// LiveMean Null without snapshots and for labels that are no numbers
 	LiveMean *float64 `json:"live_mean"`
 	LiveStd  *float64 `json:"live_std"`
@@ -300,12 +303,16 @@ type DriftStatus struct {
 	Model      string                  `json:"model"`
 	NBaseline  int                     `json:"n_baseline"`
 	NSnapshots int                     `json:"n_snapshots"`
-	Overall    DriftLevel              `json:"overall"`
-	Reason     *string                 `json:"reason,omitempty"`
+
+	// Overall The worst measure's level, which alerts and training after drift follow
+	Overall DriftLevel `json:"overall"`
+	Reason  *string    `json:"reason,omitempty"`
 
 	// Recent The newest 24 predictions, oldest first
 	Recent []interface{} `json:"recent"`
-	Status DriftLevel    `json:"status"`
+
+	// Status The level of z_score alone
+	Status DriftLevel `json:"status"`
 
 	// Version Of the newest snapshot; of the loaded copy when there is none
 	Version string   `json:"version"`
@@ -567,6 +574,9 @@ type Limit = int
 // ModelName defines model for ModelName.
 type ModelName = string
 
+// Probe defines model for Probe.
+type Probe = string
+
 // Timeout defines model for Timeout.
 type Timeout = int
 
@@ -611,6 +621,9 @@ type DriftStatusParamsZMode string
 type InferPipelineParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
 	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
+
+	// XPlatformProbe 1 marks a request of a tool that tries the service: answered as any other, counted in predict_probes_total, no part of the predictions that drift is judged by
+	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
 }
 
 // ListModelsParams defines parameters for ListModels.
@@ -639,6 +652,9 @@ type ListOutboxParamsState string
 type PredictParams struct {
 	// XRequestTimeoutMs Lowers the deadline of this request
 	XRequestTimeoutMs *Timeout `json:"X-Request-Timeout-Ms,omitempty"`
+
+	// XPlatformProbe 1 marks a request of a tool that tries the service: answered as any other, counted in predict_probes_total, no part of the predictions that drift is judged by
+	XPlatformProbe *Probe `json:"X-Platform-Probe,omitempty"`
 }
 
 // SetDriftBaselineJSONRequestBody defines body for SetDriftBaseline for application/json ContentType.
@@ -1694,6 +1710,17 @@ func NewInferPipelineRequestWithBody(server string, params *InferPipelineParams,
 			req.Header.Set("X-Request-Timeout-Ms", headerParam0)
 		}
 
+		if params.XPlatformProbe != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-Platform-Probe", *params.XPlatformProbe, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Platform-Probe", headerParam1)
+		}
+
 	}
 
 	return req, nil
@@ -2072,6 +2099,17 @@ func NewPredictRequestWithBody(server string, modelName ModelName, params *Predi
 			}
 
 			req.Header.Set("X-Request-Timeout-Ms", headerParam0)
+		}
+
+		if params.XPlatformProbe != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-Platform-Probe", *params.XPlatformProbe, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Platform-Probe", headerParam1)
 		}
 
 	}

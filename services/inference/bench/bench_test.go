@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/inference"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

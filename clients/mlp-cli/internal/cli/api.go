@@ -35,6 +35,8 @@ type remote struct {
 	url   string
 	token string
 	http  *http.Client
+	// probing marks requests as those of a tool that tries the service.
+	probing bool
 }
 
 func (e *Env) remote(r *config.Resolved, name, key, tokenKey string) *remote {
@@ -72,6 +74,13 @@ func (s *remote) post(ctx context.Context, path string, body, out any) error {
 func (s *remote) ask(ctx context.Context, path string, payload []byte, out any) error {
 	_, err := s.once(ctx, http.MethodPost, path, "", payload, out)
 	return err
+}
+
+// probe asks for a prediction from made-up values, marked as such: the service must not take it for traffic.
+func (s *remote) probe(ctx context.Context, path string, payload []byte, out any) error {
+	marked := *s
+	marked.probing = true
+	return marked.ask(ctx, path, payload, out)
 }
 
 func (s *remote) do(ctx context.Context, method, path string, body, out any) (http.Header, error) {
@@ -115,6 +124,9 @@ func (s *remote) once(ctx context.Context, method, path, key string, payload []b
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	if s.probing {
+		req.Header.Set("X-Platform-Probe", "1")
 	}
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)

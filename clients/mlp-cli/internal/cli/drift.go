@@ -21,6 +21,8 @@ type driftRow struct {
 	BaselineStd  *float64                `json:"baseline_std"`
 	ZScore       *float64                `json:"z_score"`
 	Status       string                  `json:"status"`
+	Overall      string                  `json:"overall"`
+	DecidedBy    *string                 `json:"decided_by"`
 	Snapshots    int                     `json:"n_snapshots"`
 	Recent       []any                   `json:"recent"` // numbers, or class labels
 	Measures     map[string]driftMeasure `json:"measures"`
@@ -36,7 +38,7 @@ type driftMeasure struct {
 
 func driftRowOf(d inference.DriftStatus) driftRow {
 	row := driftRow{Model: d.Model, Alias: d.Alias, LiveMean: d.LiveMean, LiveStd: d.LiveStd, BaselineMean: d.BaselineMean,
-		BaselineStd: d.BaselineStd, ZScore: d.ZScore, Status: string(d.Status), Snapshots: d.NSnapshots, Recent: d.Recent,
+		BaselineStd: d.BaselineStd, ZScore: d.ZScore, Status: string(d.Status), Overall: string(d.Overall), DecidedBy: d.DecidedBy, Snapshots: d.NSnapshots, Recent: d.Recent,
 		Measures: map[string]driftMeasure{}}
 	if row.Recent == nil {
 		row.Recent = []any{}
@@ -72,7 +74,7 @@ func (d driftRow) series() []float64 {
 
 func driftCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "drift", Usage: "live predictions against their baseline", Subcommands: []*cli.Command{
-		{Name: "status", Usage: "z-score of each served model: 2 warns, 3 is critical", ArgsUsage: "[model]",
+		{Name: "status", Usage: "drift of each served model: its z-score (2 warns, 3 is critical) and the worst measure", ArgsUsage: "[model]",
 			Flags: append(watchFlags(), &cli.BoolFlag{Name: "plot", Usage: "draw the recent predictions"}),
 			Action: func(c *cli.Context) error {
 				a, err := args(c, "[model]")
@@ -129,18 +131,22 @@ func driftStatus(ctx context.Context, env *Env, model string, plot bool) error {
 	if model != "" && len(rows) == 0 {
 		return fault.New("model_not_loaded", "%s is not served, so nothing is known of its drift", strings.ToUpper(model)).WithHint("see what is served: mlp models list")
 	}
-	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Snapshots", "Trend"}, Doc: rows,
+	g := output.Grid{Columns: []string{"Model", "Alias", "Live μ", "Baseline μ", "z-score", "Status", "Overall", "Decided by", "Snapshots", "Trend"}, Doc: rows,
 		Empty: "No model is served."}
 	for _, d := range rows {
 		trend := output.Sparkline(d.series())
-		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), d.Snapshots, trend})
+		var decidedBy any
+		if d.DecidedBy != nil {
+			decidedBy = *d.DecidedBy
+		}
+		g.Rows = append(g.Rows, []any{d.Model, d.Alias, d.LiveMean, d.BaselineMean, d.ZScore, styledStatus(d.Status), styledStatus(d.Overall), decidedBy, d.Snapshots, trend})
 		if d.Status == "NO_BASELINE" {
 			g.Notes = []string{"", "set a baseline with: mlp drift baseline <model>"}
 		}
 	}
 	if env.Format == output.CSV {
 		for i, d := range rows {
-			g.Rows[i][7] = d.Recent
+			g.Rows[i][9] = d.Recent
 		}
 	}
 	if err := env.Printer().Print(g); err != nil || !plot || env.Format.Structured() {

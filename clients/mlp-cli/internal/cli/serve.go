@@ -108,7 +108,7 @@ func serveCheck(ctx context.Context, env *Env) error {
 		}
 		begin := time.Now()
 		var out inference.Prediction
-		err = s.ask(ctx, "/predict/"+segment(m.ModelName), body, &out)
+		err = s.probe(ctx, "/predict/"+segment(m.ModelName), body, &out)
 		ms := float64(time.Since(begin).Microseconds()) / 1000
 		w := row{Model: m.ModelName, Version: m.ModelVersion, LatencyMS: &ms, Result: "PASS"}
 		if err != nil {
@@ -185,7 +185,7 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	path := "/predict/" + segment(m.ModelName)
 	var out inference.Prediction
 	for range min(20, o.n) { // the warm-up is not measured
-		if err := s.ask(ctx, path, body, &out); err != nil {
+		if err := s.probe(ctx, path, body, &out); err != nil {
 			return err
 		}
 	}
@@ -208,7 +208,7 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 				}
 				t := time.Now()
 				var out inference.Prediction
-				if err := s.ask(ctx, path, body, &out); err != nil {
+				if err := s.probe(ctx, path, body, &out); err != nil {
 					failures[c]++
 					once.Do(func() { firstErr = err })
 				} else {

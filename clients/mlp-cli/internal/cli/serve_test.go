@@ -18,7 +18,7 @@ const served = `[{"model_name":"JPCP","model_version":"3","status":"ok","alias":
 // Predictions are asked for once and without a key: a retry would hide lost connections from the measurement.
 func TestPredictionsAreAskedOnce(t *testing.T) {
 	t.Parallel()
-	var predictions, keys, wrong atomic.Int64
+	var predictions, keys, wrong, probes atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -35,6 +35,9 @@ func TestPredictionsAreAskedOnce(t *testing.T) {
 			if string(body) != `{"features":{"embedding":[0.1,0.1,0.1],"gpu":true,"nodes":1,"queue":"unknown"}}` {
 				wrong.Add(1)
 			}
+			if r.Header.Get("X-Platform-Probe") == "1" {
+				probes.Add(1)
+			}
 			panic(http.ErrAbortHandler) // the connection is lost
 		}
 	}))
@@ -46,6 +49,9 @@ func TestPredictionsAreAskedOnce(t *testing.T) {
 		if got := predictions.Load() - before; r.code != 1 || got != 1 {
 			t.Errorf("%s: exit %d, %d requests\n%s", line, r.code, got, r.out)
 		}
+	}
+	if got, want := probes.Load(), predictions.Load(); got != want {
+		t.Errorf("%d of %d predictions are marked as probes, want all", got, want)
 	}
 	if keys.Load() != 0 || wrong.Load() != 0 {
 		t.Fatalf("%d with a key, %d with another body", keys.Load(), wrong.Load())

@@ -133,7 +133,7 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 // inference leaves out what it does not know; mlp says null.
 func TestDriftDocument(t *testing.T) {
 	t.Parallel()
-	url := answers(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"NO_BASELINE","status":"NO_BASELINE","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)
+	url := answers(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"CRITICAL","decided_by":"psi","status":"OK","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)
 	r := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "--json", "drift", "status")
 	var doc []map[string]any
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc) != 1 {
@@ -143,6 +143,13 @@ func TestDriftDocument(t *testing.T) {
 		if v, ok := doc[0][k]; !ok || v != nil {
 			t.Errorf("%s is %v (%v)", k, v, ok)
 		}
+	}
+	if doc[0]["status"] != "OK" || doc[0]["overall"] != "CRITICAL" || doc[0]["decided_by"] != "psi" {
+		t.Errorf("got status %v, overall %v, decided by %v; want OK, CRITICAL, psi", doc[0]["status"], doc[0]["overall"], doc[0]["decided_by"])
+	}
+	table := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url, "COLUMNS": "200"}, "", "drift", "status")
+	if !strings.Contains(table.out, "CRITICAL") || !strings.Contains(table.out, "psi") {
+		t.Errorf("the table does not show the worst measure and its level:\n%s", table.out)
 	}
 	psi := doc[0]["measures"].(map[string]any)["psi"].(map[string]any)
 	if v, ok := psi["value"]; !ok || v != nil || psi["status"] != "INSUFFICIENT" || fmt.Sprint(doc[0]["recent"]) != "[]" {

@@ -93,7 +93,7 @@ func New(cfg Config) (*Callers, error) {
 			Audience: Audience, Trust: cfg.DelegationTrust.Reveal(), Once: cfg.Once, Now: c.now,
 		})
 		if err := c.delegation.DelegationState(); err != nil {
-			c.warnings = append(c.warnings, "DELEGATION_TRUST_JSON is faulty, every delegation is refused: "+err.Error())
+			faults = append(faults, fmt.Errorf("DELEGATION_TRUST_JSON: %w", err))
 		}
 		if cfg.Once == nil {
 			faults = append(faults, errors.New("DELEGATION_TRUST_JSON: there is nowhere to remember the delegations that were used"))

@@ -257,8 +257,10 @@ func TestConfigurations(t *testing.T) {
 		"placeholder after the prefix": {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-example"}, faults: []string{"entry 1 is a placeholder"}},
 		"blank within":                 {cfg: caller.Config{Addr: open, AdminKeys: "ki-admin-secret of mine"}, faults: []string{"blanks"}},
 		"all faults at once":           {cfg: caller.Config{Addr: open, AdminKeys: "ki-op-x,ki-admin-", ReadonlyKeys: "y", Backend: "z"}, faults: []string{"ADMIN_KEYS: entry 1", "ADMIN_KEYS: entry 2", "READONLY_KEYS", "AUTH_BACKEND"}},
-		"delegation":                   {cfg: caller.Config{Addr: open, DelegationTrust: "{}", Once: onceOnly()}, warnings: 1},
-		"delegation without memory":    {cfg: caller.Config{Addr: open, DelegationTrust: "{}"}, faults: []string{"DELEGATION_TRUST_JSON"}},
+		"delegation to nobody":         {cfg: caller.Config{Addr: open, DelegationTrust: "{}", Once: onceOnly()}, faults: []string{"DELEGATION_TRUST_JSON: delegation trust: the trust map names no issuer"}},
+		"delegation with a mistyped member": {cfg: caller.Config{Addr: open, DelegationTrust: `{"dashboard": {"publicKey": "AAAA", "tenants": ["default"], "scopes": ["admin"]}}`, Once: onceOnly()},
+			faults: []string{`DELEGATION_TRUST_JSON: delegation trust: entry 1: unknown member "publicKey"`}},
+		"delegation without memory": {cfg: caller.Config{Addr: open, DelegationTrust: "{}"}, faults: []string{"DELEGATION_TRUST_JSON"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -121,6 +122,28 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	if !strings.Contains(metrics, `platform_drift_z{alias="Production",model_id="JPCP"} 2.5`) {
 		t.Error("platform_drift_z is missing")
 	}
+}
+
+// The mean of a model may stay where it is while all else moves: alerts follow the worst measure, and name it.
+func TestDriftAlertsFollowTheWorstMeasure(t *testing.T) {
+	t.Parallel()
+	p, s := start(t, 1)
+	s.DriftBeside("JPCP", "psi", "WARNING", 0.3)
+	await(p, "drift:JPCP:Production", "warn")
+	s.DriftBeside("JPCP", "psi", "CRITICAL", 0.3)
+	got := await(p, "drift:JPCP:Production", "critical")
+	want := map[string]any{"model": "JPCP", "alias": "Production", "kind": "prediction", "status": "OK", "overall": "CRITICAL", "measure": "psi"}
+	if labels := got["labels"].(map[string]any); !maps.Equal(labels, want) || !strings.Contains(got["title"].(string), "psi") {
+		t.Errorf("got labels %v, title %q; want %v, and psi in the title", labels, got["title"], want)
+	}
+	metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
+	for _, want := range []string{`platform_drift_z{alias="Production",model_id="JPCP"} 0.3`, `platform_drift_overall{alias="Production",model_id="JPCP"} 2`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	s.DriftBeside("JPCP", "psi", "OK", 0.3)
+	await(p, "drift:JPCP:Production", "")
 }
 
 // The tells of the inference service show at once, each once, however often they come.

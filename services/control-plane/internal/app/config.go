@@ -232,8 +232,13 @@ func (c *Config) Validate() error {
 	}
 	c.checkModelrepo(fault)
 	c.checkSource(fault)
-	if err := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).CheckPlaceholders(); err != nil {
+	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
+	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
+	if err := who.CheckPlaceholders(); err != nil {
 		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := who.DelegationState(); err != nil {
+		fault("DELEGATION_TRUST_JSON: %w", err)
 	}
 	return errors.Join(faults...)
 }

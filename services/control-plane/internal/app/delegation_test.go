@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/app"
 	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
@@ -157,15 +158,15 @@ func TestDelegationAmongReplicas(t *testing.T) {
 	}
 }
 
-// A broken trust map closes the door to delegations alone, and health says why.
+// A broken trust map refuses the start, as any other variable does that cannot be read.
 func TestTrustMapBroken(t *testing.T) {
 	t.Parallel()
-	mint, trust := dashboard(t)
-	p := planetest.Start(t, strings.Replace(trust, `"tenants"`, `"tenant"`, 1))
-	p.Refused(503, "auth_misconfigured", "GET", "/approvals", mint("alice", "default", "read"), nil)
-	p.Want(200, "GET", "/approvals", planetest.Reader, nil)
-	if s, _ := p.Health()["startup_checks"].(map[string]any)["token"].(string); !strings.HasPrefix(s, "warn:") || !strings.Contains(s, "delegation") {
-		t.Errorf("token check %q", s)
+	_, trust := dashboard(t)
+	for member, broken := range map[string]string{"tenants": "tenant", "public_key": "publicKey", "scopes": "Scopes"} {
+		_, err := app.LoadConfig([]string{"PLATFORM_DATABASE_URL=postgres://u@localhost/d", strings.Replace(trust, `"`+member+`"`, `"`+broken+`"`, 1)})
+		if err == nil || !strings.Contains(err.Error(), "DELEGATION_TRUST_JSON") || !strings.Contains(err.Error(), broken) {
+			t.Errorf("%s: got %v, want a refusal that names DELEGATION_TRUST_JSON and the member %s", member, err, broken)
+		}
 	}
 }
 

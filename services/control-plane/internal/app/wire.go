@@ -57,9 +57,6 @@ func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error
 	if err := who.State(); err != nil {
 		log.Error("credentials are faulty: every bearer is refused", slog.Any("err", err))
 	}
-	if err := who.DelegationState(); err != nil {
-		log.Error("DELEGATION_TRUST_JSON is faulty: every delegation is refused", slog.Any("err", err))
-	}
 	hc := service.HTTPClient(clientTimeout)
 	orch := orchestrator.New(cfg.OrchestratorURL, hc)
 	track := tracker.New(cfg.TrackingURI, hc)

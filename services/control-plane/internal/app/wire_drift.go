@@ -50,7 +50,7 @@ func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, co
 		sources[drift.Source] = drift.Watch{Reader: reader, Observe: func(readings []drift.Reading) {
 			counted.ForgetDrift()
 			for _, r := range readings {
-				counted.Drift(r.Model, r.Alias, r.Z, r.Status == drift.Critical)
+				counted.Drift(metrics.Drifted{Model: r.Model, Alias: r.Alias, Z: r.Z, Overall: r.Overall, Critical: r.Status == drift.Critical})
 			}
 		}}
 	}

@@ -304,6 +304,21 @@ func TestCorruptDataBlocks(t *testing.T) {
 	}
 }
 
+// z alone misses a distribution that changes around its mean; min_z then has nothing to say.
+func TestTrainsAfterCriticalDriftBesideZ(t *testing.T) {
+	t.Parallel()
+	p, s := setup(t)
+	enable(p, "JPCP", map[string]any{})
+	s.DriftBeside("JPCP", "ks", "WARNING", 0.4)
+	if r := outcome(p, "below_threshold", nil); r["z_score"] != 0.4 {
+		t.Errorf("a warning of ks: got %v, want below_threshold with z 0.4", r)
+	}
+	s.DriftBeside("JPCP", "ks", "CRITICAL", 0.4)
+	if r := outcome(p, "requested", nil); r["z_score"] != 0.4 || !strings.Contains(fmt.Sprint(r["reason"]), "ks") {
+		t.Errorf("critical by ks: got %v, want requested with z 0.4 and ks in the reason", r)
+	}
+}
+
 func TestKindsAndLevels(t *testing.T) {
 	t.Parallel()
 	p, s := setup(t)

@@ -85,10 +85,10 @@ func judge(row store.AutoRetrain, l levels) Result {
 		case !ok:
 			quiet = fmt.Sprintf("there is no %s drift of %s under %s", kind, row.ModelID, alias.Production)
 			continue
-		case r.Status == drift.Corrupt:
+		case r.Overall == drift.Corrupt:
 			return out.with(BlockedCorrupt, "%ss are corrupt: %s", kind, orElse(r.Reason, "there is nothing to be learnt from them"))
-		case r.Status == drift.NoBaseline, r.Status == drift.Insufficient:
-			quiet = fmt.Sprintf("%s drift is %s", kind, r.Status)
+		case r.Overall == drift.NoBaseline, r.Overall == drift.Insufficient:
+			quiet = fmt.Sprintf("%s drift is %s", kind, r.Overall)
 			continue
 		}
 		z := r.Z
@@ -101,10 +101,12 @@ func judge(row store.AutoRetrain, l levels) Result {
 		switch {
 		case z != nil && *z >= row.MinZ:
 			above, why = true, fmt.Sprintf("%s drift: z %.2f, threshold %g", kind, *z, row.MinZ)
-		case z == nil && r.Status == drift.Critical: // any change from a baseline without spread
+		case r.CriticalBeside != "": // the mean may stay where it is while all else moves
+			above, why = true, fmt.Sprintf("%s drift: %s is critical", kind, r.CriticalBeside)
+		case z == nil && r.Overall == drift.Critical: // any change from a baseline without spread
 			above, why = true, fmt.Sprintf("%s drift: %s", kind, orElse(r.Reason, "critical without a z score"))
 		case z == nil:
-			quiet = fmt.Sprintf("%s drift is %s without a z score", kind, r.Status)
+			quiet = fmt.Sprintf("%s drift is %s without a z score", kind, r.Overall)
 		default:
 			quiet = fmt.Sprintf("%s drift: z %.2f, threshold %g", kind, *z, row.MinZ)
 		}

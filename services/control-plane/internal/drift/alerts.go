@@ -1,6 +1,7 @@
 package drift
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,17 +51,22 @@ func (w Watch) Firing(ctx context.Context) ([]alert.Alert, error) {
 func (r Reading) alert() (a alert.Alert, fires bool) {
 	a = alert.Alert{
 		Source: Source, Key: r.Model + ":" + r.Alias, Tenant: event.PlatformTenant, Severity: alert.Warn,
-		Labels: map[string]string{"model": r.Model, "alias": r.Alias, "kind": r.Kind, "status": r.Status},
+		Labels: map[string]string{"model": r.Model, "alias": r.Alias, "kind": r.Kind, "status": r.Status, "overall": r.Overall},
+	}
+	by := ""
+	if r.DecidedBy != "" {
+		a.Labels["measure"] = r.DecidedBy
+		by = " (" + r.DecidedBy + ")"
 	}
 	what := "Predictions"
 	if r.Kind == Input {
 		a.Key, what = a.Key+":"+Input, "Inputs"
 	}
-	switch r.Status {
+	switch r.Overall {
 	case Warning:
-		a.Title = fmt.Sprintf("%s of %s under %s begin to drift.", what, r.Model, r.Alias)
+		a.Title = fmt.Sprintf("%s of %s under %s begin to drift%s.", what, r.Model, r.Alias, by)
 	case Critical:
-		a.Severity, a.Title = alert.Critical, fmt.Sprintf("%s of %s under %s have drifted.", what, r.Model, r.Alias)
+		a.Severity, a.Title = alert.Critical, fmt.Sprintf("%s of %s under %s have drifted%s.", what, r.Model, r.Alias, by)
 	case Corrupt:
 		a.Severity, a.Title = alert.Critical, fmt.Sprintf("%s of %s under %s are corrupt.", what, r.Model, r.Alias)
 	default:
@@ -89,18 +95,22 @@ func Handle(ctx context.Context, tx store.Tx, e outbox.Envelope, now time.Time) 
 // announced reads the data of drift.status_changed.
 func announced(body []byte) (Reading, error) {
 	var data struct {
-		Model  string   `json:"model"`
-		Alias  string   `json:"alias"`
-		Kind   string   `json:"kind"`
-		Status string   `json:"status"`
-		Z      *float64 `json:"z_score"`
+		Model  string `json:"model"`
+		Alias  string `json:"alias"`
+		Kind   string `json:"kind"`
+		Status string `json:"status"`
+		// Absent in events of an inference service that does not tell it yet.
+		Overall   string   `json:"overall"`
+		DecidedBy string   `json:"decided_by"`
+		Z         *float64 `json:"z_score"`
 	}
 	if err := json.Unmarshal(body, &data); err != nil {
 		return Reading{}, err
 	}
-	r := Reading{Model: registry.ID(data.Model), Alias: data.Alias, Kind: data.Kind, Status: data.Status, Z: data.Z}
+	r := Reading{Model: registry.ID(data.Model), Alias: data.Alias, Kind: data.Kind, Status: data.Status,
+		Overall: cmp.Or(data.Overall, data.Status), DecidedBy: measureName(data.DecidedBy), Z: data.Z}
 	if !r.sound() || (r.Kind != Prediction && r.Kind != Input) {
-		return r, fmt.Errorf("model %q, alias %q, kind %q, status %q", data.Model, r.Alias, r.Kind, r.Status)
+		return r, fmt.Errorf("model %q, alias %q, kind %q, status %q, overall %q", data.Model, r.Alias, r.Kind, r.Status, r.Overall)
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@
 package drift
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,21 @@ const (
 // Reading is what was measured for one model and alias.
 type Reading struct {
 	Model, Alias, Kind string
-	Status             string
+	Status             string   // the level of z alone
+	Overall            string   // the worst measure's level: what alerts and training follow
+	DecidedBy          string   // the measure that Overall follows, if one does
 	Z                  *float64 // nil where it is not a number, also with Critical
 	Reason             string
+	// CriticalBeside is a measure other than z that is critical; "" where none is, or where it was announced
+	// and not read.
+	CriticalBeside string
 }
+
+// measures other than z, in the order in which they are named.
+var measures = []string{"psi", "ks", "wasserstein"}
+
+// zScore is the measure that Status follows.
+const zScore = "z_score"
 
 // ErrNotServed means that the inference service does not measure drift of that kind.
 var ErrNotServed = errors.New("the inference service does not measure drift of this kind")
@@ -122,7 +134,7 @@ func (r *Reader) Read(ctx context.Context, kind, model string) ([]Reading, error
 		for _, row := range *rows {
 			r := reading(kind, row)
 			switch {
-			case r.Model == "" || r.Alias == "" || !level(r.Status):
+			case r.Model == "" || r.Alias == "" || !level(r.Status) || !level(r.Overall):
 				return nil, fmt.Errorf("the inference service answered drift with a row that cannot be used: model %q, alias %q, status %q", row.Model, row.Alias, row.Status)
 			case r.sound() && (model == "" || r.Model == model): // it may also serve what the platform cannot name
 				out = append(out, r)
@@ -155,15 +167,32 @@ func describeFailure(ctx context.Context, err error) error {
 
 func reading(kind string, row inference.DriftStatus) Reading {
 	out := Reading{Model: registry.ID(row.Model), Alias: row.Alias, Kind: kind, Status: string(row.Status), Z: row.ZScore}
+	out.Overall = cmp.Or(string(row.Overall), out.Status)
 	if row.Reason != nil {
 		out.Reason = *row.Reason
+	}
+	if row.DecidedBy != nil {
+		out.DecidedBy = measureName(*row.DecidedBy)
+	}
+	for _, name := range measures {
+		if row.Measures[name].Status == Critical && out.CriticalBeside == "" {
+			out.CriticalBeside = name
+		}
 	}
 	return out
 }
 
+// measureName is a measure that is known here, or "": names become labels of alerts.
+func measureName(s string) string {
+	if s == zScore || slices.Contains(measures, s) {
+		return s
+	}
+	return ""
+}
+
 // sound says whether a reading tells of a model, alias and level that there can be.
 func (r Reading) sound() bool {
-	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && level(r.Status)
+	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && level(r.Status) && level(r.Overall)
 }
 
 func level(status string) bool {

@@ -183,11 +183,7 @@ func (s *Service) token() service.Check {
 	case !s.Auth.Configured():
 		return warned("no credentials are configured; protected routes are closed")
 	}
-	warnings := slices.Concat(s.Auth.Warnings(), s.Secrets)
-	if err := s.Auth.DelegationState(); err != nil {
-		warnings = append(warnings, err.Error()+"; delegations are refused")
-	}
-	return warned(strings.Join(warnings, "; "))
+	return warned(strings.Join(slices.Concat(s.Auth.Warnings(), s.Secrets), "; "))
 }
 
 func (s *Service) pending(ctx context.Context) (int, error) {

@@ -33,6 +33,7 @@ type Metrics struct {
 	runs            *prometheus.CounterVec
 	promotions      *prometheus.CounterVec
 	drift           *prometheus.GaugeVec
+	driftLevel      *prometheus.GaugeVec
 	webhooks        *prometheus.CounterVec
 }
 
@@ -68,6 +69,9 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "platform_drift_z", Help: "Standard deviations between recent predictions and their baseline, told by the leader; +Inf where critical drift has no number.",
 		}, []string{"model_id", "alias"}),
+		driftLevel: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "platform_drift_overall", Help: "Level of the worst measure of drift, told by the leader: 0 OK, 1 WARNING, 2 CRITICAL, 3 CORRUPT; absent where nothing was compared.",
+		}, []string{"model_id", "alias"}),
 	}
 	for _, outcome := range promotionOutcomes {
 		m.promotions.WithLabelValues(outcome)
@@ -79,7 +83,7 @@ func New(reg prometheus.Registerer, label Label) *Metrics {
 	}
 	m.ExpectModel(other)
 	m.Expect(other, other)
-	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks, m.drift)
+	reg.MustRegister(m.approvalEvents, m.approvalsGone, m.breakerOpens, m.retrains, m.dispatchSeconds, m.runs, m.promotions, m.webhooks, m.drift, m.driftLevel)
 	return m
 }
 
@@ -104,20 +108,36 @@ func (m *Metrics) Dispatch(model, dataset, outcome string, took time.Duration) {
 	m.dispatchSeconds.Observe(took.Seconds())
 }
 
-// Drift sets how far the predictions of a model under an alias have moved; z is
-// nil where that is no number.
-func (m *Metrics) Drift(model, alias string, z *float64, critical bool) {
+// Drifted is how far the predictions of a model under an alias have moved.
+type Drifted struct {
+	Model, Alias string
+	Z            *float64 // nil where it is no number
+	Critical     bool     // by z alone
+	Overall      string   // level of the worst measure
+}
+
+// driftLevels are the values of platform_drift_overall.
+var driftLevels = map[string]float64{"OK": 0, "WARNING": 1, "CRITICAL": 2, "CORRUPT": 3}
+
+// Drift sets the metrics of one model and alias.
+func (m *Metrics) Drift(d Drifted) {
 	switch {
-	case z != nil:
-		m.drift.WithLabelValues(m.label(model), alias).Set(*z)
-	case critical:
-		m.drift.WithLabelValues(m.label(model), alias).Set(math.Inf(1))
+	case d.Z != nil:
+		m.drift.WithLabelValues(m.label(d.Model), d.Alias).Set(*d.Z)
+	case d.Critical:
+		m.drift.WithLabelValues(m.label(d.Model), d.Alias).Set(math.Inf(1))
+	}
+	if level, ok := driftLevels[d.Overall]; ok {
+		m.driftLevel.WithLabelValues(m.label(d.Model), d.Alias).Set(level)
 	}
 }
 
 // ForgetDrift takes back all that Drift has set: it was read again, or another
 // replica reads it now.
-func (m *Metrics) ForgetDrift() { m.drift.Reset() }
+func (m *Metrics) ForgetDrift() {
+	m.drift.Reset()
+	m.driftLevel.Reset()
+}
 
 // What counters are made of at the start, at 0: a rate over a counter that begins at
 // its first event does not show that event.

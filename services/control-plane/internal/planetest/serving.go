@@ -67,6 +67,18 @@ func (f *Serving) Drift(kind, model, alias, status string, z *float64, reason st
 	f.rows[kind] = append(f.rows[kind], row)
 }
 
+// DriftBeside is Drift of predictions under Production whose z is well and whose other measure is at the level.
+func (f *Serving) DriftBeside(model, measure, level string, z float64) {
+	f.Drift("prediction", model, "Production", "OK", &z, "")
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	row := &f.rows["prediction"][len(f.rows["prediction"])-1]
+	row.Overall, row.DecidedBy = inference.DriftLevel(level), &measure
+	row.Measures = map[string]inference.DriftMeasure{
+		"z_score": {Status: "OK", Value: &z}, measure: {Status: inference.DriftLevel(level)},
+	}
+}
+
 func (f *Serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Mu.Lock()
 	mode, answer, noInput := f.mode, f.Answer, f.NoInput

@@ -47,13 +47,18 @@ func Load(l Loaded) outbox.Event {
 
 // DriftStatus is the data of drift.status_changed.
 type DriftStatus struct {
-	Model    string   `json:"model"`
-	Alias    string   `json:"alias"`
-	Kind     string   `json:"kind"`
-	Status   string   `json:"status"`
-	Previous string   `json:"previous"`
-	ZScore   *float64 `json:"z_score,omitempty"`
-	N        int      `json:"n"`
+	Model    string `json:"model"`
+	Alias    string `json:"alias"`
+	Kind     string `json:"kind"`
+	Status   string `json:"status"`
+	Previous string `json:"previous"`
+	// Overall is the worst measure's level, which alerts follow, and DecidedBy that measure; Status is that of
+	// z_score alone.
+	Overall         string   `json:"overall"`
+	PreviousOverall string   `json:"previous_overall"`
+	DecidedBy       string   `json:"decided_by,omitempty"`
+	ZScore          *float64 `json:"z_score,omitempty"`
+	N               int      `json:"n"`
 }
 
 // DriftSet is the data of drift.baseline_set and drift.reset.

@@ -13,7 +13,7 @@ var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 	declare("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
 	declare("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
-	declare("drift", "status_changed", DriftStatus{}, "a model's drift has another status than at the last look"),
+	declare("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),
 	declare("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
 	declare("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),
 )

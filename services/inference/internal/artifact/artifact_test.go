@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
 func files() map[string][]byte {

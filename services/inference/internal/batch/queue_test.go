@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 

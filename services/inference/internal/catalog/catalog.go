@@ -79,6 +79,8 @@ type failure struct {
 	reason  string
 	tries   int
 	retryAt time.Time
+	// unreachable says that the tracker failed, not the version.
+	unreachable bool
 }
 
 // TrackerState is how the last scan went.
@@ -468,7 +470,7 @@ func (c *Catalog) failed(w want, err error, via string) {
 	}
 	wait := retryFirst << min(f.tries-1, 10)
 	if errors.Is(err, tracker.ErrUnavailable) {
-		wait = 0 // nothing is wrong with the version; the next poll may succeed
+		wait, f.unreachable = 0, true // nothing is wrong with the version; the next poll may succeed
 	}
 	f.retryAt = time.Now().Add(min(wait, retryMost))
 	c.failures[w.place] = f

@@ -23,7 +23,7 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 	if alias != "" {
 		var ok bool
 		if canonical, ok = CanonicalAlias(alias); !ok {
-			return nil, c.notLoaded(name, fmt.Sprintf("there is no alias %q; the aliases are %s", alias, strings.Join(Aliases, ", ")))
+			return nil, c.notLoaded(name, fmt.Sprintf("there is no alias %q; the aliases are %s", problem.Shorten(alias), strings.Join(Aliases, ", ")))
 		}
 	}
 	for {
@@ -32,7 +32,7 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 			if !slices.Contains(c.cfg.Aliases, canonical) {
 				return c.byAlias(ctx, name, canonical)
 			}
-			return nil, c.notLoaded(name, c.why(e, name, canonical))
+			return nil, c.absence(e, name, canonical)
 		}
 		// The copy may be on its way out between the two steps; then the table has the next one.
 		if s := e.Aliases[canonical]; s.acquire() {
@@ -41,26 +41,35 @@ func (c *Catalog) Find(ctx context.Context, name, alias, version string) (*Slot,
 	}
 }
 
-// why tells the reason that an alias of a model is not loaded.
-func (c *Catalog) why(e *Entry, name, alias string) string {
+// absence is the problem of an alias that is not loaded. Only a registry that was read can say that a model
+// is not there: until then, and while it does not deliver a version, the same request may succeed later.
+func (c *Catalog) absence(e *Entry, name, alias string) error {
 	c.mu.Lock()
 	f, failed := c.failures[place{name, alias}]
 	state := c.state
 	c.mu.Unlock()
 	switch {
+	case failed && f.unreachable:
+		return trackerUnavailable("Version %s of the alias %s is not loaded: the tracker did not deliver it; send the request again later.", f.version, alias)
 	case failed:
-		return fmt.Sprintf("version %s of its alias %s could not be loaded: %s", f.version, alias, f.reason)
+		return c.notLoaded(name, fmt.Sprintf("version %s of its alias %s could not be loaded: %s", f.version, alias, f.reason))
+	case state.LastScan.IsZero() && state.LastError != "":
+		return trackerUnavailable("The tracker could not be reached since the service started, so it is not known which models there are; send the request again later.")
 	case state.LastScan.IsZero():
-		return "the registry has not been read, or what it names is still being loaded"
+		return trackerUnavailable("The service has just started and is still reading the tracker and loading what it names; send the request again later.")
 	case e == nil:
-		return "the registry has no such model with an alias that is served; check the name"
+		return c.notLoaded(name, "the registry has no such model with an alias that is served; check the name")
 	}
-	return fmt.Sprintf("it has no version with the alias %s", alias)
+	return c.notLoaded(name, fmt.Sprintf("it has no version with the alias %s", alias))
+}
+
+func trackerUnavailable(format string, a ...any) *problem.Error {
+	return fault.TrackerUnavailable.Errorf(format, a...).After(time.Second)
 }
 
 func (c *Catalog) notLoaded(name, why string) error {
 	loaded := c.loadedNames()
-	detail := fmt.Sprintf("Model %s is not loaded: %s.", name, why)
+	detail := fmt.Sprintf("Model %s is not loaded: %s.", problem.Shorten(name), why)
 	if len(loaded) == 0 {
 		detail += " Nothing is loaded."
 	} else {
@@ -88,7 +97,7 @@ func (c *Catalog) byAlias(ctx context.Context, name, alias string) (*Slot, error
 	version, ok := c.lazy[place{name, alias}]
 	c.mu.Unlock()
 	if !ok {
-		return nil, c.notLoaded(name, c.why(c.Table().Model(name), name, alias))
+		return nil, c.absence(c.Table().Model(name), name, alias)
 	}
 	s, err := c.byVersion(ctx, name, version)
 	if err != nil {
@@ -109,7 +118,7 @@ const maxVersion = 18
 
 func (c *Catalog) byVersion(ctx context.Context, name, version string) (*Slot, error) {
 	if len(version) > maxVersion || strings.Trim(version, "0123456789") != "" {
-		return nil, c.notLoaded(name, fmt.Sprintf("%q is no version number", version))
+		return nil, c.notLoaded(name, fmt.Sprintf("%q is no version number", problem.Shorten(version)))
 	}
 	trackerName := c.trackerName(name)
 	for {
@@ -128,8 +137,7 @@ func (c *Catalog) lazyFault(name, absent string, err error) error {
 	case errors.Is(err, tracker.ErrNotFound):
 		return c.notLoaded(name, absent)
 	case errors.Is(err, tracker.ErrUnavailable):
-		return fault.TrackerUnavailable.New("This version is not loaded, and the tracker cannot be reached to load it; send the request again later.").
-			WithCause(err).After(time.Second)
+		return trackerUnavailable("This version is not loaded, and the tracker cannot be reached to load it; send the request again later.").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return problem.From(err)
 	}

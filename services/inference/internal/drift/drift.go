@@ -3,6 +3,7 @@
 package drift
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -24,7 +25,8 @@ const (
 // MinSnapshots is how many predictions a comparison or a baseline needs.
 const MinSnapshots = 10
 
-// Thresholds of the measures: warn, critical. For ks they bound the p-value from below.
+// Thresholds of the measures: warn, critical. For ks they bound the p-value from below. Those of psi are the
+// least: see psiThresholds.
 const (
 	zWarn, zCritical     = 2.0, 3.0
 	psiWarn, psiCritical = 0.1, 0.25
@@ -32,12 +34,50 @@ const (
 	w1Warn, w1Critical   = 0.5, 1.0
 )
 
+// How often chance alone may make a measure warn, or critical.
+const (
+	chanceWarn     = 0.01
+	chanceCritical = 0.001
+)
+
+// psiThresholds are what psi means something from. The psi of two samples of one distribution is about
+// chi-squared with bins − 1 degrees, times 1/n + 1/nb: with 100 predictions in ten bins chance alone passes
+// the usual 0.1 in every fourth window.
+func psiThresholds(bins, n, nb int) (warn, critical float64) {
+	scale := 1/float64(n) + 1/float64(nb)
+	return max(psiWarn, scale*chiSquaredQuantile(1-chanceWarn, bins-1)),
+		max(psiCritical, scale*chiSquaredQuantile(1-chanceCritical, bins-1))
+}
+
 // A live sample of which half is zero is corrupt when at most one in twenty of the baseline is: a
 // broken producer sends zeros more often than a model predicts them.
 const (
 	zeroShareLive     = 0.5
 	zeroShareBaseline = 0.05
 )
+
+// judgePSI holds psi against its thresholds, and against chance itself where those are too low for the window.
+func judgePSI(psi float64, baseline []float64, n, nb int) Measure {
+	warn, critical := psiThresholds(len(baseline), n, nb)
+	return above(psi, warn, critical).unlessChance(n, func(atLeast float64) float64 {
+		return psiChance(psi, baseline, n, nb, atLeast)
+	})
+}
+
+// unlessChance takes a verdict back that chance gives too often. chance is the probability of such a value
+// without drift; it need not be told exactly from atLeast on.
+func (m Measure) unlessChance(n int, chance func(atLeast float64) float64) Measure {
+	if m.Status == OK || m.Value == nil || n > chanceRows {
+		return m
+	}
+	switch p := chance(chanceWarn); {
+	case p >= chanceWarn:
+		m.Status = OK
+	case m.Status == Critical && p >= chanceCritical:
+		m.Status = Warning
+	}
+	return m
+}
 
 // Mode says what z_score divides by.
 type Mode string
@@ -100,12 +140,25 @@ type Measure struct {
 type Report struct {
 	Status  Level // follows z_score
 	Overall Level // the worst measure
-	Z, ZSE  *float64
+	// DecidedBy is the measure that Overall follows: the first of measureOrder where several are as bad; ""
+	// where Overall is OK or no comparison was made.
+	DecidedBy string
+	Z, ZSE    *float64
 	// Moments of both samples, see Sample.Moments.
 	LiveMean, LiveStd, BaselineMean, BaselineStd *float64
 	Measures                                     map[string]Measure
 	Reason                                       string // why the level is what it is, where the measures do not tell
 }
+
+// The names of the measures.
+const (
+	measureZ   = "z_score"
+	measurePSI = "psi"
+	measureKS  = "ks"
+	measureW1  = "wasserstein"
+)
+
+var measureOrder = []string{measureZ, measurePSI, measureKS, measureW1}
 
 // Evaluate compares live with base, which has no predictions when there is no baseline.
 func Evaluate(live, base Sample, mode Mode) Report {
@@ -133,10 +186,12 @@ func Evaluate(live, base Sample, mode Mode) Report {
 	} else {
 		r.numbers(live.Values, base.Values, mode)
 	}
-	r.Status = r.Measures["z_score"].Status
+	r.Status = r.Measures[measureZ].Status
 	r.Overall = OK
-	for _, m := range r.Measures {
-		r.Overall = worse(r.Overall, m.Status)
+	for _, name := range measureOrder {
+		if m, ok := r.Measures[name]; ok && severity(m.Status) > severity(r.Overall) {
+			r.Overall, r.DecidedBy = m.Status, name
+		}
 	}
 	return r
 }
@@ -157,14 +212,17 @@ func (r *Report) numbers(live, base []float64, mode Mode) {
 		if z.Value == nil || w.Value == nil {
 			r.Reason = "zero_variance_baseline"
 		}
-		r.Measures["z_score"], r.Measures["wasserstein"] = z, w
+		r.Measures[measureZ], r.Measures[measureW1] = z, w
 		r.Z, r.ZSE = z.Value, z.Value
 	} else {
 		spread := math.Abs(m-mu) / sigma
 		r.scores(spread, spread/seFactor(len(live), len(base)), mode)
-		r.Measures["wasserstein"] = above(w1/sigma, w1Warn, w1Critical)
+		r.Measures[measureW1] = above(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), func(atLeast float64) float64 {
+			return wassersteinChance(w1, live, base, atLeast)
+		})
 	}
-	r.Measures["psi"] = above(psiNumbers(live, base), psiWarn, psiCritical)
+	psi, bins := psiNumbers(live, base)
+	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base))
 	d, p := ks(live, base)
 	k := Measure{Status: OK, Value: finite(d), P: finite(p)}
 	switch {
@@ -173,7 +231,7 @@ func (r *Report) numbers(live, base []float64, mode Mode) {
 	case p < ksWarn:
 		k.Status = Warning
 	}
-	r.Measures["ks"] = k
+	r.Measures[measureKS] = k
 }
 
 func (r *Report) labels(live, base []string, mode Mode) {
@@ -187,7 +245,11 @@ func (r *Report) labels(live, base []string, mode Mode) {
 		z = max(z, math.Abs(p[class]-q[class])/math.Sqrt(kept*(1-kept)))
 	}
 	r.scores(z, z/seFactor(len(live), len(base)), mode)
-	r.Measures["psi"] = above(psiShares(p, q), psiWarn, psiCritical)
+	classes := make([]float64, 0, len(q))
+	for _, class := range slices.Sorted(maps.Keys(union(p, q))) {
+		classes = append(classes, q[class])
+	}
+	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base))
 }
 
 func (r *Report) scores(spread, se float64, mode Mode) {
@@ -196,7 +258,7 @@ func (r *Report) scores(spread, se float64, mode Mode) {
 		z = se
 	}
 	m := above(z, zWarn, zCritical)
-	r.Measures["z_score"] = m
+	r.Measures[measureZ] = m
 	r.Z, r.ZSE = m.Value, finite(se)
 }
 
@@ -215,13 +277,7 @@ func above(v, warn, critical float64) Measure {
 	return m
 }
 
-func worse(a, b Level) Level {
-	order := []Level{OK, Warning, Critical}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
-}
+func severity(l Level) int { return slices.Index([]Level{OK, Warning, Critical}, l) }
 
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

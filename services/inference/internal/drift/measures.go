@@ -38,7 +38,7 @@ func psiTerm(p, q float64) float64 {
 
 // psiNumbers is the population stability index over the deciles of base. Deciles that coincide count
 // once; a value on an edge belongs to the bin above it.
-func psiNumbers(live, base []float64) float64 {
+func psiNumbers(live, base []float64) (psi float64, baseline []float64) {
 	sorted := slices.Clone(base)
 	slices.Sort(sorted)
 	var edges []float64
@@ -58,12 +58,11 @@ func psiNumbers(live, base []float64) float64 {
 		}
 		return out
 	}
-	var sum float64
 	q := bins(base)
 	for i, p := range bins(live) {
-		sum += psiTerm(p, q[i])
+		psi += psiTerm(p, q[i])
 	}
-	return sum
+	return psi, q
 }
 
 // quantile interpolates linearly (Hyndman and Fan 1996, type 7).

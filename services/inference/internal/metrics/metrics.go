@@ -26,6 +26,8 @@ var names = [outcomes]string{"success", "invalid", "mismatch", "not_found", "err
 type Predictions struct {
 	outcome [outcomes]prometheus.Counter
 	Seconds prometheus.Observer // of successful predictions, body read to answer written
+	// Probes counts what tools sent to see whether the model answers: no use of it, so not among the others.
+	Probes *Predictions
 }
 
 // Count adds one request with that outcome.
@@ -34,6 +36,7 @@ func (p *Predictions) Count(outcome int) { p.outcome[outcome].Inc() }
 // Set is all of the service's metrics but those of HTTP itself.
 type Set struct {
 	requests *prometheus.CounterVec
+	probes   *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 
 	BatchRows        prometheus.Histogram
@@ -55,6 +58,8 @@ func New(reg prometheus.Registerer) *Set {
 	s := &Set{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "predict_requests_total", Help: "Prediction requests by outcome."}, []string{"model", "alias", "status"}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "predict_probes_total", Help: "Probes by outcome: prediction requests that leave no snapshot and are in no other prediction metric."}, []string{"model", "alias", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "predict_seconds", Help: "Time of successful predictions, from the request's header to its answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 3, 10, 30}}, []string{"model", "alias"}),
@@ -72,7 +77,7 @@ func New(reg prometheus.Registerer) *Set {
 			Name: "drift_evaluations_total", Help: "Drift evaluations by the leader."}, []string{"status"}),
 		cache: map[[2]string]*Predictions{},
 	}
-	reg.MustRegister(s.requests, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations)
+	reg.MustRegister(s.requests, s.probes, s.seconds, s.BatchRows, s.Reloads, s.SnapshotRows, s.SnapshotDropped, s.EventsDropped, s.DriftEvaluations)
 	return s
 }
 
@@ -84,9 +89,13 @@ func (s *Set) For(model, alias string) *Predictions {
 	if p := s.cache[key]; p != nil {
 		return p
 	}
-	p := &Predictions{Seconds: s.seconds.WithLabelValues(model, alias)}
+	p := &Predictions{
+		Seconds: s.seconds.WithLabelValues(model, alias),
+		Probes:  &Predictions{Seconds: prometheus.ObserverFunc(func(float64) {})},
+	}
 	for i, name := range names {
 		p.outcome[i] = s.requests.WithLabelValues(model, alias, name)
+		p.Probes.outcome[i] = s.probes.WithLabelValues(model, alias, name)
 	}
 	s.cache[key] = p
 	return p

@@ -170,7 +170,7 @@ func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 		})
 		if o.answer >= 0 {
 			o.kind = schema.Label
-			return o, nil
+			return o, o.checkUnserved(graph)
 		}
 		if o.kind == schema.Label {
 			return o, fmt.Errorf("the graph has no label output; it has %s", list(graph))
@@ -184,7 +184,24 @@ func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 	if o.answer < 0 {
 		return o, fmt.Errorf("the graph answers no single value a row; its outputs are %s", list(graph))
 	}
-	return o, nil
+	return o, o.checkUnserved(graph)
+}
+
+// checkUnserved refuses a graph with an output that no answer would contain: half of a model is not what was
+// registered. The raw scores that skl2onnx puts beside a label are left out, since the label follows from them.
+func (o output) checkUnserved(graph []runtime.Info) error {
+	var unserved []runtime.Info
+	for i, info := range graph {
+		scores := o.kind == schema.Label && strings.EqualFold(info.Name, "scores")
+		if i != o.answer && i != o.probabilities && !scores {
+			unserved = append(unserved, info)
+		}
+	}
+	if len(unserved) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the graph has %d outputs (%s), and an answer would lack %s: served are one value a row, or a label with its probabilities; export a graph with these alone",
+		len(graph), list(graph), list(unserved))
 }
 
 // single says that an output may hold one value a row.

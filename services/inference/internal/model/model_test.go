@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/inference/internal/fixture"
+	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 	"github.com/mlp-platform/platform/services/inference/internal/request"
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
@@ -188,6 +188,7 @@ func TestRefusesArtifacts(t *testing.T) {
 		{"column missing", with(linear, "platform.json", `{"name":"a","kind":"number"},`, ""), `the graph has an input "a"`},
 		{"newer format", with(linear, "platform.json", `"format":1`, `"format":2`), "format 2"},
 		{"no label", with(linear, "platform.json", `"kind":"number","unit"`, `"kind":"label","unit"`), "no label output"},
+		{"two outputs", fixture.TwoOutputs(t, "m"), "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
 		{"too few columns", with(read(t, "one_tensor"), "MLmodel", `{"type": "double", "name": "width", "required": true}, `, ""), "takes 3 values a row, the signature has 2"},
 		{"a date", with(read(t, "one_tensor"), "MLmodel", `"double"`, `"datetime"`), `type "datetime" is not served`},
 	} {

@@ -290,20 +290,22 @@ func (m *Monitor) tell(ctx context.Context, st status) error {
 		q := m.queries.WithTx(tx)
 		previous, err := q.DriftState(ctx, store.DriftStateParams{Model: st.model, Alias: st.alias})
 		if errors.Is(err, pgx.ErrNoRows) {
-			previous, err = string(drift.NoBaseline), nil
+			previous, err = store.DriftStateRow{Status: string(drift.NoBaseline), Overall: string(drift.NoBaseline)}, nil
 		}
-		if err != nil || previous == string(st.Status) {
+		if err != nil || previous == (store.DriftStateRow{Status: string(st.Status), Overall: string(st.Overall)}) {
 			return err
 		}
 		if err := q.SetDriftState(ctx, store.SetDriftStateParams{
-			Model: st.model, Alias: st.alias, Status: string(st.Status), ChangedAt: time.Now().UTC(),
+			Model: st.model, Alias: st.alias, Status: string(st.Status), Overall: string(st.Overall), ChangedAt: time.Now().UTC(),
 		}); err != nil {
 			return err
 		}
 		m.log.InfoContext(ctx, "drift status changed", slog.String("model", st.model), slog.String("alias", st.alias),
-			slog.String("status", string(st.Status)), slog.String("previous", previous))
+			slog.String("status", string(st.Status)), slog.String("previous", previous.Status),
+			slog.String("overall", string(st.Overall)), slog.String("previous_overall", previous.Overall), slog.String("decided_by", st.DecidedBy))
 		return announce.Insert(ctx, tx, announce.Drift("status_changed", st.model, announce.System, announce.DriftStatus{
-			Model: st.model, Alias: st.alias, Kind: kind, Status: string(st.Status), Previous: previous, ZScore: st.Z, N: st.snapshots,
+			Model: st.model, Alias: st.alias, Kind: kind, Status: string(st.Status), Previous: previous.Status,
+			Overall: string(st.Overall), PreviousOverall: previous.Overall, DecidedBy: st.DecidedBy, ZScore: st.Z, N: st.snapshots,
 		}))
 	})
 }

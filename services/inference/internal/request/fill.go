@@ -51,7 +51,7 @@ func Fill(features []byte, s *schema.Schema, row *schema.Row) (f Faults) {
 		i, ok := s.Lookup(key)
 		if !ok {
 			sc.value()
-			f.mismatch("unexpected", string(key))
+			f.mismatch("unexpected", problem.Shorten(string(key)))
 			continue
 		}
 		row.Seen[i] = true

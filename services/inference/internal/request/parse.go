@@ -105,7 +105,7 @@ func syntax(err error, size int) []problem.Field {
 		f.Msg = "the JSON ends too early"
 	case errors.As(err, &se):
 		for tok := range se.JSONPointer.Tokens() {
-			f.Loc = append(f.Loc, tok)
+			f.Loc = append(f.Loc, problem.Shorten(tok))
 		}
 		if errors.Is(err, jsontext.ErrDuplicateName) {
 			f.Msg = "this name is there twice"
@@ -146,7 +146,7 @@ func text(m Member) (string, *problem.Field) {
 			return s, nil
 		}
 	}
-	return "", &problem.Field{Loc: []string{"body", string(m.Name)}, Msg: "expected a string, got " + kindName(m.Value[0])}
+	return "", &problem.Field{Loc: []string{"body", problem.Shorten(string(m.Name))}, Msg: "expected a string, got " + kindName(m.Value[0])}
 }
 
 func unquote(v []byte) (string, error) {

@@ -54,7 +54,7 @@ func ParsePredict(body []byte, scratch *Object) (p Predict, faults []problem.Fie
 }
 
 func unknown(m Member) *problem.Field {
-	return &problem.Field{Loc: []string{"body", string(m.Name)}, Msg: "this member is unknown"}
+	return &problem.Field{Loc: []string{"body", problem.Shorten(string(m.Name))}, Msg: "this member is unknown"}
 }
 
 // EmbeddingSize is the length of the embedding that /infer-pipeline/infer takes.
@@ -146,7 +146,7 @@ func (p *Pipeline) read(members []Member, at []string, faults []problem.Field) [
 			fault = unknown(m)
 		}
 		if fault != nil && len(faults) < maxFaults {
-			faults = append(faults, problem.Field{Loc: append(append([]string(nil), at...), string(m.Name)), Msg: fault.Msg})
+			faults = append(faults, problem.Field{Loc: append(append([]string(nil), at...), problem.Shorten(string(m.Name))), Msg: fault.Msg})
 		}
 	}
 	return faults

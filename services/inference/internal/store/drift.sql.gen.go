@@ -74,7 +74,7 @@ func (q *Queries) DeleteSnapshots(ctx context.Context, arg DeleteSnapshotsParams
 }
 
 const driftState = `-- name: DriftState :one
-select status from drift_states
+select status, coalesce(overall, status)::text as overall from drift_states
 where model = $1 and alias = $2 and kind = 'prediction'
 for update
 `
@@ -84,11 +84,16 @@ type DriftStateParams struct {
 	Alias string
 }
 
-func (q *Queries) DriftState(ctx context.Context, arg DriftStateParams) (string, error) {
+type DriftStateRow struct {
+	Status  string
+	Overall string
+}
+
+func (q *Queries) DriftState(ctx context.Context, arg DriftStateParams) (DriftStateRow, error) {
 	row := q.db.QueryRow(ctx, driftState, arg.Model, arg.Alias)
-	var status string
-	err := row.Scan(&status)
-	return status, err
+	var i DriftStateRow
+	err := row.Scan(&i.Status, &i.Overall)
+	return i, err
 }
 
 const expireSnapshots = `-- name: ExpireSnapshots :execrows
@@ -238,15 +243,16 @@ func (q *Queries) SetBaseline(ctx context.Context, arg SetBaselineParams) error 
 }
 
 const setDriftState = `-- name: SetDriftState :exec
-insert into drift_states (model, alias, kind, status, changed_at)
-values ($1, $2, 'prediction', $3, $4)
-on conflict (model, alias, kind) do update set status = excluded.status, changed_at = excluded.changed_at
+insert into drift_states (model, alias, kind, status, overall, changed_at)
+values ($1, $2, 'prediction', $3, $4::text, $5)
+on conflict (model, alias, kind) do update set status = excluded.status, overall = excluded.overall, changed_at = excluded.changed_at
 `
 
 type SetDriftStateParams struct {
 	Model     string
 	Alias     string
 	Status    string
+	Overall   string
 	ChangedAt time.Time
 }
 
@@ -255,6 +261,7 @@ func (q *Queries) SetDriftState(ctx context.Context, arg SetDriftStateParams) er
 		arg.Model,
 		arg.Alias,
 		arg.Status,
+		arg.Overall,
 		arg.ChangedAt,
 	)
 	return err

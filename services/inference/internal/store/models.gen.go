@@ -27,6 +27,7 @@ type DriftState struct {
 	Kind      string
 	Status    string
 	ChangedAt time.Time
+	Overall   *string
 }
 
 type Snapshot struct {

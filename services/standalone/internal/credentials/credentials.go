@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/renameio/v2"
 )
 
@@ -126,10 +128,37 @@ func read(dir string) (c Credentials, err error) {
 	if _, err := buf.ReadFrom(f); err != nil {
 		return c, fmt.Errorf("read the platform's secrets: %w", err)
 	}
-	if err := json.Unmarshal(buf.Bytes(), &c); err != nil {
-		return Credentials{}, fmt.Errorf("%s is damaged (%w): delete it; new secrets are made at the next start", path(dir), err)
+	if err := parse(buf.Bytes(), &c); err != nil {
+		return Credentials{}, fmt.Errorf("%s is damaged (%w): mend it, or delete it; new secrets are made at the next start", path(dir), err)
 	}
 	return c, nil
+}
+
+// parse is strict: a member that is mistyped, empty or there twice is not the secret that somebody has put
+// elsewhere, and making a new one in its place would lock that somebody out silently. Errors quote no value.
+func parse(text []byte, into *Credentials) error {
+	var present map[string]jsontext.Value
+	if err := jsonv2.Unmarshal(text, &present); err != nil { // refuses names that are there twice
+		var syntax *jsontext.SyntacticError
+		if errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName) {
+			return fmt.Errorf("%s is there twice", syntax.JSONPointer.LastToken())
+		}
+		return errors.New("it is not a JSON object")
+	}
+	for name, value := range present {
+		var secret string
+		if err := jsonv2.Unmarshal(value, &secret); err != nil || value.Kind() != '"' || strings.TrimSpace(secret) != secret || secret == "" {
+			return fmt.Errorf("%s must be a string, not empty and without space around it", name)
+		}
+	}
+	if err := jsonv2.Unmarshal(text, into, jsonv2.RejectUnknownMembers(true)); err != nil {
+		var semantic *jsonv2.SemanticError
+		if errors.As(err, &semantic) && errors.Is(err, jsonv2.ErrUnknownName) {
+			return fmt.Errorf("unknown member %s", semantic.JSONPointer.LastToken())
+		}
+		return errors.New("its members cannot be read")
+	}
+	return nil
 }
 
 type grant struct {

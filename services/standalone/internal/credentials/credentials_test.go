@@ -70,8 +70,14 @@ func TestRefusals(t *testing.T) {
 		mode    os.FileMode
 		says    string
 	}{
-		"damaged":  {`{"ci_token":`, 0o600, "damaged"},
-		"readable": {`{}`, 0o640, "chmod 600"},
+		"damaged":        {`{"ci_token":`, 0o600, "damaged"},
+		"member empty":   {`{"ci_token":""}`, 0o600, "ci_token must be a string"},
+		"member null":    {`{"ci_token":null}`, 0o600, "ci_token must be a string"},
+		"member number":  {`{"ci_token":17}`, 0o600, "ci_token must be a string"},
+		"member spaced":  {`{"ci_token":"secret "}`, 0o600, "ci_token must be a string"},
+		"member unknown": {`{"ci_tokken":"a-secret-of-some-length"}`, 0o600, "unknown member ci_tokken"},
+		"member twice":   {`{"ci_token":"a-secret-of-some-length","ci_token":"another-secret"}`, 0o600, "ci_token is there twice"},
+		"readable":       {`{}`, 0o640, "chmod 600"},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, File)

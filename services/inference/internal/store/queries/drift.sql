@@ -57,11 +57,11 @@ where model = sqlc.arg(model) and alias = sqlc.arg(alias) and kind = 'prediction
 for update;
 
 -- name: DriftState :one
-select status from drift_states
+select status, coalesce(overall, status)::text as overall from drift_states
 where model = sqlc.arg(model) and alias = sqlc.arg(alias) and kind = 'prediction'
 for update;
 
 -- name: SetDriftState :exec
-insert into drift_states (model, alias, kind, status, changed_at)
-values (sqlc.arg(model), sqlc.arg(alias), 'prediction', sqlc.arg(status), sqlc.arg(changed_at))
-on conflict (model, alias, kind) do update set status = excluded.status, changed_at = excluded.changed_at;
+insert into drift_states (model, alias, kind, status, overall, changed_at)
+values (sqlc.arg(model), sqlc.arg(alias), 'prediction', sqlc.arg(status), sqlc.arg(overall)::text, sqlc.arg(changed_at))
+on conflict (model, alias, kind) do update set status = excluded.status, overall = excluded.overall, changed_at = excluded.changed_at;

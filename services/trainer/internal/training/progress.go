@@ -1,4 +1,4 @@
-package trainer
+package training
 
 // Overall is how far a training is as a whole: evaluation, which fits the model, takes most of the time.
 func Overall(stage string, fraction float64) float64 {

@@ -1,4 +1,4 @@
-package trainer
+package training
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 		}
 		log.InfoContext(ctx, "training finished", slog.String("version", f.version), slog.Duration("took", time.Since(started)))
 	}()
-	if f.dir, err = os.MkdirTemp(f.cfg.DataCacheDir, "train-"); err != nil {
+	if f.dir, err = os.MkdirTemp(f.cfg.CacheDir, "train-"); err != nil {
 		return fmt.Errorf("scratch folder: %w", err)
 	}
 	defer os.RemoveAll(f.dir)

@@ -1,4 +1,4 @@
-package inference
+package app
 
 import (
 	"errors"
@@ -51,8 +51,8 @@ type Config struct {
 	// Listener overrides Addr; it is for tests and for standalone.
 	Listener net.Listener `env:"-"`
 
-	// driftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
-	driftEvery time.Duration
+	// DriftEvery is how often drift is evaluated; 0 means monitor.Every. Tests shorten it.
+	DriftEvery time.Duration `env:"-"`
 }
 
 // LoadConfig reads the environment. The error names every fault.
@@ -109,6 +109,12 @@ func (c *Config) Validate() error {
 	a := c.authenticator(nil) // asked for faults alone
 	if err := a.CheckPlaceholders(); err != nil {
 		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := a.State(); err != nil {
+		fault("INFERENCE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := a.DelegationState(); err != nil {
+		fault("DELEGATION_TRUST_JSON: %w", err)
 	}
 	if err := service.RequireLoopbackIfOpen(addr, a.Configured()); err != nil {
 		fault("INFERENCE_ADDR: %w (INFERENCE_CREDENTIALS_JSON)", err)

@@ -1,4 +1,4 @@
-package trainer
+package training
 
 import (
 	"bytes"
@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/trainer/internal/controlplane"
 )
 
-const samples = "../../deploy/modelrepo"
+const samples = "../../../../deploy/modelrepo"
 
 // remote stands for a tracker and a control plane that fail when told to; the real ones cannot be made to fail
 // between two given calls. It keeps what it was sent.
@@ -49,10 +51,15 @@ func newRemote(t *testing.T) (*remote, *Trainer) {
 	}
 	srv := httptest.NewServer(r)
 	t.Cleanup(srv.Close)
+	control, err := controlplane.New(srv.URL, "a-token-of-the-trainer")
+	if err != nil {
+		t.Fatal(err)
+	}
 	tr, err := New(Config{
-		TrackingURI: srv.URL, ControlPlaneURL: srv.URL, ControlPlaneToken: "a-token-of-the-trainer", ModelRepoDir: samples,
-		DataCacheDir: t.TempDir(), RetryDelays: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
-	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		Tracker: tracker.New(srv.URL, service.HTTPClient(tracker.DefaultTimeout)), Control: control, ModelRepoDir: samples,
+		CacheDir: t.TempDir(), RetryDelays: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}, GPUCostPerHour: 2.5,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,16 +446,18 @@ func TestRequestsThatCannotBeTrained(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestNewRefusesAMissingPart(t *testing.T) {
 	t.Parallel()
-	_, err := LoadConfig([]string{"TRACKING_URI=nowhere", "CONTROL_PLANE_TOKEN=changeme", "PLATFORM_SCHEDULER_MODE=slurm", "GPU_COST_PER_HOUR=-1"})
-	for _, want := range []string{"TRACKING_URI", "CONTROL_PLANE_TOKEN", "PLATFORM_SCHEDULER_MODE", "GPU_COST_PER_HOUR"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s in it", err, want)
+	_, whole := newRemote(t)
+	for name, remove := range map[string]func(*Config){
+		"tracker": func(c *Config) { c.Tracker = nil }, "log": func(c *Config) { c.Log = nil },
+		"model repository": func(c *Config) { c.ModelRepoDir = "" }, "price": func(c *Config) { c.GPUCostPerHour = 0 },
+	} {
+		cfg := whole.cfg
+		remove(&cfg)
+		if _, err := New(cfg); err == nil {
+			t.Errorf("without %s: got no error, want one", name)
 		}
-	}
-	if c, err := LoadConfig(nil); err != nil || c.SchedulerMode != "mock" || c.TrackingURI != "http://localhost:15000" {
-		t.Errorf("%+v, %v", c, err)
 	}
 }
 

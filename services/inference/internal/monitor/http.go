@@ -86,6 +86,9 @@ func (st *status) wire() api.DriftStatus {
 	for name, v := range st.Measures {
 		out.Measures[name] = api.DriftMeasure{Status: api.DriftLevel(v.Status), Value: v.Value, PValue: v.P}
 	}
+	if st.DecidedBy != "" {
+		out.DecidedBy = &st.DecidedBy
+	}
 	if st.Reason != "" {
 		out.Reason = &st.Reason
 	}
@@ -161,7 +164,7 @@ func (m *Monitor) chosen(c echo.Context) (place, error) {
 			return p, nil
 		}
 	}
-	return place{}, fault.ModelNotLoaded.Errorf("Model %s is not loaded under %s and has no predictions or baseline there; check the name.", want.model, want.alias)
+	return place{}, fault.ModelNotLoaded.Errorf("Model %s is not loaded under %s and has no predictions or baseline there; check the name.", problem.Shorten(want.model), want.alias)
 }
 
 func aliasOf(given, where, standard string) (string, error) {
@@ -170,7 +173,7 @@ func aliasOf(given, where, standard string) (string, error) {
 	}
 	alias, ok := catalog.CanonicalAlias(given)
 	if !ok {
-		return "", problem.Validation.Errorf("There is no alias %q; use Production, Canary or Staging.", given).
+		return "", problem.Validation.Errorf("There is no alias %q; use Production, Canary or Staging.", problem.Shorten(given)).
 			WithErrors(problem.Field{Loc: []string{where, "alias"}, Msg: "expected Production, Canary or Staging"})
 	}
 	return alias, nil

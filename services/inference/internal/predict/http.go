@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,44 +70,46 @@ func (b *buffers) free() {
 // Predict is POST /predict/{model_name}.
 func (h *Handlers) Predict(c echo.Context) error {
 	start := time.Now()
+	probe := isProbe(c.Request())
 	b := pool.Get().(*buffers)
 	defer b.free()
 	name := catalog.UpperName(c.Param("model_name"))
 	limit, err := h.timeout(c.Request())
 	if err != nil {
-		return h.refuse(name, metrics.Invalid, err)
+		return h.refuse(probe, name, metrics.Invalid, err)
 	}
-	leave, err := h.admit(name)
+	leave, err := h.admit(probe, name)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := b.read(c); err != nil {
-		return h.refuse(name, metrics.Invalid, err)
+	if err := b.read(c, start, limit); err != nil {
+		return h.refuse(probe, name, outcomeOfBody(err), err)
 	}
 	p, faults := request.ParsePredict(b.body, &b.object)
 	if faults != nil {
-		return h.refuse(name, metrics.Invalid, invalid(faults))
+		return h.refuse(probe, name, metrics.Invalid, invalid(faults))
 	}
-	slot, err := h.find(c.Request().Context(), name, p.Alias, p.Version, start.Add(limit))
+	slot, err := h.find(c.Request().Context(), probe, wanted{name, p.Alias, p.Version}, start.Add(limit))
 	if err != nil {
 		return err
 	}
 	defer slot.Release()
-	return h.answer(c, b, slot, ask{features: p.Features, probabilities: p.Probabilities, source: snapshot.HTTP, start: start, limit: limit})
+	return h.answer(c, b, slot, ask{features: p.Features, probabilities: p.Probabilities, source: snapshot.HTTP, probe: probe, start: start, limit: limit})
 }
 
 // Pipeline is POST /infer-pipeline/infer.
 func (h *Handlers) Pipeline(c echo.Context) error {
 	start := time.Now()
+	probe := isProbe(c.Request())
 	b := pool.Get().(*buffers)
 	defer b.free()
 	limit, err := h.timeout(c.Request())
 	if err != nil {
-		return h.refuse(metrics.Other, metrics.Invalid, err)
+		return h.refuse(probe, metrics.Other, metrics.Invalid, err)
 	}
-	if err := b.read(c); err != nil {
-		return h.refuse(metrics.Other, metrics.Invalid, err)
+	if err := b.read(c, start, limit); err != nil {
+		return h.refuse(probe, metrics.Other, outcomeOfBody(err), err)
 	}
 	p, faults := request.ParsePipeline(b.body)
 	name := catalog.UpperName(p.Model)
@@ -114,14 +117,14 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		name = defaultPipelineModel
 	}
 	if faults != nil {
-		return h.refuse(name, metrics.Invalid, invalid(faults))
+		return h.refuse(probe, name, metrics.Invalid, invalid(faults))
 	}
-	leave, err := h.admit(name)
+	leave, err := h.admit(probe, name)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	slot, err := h.find(c.Request().Context(), name, p.Alias, p.Version, start.Add(limit))
+	slot, err := h.find(c.Request().Context(), probe, wanted{name, p.Alias, p.Version}, start.Add(limit))
 	if err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		i, ok := s.Lookup([]byte(column))
 		return ok && s.Columns[i].Kind == schema.Category, ok
 	})
-	return h.answer(c, b, slot, ask{features: features, job: p.JobID, source: snapshot.Pipeline, start: start, limit: limit})
+	return h.answer(c, b, slot, ask{features: features, job: p.JobID, source: snapshot.Pipeline, probe: probe, start: start, limit: limit})
 }
 
 // defaultPipelineModel answers pipeline requests that name no model.
@@ -143,8 +146,18 @@ type ask struct {
 	probabilities bool
 	job           string
 	source        snapshot.Source
+	probe         bool
 	start         time.Time
 	limit         time.Duration
+}
+
+// headerProbe marks a request of a tool that tries the service. Its made-up rows say nothing of the model's
+// traffic: a benchmark alone would fill the window that drift is judged by with one value.
+const headerProbe = "X-Platform-Probe"
+
+func isProbe(r *http.Request) bool {
+	values := r.Header[headerProbe]
+	return len(values) == 1 && values[0] == "1"
 }
 
 // headerTimeout is in the canonical form that net/http stores.
@@ -164,29 +177,39 @@ func (h *Handlers) timeout(r *http.Request) (time.Duration, error) {
 }
 
 // admit bounds the requests of one model before anything is spent on them.
-func (h *Handlers) admit(name string) (leave func(), err error) {
+func (h *Handlers) admit(probe bool, name string) (leave func(), err error) {
 	e := h.cfg.Catalog.Table().Model(name)
 	if e == nil {
 		return func() {}, nil // Find tells what is wrong; it costs no session
 	}
 	if !e.Gate.Enter(h.cfg.Admit) {
-		return nil, h.refuse(name, metrics.Shed, fault.Overloaded.
+		return nil, h.refuse(probe, name, metrics.Shed, fault.Overloaded.
 			Errorf("Model %s has %d requests waiting, as many as it takes; send the request again later.", name, h.cfg.Admit).After(time.Second))
 	}
 	return e.Gate.Leave, nil
 }
 
-func (h *Handlers) find(ctx context.Context, name, alias, version string, deadline time.Time) (*catalog.Slot, error) {
-	if version != "" || alias != "" { // may have to be loaded first
+// wanted is the copy that a request names.
+type wanted struct{ name, alias, version string }
+
+func (h *Handlers) find(ctx context.Context, probe bool, w wanted, deadline time.Time) (*catalog.Slot, error) {
+	if w.version != "" || w.alias != "" { // may have to be loaded first
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	slot, err := h.cfg.Catalog.Find(ctx, name, alias, version)
+	slot, err := h.cfg.Catalog.Find(ctx, w.name, w.alias, w.version)
 	if err != nil {
-		return nil, h.refuse(name, outcomeOf(err), err)
+		return nil, h.refuse(probe, w.name, outcomeOf(err), err)
 	}
 	return slot, nil
+}
+
+func outcomeOfBody(err error) int {
+	if problem.DeadlineExceeded.Has(err) {
+		return metrics.Timeout
+	}
+	return metrics.Invalid
 }
 
 func outcomeOf(err error) int {
@@ -200,12 +223,16 @@ func outcomeOf(err error) int {
 }
 
 // refuse counts a request that got no slot under its model's Production, or under other.
-func (h *Handlers) refuse(name string, outcome int, err error) error {
+func (h *Handlers) refuse(probe bool, name string, outcome int, err error) error {
 	alias := catalog.Production
 	if h.cfg.Catalog.Table().Model(name) == nil {
 		name, alias = metrics.Other, ""
 	}
-	h.cfg.Metrics.For(name, alias).Count(outcome)
+	counts := h.cfg.Metrics.For(name, alias)
+	if probe {
+		counts = counts.Probes
+	}
+	counts.Count(outcome)
 	return err
 }
 
@@ -217,12 +244,14 @@ func invalid(faults []problem.Field) *problem.Error {
 	return problem.Validation.New(detail).WithErrors(faults...)
 }
 
-// read takes the body, within the limits that the server's middleware has set.
-func (b *buffers) read(c echo.Context) error {
+// read takes the body, within the size that the server's middleware has set and the request's own deadline:
+// a caller that sends its body slowly must not hold its place among the model's requests any longer.
+func (b *buffers) read(c echo.Context, start time.Time, limit time.Duration) error {
 	r := c.Request()
 	if err := checkMedia(r); err != nil {
 		return err
 	}
+	setReadDeadline(c, start.Add(limit))
 	b.body = b.body[:0]
 	n := int(max(r.ContentLength, 0)) // the middleware has bounded it
 	if cap(b.body) < n {
@@ -237,11 +266,22 @@ func (b *buffers) read(c echo.Context) error {
 	}
 	switch {
 	case err == nil:
+		setReadDeadline(c, time.Time{}) // else it would end the request's context while the model runs
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.DeadlineExceeded.New(fmt.Sprintf("The request body did not arrive within %s.", limit)).WithCause(err)
 	case problem.BodyTooLarge.Has(problem.From(err)):
 		return problem.From(err)
 	}
 	return problem.BadRequest.New("The request body ended early.").WithCause(err)
+}
+
+// setReadDeadline bounds reading the body; the zero time lifts it. net/http's writer has the method; a test's
+// recorder need not.
+func setReadDeadline(c echo.Context, t time.Time) {
+	if w, ok := c.Response().Writer.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = w.SetReadDeadline(t) // fails only on a connection that is gone
+	}
 }
 
 // checkMedia refuses what a browser sends without asking first, and what is no JSON.
@@ -260,26 +300,30 @@ func checkMedia(r *http.Request) error {
 // answer predicts one row with the slot's copy and writes the response.
 func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask) error {
 	s := slot.Model.Schema()
+	counts := slot.Metrics
+	if a.probe {
+		counts = counts.Probes
+	}
 	job := batch.NewJob()
 	if f := request.Fill(a.features, s, &job.Row); f.Invalid != nil || f.Mismatch != nil {
 		job.Free()
 		if f.Invalid != nil {
-			slot.Metrics.Count(metrics.Invalid)
+			counts.Count(metrics.Invalid)
 			return invalid(f.Invalid)
 		}
-		slot.Metrics.Count(metrics.Mismatch)
+		counts.Count(metrics.Mismatch)
 		return mismatch(slot, f.Mismatch)
 	}
 	left := a.limit - time.Since(a.start)
 	if left <= 0 {
 		job.Free()
-		slot.Metrics.Count(metrics.Timeout)
+		counts.Count(metrics.Timeout)
 		return late(a.limit)
 	}
 	norm, mean, std := s.Summary(&job.Row) // before the job may leave this goroutine's hands
 	slot.Submit(job)
 	if err := b.wait(c.Request().Context(), job, left); err != nil {
-		slot.Metrics.Count(metrics.Timeout)
+		counts.Count(metrics.Timeout)
 		if errors.Is(err, context.Canceled) {
 			return problem.From(err)
 		}
@@ -288,7 +332,7 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 	res := job.Result
 	job.Free()
 	if res.Err != nil {
-		slot.Metrics.Count(metrics.Failed)
+		counts.Count(metrics.Failed)
 		return fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on this row: %s.", slot.Name, slot.Version, sentence(res.Err))).WithCause(res.Err)
 	}
 	b.answer = appendPrediction(b.answer[:0], slot, &res, a)
@@ -297,12 +341,14 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(b.answer)
 	now := time.Now()
-	slot.Metrics.Count(metrics.Success)
-	slot.Metrics.Seconds.Observe(now.Sub(a.start).Seconds())
-	h.cfg.Snapshots.Put(snapshot.Record{
-		Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: kindOf(slot.Model),
-		Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now,
-	})
+	counts.Count(metrics.Success)
+	counts.Seconds.Observe(now.Sub(a.start).Seconds())
+	if !a.probe {
+		h.cfg.Snapshots.Put(snapshot.Record{
+			Model: slot.Name, Alias: slot.Alias, Version: slot.Version, Prediction: res.Number, Label: res.Text, Kind: kindOf(slot.Model),
+			Source: a.source, JobID: a.job, Norm: norm, Mean: mean, Std: std, TS: now,
+		})
+	}
 	if err != nil { // the caller has gone; the prediction was made
 		h.cfg.Log.DebugContext(c.Request().Context(), "prediction not delivered", slog.Any("err", err))
 	}

@@ -1,4 +1,4 @@
-package inference
+package app
 
 import (
 	"net/http"
@@ -37,7 +37,9 @@ func TestDocumentNamesTheRoutes(t *testing.T) {
 		}
 	}
 	e := echo.New()
-	routes(e, auth.Load("", "", auth.Rules{}), &predict.Handlers{}, &inventory.Handlers{}, &monitor.Monitor{}, admin.Handlers{})
+	addRoutes(e, auth.Load("", "", auth.Rules{}), handlers{
+		predictions: &predict.Handlers{}, models: &inventory.Handlers{}, drift: &monitor.Monitor{}, outbox: admin.Handlers{},
+	})
 	var served []string
 	for _, r := range e.Routes() {
 		if r.Method != http.MethodHead {

@@ -92,7 +92,7 @@ func (h *Handlers) Models(c echo.Context) error {
 	default:
 		canonical, ok := catalog.CanonicalAlias(q)
 		if !ok {
-			return problem.Validation.Errorf("There is no alias %q; use *, Production, Canary or Staging.", q).
+			return problem.Validation.Errorf("There is no alias %q; use *, Production, Canary or Staging.", problem.Shorten(q)).
 				WithErrors(problem.Field{Loc: []string{"query", "alias"}, Msg: "expected *, Production, Canary or Staging"})
 		}
 		only = canonical
@@ -182,7 +182,7 @@ func (h *Handlers) Reload(c echo.Context) error {
 func reloadFault(name string, err error) error {
 	switch {
 	case errors.Is(err, catalog.ErrUnknownModel):
-		return fault.ModelNotLoaded.New("Model " + name + " is not loaded, and the registry has no version of it with an alias that is served; check the name.")
+		return fault.ModelNotLoaded.New("Model " + problem.Shorten(name) + " is not loaded, and the registry has no version of it with an alias that is served; check the name.")
 	case errors.Is(err, tracker.ErrUnavailable):
 		return fault.TrackerUnavailable.New("The tracker cannot be reached; what is loaded stays in service.").WithCause(err).After(time.Second)
 	}

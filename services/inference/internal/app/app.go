@@ -1,0 +1,200 @@
+// Package app wires the inference service: what is opened, which part gets what, which routes lead where.
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	api "github.com/mlp-platform/platform/clients/go/inference"
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/outbox/admin"
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
+	"github.com/mlp-platform/platform/libs/tracker"
+	"github.com/mlp-platform/platform/services/inference/internal/announce"
+	"github.com/mlp-platform/platform/services/inference/internal/artifact"
+	"github.com/mlp-platform/platform/services/inference/internal/catalog"
+	"github.com/mlp-platform/platform/services/inference/internal/fault"
+	"github.com/mlp-platform/platform/services/inference/internal/inventory"
+	"github.com/mlp-platform/platform/services/inference/internal/metrics"
+	"github.com/mlp-platform/platform/services/inference/internal/monitor"
+	"github.com/mlp-platform/platform/services/inference/internal/predict"
+	"github.com/mlp-platform/platform/services/inference/internal/snapshot"
+	"github.com/mlp-platform/platform/services/inference/internal/store"
+)
+
+// name of the service in logs, metrics and events.
+const name = "inference"
+
+// options say what the service stands on.
+func options(cfg Config, log *slog.Logger) startup.Options {
+	return startup.Options{
+		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()},
+		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
+		Server: service.Options{
+			OpenAPI: api.Document,
+			// A line per prediction would cost as much as the prediction; its metrics and snapshot tell more.
+			AccessLog: func(c echo.Context) bool { return !isPrediction(c.Path()) || c.Response().Status >= 500 },
+		},
+	}
+}
+
+// Migrate brings the service's schema up to date.
+func Migrate(ctx context.Context, cfg Config) error {
+	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
+}
+
+// Run serves until ctx ends. The schema must have been migrated.
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	if err := cfg.Validate(); err != nil { // a Config need not come from LoadConfig
+		return err
+	}
+	base, err := startup.Open(ctx, options(cfg, log))
+	if err != nil {
+		return err
+	}
+	if err := wire(ctx, cfg, base, log); err != nil {
+		base.Close()
+		return err
+	}
+	return base.Run(ctx)
+}
+
+// wire makes the parts, mounts their routes and starts their work.
+func wire(ctx context.Context, cfg Config, base *startup.Foundation, log *slog.Logger) error {
+	srv := base.Server
+	set := metrics.New(srv.Registry)
+	events := announce.NewWriter(base.Pool, set, log)
+	cat, err := newCatalog(cfg, set, events, log)
+	if err != nil {
+		return err
+	}
+	base.OnClose(cat.Close)
+	srv.Registry.MustRegister(catalog.NewCollector(cat))
+	snapshots := snapshot.New(base.Pool, cfg.SnapshotQueue, set, log)
+	watch := monitor.New(base.Pool, cat, set, log, cmp.Or(cfg.DriftEvery, monitor.Every))
+
+	authenticator := cfg.authenticator(base.Coordinator)
+	for _, w := range authenticator.Warnings() {
+		log.WarnContext(ctx, "weak credential", slog.String("why", w))
+	}
+	addRoutes(srv.Echo, authenticator, handlers{
+		predictions: predict.New(predict.Config{
+			Catalog: cat, Snapshots: snapshots, Metrics: set, Log: log, Timeout: cfg.timeout(), Admit: cfg.MaxInflight + cfg.QueueMax,
+		}),
+		models: inventory.New(cat, events), drift: watch, outbox: admin.Handlers{Pool: base.Pool, Source: announce.Source},
+	})
+	addChecks(srv, cat)
+
+	changed := make(chan string, 64)
+	srv.Go("aliases", func(ctx context.Context) error { return cat.Run(ctx, changed) })
+	srv.Go("snapshots", snapshots.Run)
+	srv.Go("events", events.Run)
+	return connectEvents(base, watch, changed, log)
+}
+
+func newCatalog(cfg Config, set *metrics.Set, events *announce.Writer, log *slog.Logger) (*catalog.Catalog, error) {
+	client := tracker.New(cfg.TrackingURI, service.HTTPClient(30*time.Second))
+	artifacts, err := artifact.New(cfg.ModelCacheDir, client, cfg.RequireDigest)
+	if err != nil {
+		return nil, err
+	}
+	aliases, err := catalog.ParseAliases(cfg.PreloadAliases)
+	if err != nil {
+		return nil, err
+	}
+	replica := replicaName()
+	return catalog.New(catalog.Config{
+		Tracker: client, Artifacts: artifacts, Metrics: set, Log: log, Aliases: aliases,
+		Poll: time.Duration(cfg.ReloadPollSeconds) * time.Second, Threads: cfg.ORTThreads, Sessions: cfg.sessions(runtime.GOMAXPROCS(0)),
+		BatchRows: cfg.BatchMax, BatchWait: time.Duration(cfg.BatchWaitUS) * time.Microsecond, Waiting: cfg.MaxInflight + cfg.QueueMax,
+		Notify: func(e catalog.Event) {
+			events.Put(announce.Load(announce.Loaded{Model: e.Model, Alias: e.Alias, Version: e.Version, Reason: e.Reason, Replica: replica}))
+		},
+	}), nil
+}
+
+func isPrediction(route string) bool {
+	return route == "/predict/:model_name" || route == "/infer-pipeline/infer"
+}
+
+// replicaName tells the processes of the service apart.
+func replicaName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// handlers are those of the service's own routes; all are required.
+type handlers struct {
+	predictions *predict.Handlers
+	models      *inventory.Handlers
+	drift       *monitor.Monitor
+	outbox      admin.Handlers
+}
+
+// addRoutes adds the service's own routes; libs/service has added those that all services share.
+func addRoutes(e *echo.Echo, a *auth.Authenticator, h handlers) {
+	open := !a.Configured()
+	may := func(scope string) []echo.MiddlewareFunc {
+		if open {
+			return nil
+		}
+		return []echo.MiddlewareFunc{a.Require(scope)}
+	}
+	write := append(may(scopeAdmin), sameOrigin)
+	service.Get(e, "/health", h.models.Health)
+	service.Get(e, "/models", h.models.Models, may(scopePredict)...)
+	e.POST("/predict/:model_name", h.predictions.Predict, may(scopePredict)...)
+	e.POST("/infer-pipeline/infer", h.predictions.Pipeline, may(scopePredict)...)
+	e.POST("/reload", h.models.Reload, write...)
+	e.POST("/reload/:model_name", h.models.Reload, write...)
+	service.Get(e, "/drift/status", h.drift.Status, may(scopePredict)...)
+	e.POST("/drift/:model_name/baseline", h.drift.SetBaseline, write...)
+	e.POST("/drift/:model_name/reset", h.drift.Reset, write...)
+	service.Get(e, "/outbox", h.outbox.List, may(scopeAdmin)...)
+	e.POST("/outbox/republish", h.outbox.Republish, write...)
+	e.POST("/outbox/:id/replay", h.outbox.Replay, write...)
+	e.DELETE("/outbox/:id", h.outbox.Drop, write...)
+}
+
+// sameOrigin keeps other web pages in a user's browser from using a service that is open on loopback.
+func sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
+	protection := http.NewCrossOriginProtection()
+	return func(c echo.Context) error {
+		if err := protection.Check(c.Request()); err != nil {
+			return fault.CrossOrigin.New("Web pages of another origin may not send this request.").WithCause(err)
+		}
+		return next(c)
+	}
+}
+
+// addChecks says when the replica may get traffic: once the aliases were scanned. What is down later does not
+// keep loaded models from answering.
+func addChecks(srv *service.Server, cat *catalog.Catalog) {
+	srv.Check("aliases", func(context.Context) service.Check {
+		switch s := cat.State(); {
+		case s.LastScan.IsZero() && s.LastError != "":
+			return service.Check{Status: service.Fail, Detail: "the registry could not be read yet: " + s.LastError}
+		case s.LastScan.IsZero():
+			return service.Check{Status: service.Fail, Detail: "what the registry names is still being loaded"}
+		case s.LastError != "":
+			return service.Check{Status: service.Warn, Detail: s.LastError}
+		}
+		if f := cat.Failures(""); len(f) > 0 {
+			return service.Check{Status: service.Warn, Detail: fmt.Sprintf("%d aliases do not hold their version; /health lists them", len(f))}
+		}
+		return service.Check{Status: service.OK}
+	})
+}

@@ -1,0 +1,84 @@
+package drift
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	// chanceRounds decides a probability of 0.001 by the fifth exceedance.
+	chanceRounds = 5000
+	// chanceRows is the largest window that needs the simulation: beyond it the bins hold enough for the
+	// chi-squared distribution to be true of the tail as well.
+	chanceRows = 1000
+)
+
+// psiChance is the probability that n rows of the baseline's own distribution have a psi of at least that
+// much. The chi-squared distribution is wrong about the tail for small windows: of 20 rows one decile in eight
+// is empty, and one empty bin alone is a psi of 0.7. So the rows are drawn. That the nb rows of the baseline
+// are a sample too widens the drawn psi as it widens the thresholds. Draws are seeded, so that equal samples
+// have equal verdicts, and end where the answer is past atLeast, which is all that the caller asks.
+func psiChance(psi float64, baseline []float64, n, nb int, atLeast float64) float64 {
+	r := rand.New(rand.NewPCG(uint64(n), uint64(nb)))
+	widen := 1 + float64(n)/float64(nb)
+	live := make([]float64, len(baseline))
+	exceeded := 0
+	for range chanceRounds {
+		clear(live)
+		for range n {
+			u, i := r.Float64(), 0
+			for ; i < len(baseline)-1 && u >= baseline[i]; i++ {
+				u -= baseline[i]
+			}
+			live[i] += 1 / float64(n)
+		}
+		var drawn float64
+		for i, p := range live {
+			drawn += psiTerm(p, baseline[i])
+		}
+		if drawn*widen >= psi {
+			if exceeded++; float64(exceeded) >= atLeast*chanceRounds {
+				break
+			}
+		}
+	}
+	return float64(exceeded) / chanceRounds
+}
+
+// wassersteinRounds decides a probability of 0.001 by the second exceedance.
+const wassersteinRounds = 2000
+
+// wassersteinChance is the probability that the two samples, were their values dealt out anew, lie at least
+// that far apart: a permutation test. Where few values far out make up most of the deviation, which of the
+// samples they fall into moves the distance past its thresholds. As psiChance, it stops at atLeast.
+func wassersteinChance(distance float64, live, base []float64, atLeast float64) float64 {
+	r := rand.New(rand.NewPCG(uint64(len(live)), uint64(len(base))))
+	pooled := slices.Concat(live, base)
+	slices.Sort(pooled)
+	isLive := make([]bool, len(pooled))
+	for i := range live {
+		isLive[i] = true
+	}
+	exceeded := 0
+	for range wassersteinRounds {
+		r.Shuffle(len(isLive), func(i, j int) { isLive[i], isLive[j] = isLive[j], isLive[i] })
+		var area, gap float64 // gap is that of the two distribution functions
+		for i, of := range isLive {
+			if i > 0 {
+				area += math.Abs(gap) * (pooled[i] - pooled[i-1])
+			}
+			if of {
+				gap += 1 / float64(len(live))
+			} else {
+				gap -= 1 / float64(len(base))
+			}
+		}
+		if area >= distance {
+			if exceeded++; float64(exceeded) >= atLeast*wassersteinRounds {
+				break
+			}
+		}
+	}
+	return float64(exceeded) / wassersteinRounds
+}

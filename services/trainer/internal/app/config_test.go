@@ -1,0 +1,19 @@
+package app
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	_, err := LoadConfig([]string{"TRACKING_URI=nowhere", "CONTROL_PLANE_TOKEN=changeme", "PLATFORM_SCHEDULER_MODE=slurm", "GPU_COST_PER_HOUR=-1"})
+	for _, want := range []string{"TRACKING_URI", "CONTROL_PLANE_TOKEN", "PLATFORM_SCHEDULER_MODE", "GPU_COST_PER_HOUR"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s in it", err, want)
+		}
+	}
+	if c, err := LoadConfig(nil); err != nil || c.SchedulerMode != "mock" || c.TrackingURI != "http://localhost:15000" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
