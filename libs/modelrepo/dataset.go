@@ -18,7 +18,9 @@ const BackendLocal = "local"
 
 // Dataset is one datasets/<Name>.yaml.
 type Dataset struct {
-	Name string `yaml:"name"`
+	// File is the one that it was read from.
+	File SourceFile `yaml:"-"`
+	Name string     `yaml:"name"`
 	// Format of the files: csv or swf (Standard Workload Format). A set without files needs a generator.
 	Format string `yaml:"format"`
 	// Files are paths or globs relative to the repository.

@@ -37,6 +37,7 @@ type document struct {
 	name   string
 	body   ast.Node
 	file   *ast.File
+	source SourceFile
 	faults []Fault
 }
 
@@ -50,7 +51,7 @@ func load(root *os.Root, name string) (*document, []Fault) {
 	if err != nil {
 		return nil, []Fault{yamlFault(name, err)}
 	}
-	d := &document{name: name, file: file}
+	d := &document{name: name, file: file, source: SourceFile{Path: name, Bytes: src}}
 	switch {
 	case len(file.Docs) == 0 || file.Docs[0].Body == nil:
 		d.fault("", "the file is empty")

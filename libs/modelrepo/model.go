@@ -63,6 +63,8 @@ type Model struct {
 	Backend string `yaml:"-"`
 	// Dir is the model's folder relative to the repository, with forward slashes.
 	Dir string `yaml:"-"`
+	// File is the model.yaml that it was read from.
+	File SourceFile `yaml:"-"`
 }
 
 // Estimator is the learning algorithm and its settings.

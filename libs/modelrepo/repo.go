@@ -83,6 +83,7 @@ func (r *Repo) readDatasets(root *os.Root) {
 			continue
 		}
 		if ds := loadDataset(doc); ds != nil && len(doc.faults) == 0 {
+			ds.File = doc.source
 			r.Datasets[ds.Name] = ds
 		}
 		r.Faults = append(r.Faults, doc.faults...)
@@ -126,6 +127,7 @@ func (r *Repo) model(doc *document, dir string, regs []*registry) *Model {
 	}
 	m := &Model{
 		Dir:       dir,
+		File:      doc.source,
 		Estimator: Estimator{Seed: 42},
 		Split:     Split{Fractions: []float64{0.6, 0.2, 0.2}, Seed: 42},
 	}

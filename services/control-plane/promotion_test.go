@@ -362,3 +362,20 @@ func TestDummyLeavesARealCandidateAlone(t *testing.T) {
 		}
 	}
 }
+
+// A version whose definition no commit holds reaches Staging at most.
+func TestDirtyDefinitionStaysInStaging(t *testing.T) {
+	t.Parallel()
+	p := planetest.Start(t)
+	v := planetest.Good("rmse", 10.0)
+	v.RunTags = map[string]string{"modelrepo_dirty": "true"}
+	version := p.Tracker.Add("jpcp", v)
+	out := p.Want(200, "POST", "/versions", planetest.Trainer, map[string]any{"model": "JPCP", "version": version}).Object(t)
+	if got := fmt.Sprint(out["aliases_set"]); got != "[Staging]" {
+		t.Errorf("got aliases %s, want [Staging]", got)
+	}
+	r := p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, map[string]any{"model": "JPCP"})
+	if !strings.Contains(string(r.Body), "no commit holds") {
+		t.Errorf("got %s, want the reason", r.Body)
+	}
+}

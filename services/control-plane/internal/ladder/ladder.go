@@ -122,7 +122,7 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 	if in.Metrics, err = json.Marshal(finite(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
 	}
-	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, in.IsDummy, in.IsGenerated)); err != nil {
+	if in.Rungs, err = json.Marshal(s.rungs(m, tr.Metrics, origin{dummy: in.IsDummy, generated: in.IsGenerated, dirty: promotion.Dirty(mv, tr)})); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode rungs: %w", err)
 	}
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.write(ctx, tx, in) }); err != nil {
@@ -182,8 +182,11 @@ func finite(metrics map[string]float64) map[string]float64 {
 	return out
 }
 
+// origin is what a version was made of, as far as it keeps it from rising.
+type origin struct{ dummy, generated, dirty bool }
+
 // rungs judges the metrics, and holds back what must not rise whatever they say.
-func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, dummy, generated bool) []api.RungResult {
+func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from origin) []api.RungResult {
 	metrics = maps.Clone(metrics)
 	for name, v := range metrics {
 		if !promotion.Finite(v) {
@@ -195,9 +198,11 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, dummy, g
 	for _, v := range m.Judge(metrics) {
 		switch {
 		case held != "":
-		case dummy && v.Alias != alias.Staging:
+		case from.dummy && v.Alias != alias.Staging:
 			held = "a dummy version goes no further than Staging"
-		case generated && !s.Gate.GeneratedAllowed(v.Alias):
+		case from.dirty && v.Alias != alias.Staging:
+			held = "a version whose definition no commit holds goes no further than Staging"
+		case from.generated && !s.Gate.GeneratedAllowed(v.Alias):
 			held = "versions trained on generated data do not reach " + v.Alias + " here"
 		}
 		r := api.RungResult{Alias: v.Alias, Pass: v.Pass, Reason: answer.Text(v.Reason)}

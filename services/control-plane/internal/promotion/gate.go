@@ -28,6 +28,7 @@ const (
 	TagOrigin    = "data_origin"
 	TagDigest    = alias.TagDigest
 	TagCommit    = "modelrepo_commit"
+	TagDirty     = "modelrepo_dirty"
 	TagFlowRun   = "prefect_flow_run_id"
 	originMadeUp = "generated"
 	gateTimeout  = 20 * time.Second
@@ -135,6 +136,9 @@ func (g *Gate) Judge(ctx context.Context, q Question, holders alias.Holders) (Ve
 	v.check("dummy", !v.Dummy || v.To == alias.Staging, "%s", map[bool]string{
 		true: "version " + v.Version + " is a dummy; it goes no further than Staging", false: "not a dummy",
 	}[v.Dummy])
+	if Dirty(mv, run) {
+		v.check("definition", v.To == alias.Staging, "version %s was trained on a definition that no commit holds; it goes no further than Staging", v.Version)
+	}
 	if Generated(mv, run) {
 		g.generatedCheck(&v)
 	}
@@ -168,6 +172,11 @@ func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
 // Generated says whether a version was trained on generated data.
 func Generated(v tracker.ModelVersion, r tracker.Run) bool {
 	return tag(v, r, TagOrigin) == originMadeUp
+}
+
+// Dirty says whether a version was trained on a definition that no commit holds.
+func Dirty(v tracker.ModelVersion, r tracker.Run) bool {
+	return strings.EqualFold(v.Tags[TagDirty], "true") || strings.EqualFold(r.Tags[TagDirty], "true")
 }
 
 // tag reads the version's tag, or its run's.

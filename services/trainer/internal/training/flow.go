@@ -137,9 +137,10 @@ func (f *flow) open(ctx context.Context) error {
 	key := uuid.Must(uuid.NewV7()).String()
 	tags := map[string]string{
 		"training_id": key, "prefect_flow_run_id": f.FlowRunID, "requested_by": f.RequestedBy, "approval_id": f.ApprovalID,
-		"tenant": f.Tenant, "modelrepo_commit": f.commit, "dummy": fmt.Sprint(f.Dummy), "hpc_scheduler": scheduler.Mock,
+		"tenant": f.Tenant, "modelrepo_commit": f.origin.Commit, "definition_digest": f.origin.Digest,
+		"dummy": fmt.Sprint(f.Dummy), "hpc_scheduler": scheduler.Mock, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()),
 	}
-	if f.CommitSHA != f.commit {
+	if f.CommitSHA != f.origin.Commit {
 		tags["requested_commit"] = f.CommitSHA
 	}
 	maps.DeleteFunc(tags, func(_, v string) bool { return v == "" })
@@ -349,8 +350,8 @@ func (f *flow) register(ctx context.Context) (string, error) {
 	}
 	if f.version == "" {
 		tags := map[string]string{
-			"framework": framework, "artifact_digest": f.result.Digest, "modelrepo_commit": f.commit,
-			"data_origin": f.rows.Origin, "dummy": fmt.Sprint(f.Dummy),
+			"framework": framework, "artifact_digest": f.result.Digest, "modelrepo_commit": f.origin.Commit,
+			"definition_digest": f.origin.Digest, "modelrepo_dirty": fmt.Sprint(f.origin.Dirty()), "data_origin": f.rows.Origin, "dummy": fmt.Sprint(f.Dummy),
 		}
 		maps.DeleteFunc(tags, func(_, v string) bool { return v == "" })
 		v, err := f.tracker.CreateModelVersion(ctx, name, f.tracked.ArtifactURI+"/"+modelFolder, f.tracked.ID, tags)

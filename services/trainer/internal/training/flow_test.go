@@ -230,9 +230,15 @@ func TestTrainRecordsEverything(t *testing.T) {
 	if r.version["name"] != "jpcp" || r.version["source"] != "mlflow-artifacts:/7/r1/artifacts/model" || r.version["run_id"] != "r1" {
 		t.Errorf("version %v", r.version)
 	}
-	for _, name := range []string{"framework", "artifact_digest", "modelrepo_commit", "data_origin", "dummy", "gpu_hours", "cost_usd", "cost_synthetic"} {
+	for _, name := range []string{"framework", "artifact_digest", "definition_digest", "data_origin", "dummy", "gpu_hours", "cost_usd", "cost_synthetic"} {
 		if r.vtags[name] == "" {
 			t.Errorf("version has no tag %s", name)
+		}
+	}
+	// The samples are a folder inside another repository, whose commit says nothing.
+	for _, tags := range []map[string]string{r.tags, r.vtags} {
+		if tags["modelrepo_dirty"] != "true" || tags["modelrepo_commit"] != "" || len(tags["definition_digest"]) != 64 {
+			t.Errorf("provenance: got %v, want a dirty definition and no commit", tags)
 		}
 	}
 	if r.asked["model"] != "JPCP" || r.asked["version"] != "3" || r.asked["flow_run_id"] != "f1" || r.auth != "Bearer a-token-of-the-trainer" {

@@ -96,7 +96,7 @@ type plan struct {
 	model   *modelrepo.Model
 	use     *modelrepo.ModelDataset
 	set     *modelrepo.Dataset
-	commit  string
+	origin  modelrepo.Provenance
 	backend string
 }
 
@@ -105,12 +105,7 @@ func (t *Trainer) plan(req Request) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.commit, err = modelrepo.HeadCommit(t.cfg.ModelRepoDir)
-	if errors.Is(err, modelrepo.ErrNoCommit) {
-		// A plain folder, such as one unpacked into an image: what was asked for is all that is known.
-		p.commit, err = req.CommitSHA, nil
-	}
-	if err != nil {
+	if p.origin, err = modelrepo.ReadProvenance(t.cfg.ModelRepoDir, p.model.File, p.set.File); err != nil {
 		return nil, err
 	}
 	classes := 0
