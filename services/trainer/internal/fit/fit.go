@@ -55,7 +55,7 @@ type Result struct {
 func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelrepo.Dataset, md *modelrepo.ModelDataset, progress func(float64)) (*Result, error) {
 	r := &Result{}
 	var err error
-	if r.Parts, err = split.Of(m.Split, ds.Time.Submit, s.Rows); err != nil {
+	if r.Parts, err = split.Of(m.Split, ds.Time, s.Rows); err != nil {
 		return nil, err
 	}
 	r.Duplicates = split.Duplicates(s, r.Parts)

@@ -14,7 +14,12 @@ import (
 )
 
 // Parts are indices of rows, each part in rising order.
-type Parts struct{ Train, Validation, Test []int }
+type Parts struct {
+	Train, Validation, Test []int
+	// Purged counts rows of a split by time that are in no part: when the part after
+	// theirs begins, their job had not ended, so that nobody knew their label.
+	Purged int
+}
 
 // Fit is train and validation together, in rising order.
 func (p Parts) Fit() []int {
@@ -23,15 +28,16 @@ func (p Parts) Fit() []int {
 	return out
 }
 
-// Of divides the rows as the model asks. submit is the time column of the data set, the default of a split by time.
-func Of(spec modelrepo.Split, submit string, r *dataset.Rows) (Parts, error) {
+// Of divides the rows as the model asks. span names the time columns of the data set; its submit is the default of a
+// split by time, which is purged where span has an end.
+func Of(spec modelrepo.Split, span modelrepo.Span, r *dataset.Rows) (Parts, error) {
 	var p Parts
 	var err error
 	switch spec.Kind {
 	case "time":
 		column := spec.Column
 		if column == "" {
-			column = submit
+			column = span.Submit
 		}
 		key, ok := r.Num[column]
 		if !ok {
@@ -48,6 +54,9 @@ func Of(spec modelrepo.Split, submit string, r *dataset.Rows) (Parts, error) {
 			return 0
 		})
 		p = cut(order, spec.Fractions)
+		if end, ok := r.Num[span.End]; ok && column == span.Submit {
+			p.purge(key, end)
+		}
 	case "random":
 		order := indices(r.N)
 		shuffle(order, spec.Seed)
@@ -74,6 +83,22 @@ func Of(spec modelrepo.Split, submit string, r *dataset.Rows) (Parts, error) {
 		slices.Sort(part)
 	}
 	return p, err
+}
+
+// purge leaves out of train and validation the rows whose label was not known when the next part begins.
+func (p *Parts) purge(submit, end []float64) {
+	begins := func(part []int) float64 {
+		first := math.Inf(1)
+		for _, i := range part {
+			first = min(first, submit[i])
+		}
+		return first
+	}
+	validation, test := begins(p.Validation), begins(p.Test)
+	count := len(p.Train) + len(p.Validation)
+	p.Train = slices.DeleteFunc(p.Train, func(i int) bool { return end[i] > validation })
+	p.Validation = slices.DeleteFunc(p.Validation, func(i int) bool { return end[i] > test })
+	p.Purged = count - len(p.Train) - len(p.Validation)
 }
 
 func indices(n int) []int {

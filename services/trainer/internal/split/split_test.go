@@ -1,6 +1,7 @@
 package split
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestPartsAreWholeAndDisjoint(t *testing.T) {
 	for _, kind := range []string{"time", "random", "group", "files"} {
 		for _, n := range []int{20, 100, 1009} {
 			r := rows(n)
-			p, err := Of(modelrepo.Split{Kind: kind, Column: map[string]string{"time": "t", "group": "g"}[kind], Fractions: thirds, Seed: 1}, "", r)
+			p, err := Of(modelrepo.Split{Kind: kind, Column: map[string]string{"time": "t", "group": "g"}[kind], Fractions: thirds, Seed: 1}, modelrepo.Span{}, r)
 			if err != nil {
 				t.Fatalf("%s of %d: %v", kind, n, err)
 			}
@@ -49,7 +50,7 @@ func TestPartsAreWholeAndDisjoint(t *testing.T) {
 func TestTimeGoesForward(t *testing.T) {
 	t.Parallel()
 	r := rows(500)
-	p, err := Of(modelrepo.Split{Kind: "time", Fractions: thirds}, "t", r)
+	p, err := Of(modelrepo.Split{Kind: "time", Fractions: thirds}, modelrepo.Span{Submit: "t"}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestGroupsAndFilesStayWhole(t *testing.T) {
 	for kind, key := range map[string]func(int) int{
 		"group": func(i int) int { return int(r.Num["g"][i]) }, "files": func(i int) int { return r.File[i] },
 	} {
-		p, err := Of(modelrepo.Split{Kind: kind, Column: "g", Fractions: thirds, Seed: 3}, "", r)
+		p, err := Of(modelrepo.Split{Kind: kind, Column: "g", Fractions: thirds, Seed: 3}, modelrepo.Span{}, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +94,7 @@ func TestGroupsAndFilesStayWhole(t *testing.T) {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	of := func(seed int64) []int {
-		p, err := Of(modelrepo.Split{Kind: "random", Fractions: thirds, Seed: seed}, "", rows(100))
+		p, err := Of(modelrepo.Split{Kind: "random", Fractions: thirds, Seed: seed}, modelrepo.Span{}, rows(100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func TestRefusals(t *testing.T) {
 		"no number column":  {modelrepo.Split{Kind: "time", Column: "when", Fractions: thirds}, two},
 		"unknown":           {modelrepo.Split{Kind: "magic", Fractions: thirds}, two},
 	} {
-		if _, err := Of(c.spec, "", c.r); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Of(c.spec, modelrepo.Span{}, c.r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c.spec, err, want)
 		}
 	}
@@ -144,5 +145,24 @@ func TestDuplicates(t *testing.T) {
 	s.Target = frame.Target{Class: true, Y: []int{0, 0, 0, 0, 0}}
 	if got := Duplicates(s, Parts{Train: []int{0}, Validation: []int{1}, Test: []int{2, 3, 4}}); got != 2./3 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A job that still runs when the next part begins has no label yet, so that nothing
+// may be learnt of it; one of the test part is judged whenever it ends.
+func TestTimeSplitIsPurged(t *testing.T) {
+	t.Parallel()
+	r := &dataset.Rows{N: 9, Num: map[string][]float64{
+		"submit": {0, 1, 2, 3, 4, 5, 6, 7, 8},
+		"end":    {1, 9, 3, 4, 5, 7, 8, 90, 9}, // 1 runs into validation and beyond, 6 into test
+	}}
+	got, err := Of(modelrepo.Split{Kind: "time", Fractions: thirds}, modelrepo.Span{Submit: "submit", End: "end"}, r)
+	want := Parts{Train: []int{0, 2, 3, 4}, Validation: []int{5}, Test: []int{7, 8}, Purged: 2}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	plain, err := Of(modelrepo.Split{Kind: "time", Fractions: thirds}, modelrepo.Span{Submit: "submit"}, r)
+	if err != nil || plain.Purged != 0 || len(plain.Train) != 5 {
+		t.Errorf("without an end: got %+v, %v, want all rows", plain, err)
 	}
 }

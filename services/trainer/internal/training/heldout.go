@@ -87,7 +87,7 @@ func (d Data) load(ctx context.Context) (*plan, *dataset.Sample, split.Parts, er
 	if err != nil {
 		return nil, nil, split.Parts{}, err
 	}
-	parts, err := split.Of(p.model.Split, set.Time.Submit, s.Rows)
+	parts, err := split.Of(p.model.Split, set.Time, s.Rows)
 	return p, s, parts, err
 }
 

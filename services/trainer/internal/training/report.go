@@ -43,6 +43,8 @@ type Rows struct {
 	Unusable  int `json:"unusable"`
 	NoLabel   int `json:"no_label"`
 	NoFeature int `json:"no_feature"`
+	// Purged rows had no label yet when the part after theirs begins.
+	Purged int `json:"purged"`
 	// Duplicates is the share of test rows identical to a fitted row.
 	Duplicates float64 `json:"duplicates"`
 }
@@ -78,7 +80,7 @@ func (f *flow) report() Report {
 		Metric: metric, Direction: direction,
 		Rows: Rows{
 			Train: len(parts.Train), Validation: len(parts.Validation), Test: len(parts.Test), Unseen: f.fitted.Unseen,
-			Unusable: f.rows.Dropped, NoLabel: f.sample.NoLabel, NoFeature: f.sample.NoFeature, Duplicates: f.fitted.Duplicates,
+			Unusable: f.rows.Dropped, NoLabel: f.sample.NoLabel, NoFeature: f.sample.NoFeature, Purged: f.fitted.Parts.Purged, Duplicates: f.fitted.Duplicates,
 		},
 		Candidates: f.fitted.Candidates, Chosen: f.fitted.Chosen, Metrics: f.fitted.Metrics, Baselines: f.fitted.Baselines,
 	}
