@@ -21,8 +21,8 @@ import (
 	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/services/assistant/api"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
-	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
@@ -202,7 +202,7 @@ func manualMetrics(t *testing.T) string {
 func manualFailures() string {
 	var b strings.Builder
 	b.WriteString("\n## Every failure in a stream\n\nAs `ki_event` of type `error`; after a `fatal` one the answer says what is known, and ends. The cause is in the log alone.\n\n| Code | Says |\n|---|---|\n")
-	for _, f := range fault.Failures() {
+	for _, f := range assistanttest.Failures() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Code, f.Message)
 	}
 	return b.String()
@@ -298,13 +298,13 @@ func TestManualTables(t *testing.T) {
 		}
 	}
 	for intent := question.Overview; intent <= question.WhoCan; intent++ {
-		m := regexp.MustCompile("\n\\| `" + intent.String() + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
+		m := regexp.MustCompile("\n\\| `" + assistanttest.IntentName(intent) + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
 		if m == nil {
-			t.Errorf("%s lacks the question %s", playbooks, intent)
+			t.Errorf("%s lacks the question %s", playbooks, assistanttest.IntentName(intent))
 			continue
 		}
 		if got := question.Parse(m[1]).Intent; got != intent {
-			t.Errorf("%q is taken for %s, not %s", m[1], got, intent)
+			t.Errorf("%q is taken for %s, not %s", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent))
 		}
 	}
 	for _, reason := range constants(t, "internal/model/budget.go", "stop") {

@@ -35,14 +35,12 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 	if a, err = s.open(ctx, a); err != nil {
 		return a, err
 	}
-	if v := s.Judge(w.Role, a.Operations); v.Answer == guard.Refuse {
-		return a, s.refuseDecision(ctx, w, a, v.Reason)
+	rule := decisionRule{FourEyes: s.FourEyes, Approve: d.Approve, Own: w.Principal == a.Requester, Verdict: s.Judge(w.Role, a.Operations)}
+	if why := rule.refusal(); why != "" {
+		return a, s.refuseDecision(ctx, w, a, why)
 	}
 	if !d.Approve {
 		return s.settle(ctx, w, a, Denied, d)
-	}
-	if s.FourEyes && w.Principal == a.Requester {
-		return a, s.refuseDecision(ctx, w, a, "You asked for this yourself; somebody else has to approve it.")
 	}
 	plan, err := s.Cluster.Plan(ctx, w.Role, a.Ops())
 	plan.Verdict = plan.Verdict.Recall(w.Role, a.Confirms)
@@ -55,6 +53,27 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 		return s.replace(ctx, a, plan)
 	}
 	return s.settle(ctx, w, a, Approved, d)
+}
+
+// decisionRule is what decides, without the cluster, whether a person may decide an action.
+type decisionRule struct {
+	FourEyes bool // nobody approves their own request
+	Approve  bool // they approve; otherwise they deny
+	Own      bool // they asked for the action themselves
+	// Verdict is the one on the action under the role of whoever decides: those who may not
+	// do an operation may not decide it either, not even to withdraw it.
+	Verdict guard.Verdict
+}
+
+// refusal returns why the decision is not allowed, or "" when it is.
+func (r decisionRule) refusal() string {
+	switch {
+	case r.Verdict.Answer == guard.Refuse:
+		return r.Verdict.Reason
+	case r.Approve && r.Own && r.FourEyes:
+		return "You asked for this yourself; somebody else has to approve it."
+	}
+	return ""
 }
 
 // open gives an action that still waits, or why it does not.

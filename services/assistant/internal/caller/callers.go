@@ -145,9 +145,6 @@ func (c *Callers) readDemo(cfg Config) (faults []error) {
 	return faults
 }
 
-// Open says whether auth is off.
-func (c *Callers) Open() bool { return c.open }
-
 // Warnings are what an operator should know about the configuration. They name no secret.
 func (c *Callers) Warnings() []string { return c.warnings }
 

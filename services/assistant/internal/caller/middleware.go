@@ -116,16 +116,6 @@ func translate(err error) error {
 	return err
 }
 
-// RequireAdmin lets admins pass.
-func RequireAdmin(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(ec echo.Context) error {
-		if who, _ := FromContext(ec.Request().Context()); who.Role != guard.Admin {
-			return fault.NotPermitted("This is for admins.")
-		}
-		return next(ec)
-	}
-}
-
 // localOnly keeps web pages out while auth is off: one that got the address by DNS has its own name in Host, one of
 // another site its own in Origin.
 func (c *Callers) localOnly(r *http.Request) error {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/problem"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
@@ -132,10 +134,17 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	slug := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	seen := map[string]bool{}
-	for _, f := range fault.Failures() {
+	for _, f := range assistanttest.Failures() {
 		if !slug.MatchString(f.Code) || seen[f.Code] || !strings.HasSuffix(f.Message, ".") {
 			t.Errorf("%+v", f)
 		}
 		seen[f.Code] = true
+	}
+	source, err := os.ReadFile("failure.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declared := regexp.MustCompile(`= Failure\{"`).FindAll(source, -1); len(seen) != len(declared) {
+		t.Errorf("assistanttest.Failures has %d failures, failure.go declares %d", len(seen), len(declared))
 	}
 }

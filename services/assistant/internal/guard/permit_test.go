@@ -93,32 +93,6 @@ func TestRouteRows(t *testing.T) {
 	}
 }
 
-func TestMayDecide(t *testing.T) {
-	t.Parallel()
-	high := func(role guard.Role) guard.Verdict {
-		return policy.Judge(single(role, operation.Operation{Verb: operation.Delete}, deployment, map[string]any{}, nil))
-	}
-	for _, tc := range []struct {
-		name string
-		d    guard.Decision
-		code string
-	}{
-		{"own approval", guard.Decision{Approve: true, Requester: "a", Principal: "a", Role: guard.Admin, Verdict: high(guard.Admin)}, ""},
-		{"own approval, four eyes", guard.Decision{Approve: true, Requester: "a", Principal: "a", Role: guard.Admin, Verdict: high(guard.Admin), FourEyes: true}, "four_eyes"},
-		{"nobody's approval, four eyes", guard.Decision{Approve: true, Role: guard.Admin, Verdict: high(guard.Admin), FourEyes: true}, "four_eyes"},
-		{"another's approval, four eyes", guard.Decision{Approve: true, Requester: "a", Principal: "b", Role: guard.Admin, Verdict: high(guard.Admin), FourEyes: true}, ""},
-		{"own denial, four eyes", guard.Decision{Requester: "a", Principal: "a", Role: guard.Admin, Verdict: high(guard.Admin), FourEyes: true}, ""},
-		{"operator approves a high write", guard.Decision{Approve: true, Requester: "a", Principal: "b", Role: guard.Operator, Verdict: high(guard.Operator)}, "role_too_low"},
-		{"operator denies another's high write", guard.Decision{Requester: "a", Principal: "b", Role: guard.Operator, Verdict: high(guard.Operator)}, "role_too_low"},
-		{"readonly denies", guard.Decision{Requester: "a", Principal: "b", Role: guard.Readonly, Verdict: high(guard.Readonly)}, "role_too_low"},
-		{"readonly denies its own", guard.Decision{Requester: "a", Principal: "a", Role: guard.Readonly, Verdict: high(guard.Readonly)}, "role_too_low"},
-	} {
-		if code, reason := guard.MayDecide(tc.d); code != tc.code || (code == "") != (reason == "") {
-			t.Errorf("%s: %q (%s), want %q", tc.name, code, reason, tc.code)
-		}
-	}
-}
-
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

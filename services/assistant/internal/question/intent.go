@@ -48,14 +48,6 @@ const (
 	History // revisions
 )
 
-var intentNames = [...]string{
-	"unclear", "greeting", "assent", "line", "request", "held", "advice", "diagnosis", "overview", "health", "unhealthy_pods", "warnings",
-	"restarts", "usage", "capacity", "quotas", "no_limits", "events", "empty_services", "external", "error_logs", "error_rate", "latency",
-	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "list", "describe", "logs", "history",
-}
-
-func (i Intent) String() string { return intentNames[i] }
-
 // rule gives sentences that match an intent. Those that ask why match none: they want
 // a cause, not a table.
 type rule struct {

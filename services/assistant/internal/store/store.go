@@ -34,11 +34,6 @@ func Migrations() postgres.Set {
 	return postgres.Set{Name: "assistant", FS: sub}
 }
 
-// Migrate makes every table that the packages on this store need.
-func Migrate(ctx context.Context, url string) error {
-	return postgres.Migrate(ctx, url, Schema, outbox.Migrations(), Migrations())
-}
-
 // Store reads through its embedded queries and writes through InTx.
 type Store struct {
 	*Queries

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
@@ -39,7 +40,7 @@ type Cluster struct {
 func Database(t testing.TB, names ...string) (url string) {
 	t.Helper()
 	url = testenv.Migrated(t, "assistant", func(ctx context.Context, url string) error {
-		if err := store.Migrate(ctx, url); err != nil {
+		if err := postgres.Migrate(ctx, url, store.Schema, outbox.Migrations(), store.Migrations()); err != nil {
 			return err
 		}
 		conn, err := pgx.Connect(ctx, url)
