@@ -142,6 +142,7 @@ require (
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0 // indirect
+	github.com/mlp-platform/platform/libs/samplecluster v0.0.0
 	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/testenv v0.0.0
@@ -173,3 +174,5 @@ replace github.com/mlp-platform/platform/libs/service => ../libs/service
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../libs/scriptedmodel
 
 replace github.com/mlp-platform/platform/libs/cli => ../libs/cli
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../libs/samplecluster

@@ -18,7 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // clientWorld has a deployment that crashes and one that can be scaled.
@@ -29,7 +29,7 @@ func clientWorld(t *testing.T) *world {
 	}
 	for _, d := range []diagnosis{
 		{deployment: env(kube.Deployment("shop", "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment("shop", "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: kube.Deployment("shop", "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments("shop").Create(t.Context(), d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

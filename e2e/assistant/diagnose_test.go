@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // diagnosis is a scenario in which something is broken and a question is asked. Nothing
@@ -85,9 +85,9 @@ spec:
 
 const secretValue = "hunter2-s3cr3t-value"
 
-var crashing = kubelet.Program{Log: "listening soon\n", Env: []string{"DATABASE_URL"}}
+var crashing = program.Program{Start: []string{"listening soon"}, Needs: []string{"DATABASE_URL"}}
 
-func api(id string, replicas int32, image string, p kubelet.Program) *appsv1.Deployment {
+func api(id string, replicas int32, image string, p program.Program) *appsv1.Deployment {
 	return kube.Deployment(strings.ToLower(id), "api", image, replicas, p)
 }
 
@@ -115,7 +115,7 @@ func diagnoses() []diagnosis {
 		},
 		{
 			id: "A2", what: "command is not in the image", question: "why does api crash?",
-			deployment: with(api("A2", 1, goodImage, kubelet.Program{Binaries: []string{"api-server"}}), func(_ *corev1.PodSpec, c *corev1.Container) {
+			deployment: with(api("A2", 1, goodImage, program.Program{Commands: []string{"api-server"}}), func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Command = []string{"sh", "-c", "api-serverr --port 8080"}
 			}),
 			visible: in("a2", crash(1)),
@@ -123,34 +123,34 @@ func diagnoses() []diagnosis {
 		},
 		{
 			id: "A3", what: "memory limit too low", question: "why restarts?",
-			deployment: with(api("A3", 1, goodImage, kubelet.Program{Memory: "200Mi"}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = limit("64Mi") }),
+			deployment: with(api("A3", 1, goodImage, program.Program{Memory: resource.MustParse("200Mi")}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = limit("64Mi") }),
 			visible:    in("a3", crash(1)), say: []string{`137`, `64Mi`, `OOMKilled|out of memory`}, not: []string{`(?i)probe`},
 		},
 		{
 			id: "A4", what: "tag does not exist", question: "why is api not starting?",
-			deployment: api("A4", 1, "registry.test/shop/api:absent-9.9", kubelet.Program{}), visible: waits("a4", "ImagePullBackOff"),
+			deployment: api("A4", 1, "registry.test/shop/api:absent-9.9", program.Program{}), visible: waits("a4", "ImagePullBackOff"),
 			say: []string{`registry\.test/shop/api:absent-9\.9`, `(?i)not found|does not exist|no such tag|not (there|in the registry)`, `(?i)(not|no) .{0,40}(auth|credential|password)`}, not: []string{`shop/api:[^a\s]`},
 		},
 		{
 			id: "A5", what: "registry wants credentials", question: "why is api not starting?",
-			deployment: api("A5", 1, "private.registry.test/shop/api:1.4.2", kubelet.Program{}), visible: waits("a5", "ImagePullBackOff"),
+			deployment: api("A5", 1, "private.registry.test/shop/api:1.4.2", program.Program{}), visible: waits("a5", "ImagePullBackOff"),
 			say: []string{`(?i)pull (credential|secret)|imagePullSecret`}, not: []string{`(?i)tag (does not exist|is absent|is missing|is wrong)`},
 		},
 		{
 			id: "A6", what: "ConfigMap is absent", question: "why is api not starting?",
-			deployment: env(api("A6", 1, goodImage, kubelet.Program{}), fromMap("MODE", "settings", "mode")), visible: waits("a6", "CreateContainerConfigError"),
+			deployment: env(api("A6", 1, goodImage, program.Program{}), fromMap("MODE", "settings", "mode")), visible: waits("a6", "CreateContainerConfigError"),
 			say: []string{`settings`, `(?i)no config ?map|not found|does not exist|absent|is not there`}, not: []string{`(?i)image (is|cannot|does)`},
 		},
 		{
 			id: "A7", what: "Secret has another key", question: "why is api not starting?",
 			objects:    "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {DB_URL: " + secretValue + "}\n",
-			deployment: env(api("A7", 1, goodImage, kubelet.Program{}), fromSecret("DATABASE_URL", "db", "DATABASE_URL")), visible: waits("a7", "CreateContainerConfigError"),
+			deployment: env(api("A7", 1, goodImage, program.Program{}), fromSecret("DATABASE_URL", "db", "DATABASE_URL")), visible: waits("a7", "CreateContainerConfigError"),
 			say: []string{`DB_URL`, `DATABASE_URL`}, not: []string{secretValue},
 		},
 		{
 			id: "A8", what: "volume wants an absent key", question: "why is api not starting?",
 			objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: files}\ndata: {app.conf: x}\n",
-			deployment: with(api("A8", 1, goodImage, kubelet.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) {
+			deployment: with(api("A8", 1, goodImage, program.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) {
 				s.Volumes = []corev1.Volume{{Name: "conf", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 					LocalObjectReference: corev1.LocalObjectReference{Name: "files"}, Items: []corev1.KeyToPath{{Key: "app.yaml", Path: "app.yaml"}},
 				}}}}
@@ -159,7 +159,7 @@ func diagnoses() []diagnosis {
 		},
 		{
 			id: "A9", what: "asks for more than any node has", question: "why pending?",
-			deployment: with(api("A9", 1, goodImage, kubelet.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = requests("", "50Gi") }),
+			deployment: with(api("A9", 1, goodImage, program.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = requests("", "50Gi") }),
 			visible:    event("a9", "FailedScheduling"), say: []string{`50Gi`, `node-a`, `node-b`}, not: []string{`(?i)taint`},
 		},
 		{
@@ -168,7 +168,7 @@ func diagnoses() []diagnosis {
 				return w.Apply(ctx, "", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: standard}\nprovisioner: e2e.test/none\n")
 			},
 			objects: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  storageClassName: fast-ssd\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n",
-			deployment: with(api("A11", 1, goodImage, kubelet.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) {
+			deployment: with(api("A11", 1, goodImage, program.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) {
 				s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 			}),
 			visible: func(w *world) func() error {
@@ -179,12 +179,12 @@ func diagnoses() []diagnosis {
 		{
 			id: "A12", what: "quota is full", question: "where are my pods?",
 			objects:    "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: team}\nspec: {hard: {requests.cpu: 500m}}\n",
-			deployment: with(api("A12", 2, goodImage, kubelet.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = requests("400m", "") }),
+			deployment: with(api("A12", 2, goodImage, program.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) { c.Resources = requests("400m", "") }),
 			visible:    event("a12", "FailedCreate"), say: []string{`team`, `400m`, `500m`, `(?i)quota`}, not: []string{`(?i)scheduler (cannot|could not|finds no|did)`},
 		},
 		{
 			id: "A13", what: "liveness path answers 404", question: "why restarts?",
-			deployment: with(api("A13", 1, goodImage, kubelet.Program{Listens: 8080, Paths: []string{"/health"}}), func(_ *corev1.PodSpec, c *corev1.Container) {
+			deployment: with(api("A13", 1, goodImage, program.Program{Port: 8080, Paths: []string{"/health"}}), func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Ports, c.LivenessProbe = []corev1.ContainerPort{{ContainerPort: 8080}}, httpProbe("/healthz", 8080)
 			}),
 			visible: event("a13", "Killing"), say: []string{`(?i)liveness`, `/healthz`}, not: []string{`OOM`, `(?i)out of memory`},
@@ -192,7 +192,7 @@ func diagnoses() []diagnosis {
 		{
 			id: "A14", what: "readiness probe asks another port", question: "no traffic, why?",
 			objects: service("api", "app: api", 80, 8080),
-			deployment: with(api("A14", 1, goodImage, kubelet.Program{Listens: 8080}), func(_ *corev1.PodSpec, c *corev1.Container) {
+			deployment: with(api("A14", 1, goodImage, program.Program{Port: 8080}), func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Ports, c.ReadinessProbe = []corev1.ContainerPort{{ContainerPort: 8080}}, httpProbe("/", 9999)
 			}),
 			visible: event("a14", "Unhealthy"), say: []string{`9999`, `8080`, `(?i)no (ready )?endpoints?`}, not: []string{`DNS`},
@@ -201,7 +201,7 @@ func diagnoses() []diagnosis {
 			id: "A15", what: "selector and labels differ", question: "no traffic, why?",
 			objects: service("api", "app: api, version: v2", 80, 8080),
 			deployment: func() *appsv1.Deployment {
-				d := api("A15", 1, goodImage, kubelet.Program{})
+				d := api("A15", 1, goodImage, program.Program{})
 				d.Spec.Template.Labels["version"] = "v1"
 				return d
 			}(),
@@ -217,7 +217,7 @@ spec:
   ingressClassName: nginx
   rules: [{host: shop.test, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: api, port: {number: 8081}}}}]}}]
 `,
-			deployment: with(api("A16", 1, goodImage, kubelet.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) {
+			deployment: with(api("A16", 1, goodImage, program.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
 			}),
 			visible: func(w *world) func() error { return w.readyPods("a16", 1) }, say: []string{`api`, `8081`, `80\b`}, not: []string{`(?i)restart`},
@@ -233,11 +233,11 @@ spec:
   policyTypes: [Ingress]
   ingress: [{from: [{podSelector: {matchLabels: {role: frontend}}}]}]
 `,
-			deployment: with(kube.Deployment("a17", "db", "registry.test/db:1", 1, kubelet.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) {
+			deployment: with(kube.Deployment("a17", "db", "registry.test/db:1", 1, program.Program{}), func(_ *corev1.PodSpec, c *corev1.Container) {
 				c.Ports = []corev1.ContainerPort{{ContainerPort: 5432}}
 			}),
 			prepare: func(ctx context.Context, w *world) error {
-				_, err := w.Client.AppsV1().Deployments("a17").Create(ctx, kube.Deployment("a17", "web", "registry.test/web:1", 1, kubelet.Program{}), metav1.CreateOptions{})
+				_, err := w.Client.AppsV1().Deployments("a17").Create(ctx, kube.Deployment("a17", "web", "registry.test/web:1", 1, program.Program{}), metav1.CreateOptions{})
 				return err
 			},
 			visible: func(w *world) func() error { return w.readyPods("a17", 2) }, say: []string{`db-guard`, `frontend`, `(?i)endpoint`}, not: []string{`(?i)the selector of (the )?service`},
@@ -269,7 +269,7 @@ spec:
 		},
 		{
 			id: "A19", what: "a node is gone", question: "what is wrong?",
-			deployment: with(kube.Deployment("a19", "api", goodImage, 2, kubelet.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) { s.NodeSelector = map[string]string{"pool": "lost"} }),
+			deployment: with(kube.Deployment("a19", "api", goodImage, 2, program.Program{}), func(s *corev1.PodSpec, _ *corev1.Container) { s.NodeSelector = map[string]string{"pool": "lost"} }),
 			prepare: func(ctx context.Context, w *world) error {
 				if err := w.Join(ctx, kube.Node{Name: "node-lost", CPU: "4", Memory: "8Gi", Labels: map[string]string{"pool": "lost"}}); err != nil {
 					return err
@@ -306,13 +306,13 @@ spec:
   maxReplicas: 5
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 `,
-			deployment: api("A20", 1, goodImage, kubelet.Program{CPU: "900m"}),
+			deployment: api("A20", 1, goodImage, program.Program{CPU: resource.MustParse("900m")}),
 			visible:    event("a20", "FailedGetResourceMetric"), say: []string{`(?i)request`, `cpu`}, not: []string{`(?i)raise (the )?max`},
 		},
 		{
 			id: "A21", what: "budget allows no eviction", question: "why is the drain stuck?",
 			objects:    "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: api-budget}\nspec: {minAvailable: 2, selector: {matchLabels: {app: api}}}\n",
-			deployment: api("A21", 2, goodImage, kubelet.Program{}),
+			deployment: api("A21", 2, goodImage, program.Program{}),
 			visible: func(w *world) func() error {
 				return all(w.readyPods("a21", 2), func() error {
 					b, err := w.Client.PolicyV1().PodDisruptionBudgets("a21").Get(context.Background(), "api-budget", metav1.GetOptions{})
@@ -327,9 +327,9 @@ spec:
 		{
 			id: "A22", what: "init container waits", question: "why Init:0/1?",
 			deployment: func() *appsv1.Deployment {
-				d := api("A22", 1, goodImage, kubelet.Program{})
+				d := api("A22", 1, goodImage, program.Program{})
 				d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "wait-for-db", Image: "registry.test/tools:1"}}
-				kube.Simulated(&d.Spec.Template.ObjectMeta, map[string]kubelet.Program{"wait-for-db": {Log: "waiting for db:5432\nwaiting for db:5432\n", Forever: true}})
+				kube.Simulated(&d.Spec.Template.ObjectMeta, map[string]program.Program{"wait-for-db": {Start: []string{"waiting for db:5432", "waiting for db:5432"}, WaitsForPeer: true}})
 				return d
 			}(),
 			visible: waits("a22", "PodInitializing"), say: []string{`wait-for-db`, `waiting for db:5432`}, not: []string{"(?i)container `api` (crash|fail)"},
@@ -337,7 +337,7 @@ spec:
 		{
 			id: "A23", what: "account lacks a role", question: "app gets 403",
 			objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: app}\n",
-			deployment: with(api("A23", 1, goodImage, kubelet.Program{Log: `Error: configmaps is forbidden: User "system:serviceaccount:a23:app" cannot list resource "configmaps" in API group "" in the namespace "a23"` + "\n"}),
+			deployment: with(api("A23", 1, goodImage, program.Program{Start: []string{`Error: configmaps is forbidden: User "system:serviceaccount:a23:app" cannot list resource "configmaps" in API group "" in the namespace "a23"`}}),
 				func(s *corev1.PodSpec, _ *corev1.Container) { s.ServiceAccountName = "app" }),
 			visible: func(w *world) func() error { return w.readyPods("a23", 1) }, say: []string{`app`, `list`, `configmaps`, `kind: Role\b`}, not: []string{`cluster-admin`},
 		},
@@ -346,7 +346,7 @@ spec:
 			objects:    service("search", "app: search", 80, 8080),
 			deployment: env(api("A24", 1, goodImage, crashing), corev1.EnvVar{Name: "DATABASE_URL"}),
 			prepare: func(ctx context.Context, w *world) error {
-				_, err := w.Client.AppsV1().Deployments("a24").Create(ctx, kube.Deployment("a24", "web", "registry.test/web:absent-2", 1, kubelet.Program{}), metav1.CreateOptions{})
+				_, err := w.Client.AppsV1().Deployments("a24").Create(ctx, kube.Deployment("a24", "web", "registry.test/web:absent-2", 1, program.Program{}), metav1.CreateOptions{})
 				return err
 			},
 			visible: func(w *world) func() error {
@@ -360,7 +360,7 @@ spec:
 // a10 taints every node, so it comes last and alone.
 func a10() diagnosis {
 	return diagnosis{
-		id: "A10", what: "every node is tainted", question: "why pending?", deployment: api("A10", 1, goodImage, kubelet.Program{}),
+		id: "A10", what: "every node is tainted", question: "why pending?", deployment: api("A10", 1, goodImage, program.Program{}),
 		prepare: func(ctx context.Context, w *world) error {
 			nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +37,7 @@ func testKubeQ(t *testing.T, w *world) {
 	}
 	for _, d := range []diagnosis{
 		{deployment: env(kube.Deployment(ns, "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment(ns, "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: kube.Deployment(ns, "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

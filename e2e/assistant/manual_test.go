@@ -27,7 +27,7 @@ import (
 
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // testManualSDK runs the program that the manual shows.
@@ -62,7 +62,7 @@ func testAccount(t *testing.T, w *world) {
 	apply(t, w, filepath.Join(harness.Root(t), "deploy/kubernetes/assistant-account.yaml"))
 	for _, d := range []diagnosis{
 		{deployment: env(kube.Deployment("billing", "ledger", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment("billing", "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: kube.Deployment("billing", "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments("billing").Create(ctx, d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // decide decides an action by its route, which executes nothing.
@@ -50,7 +50,7 @@ func (w *world) web(t *testing.T, ns string) {
 	if err := w.Namespace(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), kube.Deployment(ns, "web", "registry.test/web:1", 1, kubelet.Program{}), metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), kube.Deployment(ns, "web", "registry.test/web:1", 1, program.Program{}), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := until(60*time.Second, w.readyPods(ns, 1)); err != nil {

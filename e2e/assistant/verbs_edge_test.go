@@ -29,8 +29,8 @@ import (
 
 // conformance: the suite that the sample cluster passes holds for a real API server, too.
 func (w *world) conformance(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "realcluster", "-count", "1", "-v", "-run", "^TestRealCluster$", "./internal/seeded")
-	cmd.Dir = filepath.Join(harness.Root(t), "services", "assistant")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "realcluster", "-count", "1", "-v", "-run", "^TestRealCluster$", ".")
+	cmd.Dir = filepath.Join(harness.Root(t), "libs", "samplecluster")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestRealCluster")) {

@@ -19,10 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // Simulated gives pods a program: the kubelet of package kubelet runs what carries these.
-func Simulated(meta *metav1.ObjectMeta, programs map[string]kubelet.Program) {
+func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
 	}
@@ -36,7 +37,7 @@ func Simulated(meta *metav1.ObjectMeta, programs map[string]kubelet.Program) {
 }
 
 // Deployment is one of one container with this program, not created yet.
-func Deployment(namespace, name, image string, replicas int32, p kubelet.Program) *appsv1.Deployment {
+func Deployment(namespace, name, image string, replicas int32, p program.Program) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -48,7 +49,7 @@ func Deployment(namespace, name, image string, replicas int32, p kubelet.Program
 			},
 		},
 	}
-	Simulated(&d.Spec.Template.ObjectMeta, map[string]kubelet.Program{name: p})
+	Simulated(&d.Spec.Template.ObjectMeta, map[string]program.Program{name: p})
 	return d
 }
 

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 )
 
 const accountFile = "../../deploy/kubernetes/assistant-account.yaml"
@@ -128,7 +128,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client went
 	}
 	out := r.Clone(r.Context())
-	out.Body, out.RequestURI, out.URL.Scheme, out.URL.Host = io.NopCloser(bytes.NewReader(body)), "", "http", strings.TrimPrefix(seeded.Host, "http://")
+	out.Body, out.RequestURI, out.URL.Scheme, out.URL.Host = io.NopCloser(bytes.NewReader(body)), "", "http", strings.TrimPrefix(samplecluster.Host, "http://")
 	resp, err := g.next.RoundTrip(out)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
@@ -154,7 +154,7 @@ func TestAccount(t *testing.T) {
 			t.Errorf("the reader may %s", r)
 		}
 	}
-	sample := seeded.New(time.Now)
+	sample := samplecluster.New(time.Now)
 	t.Cleanup(sample.Close)
 	g := &gate{next: sample.Config().Transport, rules: map[right]bool{}, used: map[right]bool{}, denied: map[right]bool{}}
 	for _, role := range []map[right]bool{reader, writer} {

@@ -67,7 +67,6 @@ require (
 	github.com/go-openapi/jsonreference v0.20.2 // indirect
 	github.com/go-openapi/swag v0.23.0 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
-	github.com/go-openapi/testify/v2 v2.6.0 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
@@ -164,6 +163,7 @@ require (
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
 	github.com/mlp-platform/platform/libs/postgres v0.0.0
 	github.com/mlp-platform/platform/libs/problem v0.0.0
+	github.com/mlp-platform/platform/libs/samplecluster v0.0.0
 	github.com/mlp-platform/platform/libs/scriptedmodel v0.0.0
 	github.com/mlp-platform/platform/libs/service v0.0.0
 	github.com/mlp-platform/platform/libs/sse v0.0.0
@@ -205,3 +205,5 @@ replace github.com/mlp-platform/platform/libs/coord => ../../libs/coord
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
 
 replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../../libs/samplecluster

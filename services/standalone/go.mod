@@ -161,6 +161,7 @@ require (
 	github.com/mlp-platform/platform/libs/loopback v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/onnx v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/outbox v0.0.0
+	github.com/mlp-platform/platform/libs/samplecluster v0.0.0 // indirect
 	github.com/mlp-platform/platform/libs/sse v0.0.0 // indirect
 	github.com/mlp-platform/platform/services/assistant v0.0.0
 	github.com/mlp-platform/platform/services/evidence-api v0.0.0
@@ -275,3 +276,5 @@ replace github.com/mlp-platform/platform/services/assistant => ../assistant
 replace github.com/mlp-platform/platform/libs/scriptedmodel => ../../libs/scriptedmodel
 
 replace github.com/mlp-platform/platform/libs/apitest => ../../libs/apitest
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../../libs/samplecluster

@@ -70,18 +70,18 @@ func (k *Kubelet) usage(namespace string) map[string]any {
 		if namespace != "" && p.Namespace != namespace || k.told[p.UID].status.Phase != corev1.PodRunning {
 			continue
 		}
-		progs, err := programs(p)
+		progs, err := readPrograms(p)
 		if err != nil {
 			continue
 		}
 		containers := []any{}
 		for _, c := range p.Spec.Containers {
 			cpu, memory := resource.MustParse("5m"), resource.MustParse("20Mi")
-			if v := progs[c.Name].CPU; v != "" {
-				cpu = resource.MustParse(v)
+			if v := progs[c.Name].CPU; !v.IsZero() {
+				cpu = v
 			}
-			if v := progs[c.Name].Memory; v != "" {
-				memory = resource.MustParse(v)
+			if v := progs[c.Name].Memory; !v.IsZero() {
+				memory = v
 			}
 			containers = append(containers, map[string]any{"name": c.Name, "usage": map[string]any{"cpu": cpu.String(), "memory": memory.String()}})
 		}

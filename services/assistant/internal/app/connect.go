@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -38,7 +38,7 @@ func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metr
 	r.cluster, err = cluster.Open(ctx, cluster.Options{
 		Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted,
 		Seeded: func() (*rest.Config, func()) {
-			c := seeded.New(time.Now)
+			c := samplecluster.New(time.Now)
 			return c.Config(), c.Close
 		},
 	})

@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -47,7 +47,7 @@ func in(t *testing.T, test func(w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), wire: &wire{}}
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		var err error
 		if w.hand, err = kubernetes.NewForConfig(s.Config()); err != nil {
 			t.Fatal(err)

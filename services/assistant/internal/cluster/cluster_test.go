@@ -8,13 +8,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 )
 
 func open(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		return s.Config(), s.Close
 	}})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -128,7 +128,7 @@ func on(s *playbook.Snapshot) *tools {
 // is what takes longest. It ends with the process.
 var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	c, err := cluster.Open(context.Background(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		return s.Config(), s.Close
 	}})
 	if err != nil {

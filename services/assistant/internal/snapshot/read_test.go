@@ -18,13 +18,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // shared is the cluster of all tests that only read.
-var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+var shared = sync.OnceValue(func() *samplecluster.Cluster { return samplecluster.New(time.Now) })
 
 func TestMain(m *testing.M) {
 	code := m.Run()

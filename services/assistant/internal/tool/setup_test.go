@@ -12,13 +12,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // shared is the cluster of all tests that only read.
-var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+var shared = sync.OnceValue(func() *samplecluster.Cluster { return samplecluster.New(time.Now) })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -33,7 +33,7 @@ func setup(t *testing.T, hidden ...string) *tool.Tools {
 }
 
 // on gives tools on a cluster.
-func on(t *testing.T, s *seeded.Cluster, hidden ...string) *tool.Tools {
+func on(t *testing.T, s *samplecluster.Cluster, hidden ...string) *tool.Tools {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return s.Config(), nil }})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -174,7 +174,7 @@ func TestRehearsal(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-Correct.Horse9"
-	seed := seeded.New(time.Now)
+	seed := samplecluster.New(time.Now)
 	t.Cleanup(seed.Close)
 	client, err := kubernetes.NewForConfig(seed.Config()) // the assistant's own would write no Secret
 	if err != nil {
