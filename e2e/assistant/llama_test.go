@@ -51,7 +51,7 @@ func startLlama(t *testing.T, context string) (url string) {
 		}
 	})
 	url = "http://" + host + ":" + port + "/v1"
-	err = until(2*time.Minute, func() error {
+	err = retryUntil(2*time.Minute, func() error {
 		resp, err := http.Get(url + "/models")
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func TestSmallModel(t *testing.T) {
 				t.Error("to a question, it asks for an approval")
 			}
 			if c.fails {
-				says(t, a, `The language model does not answer`, `DATABASE_URL`)
+				requireMatches(t, a, `The language model does not answer`, `DATABASE_URL`)
 			} else if strings.Contains(strings.Join(a.errors, " "), "model_unavailable") {
 				t.Error("the model did not answer")
 			}

@@ -79,7 +79,7 @@ func (w *world) beside(t testing.TB, env ...string) *world {
 // launch starts one more assistant with the settings of this world, and further ones.
 func (w *world) launch(t testing.TB, d *door, env ...string) *process {
 	t.Helper()
-	return launch(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
+	return launchAssistant(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
 }
 
 // newDatabase is an empty database, migrated by the binary.
@@ -143,7 +143,7 @@ func (w *world) waiting(namespace string, n int, reason string) func() error {
 	})
 }
 
-func ready(p *corev1.Pod) bool {
+func podReady(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
 			return true
@@ -153,11 +153,11 @@ func ready(p *corev1.Pod) bool {
 }
 
 func (w *world) readyPods(namespace string, n int) func() error {
-	return w.pods(namespace, n, "ready", ready)
+	return w.pods(namespace, n, "ready", podReady)
 }
 
-// all joins conditions.
-func all(checks ...func() error) func() error {
+// joinChecks joins conditions.
+func joinChecks(checks ...func() error) func() error {
 	return func() error {
 		for _, c := range checks {
 			if err := c(); err != nil {

@@ -98,11 +98,11 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return wait(30*time.Second, func() error {
+	return pollUntil(30*time.Second, func() error {
 		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 }
 
 // Until waits, at most half a minute, for a condition of the cluster.
-func Until(check func() error) error { return wait(30*time.Second, check) }
+func Until(check func() error) error { return pollUntil(30*time.Second, check) }

@@ -25,17 +25,17 @@ import (
 // What client-go asks of an API server, on one cluster: the parts leave each other's objects alone.
 func TestAPI(t *testing.T) {
 	inCluster(t, func(t *testing.T, ctx context.Context, k kubernetes.Interface, c *samplecluster.Cluster) {
-		discovery(t, ctx, k, c)
-		lists(t, ctx, k)
-		preconditions(t, ctx, k)
-		patches(t, ctx, k)
-		refusals(t, ctx, k)
-		evictions(t, ctx, k)
-		watches(t, ctx, k)
+		testDiscovery(t, ctx, k, c)
+		testLists(t, ctx, k)
+		testPreconditions(t, ctx, k)
+		testPatches(t, ctx, k)
+		testRefusals(t, ctx, k)
+		testEvictions(t, ctx, k)
+		testWatches(t, ctx, k)
 	})
 }
 
-func discovery(t *testing.T, ctx context.Context, k kubernetes.Interface, c *samplecluster.Cluster) {
+func testDiscovery(t *testing.T, ctx context.Context, k kubernetes.Interface, c *samplecluster.Cluster) {
 	cache := memory.NewMemCacheClient(k.Discovery())
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cache), cache, nil)
 	for short, want := range map[string]string{"deploy": "deployments", "po": "pods", "svc": "services", "cj": "cronjobs", "netpol": "networkpolicies", "hpa": "horizontalpodautoscalers"} {
@@ -54,7 +54,7 @@ func discovery(t *testing.T, ctx context.Context, k kubernetes.Interface, c *sam
 	}
 }
 
-func lists(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testLists(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	all := must[*corev1.PodList](t)(k.CoreV1().Pods("").List(ctx, metav1.ListOptions{}))
 	seen, token := 0, ""
 	for {
@@ -76,7 +76,7 @@ func lists(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	}
 }
 
-func preconditions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testPreconditions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	maps := k.CoreV1().ConfigMaps("default")
 	cm := must[*corev1.ConfigMap](t)(maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1"}}, metav1.CreateOptions{}))
 	fresh := cm.DeepCopy()
@@ -110,7 +110,7 @@ func preconditions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	}
 }
 
-func patches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testPatches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	deployments := k.AppsV1().Deployments("shop")
 	before := must[*appsv1.Deployment](t)(deployments.Get(ctx, "cart", metav1.GetOptions{}))
 	for kind, patch := range map[types.PatchType]string{
@@ -139,7 +139,7 @@ func patches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	}
 }
 
-func refusals(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testRefusals(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	_, err := k.AppsV1().Deployments("shop").Patch(ctx, "cart", types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("negative replicas: %v", err)
@@ -157,7 +157,7 @@ func refusals(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	}
 }
 
-func evictions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testEvictions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	pods := must[*corev1.PodList](t)(k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=cart"}))
 	evict := func(name string) error {
 		return k.CoreV1().Pods("shop").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop"}})
@@ -170,7 +170,7 @@ func evictions(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	}
 }
 
-func watches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
+func testWatches(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 	w, err := k.CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=seen"})
 	if err != nil {
 		t.Fatal(err)

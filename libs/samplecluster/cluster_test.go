@@ -132,7 +132,7 @@ func TestSeededTroubles(t *testing.T) {
 	})
 }
 
-func strategic(t *testing.T, ctx context.Context, k kubernetes.Interface, namespace, deployment, patch string) {
+func patchDeployment(t *testing.T, ctx context.Context, k kubernetes.Interface, namespace, deployment, patch string) {
 	t.Helper()
 	must[*appsv1.Deployment](t)(k.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "cluster-assistant"}))
 }
@@ -147,29 +147,29 @@ func TestRepairs(t *testing.T) {
 		fix                   func(*testing.T, context.Context, kubernetes.Interface)
 	}{
 		"empty variable": {"shop", "api", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "shop", "api", container("api", `"env":[{"name":"DATABASE_URL","value":"postgres://db:5432/shop"}]`))
+			patchDeployment(t, ctx, k, "shop", "api", container("api", `"env":[{"name":"DATABASE_URL","value":"postgres://db:5432/shop"}]`))
 		}},
 		"bad tag": {"shop", "web", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "shop", "web", container("web", `"image":"registry.example/shop/web:2.3.1"`))
+			patchDeployment(t, ctx, k, "shop", "web", container("web", `"image":"registry.example/shop/web:2.3.1"`))
 		}},
 		"out of memory": {"payments", "ledger", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "payments", "ledger", container("ledger", `"resources":{"limits":{"memory":"256Mi"}}`))
+			patchDeployment(t, ctx, k, "payments", "ledger", container("ledger", `"resources":{"limits":{"memory":"256Mi"}}`))
 		}},
 		"missing key": {"payments", "gateway", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "payments", "gateway", container("gateway", `"env":[{"name":"DATABASE_URL","valueFrom":{"secretKeyRef":{"name":"gateway-db","key":"DB_URL"}}}]`))
+			patchDeployment(t, ctx, k, "payments", "gateway", container("gateway", `"env":[{"name":"DATABASE_URL","valueFrom":{"secretKeyRef":{"name":"gateway-db","key":"DB_URL"}}}]`))
 		}},
 		"missing map": {"payments", "settlements", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settlements-config"}, Data: map[string]string{"currency": "EUR"}}
 			must[*corev1.ConfigMap](t)(k.CoreV1().ConfigMaps("payments").Create(ctx, cm, metav1.CreateOptions{}))
 		}},
 		"too large": {"media", "transcoder", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "media", "transcoder", container("transcoder", `"resources":{"requests":{"cpu":"1"}}`))
+			patchDeployment(t, ctx, k, "media", "transcoder", container("transcoder", `"resources":{"requests":{"cpu":"1"}}`))
 		}},
 		"liveness path": {"media", "thumbnails", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "media", "thumbnails", container("thumbnails", `"livenessProbe":{"httpGet":{"path":"/healthz","port":8080}}`))
+			patchDeployment(t, ctx, k, "media", "thumbnails", container("thumbnails", `"livenessProbe":{"httpGet":{"path":"/healthz","port":8080}}`))
 		}},
 		"readiness port": {"media", "player", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "media", "player", container("player", `"readinessProbe":{"httpGet":{"path":"/readyz","port":8080}}`))
+			patchDeployment(t, ctx, k, "media", "player", container("player", `"readinessProbe":{"httpGet":{"path":"/readyz","port":8080}}`))
 		}},
 		"quota": {"team-a", "worker", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
 			quota := must[*corev1.ResourceQuota](t)(k.CoreV1().ResourceQuotas("team-a").Get(ctx, "team-a", metav1.GetOptions{}))
@@ -188,7 +188,7 @@ func TestRepairs(t *testing.T) {
 			}
 		}},
 		"network policy": {"crm", "app", func(t *testing.T, ctx context.Context, k kubernetes.Interface) {
-			strategic(t, ctx, k, "crm", "app", `{"spec":{"template":{"metadata":{"labels":{"role":"frontend"}}}}}`)
+			patchDeployment(t, ctx, k, "crm", "app", `{"spec":{"template":{"metadata":{"labels":{"role":"frontend"}}}}}`)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster"
 )
 
-// endpoints counts the ready addresses behind a Service that have a port.
-func endpoints(t *testing.T, ctx context.Context, k kubernetes.Interface, namespace, service string) int {
+// countEndpoints counts the ready addresses behind a Service that have a port.
+func countEndpoints(t *testing.T, ctx context.Context, k kubernetes.Interface, namespace, service string) int {
 	t.Helper()
 	n := 0
 	slices := must[*discoveryv1.EndpointSliceList](t)(k.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service}))
@@ -37,12 +37,12 @@ func endpoints(t *testing.T, ctx context.Context, k kubernetes.Interface, namesp
 func TestOtherRepairs(t *testing.T) {
 	service := func(namespace, name, patch string) func(*testing.T, context.Context, kubernetes.Interface, *samplecluster.Cluster) {
 		return func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
-			if n := endpoints(t, ctx, k, namespace, name); n != 0 {
+			if n := countEndpoints(t, ctx, k, namespace, name); n != 0 {
 				t.Fatalf("%d endpoints before the repair", n)
 			}
 			must[*corev1.Service](t)(k.CoreV1().Services(namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}))
 			<-time.After(2 * time.Second)
-			if endpoints(t, ctx, k, namespace, name) == 0 {
+			if countEndpoints(t, ctx, k, namespace, name) == 0 {
 				t.Error("no endpoints after the repair")
 			}
 		}
@@ -73,7 +73,7 @@ func TestOtherRepairs(t *testing.T) {
 			}
 		},
 		"autoscaler": func(t *testing.T, ctx context.Context, k kubernetes.Interface, _ *samplecluster.Cluster) {
-			strategic(t, ctx, k, "media", "player", `{"spec":{"template":{"spec":{"containers":[{"name":"player","resources":{"requests":{"cpu":"50m"}},"readinessProbe":{"httpGet":{"path":"/readyz","port":8080}}}]}}}}`)
+			patchDeployment(t, ctx, k, "media", "player", `{"spec":{"template":{"spec":{"containers":[{"name":"player","resources":{"requests":{"cpu":"50m"}},"readinessProbe":{"httpGet":{"path":"/readyz","port":8080}}}]}}}}`)
 			<-time.After(time.Minute)
 			h, err := k.AutoscalingV2().HorizontalPodAutoscalers("media").Get(ctx, "player", metav1.GetOptions{})
 			if err != nil || len(h.Status.CurrentMetrics) != 1 {
@@ -88,7 +88,7 @@ func TestOtherRepairs(t *testing.T) {
 	}
 }
 
-func contains(s string, parts ...string) bool {
+func containsAll(s string, parts ...string) bool {
 	for _, part := range parts {
 		if !strings.Contains(s, part) {
 			return false
@@ -110,14 +110,14 @@ func TestUsage(t *testing.T) {
 		}
 		pods := must[*corev1.PodList](t)(k.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=cart"}))
 		for _, path := range []string{"namespaces/shop/pods/" + pods.Items[0].Name, "namespaces/shop/pods?app=cart", "pods"} {
-			if got := get(path); !contains(got, `"cpu":"12m"`, `"memory":"70Mi"`, `"kind":"PodMetrics"`) {
+			if got := get(path); !containsAll(got, `"cpu":"12m"`, `"memory":"70Mi"`, `"kind":"PodMetrics"`) {
 				t.Errorf("%s: %s", path, got)
 			}
 		}
-		if got := get("nodes"); !contains(got, `"kind":"NodeMetrics"`, `"cpu":`, `"memory":`) {
+		if got := get("nodes"); !containsAll(got, `"kind":"NodeMetrics"`, `"cpu":`, `"memory":`) {
 			t.Errorf("nodes: %s", got)
 		}
-		if got := get("namespaces/payments/pods"); contains(got, `"name":"gateway"`) {
+		if got := get("namespaces/payments/pods"); containsAll(got, `"name":"gateway"`) {
 			t.Errorf("a container that never started uses something: %s", got)
 		}
 	})

@@ -39,7 +39,7 @@ const (
 	below = "<!-- Below: go test ./services/assistant -run TestManual -update -->\n"
 )
 
-func page(t *testing.T, path string) string {
+func readPage(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestManual(t *testing.T) {
 		manual:    manualRoutes(t) + manualSettings(t) + manualMetrics(t) + manualFailures() + manualErrors(t),
 		playbooks: manualTools(),
 	} {
-		have := page(t, path)
+		have := readPage(t, path)
 		head, _, ok := strings.Cut(have, below)
 		if !ok {
 			t.Fatalf("%s lacks the line %q", path, below)
@@ -242,7 +242,7 @@ func manualTools() string {
 // TestManualTables holds what is written by hand in the tables against the code.
 func TestManualTables(t *testing.T) {
 	t.Parallel()
-	text, books := page(t, manual), page(t, playbooks)
+	text, books := readPage(t, manual), readPage(t, playbooks)
 	for row, begin := range map[guard.Row]string{
 		guard.Read: "reads, logs, metrics, own sessions", guard.MediumWrite: "medium write", guard.HighWrite: "high write",
 		guard.ImageOrResources: "container image or resources",
@@ -258,17 +258,17 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks the row %q", manual, want)
 		}
 	}
-	for _, c := range constants(t, "internal/guard/verdict.go", "Confirm") {
+	for _, c := range readConstants(t, "internal/guard/verdict.go", "Confirm") {
 		if !strings.Contains(text, "`"+c+"`") {
 			t.Errorf("%s lacks the reason %s", manual, c)
 		}
 	}
-	for _, s := range constants(t, "internal/action/action.go", "State") {
+	for _, s := range readConstants(t, "internal/action/action.go", "State") {
 		if !strings.Contains(text, "`"+s+"`") {
 			t.Errorf("%s lacks the state %s", manual, s)
 		}
 	}
-	for _, outcome := range constants(t, "internal/turn/turn.go", "") {
+	for _, outcome := range readConstants(t, "internal/turn/turn.go", "") {
 		if !strings.Contains(text, "`"+outcome+"`") {
 			t.Errorf("%s lacks the outcome %s", manual, outcome)
 		}
@@ -307,15 +307,15 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%q is taken for %s, not %s", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent))
 		}
 	}
-	for _, reason := range constants(t, "internal/model/budget.go", "stop") {
+	for _, reason := range readConstants(t, "internal/model/budget.go", "stop") {
 		if !strings.Contains(books, "`"+reason+"`") {
 			t.Errorf("%s lacks the reason %s", playbooks, reason)
 		}
 	}
 }
 
-// constants are the values of a file's constants of a type of strings; of no type for an empty kind.
-func constants(t *testing.T, path, kind string) (values []string) {
+// readConstants are the values of a file's constants of a type of strings; of no type for an empty kind.
+func readConstants(t *testing.T, path, kind string) (values []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {

@@ -49,8 +49,8 @@ type bench struct {
 	stop func() // ends it in order
 }
 
-// start runs an assistant until the test ends.
-func start(t testing.TB, env ...string) *bench {
+// startBench runs an assistant until the test ends.
+func startBench(t testing.TB, env ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, db: testenv.Migrated(t, "assistant-service", func(ctx context.Context, url string) error {
 		return assistant.Migrate(ctx, assistant.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
@@ -109,8 +109,8 @@ func (b *bench) serve() {
 	})
 }
 
-// on is the bench for a subtest, whose failures are then its own.
-func on(t testing.TB, b *bench) *bench {
+// onSubtest is the bench for a subtest, whose failures are then its own.
+func onSubtest(t testing.TB, b *bench) *bench {
 	c := *b
 	c.t = t
 	return &c
@@ -198,8 +198,8 @@ func (b *bench) refused(status int, code, method, path, key, body string, header
 	return doc
 }
 
-// ask is the body of a question; members, as name and value in turn, are added.
-func ask(text string, members ...any) string {
+// chatBody is the body of a question; members, as name and value in turn, are added.
+func chatBody(text string, members ...any) string {
 	body := map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}}
 	for i := 0; i < len(members); i += 2 {
 		body[members[i].(string)] = members[i+1]
@@ -223,7 +223,7 @@ type stream struct {
 // say asks in a session.
 func (b *bench) say(key, session, text string, members ...any) stream {
 	b.t.Helper()
-	return b.stream(b.want(200, "POST", chatPath, key, ask(text, members...), "X-Session-ID", session))
+	return b.stream(b.want(200, "POST", chatPath, key, chatBody(text, members...), "X-Session-ID", session))
 }
 
 func (b *bench) stream(a answer) stream {

@@ -65,9 +65,9 @@ type run struct {
 // event is what the kubelet tells of a pod, or of the container that field names.
 type event struct{ reason, message, field string }
 
-// pull says what keeps an image from being there. Tags and hosts tell what a registry
+// pullFailure says what keeps an image from being there. Tags and hosts tell what a registry
 // would answer.
-func pull(image string) (message string) {
+func pullFailure(image string) (message string) {
 	full := image
 	if first, _, ok := strings.Cut(image, "/"); !ok || !strings.ContainsAny(first, ".:") {
 		full = "registry.test/library/" + image
@@ -83,7 +83,7 @@ func pull(image string) (message string) {
 
 // runContainer returns how a container fares whose configuration is there.
 func runContainer(pod *corev1.Pod, c *corev1.Container, p program.Program, env map[string]string) run {
-	if m := pull(c.Image); m != "" {
+	if m := pullFailure(c.Image); m != "" {
 		return run{waiting: "ImagePullBackOff", message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.Image, m), events: []event{
 			{reason: "Failed", message: fmt.Sprintf("Failed to pull image %q: %s", c.Image, m)}, {reason: "Failed", message: "Error: ErrImagePull"},
 			{reason: "BackOff", message: fmt.Sprintf("Back-off pulling image %q", c.Image)},
@@ -102,11 +102,11 @@ func runContainer(pod *corev1.Pod, c *corev1.Container, p program.Program, env m
 		case reason == "":
 			reason = "Error"
 		}
-		return crash(pod, c, out.ExitCode, reason, log)
+		return crashedRun(pod, c, out.ExitCode, reason, log)
 	}
 	ready := out.ProbeFailure(c.ReadinessProbe, c, podAddress(pod))
 	if m := out.ProbeFailure(c.LivenessProbe, c, podAddress(pod)); m != "" {
-		return run{restart: restarts, log: log, ready: ready == "", ended: terminated(137, "Error"), events: []event{
+		return run{restart: restarts, log: log, ready: ready == "", ended: terminatedState(137, "Error"), events: []event{
 			{reason: "Unhealthy", message: "Liveness probe failed: " + m}, {reason: "Killing", message: fmt.Sprintf("Container %s failed liveness probe, will be restarted", c.Name)},
 		}}
 	}
@@ -119,8 +119,8 @@ func runContainer(pod *corev1.Pod, c *corev1.Container, p program.Program, env m
 // restarts is how often everything that fails was started again.
 const restarts = 5
 
-func crash(pod *corev1.Pod, c *corev1.Container, code int32, reason, log string) run {
-	r := run{ended: terminated(code, reason), log: log}
+func crashedRun(pod *corev1.Pod, c *corev1.Container, code int32, reason, log string) run {
+	r := run{ended: terminatedState(code, reason), log: log}
 	if pod.Spec.RestartPolicy == corev1.RestartPolicyNever || code == 0 && pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
 		return r
 	}
@@ -130,6 +130,6 @@ func crash(pod *corev1.Pod, c *corev1.Container, code int32, reason, log string)
 	return r
 }
 
-func terminated(code int32, reason string) *corev1.ContainerStateTerminated {
+func terminatedState(code int32, reason string) *corev1.ContainerStateTerminated {
 	return &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}
 }

@@ -27,7 +27,7 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 		return outcome{}, fmt.Errorf("%s of pod %s/%s: %w", Annotation, pod.Namespace, pod.Name, err)
 	}
 	b := builder{pod: pod, now: metav1.Now(), outcome: outcome{logs: map[string]string{}}}
-	b.status = corev1.PodStatus{Phase: corev1.PodPending, HostIP: "127.0.0.1", StartTime: &b.now, Conditions: others(pod)}
+	b.status = corev1.PodStatus{Phase: corev1.PodPending, HostIP: "127.0.0.1", StartTime: &b.now, Conditions: foreignConditions(pod)}
 	blocked := ""
 	if m, err := k.source(ctx, pod.Namespace).MountFailure(pod.Spec.Volumes); err != nil {
 		return outcome{}, err
@@ -45,7 +45,7 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 			return outcome{}, err
 		}
 		if p := progs[c.Name]; r.waiting == "" && r.ended == nil && !p.WaitsForPeer {
-			r.ended, r.ready = terminated(0, "Completed"), true
+			r.ended, r.ready = terminatedState(0, "Completed"), true
 		}
 		b.add(&b.status.InitContainerStatuses, c, r)
 		if !r.ready || r.ended == nil {
@@ -96,8 +96,8 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// others are the conditions that are not the kubelet's.
-func others(pod *corev1.Pod) []corev1.PodCondition {
+// foreignConditions are the conditions that are not the kubelet's.
+func foreignConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodInitialized || c.Type == corev1.ContainersReady || c.Type == corev1.PodReady
 	})
@@ -130,7 +130,7 @@ func (k *Kubelet) startContainer(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err != nil {
 		return run{}, err
 	}
-	if missing != "" && pull(c.Image) == "" {
+	if missing != "" && pullFailure(c.Image) == "" {
 		return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
 	}
 	return runContainer(pod, c, p, env), nil

@@ -56,7 +56,7 @@ func Create(tx store.Tx, kind resource.Kind, o resource.Object, now time.Time) e
 			return err
 		}
 	}
-	if errs := validate(kind, o); len(errs) > 0 {
+	if errs := validateObject(kind, o); len(errs) > 0 {
 		return apierrors.NewInvalid(kind.GroupVersionKind.GroupKind(), o.GetName(), errs)
 	}
 	return admitQuota(tx, kind, o)
@@ -97,10 +97,10 @@ func Update(tx store.Tx, kind resource.Kind, old, o resource.Object, subresource
 		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = old.(*corev1.Service).Spec.ClusterIP, old.(*corev1.Service).Spec.ClusterIPs
 	}
 	applyDefaults(tx, o)
-	if kind.Generation && (!equality.Semantic.DeepEqual(spec(old), spec(o)) || countsAnnotations(kind) && !equality.Semantic.DeepEqual(old.GetAnnotations(), o.GetAnnotations())) {
+	if kind.Generation && (!equality.Semantic.DeepEqual(versionedSpec(old), versionedSpec(o)) || countsAnnotations(kind) && !equality.Semantic.DeepEqual(old.GetAnnotations(), o.GetAnnotations())) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
-	errs := validate(kind, o)
+	errs := validateObject(kind, o)
 	errs = append(errs, validateUpdate(old, o)...)
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(kind.GroupVersionKind.GroupKind(), o.GetName(), errs)
@@ -121,13 +121,13 @@ func admitNamespace(tx store.Tx, kind resource.Kind, o resource.Object) error {
 	return nil
 }
 
-func member(o resource.Object, name string) reflect.Value {
+func fieldByName(o resource.Object, name string) reflect.Value {
 	return reflect.ValueOf(o).Elem().FieldByName(name)
 }
 
-// spec returns what metadata.generation counts: the spec where there is one.
-func spec(o resource.Object) any {
-	if f := member(o, "Spec"); f.IsValid() {
+// versionedSpec returns what metadata.generation counts: the spec where there is one.
+func versionedSpec(o resource.Object) any {
+	if f := fieldByName(o, "Spec"); f.IsValid() {
 		return f.Interface()
 	}
 	return nil
@@ -135,7 +135,7 @@ func spec(o resource.Object) any {
 
 // resetStatus takes the status of old, or empties it.
 func resetStatus(o, old resource.Object) {
-	to := member(o, "Status")
+	to := fieldByName(o, "Status")
 	if !to.IsValid() {
 		return
 	}
@@ -143,19 +143,19 @@ func resetStatus(o, old resource.Object) {
 		to.SetZero()
 		return
 	}
-	to.Set(member(old.DeepCopyObject().(resource.Object), "Status"))
+	to.Set(fieldByName(old.DeepCopyObject().(resource.Object), "Status"))
 }
 
 func keepAllButStatus(o, old resource.Object) {
-	status := reflect.New(member(o, "Status").Type()).Elem()
-	status.Set(member(o, "Status"))
+	status := reflect.New(fieldByName(o, "Status").Type()).Elem()
+	status.Set(fieldByName(o, "Status"))
 	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-	member(o, "Status").Set(status)
+	fieldByName(o, "Status").Set(status)
 }
 
 // KeepStatus gives o the status that given was written with, where it has one: a sample node is what its manifest says.
 func KeepStatus(o, given resource.Object) {
-	if status := member(given, "Status"); status.IsValid() && !status.IsZero() {
-		member(o, "Status").Set(status)
+	if status := fieldByName(given, "Status"); status.IsValid() && !status.IsZero() {
+		fieldByName(o, "Status").Set(status)
 	}
 }

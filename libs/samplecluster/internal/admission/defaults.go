@@ -22,8 +22,8 @@ func orSet[T any](p **T, value T) {
 	}
 }
 
-// or gives a plain field its default.
-func or[T comparable](p *T, value T) {
+// setDefault gives a plain field its default.
+func setDefault[T comparable](p *T, value T) {
 	var zero T
 	if *p == zero {
 		*p = value
@@ -33,7 +33,7 @@ func or[T comparable](p *T, value T) {
 func applyDefaults(tx store.Tx, o resource.Object) {
 	switch o := o.(type) {
 	case *corev1.Namespace:
-		or(&o.Status.Phase, corev1.NamespaceActive)
+		setDefault(&o.Status.Phase, corev1.NamespaceActive)
 		if o.CreationTimestamp.IsZero() || (len(o.Spec.Finalizers) == 0 && o.DeletionTimestamp == nil) {
 			o.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 		}
@@ -42,17 +42,17 @@ func applyDefaults(tx store.Tx, o resource.Object) {
 		}
 		o.Labels[corev1.LabelMetadataName] = o.Name
 	case *corev1.Pod:
-		or(&o.Status.Phase, corev1.PodPending)
+		setDefault(&o.Status.Phase, corev1.PodPending)
 		if o.Status.QOSClass == "" {
 			o.Status.QOSClass = qosClass(&o.Spec)
 		}
 		podDefaults(&o.Spec)
-		or(&o.Spec.ServiceAccountName, "default")
+		setDefault(&o.Spec.ServiceAccountName, "default")
 		o.Spec.DeprecatedServiceAccount = o.Spec.ServiceAccountName
 	case *corev1.Service:
 		serviceDefaults(tx, o)
 	case *corev1.Secret:
-		or(&o.Type, corev1.SecretTypeOpaque)
+		setDefault(&o.Type, corev1.SecretTypeOpaque)
 		for key, value := range o.StringData {
 			if o.Data == nil {
 				o.Data = map[string][]byte{}
@@ -61,7 +61,7 @@ func applyDefaults(tx store.Tx, o resource.Object) {
 		}
 		o.StringData = nil
 	case *corev1.PersistentVolumeClaim:
-		or(&o.Status.Phase, corev1.ClaimPending)
+		setDefault(&o.Status.Phase, corev1.ClaimPending)
 		orSet(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 		if o.Spec.StorageClassName == nil {
 			if class := defaultClass(tx); class != "" {
@@ -72,7 +72,7 @@ func applyDefaults(tx store.Tx, o resource.Object) {
 		orSet(&o.Spec.Replicas, 1)
 		orSet(&o.Spec.RevisionHistoryLimit, 10)
 		orSet(&o.Spec.ProgressDeadlineSeconds, 600)
-		or(&o.Spec.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+		setDefault(&o.Spec.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
 		if o.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 			orSet(&o.Spec.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
 			orSet(&o.Spec.Strategy.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
@@ -85,12 +85,12 @@ func applyDefaults(tx store.Tx, o resource.Object) {
 	case *appsv1.StatefulSet:
 		orSet(&o.Spec.Replicas, 1)
 		orSet(&o.Spec.RevisionHistoryLimit, 10)
-		or(&o.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
-		or(&o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
+		setDefault(&o.Spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+		setDefault(&o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
 		podDefaults(&o.Spec.Template.Spec)
 	case *appsv1.DaemonSet:
 		orSet(&o.Spec.RevisionHistoryLimit, 10)
-		or(&o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+		setDefault(&o.Spec.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 		podDefaults(&o.Spec.Template.Spec)
 	case *batchv1.Job:
 		jobDefaults(&o.Spec)
@@ -105,7 +105,7 @@ func applyDefaults(tx store.Tx, o resource.Object) {
 			o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: string(o.UID)}}
 		}
 	case *batchv1.CronJob:
-		or(&o.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
+		setDefault(&o.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
 		orSet(&o.Spec.Suspend, false)
 		orSet(&o.Spec.SuccessfulJobsHistoryLimit, 3)
 		orSet(&o.Spec.FailedJobsHistoryLimit, 1)
@@ -130,9 +130,9 @@ func jobDefaults(s *batchv1.JobSpec) {
 }
 
 func podDefaults(s *corev1.PodSpec) {
-	or(&s.RestartPolicy, corev1.RestartPolicyAlways)
-	or(&s.DNSPolicy, corev1.DNSClusterFirst)
-	or(&s.SchedulerName, corev1.DefaultSchedulerName)
+	setDefault(&s.RestartPolicy, corev1.RestartPolicyAlways)
+	setDefault(&s.DNSPolicy, corev1.DNSClusterFirst)
+	setDefault(&s.SchedulerName, corev1.DefaultSchedulerName)
 	orSet(&s.TerminationGracePeriodSeconds, 30)
 	orSet(&s.SecurityContext, corev1.PodSecurityContext{})
 	orSet(&s.EnableServiceLinks, true)
@@ -154,8 +154,8 @@ func podDefaults(s *corev1.PodSpec) {
 }
 
 func containerDefaults(c *corev1.Container) {
-	or(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
-	or(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
 	if c.ImagePullPolicy == "" {
 		c.ImagePullPolicy = corev1.PullIfNotPresent
 		if last := c.Image[strings.LastIndex(c.Image, "/")+1:]; !strings.Contains(last, ":") || strings.HasSuffix(last, ":latest") {
@@ -163,7 +163,7 @@ func containerDefaults(c *corev1.Container) {
 		}
 	}
 	for i := range c.Ports {
-		or(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 	for name, limit := range c.Resources.Limits {
 		if _, ok := c.Resources.Requests[name]; !ok {
@@ -177,18 +177,18 @@ func containerDefaults(c *corev1.Container) {
 		if p == nil {
 			continue
 		}
-		or(&p.TimeoutSeconds, 1)
-		or(&p.PeriodSeconds, 10)
-		or(&p.SuccessThreshold, 1)
-		or(&p.FailureThreshold, 3)
+		setDefault(&p.TimeoutSeconds, 1)
+		setDefault(&p.PeriodSeconds, 10)
+		setDefault(&p.SuccessThreshold, 1)
+		setDefault(&p.FailureThreshold, 3)
 		if p.HTTPGet != nil {
-			or(&p.HTTPGet.Path, "/")
-			or(&p.HTTPGet.Scheme, corev1.URISchemeHTTP)
+			setDefault(&p.HTTPGet.Path, "/")
+			setDefault(&p.HTTPGet.Scheme, corev1.URISchemeHTTP)
 		}
 	}
 	for i := range c.Env {
 		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
-			or(&from.FieldRef.APIVersion, "v1")
+			setDefault(&from.FieldRef.APIVersion, "v1")
 		}
 	}
 }
@@ -217,8 +217,8 @@ func qosClass(s *corev1.PodSpec) corev1.PodQOSClass {
 }
 
 func serviceDefaults(tx store.Tx, s *corev1.Service) {
-	or(&s.Spec.Type, corev1.ServiceTypeClusterIP)
-	or(&s.Spec.SessionAffinity, corev1.ServiceAffinityNone)
+	setDefault(&s.Spec.Type, corev1.ServiceTypeClusterIP)
+	setDefault(&s.Spec.SessionAffinity, corev1.ServiceAffinityNone)
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		return
 	}
@@ -229,7 +229,7 @@ func serviceDefaults(tx store.Tx, s *corev1.Service) {
 	}
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
-		or(&p.Protocol, corev1.ProtocolTCP)
+		setDefault(&p.Protocol, corev1.ProtocolTCP)
 		if p.TargetPort == (intstr.IntOrString{}) {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}

@@ -95,12 +95,12 @@ func Usage(tx store.Tx, namespace string) corev1.ResourceList {
 	used := corev1.ResourceList{}
 	for _, pod := range store.List[*corev1.Pod](tx, resource.Pods, namespace) {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			add(used, cost(resource.Of(resource.Pods), pod))
+			addQuantities(used, quotaCost(resource.Of(resource.Pods), pod))
 		}
 	}
 	for _, gr := range Counted {
 		for _, o := range tx.List(gr, namespace) {
-			add(used, cost(resource.Of(gr), o))
+			addQuantities(used, quotaCost(resource.Of(gr), o))
 		}
 	}
 	return used
@@ -109,7 +109,7 @@ func Usage(tx store.Tx, namespace string) corev1.ResourceList {
 // Counted are the resources beside pods that count against quotas.
 var Counted = []schema.GroupResource{resource.Services, resource.ConfigMaps, resource.Secrets, resource.Claims, resource.Deployments, resource.Jobs, resource.CronJobs}
 
-func add(sum, more corev1.ResourceList) {
+func addQuantities(sum, more corev1.ResourceList) {
 	for name, q := range more {
 		total := sum[name]
 		total.Add(q)
@@ -117,8 +117,8 @@ func add(sum, more corev1.ResourceList) {
 	}
 }
 
-// cost is what one object counts against a quota.
-func cost(kind resource.Kind, o resource.Object) corev1.ResourceList {
+// quotaCost is what one object counts against a quota.
+func quotaCost(kind resource.Kind, o resource.Object) corev1.ResourceList {
 	one := *apiresource.NewQuantity(1, apiresource.DecimalSI)
 	counted := corev1.ResourceName("count/" + kind.GroupResource().String())
 	switch o := o.(type) {
@@ -126,10 +126,10 @@ func cost(kind resource.Kind, o resource.Object) corev1.ResourceList {
 		sum := corev1.ResourceList{corev1.ResourcePods: one, counted: one}
 		for _, c := range o.Spec.Containers {
 			for name, q := range c.Resources.Requests {
-				add(sum, corev1.ResourceList{corev1.ResourceName("requests." + string(name)): q, name: q})
+				addQuantities(sum, corev1.ResourceList{corev1.ResourceName("requests." + string(name)): q, name: q})
 			}
 			for name, q := range c.Resources.Limits {
-				add(sum, corev1.ResourceList{corev1.ResourceName("limits." + string(name)): q})
+				addQuantities(sum, corev1.ResourceList{corev1.ResourceName("limits." + string(name)): q})
 			}
 		}
 		return sum
@@ -148,7 +148,7 @@ func admitQuota(tx store.Tx, kind resource.Kind, o resource.Object) error {
 	if len(quotas) == 0 || !kind.Namespaced {
 		return nil
 	}
-	asked, used := cost(kind, o), Usage(tx, o.GetNamespace())
+	asked, used := quotaCost(kind, o), Usage(tx, o.GetNamespace())
 	for _, quota := range quotas {
 		var wanted, taken, limited, missing []string
 		for name, hard := range quota.Spec.Hard {

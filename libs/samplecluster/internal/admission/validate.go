@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-func validate(kind resource.Kind, o resource.Object) field.ErrorList {
+func validateObject(kind resource.Kind, o resource.Object) field.ErrorList {
 	nameRule := validation.ValidateNameFunc(validation.NameIsDNSSubdomain)
 	switch o.(type) {
 	case *corev1.Namespace:

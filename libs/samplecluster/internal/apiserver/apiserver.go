@@ -63,22 +63,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if serveDiscovery(w, r) || serveOpenAPI(w, r) || s.review(w, r) || s.metrics(w, r) {
 		return
 	}
-	req, err := route(r)
+	req, err := parsePath(r)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if err := s.dispatch(w, req); err != nil {
-		fail(w, err)
+		writeError(w, err)
 	}
 }
 
 // errNoRoute is a path the server does not serve at all.
 var errNoRoute = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 
-// route takes /api/v1/… and /apis/GROUP/VERSION/… apart.
-func route(r *http.Request) (request, error) {
+// parsePath takes /api/v1/… and /apis/GROUP/VERSION/… apart.
+func parsePath(r *http.Request) (request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var group, version string
 	switch {
@@ -104,13 +104,13 @@ func route(r *http.Request) (request, error) {
 	if len(parts) > 2 {
 		req.subresource = parts[2]
 	}
-	if !served(kind, req.subresource) {
+	if !servesSubresource(kind, req.subresource) {
 		return request{}, errNoRoute
 	}
 	return req, nil
 }
 
-func served(k resource.Kind, subresource string) bool {
+func servesSubresource(k resource.Kind, subresource string) bool {
 	switch subresource {
 	case "":
 		return true
@@ -135,7 +135,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r request) error {
 	case r.Method == http.MethodGet && r.subresource == "eviction", r.Method != http.MethodGet && r.subresource == "log":
 	case r.Method == http.MethodGet && r.name != "":
 		return s.get(w, r)
-	case r.Method == http.MethodGet && watching(r):
+	case r.Method == http.MethodGet && isWatch(r):
 		return s.watch(w, r)
 	case r.Method == http.MethodGet:
 		return s.list(w, r)
@@ -157,8 +157,8 @@ func (s *Server) dispatch(w http.ResponseWriter, r request) error {
 	return apierrors.NewMethodNotSupported(r.kind.GroupResource(), strings.ToLower(r.Method))
 }
 
-// fail answers with the Status object of an error.
-func fail(w http.ResponseWriter, err error) {
+// writeError answers with the Status object of an error.
+func writeError(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -172,10 +172,10 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	status := known.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
-	answer(w, int(status.Code), status)
+	writeJSON(w, int(status.Code), status)
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+func writeJSON(w http.ResponseWriter, code int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
@@ -187,7 +187,7 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_, _ = w.Write(append(data, '\n')) // a client that went away hears nothing
 }
 
-func success(r request, o resource.Object) metav1.Status {
+func successStatus(r request, o resource.Object) metav1.Status {
 	gk := r.kind.GroupVersionKind
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,

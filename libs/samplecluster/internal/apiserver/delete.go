@@ -67,15 +67,15 @@ func (s *Server) remove(w http.ResponseWriter, r request) error {
 		return err
 	}
 	if left != nil {
-		answer(w, http.StatusOK, left)
+		writeJSON(w, http.StatusOK, left)
 		return nil
 	}
-	answer(w, http.StatusOK, success(r, old))
+	writeJSON(w, http.StatusOK, successStatus(r, old))
 	return nil
 }
 
 func (s *Server) removeAll(w http.ResponseWriter, r request) error {
-	match, err := selector(r)
+	match, err := parseSelectors(r)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Server) removeAll(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (s *Server) removeOne(tx store.Tx, kind resource.Kind, old resource.Object,
 		}
 		if !dry {
 			if policy == metav1.DeletePropagationOrphan {
-				orphan(tx, old)
+				orphanDependents(tx, old)
 			}
 			tx.Put(gr, o)
 		}
@@ -157,15 +157,15 @@ func (s *Server) removeOne(tx store.Tx, kind resource.Kind, old resource.Object,
 	}
 	if !dry {
 		if policy == metav1.DeletePropagationOrphan {
-			orphan(tx, old)
+			orphanDependents(tx, old)
 		}
 		tx.Remove(gr, old.GetNamespace(), old.GetName())
 	}
 	return nil, nil
 }
 
-// orphan lets what the object owns outlive it.
-func orphan(tx store.Tx, owner resource.Object) {
+// orphanDependents lets what the object owns outlive it.
+func orphanDependents(tx store.Tx, owner resource.Object) {
 	for _, kind := range resource.All() {
 		if !kind.Namespaced {
 			continue
@@ -186,7 +186,7 @@ func orphan(tx store.Tx, owner resource.Object) {
 // evict deletes a pod unless a disruption budget forbids it.
 func (s *Server) evict(w http.ResponseWriter, r request) error {
 	var eviction policyv1.Eviction
-	if err := decode(r.Request, &eviction); err != nil {
+	if err := decodeBody(r.Request, &eviction); err != nil {
 		return err
 	}
 	if eviction.Name != "" && eviction.Name != r.name {
@@ -229,7 +229,7 @@ func (s *Server) evict(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusCreated, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	writeJSON(w, http.StatusCreated, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	return nil
 }
 

@@ -20,32 +20,32 @@ func serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	}
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/version":
-		answer(w, http.StatusOK, Version)
+		writeJSON(w, http.StatusOK, Version)
 	case "/livez", "/readyz", "/healthz":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok"))
 	case "/api":
-		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		writeJSON(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case "/apis":
-		answer(w, http.StatusOK, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: groups()})
+		writeJSON(w, http.StatusOK, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: listGroups()})
 	case "/api/v1":
-		answer(w, http.StatusOK, resources("", "v1"))
+		writeJSON(w, http.StatusOK, listResources("", "v1"))
 	default:
 		parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 		if parts[0] != "apis" || len(parts) > 3 {
 			return false
 		}
-		for _, g := range groups() {
+		for _, g := range listGroups() {
 			if g.Name != parts[1] {
 				continue
 			}
 			if len(parts) == 2 {
 				g.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-				answer(w, http.StatusOK, g)
+				writeJSON(w, http.StatusOK, g)
 				return true
 			}
 			if g.PreferredVersion.Version == parts[2] {
-				answer(w, http.StatusOK, resources(g.Name, parts[2]))
+				writeJSON(w, http.StatusOK, listResources(g.Name, parts[2]))
 				return true
 			}
 		}
@@ -54,7 +54,7 @@ func serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func groups() []metav1.APIGroup {
+func listGroups() []metav1.APIGroup {
 	var list []metav1.APIGroup
 	seen := map[string]bool{"": true}
 	add := func(group, v string) {
@@ -72,7 +72,7 @@ func groups() []metav1.APIGroup {
 	return list
 }
 
-func resources(group, v string) metav1.APIResourceList {
+func listResources(group, v string) metav1.APIResourceList {
 	gv := metav1.GroupVersion{Group: group, Version: v}
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: []metav1.APIResource{}}
 	half := metav1.Verbs{"get", "patch", "update"}

@@ -71,12 +71,12 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) bool {
 	case len(parts) <= 2 && parts[0] == "nodes" && req.namespace == "":
 		req.kind, kind, measure = resource.Of(resource.Nodes), "NodeMetrics", s.nodeUsage
 	default:
-		fail(w, errNoRoute)
+		writeError(w, errNoRoute)
 		return true
 	}
-	match, err := selector(req)
+	match, err := parseSelectors(req)
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return true
 	}
 	out := metricsList{TypeMeta: metricsType(kind + "List"), Items: []any{}}
@@ -92,11 +92,11 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) bool {
 	})
 	switch {
 	case req.name == "":
-		answer(w, http.StatusOK, out)
+		writeJSON(w, http.StatusOK, out)
 	case len(out.Items) == 0: // also a pod that has not run yet
-		fail(w, apierrors.NewNotFound(schema.GroupResource{Group: metricsGroup, Resource: req.kind.Plural}, req.name))
+		writeError(w, apierrors.NewNotFound(schema.GroupResource{Group: metricsGroup, Resource: req.kind.Plural}, req.name))
 	default:
-		answer(w, http.StatusOK, out.Items[0])
+		writeJSON(w, http.StatusOK, out.Items[0])
 	}
 	return true
 }

@@ -28,9 +28,9 @@ func serveOpenAPI(w http.ResponseWriter, r *http.Request) bool {
 	}
 	for _, k := range resource.All() {
 		gv := k.GroupVersionKind.GroupVersion()
-		if rest == prefix(gv) {
-			made, _ := documents.LoadOrStore(gv, sync.OnceValue(func() object { return document(gv) }))
-			answer(w, http.StatusOK, made.(func() object)())
+		if rest == apiPrefix(gv) {
+			made, _ := documents.LoadOrStore(gv, sync.OnceValue(func() object { return buildDocument(gv) }))
+			writeJSON(w, http.StatusOK, made.(func() object)())
 			return true
 		}
 	}
@@ -39,22 +39,22 @@ func serveOpenAPI(w http.ResponseWriter, r *http.Request) bool {
 	}
 	paths := object{}
 	for _, k := range resource.All() {
-		at := prefix(k.GroupVersionKind.GroupVersion())
+		at := apiPrefix(k.GroupVersionKind.GroupVersion())
 		paths[at[1:]] = object{"serverRelativeURL": openAPI + at + "?hash=" + Version.GitVersion}
 	}
-	answer(w, http.StatusOK, object{"paths": paths})
+	writeJSON(w, http.StatusOK, object{"paths": paths})
 	return true
 }
 
-func prefix(gv schema.GroupVersion) string {
+func apiPrefix(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "/api/" + gv.Version
 	}
 	return "/apis/" + gv.String()
 }
 
-// document describes the kinds of a group by the Go types that hold them, with the descriptions that those carry.
-func document(gv schema.GroupVersion) object {
+// buildDocument describes the kinds of a group by the Go types that hold them, with the descriptions that those carry.
+func buildDocument(gv schema.GroupVersion) object {
 	d := describer{object{}}
 	paths := object{}
 	for _, k := range resource.All() {
@@ -65,11 +65,11 @@ func document(gv schema.GroupVersion) object {
 		t := reflect.TypeOf(k.New()).Elem()
 		d.schema(t)
 		d.schemas[modelName(t)].(object)["x-kubernetes-group-version-kind"] = []any{gvk}
-		at := prefix(gv) + "/" + k.Plural
+		at := apiPrefix(gv) + "/" + k.Plural
 		if k.Namespaced {
-			at = prefix(gv) + "/namespaces/{namespace}/" + k.Plural
+			at = apiPrefix(gv) + "/namespaces/{namespace}/" + k.Plural
 		}
-		content := object{"application/json": object{"schema": object{"$ref": reference(t)}}}
+		content := object{"application/json": object{"schema": object{"$ref": schemaReference(t)}}}
 		paths[at+"/{name}"] = object{"get": object{
 			"x-kubernetes-action": "get", "x-kubernetes-group-version-kind": gvk,
 			"responses": object{"200": object{"description": "OK", "content": content}},
@@ -91,7 +91,7 @@ func modelName(t reflect.Type) string {
 	return strings.ReplaceAll(t.PkgPath(), "/", ".") + "." + t.Name()
 }
 
-func reference(t reflect.Type) string { return "#/components/schemas/" + modelName(t) }
+func schemaReference(t reflect.Type) string { return "#/components/schemas/" + modelName(t) }
 
 // schema describes a type; that of a structure is a reference.
 func (d describer) schema(t reflect.Type) object {
@@ -107,7 +107,7 @@ func (d describer) schema(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Struct:
 		d.structure(t)
-		return object{"$ref": reference(t)}
+		return object{"$ref": schemaReference(t)}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return object{"type": "string", "format": "byte"}
@@ -149,7 +149,7 @@ func (d describer) scalar(t reflect.Type, types []string, format string) object 
 	}
 	s["oneOf"] = oneOf
 	d.schemas[modelName(t)] = s
-	return object{"$ref": reference(t)}
+	return object{"$ref": schemaReference(t)}
 }
 
 func (d describer) structure(t reflect.Type) {

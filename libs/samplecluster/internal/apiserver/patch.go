@@ -35,8 +35,8 @@ func patchType(r request) types.PatchType {
 	return types.PatchType(kind)
 }
 
-// patched applies a JSON, merge or strategic patch to what original encodes to.
-func patched(r request, original any, patch []byte, shape any) ([]byte, error) {
+// applyPatch applies a JSON, merge or strategic patch to what original encodes to.
+func applyPatch(r request, original any, patch []byte, shape any) ([]byte, error) {
 	before, err := json.Marshal(original)
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func patched(r request, original any, patch []byte, shape any) ([]byte, error) {
 		"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml", 0, true)
 }
 
-// unfit says of a patch what a real server does of one whose result does not decode.
-func unfit(err error, after []byte) error {
+// patchDecodeError says of a patch what a real server does of one whose result does not decode.
+func patchDecodeError(err error, after []byte) error {
 	_, why, strict := strings.Cut(err.Error(), "strict decoding error: ")
 	if !strict {
 		return err
@@ -90,7 +90,7 @@ func (s *Server) patch(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	data, err := body(r.Request)
+	data, err := readBody(r.Request)
 	if err != nil {
 		return err
 	}
@@ -105,15 +105,15 @@ func (s *Server) patch(w http.ResponseWriter, r request) error {
 			return
 		}
 		var after []byte
-		if after, err = patched(r, old, data, r.kind.New()); err != nil {
+		if after, err = applyPatch(r, old, data, r.kind.New()); err != nil {
 			return
 		}
 		var o resource.Object
-		if o, err = typed(w, r.kind, after, opts.validation); err != nil {
-			err = unfit(err, after)
+		if o, err = decodeObject(w, r.kind, after, opts.validation); err != nil {
+			err = patchDecodeError(err, after)
 			return
 		}
-		if err = place(r, o); err != nil {
+		if err = checkPlace(r, o); err != nil {
 			return
 		}
 		if uid := o.GetUID(); uid != old.GetUID() && o.GetResourceVersion() == old.GetResourceVersion() {
@@ -125,7 +125,7 @@ func (s *Server) patch(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 	return nil
 }
 
@@ -141,10 +141,10 @@ func (s *Server) apply(w http.ResponseWriter, r request, data []byte, opts optio
 	if wanted.GroupVersionKind() != r.kind.GroupVersionKind {
 		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", wanted.GetAPIVersion(), r.kind.GroupVersionKind.GroupVersion()))
 	}
-	if err := place(r, &wanted); err != nil {
+	if err := checkPlace(r, &wanted); err != nil {
 		return err
 	}
-	if _, err := typed(w, r.kind, data, opts.validation); err != nil {
+	if _, err := decodeObject(w, r.kind, data, opts.validation); err != nil {
 		return err
 	}
 	code := http.StatusOK
@@ -181,7 +181,7 @@ func (s *Server) apply(w http.ResponseWriter, r request, data []byte, opts optio
 	if err != nil {
 		return err
 	}
-	answer(w, code, out)
+	writeJSON(w, code, out)
 	return nil
 }
 

@@ -33,10 +33,10 @@ func (s *Server) get(w http.ResponseWriter, r request) (err error) {
 		return err
 	}
 	if printing.Wanted(r.Header.Get("Accept")) {
-		answer(w, http.StatusOK, printing.Table(r.kind, []resource.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, s.now()))
+		writeJSON(w, http.StatusOK, printing.Table(r.kind, []resource.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, s.now()))
 		return nil
 	}
-	answer(w, http.StatusOK, o)
+	writeJSON(w, http.StatusOK, o)
 	return nil
 }
 
@@ -55,11 +55,11 @@ type page struct {
 }
 
 func (s *Server) list(w http.ResponseWriter, r request) error {
-	match, err := selector(r)
+	match, err := parseSelectors(r)
 	if err != nil {
 		return err
 	}
-	limit, err := number(r, "limit")
+	limit, err := parseNumber(r, "limit")
 	if err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (s *Server) list(w http.ResponseWriter, r request) error {
 		}
 	}
 	if printing.Wanted(r.Header.Get("Accept")) {
-		answer(w, http.StatusOK, printing.Table(r.kind, out.Items, out.Metadata, s.now()))
+		writeJSON(w, http.StatusOK, printing.Table(r.kind, out.Items, out.Metadata, s.now()))
 		return nil
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 	return nil
 }
 
-// number reads a query parameter that must be a whole number, 0 if absent.
-func number(r request, name string) (int64, error) {
+// parseNumber reads a query parameter that must be a whole number, 0 if absent.
+func parseNumber(r request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return 0, nil
@@ -131,7 +131,7 @@ func (s *Server) logs(w http.ResponseWriter, r request) error {
 		if query.Get(name) == "" {
 			continue
 		}
-		n, err := number(r, name)
+		n, err := parseNumber(r, name)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Server) logs(w http.ResponseWriter, r request) error {
 	}
 	now := s.now()
 	var since time.Time
-	if seconds, err := number(r, "sinceSeconds"); err != nil {
+	if seconds, err := parseNumber(r, "sinceSeconds"); err != nil {
 		return err
 	} else if seconds > 0 {
 		since = now.Add(-time.Duration(min(seconds, 1<<31)) * time.Second)

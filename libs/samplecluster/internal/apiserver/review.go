@@ -49,16 +49,16 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if err != nil {
-		fail(w, err)
+		writeError(w, err)
 		return true
 	}
-	answer(w, http.StatusCreated, made)
+	writeJSON(w, http.StatusCreated, made)
 	return true
 }
 
 func reviewSelf(r *http.Request) (any, error) {
 	var review authorizationv1.SelfSubjectAccessReview
-	if err := decode(r, &review); err != nil {
+	if err := decodeBody(r, &review); err != nil {
 		return nil, err
 	}
 	if err := oneOf(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes); err != nil {
@@ -78,7 +78,7 @@ func oneOf(resource *authorizationv1.ResourceAttributes, url *authorizationv1.No
 
 func reviewRules(r *http.Request) (any, error) {
 	var review authorizationv1.SelfSubjectRulesReview
-	if err := decode(r, &review); err != nil {
+	if err := decodeBody(r, &review); err != nil {
 		return nil, err
 	}
 	if review.Spec.Namespace == "" {
@@ -95,7 +95,7 @@ func reviewRules(r *http.Request) (any, error) {
 // reviewSubject judges by the roles and bindings that the cluster holds.
 func (s *Server) reviewSubject(r *http.Request) (any, error) {
 	var review authorizationv1.SubjectAccessReview
-	if err := decode(r, &review); err != nil {
+	if err := decodeBody(r, &review); err != nil {
 		return nil, err
 	}
 	spec := review.Spec

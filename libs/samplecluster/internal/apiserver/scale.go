@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// replicas points at the replica count of a kind that scales.
-func replicas(o resource.Object) *int32 {
+// replicaCount points at the replica count of a kind that scales.
+func replicaCount(o resource.Object) *int32 {
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		return o.Spec.Replicas
@@ -35,7 +35,7 @@ func scaleOf(o resource.Object) autoscalingv1.Scale {
 	return autoscalingv1.Scale{
 		TypeMeta:   metav1.TypeMeta{Kind: "Scale", APIVersion: "autoscaling/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), CreationTimestamp: o.GetCreationTimestamp()},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: *replicas(o)},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: *replicaCount(o)},
 		Status:     autoscalingv1.ScaleStatus{Replicas: running, Selector: metav1.FormatLabelSelector(pods)},
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// selector returns the test that the request's label and field selectors make.
-func selector(r request) (func(resource.Object) bool, error) {
+// parseSelectors returns the test that the request's label and field selectors make.
+func parseSelectors(r request) (func(resource.Object) bool, error) {
 	query := r.URL.Query()
 	byLabel, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {

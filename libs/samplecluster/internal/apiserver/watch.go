@@ -18,7 +18,7 @@ import (
 // maxWatch ends watches whose client set no limit; clients start the next one where this ended.
 const maxWatch = 30 * time.Minute
 
-func watching(r request) bool {
+func isWatch(r request) bool {
 	v := r.URL.Query().Get("watch")
 	return v == "true" || v == "1"
 }
@@ -29,11 +29,11 @@ type watchEvent struct {
 }
 
 func (s *Server) watch(w http.ResponseWriter, r request) error {
-	match, err := selector(r)
+	match, err := parseSelectors(r)
 	if err != nil {
 		return err
 	}
-	seconds, err := number(r, "timeoutSeconds")
+	seconds, err := parseNumber(r, "timeoutSeconds")
 	if err != nil {
 		return err
 	}

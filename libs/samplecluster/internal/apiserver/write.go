@@ -66,8 +66,8 @@ func dryRun(values []string) (bool, error) {
 	return len(values) > 0, nil
 }
 
-// body reads a JSON or YAML body and returns it as JSON.
-func body(r *http.Request) ([]byte, error) {
+// readBody reads a JSON or YAML body and returns it as JSON.
+func readBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func body(r *http.Request) ([]byte, error) {
 	return nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "", "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml", 0, true)
 }
 
-// decode reads a body into a plain value.
-func decode(r *http.Request, into any) error {
-	data, err := body(r)
+// decodeBody reads a body into a plain value.
+func decodeBody(r *http.Request, into any) error {
+	data, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
-// typed turns JSON into an object of the kind. Unknown and repeated members are refused or warned of, as the caller asked.
-func typed(w http.ResponseWriter, kind resource.Kind, data []byte, validation string) (resource.Object, error) {
+// decodeObject turns JSON into an object of the kind. Unknown and repeated members are refused or warned of, as the caller asked.
+func decodeObject(w http.ResponseWriter, kind resource.Kind, data []byte, validation string) (resource.Object, error) {
 	gvk := kind.GroupVersionKind
 	codec := strictCodec
 	if validation == metav1.FieldValidationIgnore {
@@ -124,8 +124,8 @@ func typed(w http.ResponseWriter, kind resource.Kind, data []byte, validation st
 	return o, nil
 }
 
-// place checks that the object says the same name and namespace as the URL.
-func place(r request, o resource.Object) error {
+// checkPlace checks that the object says the same name and namespace as the URL.
+func checkPlace(r request, o resource.Object) error {
 	if r.kind.Namespaced {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(r.namespace)
@@ -148,25 +148,25 @@ func place(r request, o resource.Object) error {
 	return nil
 }
 
-// received reads the object that a request brings, and how it wants it to be written.
-func received(w http.ResponseWriter, r request) (resource.Object, options, error) {
+// readObject reads the object that a request brings, and how it wants it to be written.
+func readObject(w http.ResponseWriter, r request) (resource.Object, options, error) {
 	opts, err := writeOptions(r)
 	if err != nil {
 		return nil, opts, err
 	}
-	data, err := body(r.Request)
+	data, err := readBody(r.Request)
 	if err != nil {
 		return nil, opts, err
 	}
-	o, err := typed(w, r.kind, data, opts.validation)
+	o, err := decodeObject(w, r.kind, data, opts.validation)
 	if err != nil {
 		return nil, opts, err
 	}
-	return o, opts, place(r, o)
+	return o, opts, checkPlace(r, o)
 }
 
 func (s *Server) create(w http.ResponseWriter, r request) error {
-	o, opts, err := received(w, r)
+	o, opts, err := readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Server) create(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusCreated, o)
+	writeJSON(w, http.StatusCreated, o)
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (s *Server) admitNew(tx store.Tx, kind resource.Kind, o resource.Object, op
 }
 
 func (s *Server) update(w http.ResponseWriter, r request) error {
-	o, opts, err := received(w, r)
+	o, opts, err := readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *Server) update(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, o)
+	writeJSON(w, http.StatusOK, o)
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (s *Server) getScale(w http.ResponseWriter, r request) (err error) {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, sc)
+	writeJSON(w, http.StatusOK, sc)
 	return nil
 }
 
@@ -263,7 +263,7 @@ func (s *Server) setScale(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	data, err := body(r.Request)
+	data, err := readBody(r.Request)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (s *Server) setScale(w http.ResponseWriter, r request) error {
 		}
 		wanted := data
 		if r.Method == http.MethodPatch {
-			if wanted, err = patched(r, scaleOf(old), data, autoscalingv1.Scale{}); err != nil {
+			if wanted, err = applyPatch(r, scaleOf(old), data, autoscalingv1.Scale{}); err != nil {
 				return
 			}
 		}
@@ -290,7 +290,7 @@ func (s *Server) setScale(w http.ResponseWriter, r request) error {
 			return
 		}
 		o := old.DeepCopyObject().(resource.Object)
-		*replicas(o) = sc.Spec.Replicas
+		*replicaCount(o) = sc.Spec.Replicas
 		o.SetResourceVersion(sc.ResourceVersion)
 		o.SetUID(sc.UID)
 		whole := r
@@ -302,6 +302,6 @@ func (s *Server) setScale(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 	return nil
 }

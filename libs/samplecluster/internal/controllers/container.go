@@ -111,7 +111,7 @@ func (p *pass) pull(pod *corev1.Pod, spec *corev1.Container, c *container) bool 
 		return false
 	}
 	c.pulls++
-	c.retryAt = p.now.Add(backoff(c.pulls))
+	c.retryAt = p.now.Add(backoffDelay(c.pulls))
 	p.noteContainer(pod, spec.Name, corev1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", spec.Image))
 	p.noteContainer(pod, spec.Name, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", spec.Image, why))
 	if c.pulls == 1 {
@@ -142,7 +142,7 @@ func (p *pass) exited(pod *corev1.Pod, spec *corev1.Container, c *container, f p
 	}
 	c.previous, c.current = c.current, nil
 	c.restarts++
-	wait := backoff(c.restarts)
+	wait := backoffDelay(c.restarts)
 	c.retryAt = p.now.Add(wait)
 	full := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
 	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", wait, spec.Name, full)}

@@ -30,7 +30,7 @@ func (p *pass) noteField(o resource.Object, fieldPath, component, kind, reason, 
 	_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%s", o.GetUID(), reason, fieldPath, message) // a hash takes every write
 	name := fmt.Sprintf("%s.%016x", o.GetName()[:min(len(o.GetName()), 200)], sum.Sum64())
 	if old, ok := store.Get[*corev1.Event](p.Tx, resource.Events, namespace, name); ok {
-		e := change(old)
+		e := copyObject(old)
 		e.Count++
 		e.LastTimestamp = p.stamp()
 		p.Put(resource.Events, e)

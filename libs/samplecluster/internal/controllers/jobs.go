@@ -29,7 +29,7 @@ func (p *pass) jobs() {
 		if _, done := jobDone(old); done || old.DeletionTimestamp != nil {
 			continue
 		}
-		j := change(old)
+		j := copyObject(old)
 		var active, failed, succeeded int32
 		var live []*corev1.Pod
 		newest := time.Time{}
@@ -89,7 +89,7 @@ func (p *pass) jobs() {
 				pod := p.podFrom(j, resource.Jobs, &j.Spec.Template, "")
 				pod.GenerateName = j.Name + "-"
 				if err := p.create(resource.Pods, pod); err != nil {
-					p.noteRarely(j, "job-controller", "FailedCreate", "Error creating: "+refusal(err, pod))
+					p.noteRarely(j, "job-controller", "FailedCreate", "Error creating: "+creationRefusal(err, pod))
 					break
 				}
 				p.note(j, "job-controller", corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: "+pod.Name)
@@ -113,7 +113,7 @@ func (p *pass) cronJobs() {
 		if old.DeletionTimestamp != nil {
 			continue
 		}
-		c := change(old)
+		c := copyObject(old)
 		schedule, err := cron.ParseStandard(c.Spec.Schedule)
 		if err != nil {
 			p.noteRarely(c, "cronjob-controller", "UnparseableSchedule", "unparseable schedule: "+c.Spec.Schedule)
@@ -155,7 +155,7 @@ func (p *pass) cronChildren(c *batchv1.CronJob) []*batchv1.Job {
 	c.Status.Active = nil
 	ended := map[batchv1.JobConditionType][]*batchv1.Job{}
 	for _, j := range store.List[*batchv1.Job](p.Tx, resource.Jobs, c.Namespace) {
-		if !controls(c, j) {
+		if !isController(c, j) {
 			continue
 		}
 		how, done := jobDone(j)

@@ -27,7 +27,7 @@ const (
 	retryMount   = 2 * time.Minute
 )
 
-func backoff(tries int32) time.Duration {
+func backoffDelay(tries int32) time.Duration {
 	return min(backoffFirst<<max(min(tries-1, 10), 0), backoffMost)
 }
 
@@ -74,7 +74,7 @@ func (p *pass) kubelets() {
 	alive := map[types.UID]bool{}
 	for _, pod := range store.List[*corev1.Pod](p.Tx, resource.Pods, "") {
 		alive[pod.UID] = true
-		if pod.Spec.NodeName == "" || finished(pod) && pod.DeletionTimestamp == nil {
+		if pod.Spec.NodeName == "" || isPodFinished(pod) && pod.DeletionTimestamp == nil {
 			continue
 		}
 		node, ok := store.Get[*corev1.Node](p.Tx, resource.Nodes, "", pod.Spec.NodeName)
@@ -90,7 +90,7 @@ func (p *pass) kubelets() {
 			p.terminate(pod, r)
 			continue
 		}
-		p.sync(change(pod), r)
+		p.sync(copyObject(pod), r)
 	}
 	for uid := range p.pods {
 		if !alive[uid] {
@@ -116,7 +116,7 @@ func (p *pass) terminate(pod *corev1.Pod, r *podRun) {
 		p.Remove(resource.Pods, pod.Namespace, pod.Name)
 		return
 	}
-	ended := change(pod)
+	ended := copyObject(pod)
 	ended.Status.Phase = corev1.PodSucceeded
 	p.Put(resource.Pods, ended)
 }
@@ -228,7 +228,7 @@ func (p *pass) report(pod *corev1.Pod, r *podRun, initialized bool) {
 	begun := corev1.ConditionTrue
 	why, text := "", ""
 	if !initialized && len(pod.Spec.InitContainers) > 0 {
-		begun, why, text = corev1.ConditionFalse, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: %v", incomplete(pod, r))
+		begun, why, text = corev1.ConditionFalse, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: %v", incompleteContainers(pod, r))
 	}
 	p.podCondition(pod, corev1.PodInitialized, begun, why, text)
 	p.podCondition(pod, corev1.ContainersReady, isReady, reason, message)
@@ -244,7 +244,7 @@ func (p *pass) report(pod *corev1.Pod, r *podRun, initialized bool) {
 	p.Put(resource.Pods, pod)
 }
 
-func incomplete(pod *corev1.Pod, r *podRun) []string {
+func incompleteContainers(pod *corev1.Pod, r *podRun) []string {
 	var names []string
 	for _, spec := range pod.Spec.InitContainers {
 		if c := r.containers[spec.Name]; c == nil || c.current == nil || c.current.finished.IsZero() || c.current.exit != 0 {

@@ -120,13 +120,13 @@ func (p *pass) create(key schema.GroupResource, o resource.Object) error {
 	return nil
 }
 
-// change copies an object for a controller to alter and Put.
-func change[T resource.Object](o T) T { return o.DeepCopyObject().(T) }
+// copyObject copies an object for a controller to alter and Put.
+func copyObject[T resource.Object](o T) T { return o.DeepCopyObject().(T) }
 
 // stamp is the time as objects keep it.
 func (p *pass) stamp() metav1.Time { return metav1.NewTime(p.now.Truncate(time.Second)) }
 
-func controls(owner, o resource.Object) bool {
+func isController(owner, o resource.Object) bool {
 	ref := metav1.GetControllerOf(o)
 	return ref != nil && ref.UID == owner.GetUID()
 }

@@ -29,7 +29,7 @@ func (p *pass) backends(svc *corev1.Service) []*corev1.Pod {
 	var pods []*corev1.Pod
 	match := labels.SelectorFromSet(svc.Spec.Selector)
 	for _, pod := range store.List[*corev1.Pod](p.Tx, resource.Pods, svc.Namespace) {
-		if pod.Status.PodIP != "" && !finished(pod) && match.Matches(labels.Set(pod.Labels)) {
+		if pod.Status.PodIP != "" && !isPodFinished(pod) && match.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, pod)
 		}
 	}
@@ -61,7 +61,7 @@ func (p *pass) slices(svc *corev1.Service) {
 	slice := resource.Of(resource.EndpointSlices).New().(*discoveryv1.EndpointSlice)
 	slice.Name, slice.Namespace = svc.Name+"-"+hashOf(svc.UID)[:5], svc.Namespace
 	if old, ok := store.Get[*discoveryv1.EndpointSlice](p.Tx, resource.EndpointSlices, slice.Namespace, slice.Name); ok {
-		slice = change(old)
+		slice = copyObject(old)
 		slice.Endpoints, slice.Ports = nil, nil
 	}
 	slice.Labels = map[string]string{discoveryv1.LabelServiceName: svc.Name, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
@@ -87,7 +87,7 @@ func (p *pass) slices(svc *corev1.Service) {
 		if len(slice.Ports) == 0 {
 			break
 		}
-		serving := ready(pod)
+		serving := isPodReady(pod)
 		up := serving && pod.DeletionTimestamp == nil
 		ref := &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
@@ -103,7 +103,7 @@ func (p *pass) slices(svc *corev1.Service) {
 	}
 	p.keep(resource.EndpointSlices, slice)
 	if old, ok := p.Get(resource.Endpoints, legacy.Namespace, legacy.Name); ok {
-		legacy = change(old.(*corev1.Endpoints))
+		legacy = copyObject(old.(*corev1.Endpoints))
 		legacy.Subsets = nil
 	}
 	legacy.OwnerReferences = ownedBy(svc, resource.Services)
@@ -145,7 +145,7 @@ func (p *pass) reach(from *corev1.Pod, address string) string {
 	}
 	blocked := false
 	for _, pod := range p.backends(svc) {
-		if !ready(pod) || pod.DeletionTimestamp != nil {
+		if !isPodReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		if p.allowed(from, pod, targetPort(svc.Spec.Ports[at], pod)) {
@@ -167,20 +167,20 @@ func (p *pass) allowed(from, to *corev1.Pod, port int32) bool {
 func (p *pass) admitted(from, to, at *corev1.Pod, port int32, direction networkingv1.PolicyType) bool {
 	isolated := false
 	for _, policy := range store.List[*networkingv1.NetworkPolicy](p.Tx, resource.NetworkPolicies, at.Namespace) {
-		if !slices.Contains(policy.Spec.PolicyTypes, direction) || !selects(&policy.Spec.PodSelector, at.Labels) {
+		if !slices.Contains(policy.Spec.PolicyTypes, direction) || !selectorMatches(&policy.Spec.PodSelector, at.Labels) {
 			continue
 		}
 		isolated = true
 		if direction == networkingv1.PolicyTypeIngress {
 			for _, rule := range policy.Spec.Ingress {
-				if p.peers(rule.From, policy.Namespace, from) && ports(rule.Ports, to, port) {
+				if p.peers(rule.From, policy.Namespace, from) && allowsPort(rule.Ports, to, port) {
 					return true
 				}
 			}
 			continue
 		}
 		for _, rule := range policy.Spec.Egress {
-			if p.peers(rule.To, policy.Namespace, to) && ports(rule.Ports, to, port) {
+			if p.peers(rule.To, policy.Namespace, to) && allowsPort(rule.Ports, to, port) {
 				return true
 			}
 		}
@@ -188,7 +188,7 @@ func (p *pass) admitted(from, to, at *corev1.Pod, port int32, direction networki
 	return !isolated
 }
 
-func selects(s *metav1.LabelSelector, set map[string]string) bool {
+func selectorMatches(s *metav1.LabelSelector, set map[string]string) bool {
 	match, err := metav1.LabelSelectorAsSelector(s)
 	return err == nil && match.Matches(labels.Set(set))
 }
@@ -207,16 +207,16 @@ func (p *pass) peers(list []networkingv1.NetworkPolicyPeer, namespace string, po
 		home := pod.Namespace == namespace
 		if peer.NamespaceSelector != nil {
 			ns, ok := p.Get(resource.Namespaces, "", pod.Namespace)
-			home = ok && selects(peer.NamespaceSelector, ns.GetLabels())
+			home = ok && selectorMatches(peer.NamespaceSelector, ns.GetLabels())
 		}
-		if home && (peer.PodSelector == nil || selects(peer.PodSelector, pod.Labels)) {
+		if home && (peer.PodSelector == nil || selectorMatches(peer.PodSelector, pod.Labels)) {
 			return true
 		}
 	}
 	return false
 }
 
-func ports(list []networkingv1.NetworkPolicyPort, to *corev1.Pod, port int32) bool {
+func allowsPort(list []networkingv1.NetworkPolicyPort, to *corev1.Pod, port int32) bool {
 	if len(list) == 0 {
 		return true
 	}

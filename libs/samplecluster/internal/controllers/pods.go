@@ -14,7 +14,7 @@ import (
 
 type groupResource = schema.GroupResource
 
-func ready(pod *corev1.Pod) bool {
+func isPodReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue
@@ -23,14 +23,14 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// worth orders pods by how much would be lost with them.
-func worth(pod *corev1.Pod) int {
+// deletionCost orders pods by how much would be lost with them.
+func deletionCost(pod *corev1.Pod) int {
 	switch {
 	case pod.Spec.NodeName == "":
 		return 0
 	case pod.Status.Phase == corev1.PodPending:
 		return 1
-	case !ready(pod):
+	case !isPodReady(pod):
 		return 2
 	}
 	return 3
@@ -39,7 +39,7 @@ func worth(pod *corev1.Pod) int {
 func (p *pass) podsOf(owner resource.Object, key groupResource) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range store.List[*corev1.Pod](p.Tx, key, owner.GetNamespace()) {
-		if controls(owner, pod) {
+		if isController(owner, pod) {
 			pods = append(pods, pod)
 		}
 	}
@@ -57,8 +57,8 @@ func (p *pass) podFrom(owner resource.Object, key groupResource, t *corev1.PodTe
 	return pod
 }
 
-// refusal is a refused creation in words that stay the same from try to try: the made-up name is left out.
-func refusal(err error, pod *corev1.Pod) string {
+// creationRefusal is a refused creation in words that stay the same from try to try: the made-up name is left out.
+func creationRefusal(err error, pod *corev1.Pod) string {
 	text := err.Error()
 	if before, after, ok := strings.Cut(text, `pods "`); ok {
 		if _, rest, ok := strings.Cut(after, `"`); ok {
@@ -77,7 +77,7 @@ func (p *pass) stop(pod *corev1.Pod) {
 		p.Remove(resource.Pods, pod.Namespace, pod.Name)
 		return
 	}
-	going := change(pod)
+	going := copyObject(pod)
 	grace := *pod.Spec.TerminationGracePeriodSeconds
 	at := metav1.NewTime(p.now.Truncate(time.Second).Add(time.Duration(grace) * time.Second))
 	going.DeletionTimestamp, going.DeletionGracePeriodSeconds = &at, &grace

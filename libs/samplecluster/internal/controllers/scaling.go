@@ -17,14 +17,14 @@ import (
 // budgets counts how many pods of each disruption budget may go.
 func (p *pass) budgets() {
 	for _, old := range store.List[*policyv1.PodDisruptionBudget](p.Tx, resource.DisruptionBudgets, "") {
-		b := change(old)
+		b := copyObject(old)
 		expected, healthy := int32(0), int32(0)
 		for _, pod := range store.List[*corev1.Pod](p.Tx, resource.Pods, b.Namespace) {
-			if finished(pod) || b.Spec.Selector == nil || !selects(b.Spec.Selector, pod.Labels) {
+			if isPodFinished(pod) || b.Spec.Selector == nil || !selectorMatches(b.Spec.Selector, pod.Labels) {
 				continue
 			}
 			expected++
-			if ready(pod) && pod.DeletionTimestamp == nil {
+			if isPodReady(pod) && pod.DeletionTimestamp == nil {
 				healthy++
 			}
 		}
@@ -46,10 +46,10 @@ func (p *pass) budgets() {
 // autoscalers says for each autoscaler why it can or cannot act. Programs use the same all the time, so each comes to rest.
 func (p *pass) autoscalers() {
 	for _, old := range store.List[*autoscalingv2.HorizontalPodAutoscaler](p.Tx, resource.Autoscalers, "") {
-		h := change(old)
+		h := copyObject(old)
 		d, ok := store.Get[*appsv1.Deployment](p.Tx, resource.Deployments, h.Namespace, h.Spec.ScaleTargetRef.Name)
 		if !ok || h.Spec.ScaleTargetRef.Kind != "Deployment" {
-			why := fmt.Sprintf("the HPA controller was unable to get the target's current scale: %ss.apps %q not found", lower(h.Spec.ScaleTargetRef.Kind), h.Spec.ScaleTargetRef.Name)
+			why := fmt.Sprintf("the HPA controller was unable to get the target's current scale: %ss.apps %q not found", lowerFirst(h.Spec.ScaleTargetRef.Kind), h.Spec.ScaleTargetRef.Name)
 			p.autoscalerCondition(h, autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale", why)
 			if p.Put(resource.Autoscalers, h) {
 				p.note(h, "horizontal-pod-autoscaler", corev1.EventTypeWarning, "FailedGetScale", why)
@@ -79,7 +79,7 @@ func (p *pass) load(d *appsv1.Deployment) (used, asked int64, why string) {
 		}
 	}
 	for _, pod := range store.List[*corev1.Pod](p.Tx, resource.Pods, d.Namespace) {
-		if finished(pod) || d.Spec.Selector == nil || !selects(d.Spec.Selector, pod.Labels) {
+		if isPodFinished(pod) || d.Spec.Selector == nil || !selectorMatches(d.Spec.Selector, pod.Labels) {
 			continue
 		}
 		for i := range pod.Spec.Containers {
@@ -120,7 +120,7 @@ func (p *pass) rescale(h *autoscalingv2.HorizontalPodAutoscaler, d *appsv1.Deplo
 	}
 	h.Status.DesiredReplicas = wanted
 	if wanted != now {
-		d = change(d)
+		d = copyObject(d)
 		d.Spec.Replicas = &wanted
 		d.Generation++
 		p.Put(resource.Deployments, d)
@@ -129,7 +129,7 @@ func (p *pass) rescale(h *autoscalingv2.HorizontalPodAutoscaler, d *appsv1.Deplo
 	p.Put(resource.Autoscalers, h)
 }
 
-func lower(kind string) string {
+func lowerFirst(kind string) string {
 	if kind == "" {
 		return kind
 	}

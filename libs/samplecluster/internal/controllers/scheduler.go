@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// requests is what a pod asks of its node.
-func requests(pod *corev1.Pod) corev1.ResourceList {
+// podRequests is what a pod asks of its node.
+func podRequests(pod *corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, c := range pod.Spec.Containers {
 		for name, q := range c.Resources.Requests {
@@ -26,12 +26,12 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 	return sum
 }
 
-func finished(pod *corev1.Pod) bool {
+func isPodFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// untolerated returns the first taint that keeps new pods away.
-func untolerated(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
+// findUntoleratedTaint returns the first taint that keeps new pods away.
+func findUntoleratedTaint(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
 	taints := slices.Clone(node.Spec.Taints)
 	if node.Spec.Unschedulable && !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }) {
 		taints = append(taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
@@ -41,14 +41,14 @@ func untolerated(pod *corev1.Pod, node *corev1.Node) *corev1.Taint {
 		if t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		if !tolerates(pod, t) {
+		if !toleratesTaint(pod, t) {
 			return t
 		}
 	}
 	return nil
 }
 
-func tolerates(pod *corev1.Pod, t *corev1.Taint) bool {
+func toleratesTaint(pod *corev1.Pod, t *corev1.Taint) bool {
 	for _, tol := range pod.Spec.Tolerations {
 		if (tol.Effect == "" || tol.Effect == t.Effect) && (tol.Key == t.Key || tol.Key == "" && tol.Operator == corev1.TolerationOpExists) &&
 			(tol.Operator == corev1.TolerationOpExists || tol.Value == t.Value) {
@@ -66,10 +66,10 @@ func (p *pass) schedule() {
 	}
 	take := func(node string, pod *corev1.Pod) {
 		left := free[node]
-		if left == nil || finished(pod) {
+		if left == nil || isPodFinished(pod) {
 			return
 		}
-		spend := requests(pod)
+		spend := podRequests(pod)
 		spend[corev1.ResourcePods] = *apiresource.NewQuantity(1, apiresource.DecimalSI)
 		for name, q := range spend {
 			rest := left[name]
@@ -82,11 +82,11 @@ func (p *pass) schedule() {
 		take(pod.Spec.NodeName, pod)
 	}
 	for _, pod := range pods {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || finished(pod) {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || isPodFinished(pod) {
 			continue
 		}
 		node, why := p.place(pod, nodes, free)
-		bound := change(pod)
+		bound := copyObject(pod)
 		if node == "" {
 			p.podCondition(bound, corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, why)
 			if p.Put(resource.Pods, bound) {
@@ -121,7 +121,7 @@ func (p *pass) place(pod *corev1.Pod, nodes []*corev1.Node, free map[string]core
 	why := map[string]int{}
 	hopeless, best, bestFree := 0, "", apiresource.Quantity{}
 	for _, node := range nodes {
-		if taint := untolerated(pod, node); taint != nil {
+		if taint := findUntoleratedTaint(pod, node); taint != nil {
 			hopeless++
 			if taint.Key == corev1.TaintNodeUnschedulable {
 				why["node(s) were unschedulable"]++
@@ -135,7 +135,7 @@ func (p *pass) place(pod *corev1.Pod, nodes []*corev1.Node, free map[string]core
 			why["node(s) didn't match Pod's node affinity/selector"]++
 			continue
 		}
-		short := shortfall(pod, free[node.Name])
+		short := findShortfall(pod, free[node.Name])
 		for _, s := range short {
 			why[s]++
 		}
@@ -164,12 +164,12 @@ func (p *pass) place(pod *corev1.Pod, nodes []*corev1.Node, free map[string]core
 	return "", head + strings.Join(reasons, ", ") + fmt.Sprintf(". preemption: 0/%d nodes are available: %s.", len(nodes), strings.Join(rescue, ", "))
 }
 
-func shortfall(pod *corev1.Pod, left corev1.ResourceList) []string {
+func findShortfall(pod *corev1.Pod, left corev1.ResourceList) []string {
 	var short []string
 	if pods := left[corev1.ResourcePods]; pods.Sign() <= 0 {
 		short = append(short, "Too many pods")
 	}
-	for name, q := range requests(pod) {
+	for name, q := range podRequests(pod) {
 		if rest := left[name]; q.Sign() > 0 && q.Cmp(rest) > 0 {
 			short = append(short, "Insufficient "+string(name))
 		}

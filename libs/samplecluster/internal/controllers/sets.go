@@ -19,7 +19,7 @@ func (p *pass) statefulSets() {
 		if old.DeletionTimestamp != nil {
 			continue
 		}
-		s := change(old)
+		s := copyObject(old)
 		rev := s.Name + "-" + hashOf(s.Spec.Template)
 		status := appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, UpdateRevision: rev, CurrentRevision: rev}
 		pods := map[int]*corev1.Pod{}
@@ -46,7 +46,7 @@ func (p *pass) statefulSets() {
 			} else if !waiting {
 				p.stop(pod)
 			}
-			if ready(pod) && pod.DeletionTimestamp == nil {
+			if isPodReady(pod) && pod.DeletionTimestamp == nil {
 				status.ReadyReplicas++
 				status.AvailableReplicas++
 			} else if s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
@@ -106,7 +106,7 @@ func (p *pass) daemonSets() {
 		if old.DeletionTimestamp != nil {
 			continue
 		}
-		d := change(old)
+		d := copyObject(old)
 		rev := hashOf(d.Spec.Template)
 		byNode := map[string]*corev1.Pod{}
 		for _, pod := range p.podsOf(d, resource.Pods) {
@@ -117,7 +117,7 @@ func (p *pass) daemonSets() {
 			probe := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 			probe.Spec.Tolerations = append(probe.Spec.Tolerations, daemonTolerations...)
 			match, err := nodeaffinity.GetRequiredNodeAffinity(probe).Match(node)
-			if err != nil || !match || untolerated(probe, node) != nil {
+			if err != nil || !match || findUntoleratedTaint(probe, node) != nil {
 				continue
 			}
 			d.Status.DesiredNumberScheduled++
@@ -133,7 +133,7 @@ func (p *pass) daemonSets() {
 				pod.Labels[appsv1.ControllerRevisionHashLabelKey] = rev
 				pod.Spec.NodeName, pod.Spec.Tolerations = node.Name, probe.Spec.Tolerations
 				if err := p.create(resource.Pods, pod); err != nil {
-					p.noteRarely(d, "daemonset-controller", "FailedCreate", "Error creating: "+refusal(err, pod))
+					p.noteRarely(d, "daemonset-controller", "FailedCreate", "Error creating: "+creationRefusal(err, pod))
 					continue
 				}
 				p.note(d, "daemonset-controller", corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: "+pod.Name)
@@ -143,7 +143,7 @@ func (p *pass) daemonSets() {
 				d.Status.UpdatedNumberScheduled++
 			}
 			d.Status.CurrentNumberScheduled++
-			if ready(pod) {
+			if isPodReady(pod) {
 				d.Status.NumberReady++
 				d.Status.NumberAvailable++
 			}

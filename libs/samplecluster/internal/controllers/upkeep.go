@@ -36,7 +36,7 @@ func (p *pass) namespaces() {
 				}
 			}
 		}
-		ns := change(old)
+		ns := copyObject(old)
 		if left == 0 {
 			ns.Spec.Finalizers = nil
 			if len(ns.Finalizers) == 0 {
@@ -82,7 +82,7 @@ func (p *pass) discard(kind resource.Kind, o resource.Object) {
 		return
 	}
 	if o.GetDeletionTimestamp() == nil {
-		going := change(o)
+		going := copyObject(o)
 		at := p.stamp()
 		going.SetDeletionTimestamp(&at)
 		p.Put(kind.GroupResource(), going)
@@ -120,7 +120,7 @@ func (p *pass) collectGarbage() {
 			if !leaving[o.GetUID()] || dependents[o.GetUID()] {
 				continue
 			}
-			freed := change(o)
+			freed := copyObject(o)
 			freed.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == metav1.FinalizerDeleteDependents }))
 			if len(freed.GetFinalizers()) == 0 {
 				p.Remove(kind.GroupResource(), o.GetNamespace(), o.GetName())
@@ -173,7 +173,7 @@ func (p *pass) volumes() {
 		}
 		pv.Status.Phase = corev1.VolumeBound
 		p.Put(resource.PersistentVolumes, pv)
-		claim := change(old)
+		claim := copyObject(old)
 		claim.Spec.VolumeName = pv.Name
 		claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, AccessModes: claim.Spec.AccessModes, Capacity: pv.Spec.Capacity}
 		p.Put(resource.Claims, claim)
@@ -191,7 +191,7 @@ func (p *pass) volumes() {
 			p.discard(resource.Of(resource.PersistentVolumes), pv)
 			continue
 		}
-		released := change(pv)
+		released := copyObject(pv)
 		released.Status.Phase = corev1.VolumeReleased
 		p.Put(resource.PersistentVolumes, released)
 	}
@@ -199,7 +199,7 @@ func (p *pass) volumes() {
 
 func (p *pass) quotas() {
 	for _, old := range store.List[*corev1.ResourceQuota](p.Tx, resource.Quotas, "") {
-		q := change(old)
+		q := copyObject(old)
 		used := admission.Usage(p.Tx, q.Namespace)
 		q.Status.Hard = q.Spec.Hard.DeepCopy()
 		q.Status.Used = corev1.ResourceList{}
@@ -222,18 +222,18 @@ const lostFor = 5 * time.Minute
 // nodes keeps the taints that follow from a node's state, and evicts the pods that do not tolerate them.
 func (p *pass) nodes() {
 	for _, old := range store.List[*corev1.Node](p.Tx, resource.Nodes, "") {
-		node := change(old)
+		node := copyObject(old)
 		up := nodeReady(node)
 		p.taint(node, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, node.Spec.Unschedulable)
 		p.taint(node, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}, !up)
 		p.taint(node, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, !up)
 		p.Put(resource.Nodes, node)
 		for _, pod := range store.List[*corev1.Pod](p.Tx, resource.Pods, "") {
-			if pod.Spec.NodeName != node.Name || finished(pod) {
+			if pod.Spec.NodeName != node.Name || isPodFinished(pod) {
 				continue
 			}
-			if !up && ready(pod) {
-				lost := change(pod)
+			if !up && isPodReady(pod) {
+				lost := copyObject(pod)
 				p.podCondition(lost, corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "Node is not ready")
 				p.Put(resource.Pods, lost)
 				p.note(pod, "node-controller", corev1.EventTypeWarning, "NodeNotReady", "Node is not ready")
@@ -263,7 +263,7 @@ func (p *pass) expel(pod *corev1.Pod, node *corev1.Node) {
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		if t.Effect != corev1.TaintEffectNoExecute || tolerates(pod, t) {
+		if t.Effect != corev1.TaintEffectNoExecute || toleratesTaint(pod, t) {
 			continue
 		}
 		if t.Key == corev1.TaintNodeUnreachable && t.TimeAdded != nil {

@@ -43,17 +43,17 @@ func (p *pass) deployments() {
 }
 
 func (p *pass) deployment(old *appsv1.Deployment) {
-	d := change(old)
+	d := copyObject(old)
 	var sets []*appsv1.ReplicaSet
 	for _, rs := range store.List[*appsv1.ReplicaSet](p.Tx, resource.ReplicaSets, d.Namespace) {
-		if controls(d, rs) {
-			sets = append(sets, change(rs))
+		if isController(d, rs) {
+			sets = append(sets, copyObject(rs))
 		}
 	}
-	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revision(a), revision(b)) })
+	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionNumber(a), revisionNumber(b)) })
 	last := int64(0)
 	if len(sets) > 0 {
-		last = revision(sets[len(sets)-1])
+		last = revisionNumber(sets[len(sets)-1])
 	}
 	var fresh *appsv1.ReplicaSet
 	var stale []*appsv1.ReplicaSet
@@ -71,7 +71,7 @@ func (p *pass) deployment(old *appsv1.Deployment) {
 		}
 	}
 	if fresh != nil {
-		if revision(fresh) < last {
+		if revisionNumber(fresh) < last {
 			fresh.Annotations[revisionKey] = strconv.FormatInt(last+1, 10)
 		}
 		if d.Annotations == nil {
@@ -91,7 +91,7 @@ func (p *pass) deployment(old *appsv1.Deployment) {
 	}
 }
 
-func revision(rs *appsv1.ReplicaSet) int64 {
+func revisionNumber(rs *appsv1.ReplicaSet) int64 {
 	n, _ := strconv.ParseInt(rs.Annotations[revisionKey], 10, 64) // none counts as the first
 	return n
 }
@@ -123,13 +123,13 @@ func (p *pass) newReplicaSet(d *appsv1.Deployment, rev int64) *appsv1.ReplicaSet
 		p.note(d, "deployment-controller", corev1.EventTypeWarning, "ReplicaSetCreateError", fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err))
 		return nil
 	}
-	return change(rs)
+	return copyObject(rs)
 }
 
 // scaleSets moves pods from the old sets to the new one within the deployment's bounds.
 func (p *pass) scaleSets(d *appsv1.Deployment, fresh *appsv1.ReplicaSet, stale []*appsv1.ReplicaSet) {
 	want := *d.Spec.Replicas
-	surge, unavailable := bounds(d)
+	surge, unavailable := rolloutBounds(d)
 	if d.Spec.Paused {
 		// A paused deployment still scales, but moves nothing between its sets.
 		if fresh == nil && len(stale) > 0 {
@@ -188,7 +188,7 @@ func (p *pass) scaleSets(d *appsv1.Deployment, fresh *appsv1.ReplicaSet, stale [
 	}
 }
 
-func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
+func rolloutBounds(d *appsv1.Deployment) (surge, unavailable int32) {
 	if r := d.Spec.Strategy.RollingUpdate; r != nil {
 		// Validation let these through; a bad percentage counts as none.
 		s, _ := intstr.GetScaledValueFromIntOrPercent(r.MaxSurge, int(*d.Spec.Replicas), true)
@@ -237,7 +237,7 @@ func (p *pass) deploymentStatus(d *appsv1.Deployment, fresh *appsv1.ReplicaSet, 
 	}
 	want := *d.Spec.Replicas
 	s.UnavailableReplicas = max(want-s.AvailableReplicas, 0)
-	_, unavailable := bounds(d)
+	_, unavailable := rolloutBounds(d)
 	if s.AvailableReplicas >= want-unavailable {
 		p.condition(&s, appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
 	} else {
@@ -304,13 +304,13 @@ func (p *pass) replicaSets() {
 		if old.DeletionTimestamp != nil {
 			continue
 		}
-		rs := change(old)
+		rs := copyObject(old)
 		pods := p.podsOf(rs, resource.Pods)
 		live := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 			return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		})
 		// The least useful pods go first.
-		slices.SortStableFunc(live, func(a, b *corev1.Pod) int { return cmp.Compare(worth(a), worth(b)) })
+		slices.SortStableFunc(live, func(a, b *corev1.Pod) int { return cmp.Compare(deletionCost(a), deletionCost(b)) })
 		want := int(*rs.Spec.Replicas)
 		for len(live) > want {
 			p.stop(live[0])
@@ -321,7 +321,7 @@ func (p *pass) replicaSets() {
 		rs.Status.ObservedGeneration = rs.Generation
 		rs.Status.Replicas, rs.Status.ReadyReplicas, rs.Status.FullyLabeledReplicas = int32(len(live)), 0, int32(len(live))
 		for _, pod := range live {
-			if ready(pod) {
+			if isPodReady(pod) {
 				rs.Status.ReadyReplicas++
 			}
 		}
@@ -343,7 +343,7 @@ func (p *pass) fill(rs *appsv1.ReplicaSet, key groupResource, component string, 
 			continue
 		}
 		pod.Name = ""
-		failed := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: refusal(err, pod), LastTransitionTime: p.stamp()}
+		failed := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: creationRefusal(err, pod), LastTransitionTime: p.stamp()}
 		if i >= 0 && conditions[i].LastTransitionTime.Add(retryCreate).After(p.now) {
 			p.again(conditions[i].LastTransitionTime.Add(retryCreate))
 			return conditions

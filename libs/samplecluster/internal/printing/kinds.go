@@ -18,24 +18,24 @@ import (
 )
 
 var printers = map[schema.GroupKind]printer{
-	{Kind: "Pod"}: of("Ready,Status,Restarts,Age,+IP,+Node", pod),
-	{Kind: "Node"}: of("Status,Age,Version,+Internal-IP", func(n *corev1.Node, now time.Time) []any {
-		return []any{nodeStatus(n), age(n.CreationTimestamp, now), n.Status.NodeInfo.KubeletVersion, address(n)}
+	{Kind: "Pod"}: newPrinter("Ready,Status,Restarts,Age,+IP,+Node", podCells),
+	{Kind: "Node"}: newPrinter("Status,Age,Version,+Internal-IP", func(n *corev1.Node, now time.Time) []any {
+		return []any{nodeStatus(n), formatAge(n.CreationTimestamp, now), n.Status.NodeInfo.KubeletVersion, nodeAddress(n)}
 	}),
-	{Kind: "Namespace"}: of("Status,Age", func(n *corev1.Namespace, now time.Time) []any {
-		return []any{string(n.Status.Phase), age(n.CreationTimestamp, now)}
+	{Kind: "Namespace"}: newPrinter("Status,Age", func(n *corev1.Namespace, now time.Time) []any {
+		return []any{string(n.Status.Phase), formatAge(n.CreationTimestamp, now)}
 	}),
-	{Kind: "Service"}: of("Type,Cluster-IP,External-IP,Port(s),Age,+Selector", service),
-	{Kind: "ConfigMap"}: of("Data,Age", func(m *corev1.ConfigMap, now time.Time) []any {
-		return []any{len(m.Data) + len(m.BinaryData), age(m.CreationTimestamp, now)}
+	{Kind: "Service"}: newPrinter("Type,Cluster-IP,External-IP,Port(s),Age,+Selector", serviceCells),
+	{Kind: "ConfigMap"}: newPrinter("Data,Age", func(m *corev1.ConfigMap, now time.Time) []any {
+		return []any{len(m.Data) + len(m.BinaryData), formatAge(m.CreationTimestamp, now)}
 	}),
-	{Kind: "Secret"}: of("Type,Data,Age", func(s *corev1.Secret, now time.Time) []any {
-		return []any{string(s.Type), len(s.Data), age(s.CreationTimestamp, now)}
+	{Kind: "Secret"}: newPrinter("Type,Data,Age", func(s *corev1.Secret, now time.Time) []any {
+		return []any{string(s.Type), len(s.Data), formatAge(s.CreationTimestamp, now)}
 	}),
-	{Kind: "Event"}: of("Last Seen,Type,Reason,Object,Message", func(e *corev1.Event, now time.Time) []any {
-		return []any{age(e.LastTimestamp, now), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name, strings.TrimSpace(e.Message)}
+	{Kind: "Event"}: newPrinter("Last Seen,Type,Reason,Object,Message", func(e *corev1.Event, now time.Time) []any {
+		return []any{formatAge(e.LastTimestamp, now), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name, strings.TrimSpace(e.Message)}
 	}),
-	{Kind: "PersistentVolumeClaim"}: of("Status,Volume,Capacity,StorageClass,Age", func(c *corev1.PersistentVolumeClaim, now time.Time) []any {
+	{Kind: "PersistentVolumeClaim"}: newPrinter("Status,Volume,Capacity,StorageClass,Age", func(c *corev1.PersistentVolumeClaim, now time.Time) []any {
 		storage, class := c.Status.Capacity[corev1.ResourceStorage], ""
 		if c.Spec.StorageClassName != nil {
 			class = *c.Spec.StorageClassName
@@ -44,39 +44,39 @@ var printers = map[schema.GroupKind]printer{
 		if !storage.IsZero() {
 			size = storage.String()
 		}
-		return []any{string(c.Status.Phase), c.Spec.VolumeName, size, class, age(c.CreationTimestamp, now)}
+		return []any{string(c.Status.Phase), c.Spec.VolumeName, size, class, formatAge(c.CreationTimestamp, now)}
 	}),
-	{Kind: "PersistentVolume"}: of("Capacity,Status,Claim,StorageClass,Age", func(v *corev1.PersistentVolume, now time.Time) []any {
+	{Kind: "PersistentVolume"}: newPrinter("Capacity,Status,Claim,StorageClass,Age", func(v *corev1.PersistentVolume, now time.Time) []any {
 		storage, claim := v.Spec.Capacity[corev1.ResourceStorage], ""
 		if ref := v.Spec.ClaimRef; ref != nil {
 			claim = ref.Namespace + "/" + ref.Name
 		}
-		return []any{storage.String(), string(v.Status.Phase), claim, v.Spec.StorageClassName, age(v.CreationTimestamp, now)}
+		return []any{storage.String(), string(v.Status.Phase), claim, v.Spec.StorageClassName, formatAge(v.CreationTimestamp, now)}
 	}),
-	{Group: "apps", Kind: "Deployment"}: of("Ready,Up-To-Date,Available,Age,+Images", func(d *appsv1.Deployment, now time.Time) []any {
-		return []any{portion(d.Status.ReadyReplicas, d.Spec.Replicas), d.Status.UpdatedReplicas, d.Status.AvailableReplicas, age(d.CreationTimestamp, now), images(&d.Spec.Template)}
+	{Group: "apps", Kind: "Deployment"}: newPrinter("Ready,Up-To-Date,Available,Age,+Images", func(d *appsv1.Deployment, now time.Time) []any {
+		return []any{formatPortion(d.Status.ReadyReplicas, d.Spec.Replicas), d.Status.UpdatedReplicas, d.Status.AvailableReplicas, formatAge(d.CreationTimestamp, now), formatImages(&d.Spec.Template)}
 	}),
-	{Group: "apps", Kind: "StatefulSet"}: of("Ready,Age,+Images", func(s *appsv1.StatefulSet, now time.Time) []any {
-		return []any{portion(s.Status.ReadyReplicas, s.Spec.Replicas), age(s.CreationTimestamp, now), images(&s.Spec.Template)}
+	{Group: "apps", Kind: "StatefulSet"}: newPrinter("Ready,Age,+Images", func(s *appsv1.StatefulSet, now time.Time) []any {
+		return []any{formatPortion(s.Status.ReadyReplicas, s.Spec.Replicas), formatAge(s.CreationTimestamp, now), formatImages(&s.Spec.Template)}
 	}),
-	{Group: "apps", Kind: "ReplicaSet"}: of("Desired,Current,Ready,Age,+Images", func(s *appsv1.ReplicaSet, now time.Time) []any {
-		return []any{wanted(s.Spec.Replicas), s.Status.Replicas, s.Status.ReadyReplicas, age(s.CreationTimestamp, now), images(&s.Spec.Template)}
+	{Group: "apps", Kind: "ReplicaSet"}: newPrinter("Desired,Current,Ready,Age,+Images", func(s *appsv1.ReplicaSet, now time.Time) []any {
+		return []any{replicasOrOne(s.Spec.Replicas), s.Status.Replicas, s.Status.ReadyReplicas, formatAge(s.CreationTimestamp, now), formatImages(&s.Spec.Template)}
 	}),
-	{Group: "apps", Kind: "DaemonSet"}: of("Desired,Current,Ready,Up-To-Date,Available,Age,+Images", func(s *appsv1.DaemonSet, now time.Time) []any {
+	{Group: "apps", Kind: "DaemonSet"}: newPrinter("Desired,Current,Ready,Up-To-Date,Available,Age,+Images", func(s *appsv1.DaemonSet, now time.Time) []any {
 		st := s.Status
-		return []any{st.DesiredNumberScheduled, st.CurrentNumberScheduled, st.NumberReady, st.UpdatedNumberScheduled, st.NumberAvailable, age(s.CreationTimestamp, now), images(&s.Spec.Template)}
+		return []any{st.DesiredNumberScheduled, st.CurrentNumberScheduled, st.NumberReady, st.UpdatedNumberScheduled, st.NumberAvailable, formatAge(s.CreationTimestamp, now), formatImages(&s.Spec.Template)}
 	}),
-	{Group: "batch", Kind: "Job"}: of("Status,Completions,Age,+Images", func(j *batchv1.Job, now time.Time) []any {
-		return []any{jobStatus(j), portion(j.Status.Succeeded, j.Spec.Completions), age(j.CreationTimestamp, now), images(&j.Spec.Template)}
+	{Group: "batch", Kind: "Job"}: newPrinter("Status,Completions,Age,+Images", func(j *batchv1.Job, now time.Time) []any {
+		return []any{jobStatus(j), formatPortion(j.Status.Succeeded, j.Spec.Completions), formatAge(j.CreationTimestamp, now), formatImages(&j.Spec.Template)}
 	}),
-	{Group: "batch", Kind: "CronJob"}: of("Schedule,Suspend,Active,Last Schedule,Age", func(c *batchv1.CronJob, now time.Time) []any {
+	{Group: "batch", Kind: "CronJob"}: newPrinter("Schedule,Suspend,Active,Last Schedule,Age", func(c *batchv1.CronJob, now time.Time) []any {
 		last := "<none>"
 		if c.Status.LastScheduleTime != nil {
-			last = age(*c.Status.LastScheduleTime, now)
+			last = formatAge(*c.Status.LastScheduleTime, now)
 		}
-		return []any{c.Spec.Schedule, strconv.FormatBool(c.Spec.Suspend != nil && *c.Spec.Suspend), len(c.Status.Active), last, age(c.CreationTimestamp, now)}
+		return []any{c.Spec.Schedule, strconv.FormatBool(c.Spec.Suspend != nil && *c.Spec.Suspend), len(c.Status.Active), last, formatAge(c.CreationTimestamp, now)}
 	}),
-	{Group: "networking.k8s.io", Kind: "Ingress"}: of("Class,Hosts,Age", func(i *networkingv1.Ingress, now time.Time) []any {
+	{Group: "networking.k8s.io", Kind: "Ingress"}: newPrinter("Class,Hosts,Age", func(i *networkingv1.Ingress, now time.Time) []any {
 		class, hosts := "<none>", []string{}
 		if i.Spec.IngressClassName != nil {
 			class = *i.Spec.IngressClassName
@@ -84,9 +84,9 @@ var printers = map[schema.GroupKind]printer{
 		for _, r := range i.Spec.Rules {
 			hosts = append(hosts, r.Host)
 		}
-		return []any{class, strings.Join(hosts, ","), age(i.CreationTimestamp, now)}
+		return []any{class, strings.Join(hosts, ","), formatAge(i.CreationTimestamp, now)}
 	}),
-	{Group: "policy", Kind: "PodDisruptionBudget"}: of("Min Available,Max Unavailable,Allowed Disruptions,Age", func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
+	{Group: "policy", Kind: "PodDisruptionBudget"}: newPrinter("Min Available,Max Unavailable,Allowed Disruptions,Age", func(b *policyv1.PodDisruptionBudget, now time.Time) []any {
 		least, most := "N/A", "N/A"
 		if b.Spec.MinAvailable != nil {
 			least = b.Spec.MinAvailable.String()
@@ -94,15 +94,15 @@ var printers = map[schema.GroupKind]printer{
 		if b.Spec.MaxUnavailable != nil {
 			most = b.Spec.MaxUnavailable.String()
 		}
-		return []any{least, most, b.Status.DisruptionsAllowed, age(b.CreationTimestamp, now)}
+		return []any{least, most, b.Status.DisruptionsAllowed, formatAge(b.CreationTimestamp, now)}
 	}),
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: of("Reference,Targets,MinPods,MaxPods,Replicas,Age", func(h *autoscalingv2.HorizontalPodAutoscaler, now time.Time) []any {
-		return []any{h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, targets(h), wanted(h.Spec.MinReplicas), h.Spec.MaxReplicas, h.Status.CurrentReplicas, age(h.CreationTimestamp, now)}
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: newPrinter("Reference,Targets,MinPods,MaxPods,Replicas,Age", func(h *autoscalingv2.HorizontalPodAutoscaler, now time.Time) []any {
+		return []any{h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, formatTargets(h), replicasOrOne(h.Spec.MinReplicas), h.Spec.MaxReplicas, h.Status.CurrentReplicas, formatAge(h.CreationTimestamp, now)}
 	}),
 }
 
-// pod tells, as kubectl does, the most telling of the states of a pod's containers.
-func pod(p *corev1.Pod, now time.Time) []any {
+// podCells tells, as kubectl does, the most telling of the states of a pod's containers.
+func podCells(p *corev1.Pod, now time.Time) []any {
 	status, restarts, ready := string(p.Status.Phase), int32(0), 0
 	var last time.Time
 	if p.Status.Reason != "" {
@@ -122,7 +122,7 @@ func pod(p *corev1.Pod, now time.Time) []any {
 		}
 		waits = true
 		status = fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers))
-		if reason := why(s.State); reason != "" && reason != "PodInitializing" {
+		if reason := stateReason(s.State); reason != "" && reason != "PodInitializing" {
 			status = "Init:" + reason
 		}
 	}
@@ -131,7 +131,7 @@ func pod(p *corev1.Pod, now time.Time) []any {
 		if s.Ready && s.State.Running != nil {
 			ready++
 		}
-		if reason := why(s.State); reason != "" && !waits {
+		if reason := stateReason(s.State); reason != "" && !waits {
 			status = reason
 		}
 	}
@@ -143,11 +143,11 @@ func pod(p *corev1.Pod, now time.Time) []any {
 		again += " (" + duration.HumanDuration(now.Sub(last)) + " ago)"
 	}
 	ip, node := p.Status.PodIP, p.Spec.NodeName
-	return []any{fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers)), status, again, age(p.CreationTimestamp, now), orNone(ip), orNone(node)}
+	return []any{fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers)), status, again, formatAge(p.CreationTimestamp, now), orNone(ip), orNone(node)}
 }
 
-// why is the reason for which a container does not run; empty while it does.
-func why(s corev1.ContainerState) string {
+// stateReason is the reason for which a container does not run; empty while it does.
+func stateReason(s corev1.ContainerState) string {
 	switch {
 	case s.Waiting != nil:
 		return s.Waiting.Reason
@@ -175,7 +175,7 @@ func nodeStatus(n *corev1.Node) string {
 	return status
 }
 
-func address(n *corev1.Node) string {
+func nodeAddress(n *corev1.Node) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
 			return a.Address
@@ -184,7 +184,7 @@ func address(n *corev1.Node) string {
 	return "<none>"
 }
 
-func service(s *corev1.Service, now time.Time) []any {
+func serviceCells(s *corev1.Service, now time.Time) []any {
 	external := "<none>"
 	if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		external = "<pending>"
@@ -199,7 +199,7 @@ func service(s *corev1.Service, now time.Time) []any {
 	for _, p := range s.Spec.Ports {
 		ports = append(ports, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
 	}
-	return []any{string(s.Spec.Type), orNone(s.Spec.ClusterIP), external, orNone(strings.Join(ports, ",")), age(s.CreationTimestamp, now), orNone(labels.FormatLabels(s.Spec.Selector))}
+	return []any{string(s.Spec.Type), orNone(s.Spec.ClusterIP), external, orNone(strings.Join(ports, ",")), formatAge(s.CreationTimestamp, now), orNone(labels.FormatLabels(s.Spec.Selector))}
 }
 
 func jobStatus(j *batchv1.Job) string {
@@ -211,7 +211,7 @@ func jobStatus(j *batchv1.Job) string {
 	return "Running"
 }
 
-func targets(h *autoscalingv2.HorizontalPodAutoscaler) string {
+func formatTargets(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	var list []string
 	for _, m := range h.Spec.Metrics {
 		if m.Resource == nil || m.Resource.Target.AverageUtilization == nil {
@@ -228,7 +228,7 @@ func targets(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	return orNone(strings.Join(list, ", "))
 }
 
-func images(t *corev1.PodTemplateSpec) string {
+func formatImages(t *corev1.PodTemplateSpec) string {
 	list := make([]string, 0, len(t.Spec.Containers))
 	for _, c := range t.Spec.Containers {
 		list = append(list, c.Image)
@@ -236,15 +236,17 @@ func images(t *corev1.PodTemplateSpec) string {
 	return strings.Join(list, ",")
 }
 
-// wanted is a number whose default is one.
-func wanted(n *int32) int32 {
+// replicasOrOne is a number whose default is one.
+func replicasOrOne(n *int32) int32 {
 	if n == nil {
 		return 1
 	}
 	return *n
 }
 
-func portion(have int32, want *int32) string { return fmt.Sprintf("%d/%d", have, wanted(want)) }
+func formatPortion(have int32, want *int32) string {
+	return fmt.Sprintf("%d/%d", have, replicasOrOne(want))
+}
 
 func orNone(s string) string {
 	if s == "" {

@@ -28,8 +28,8 @@ type printer struct {
 	cells   func(o resource.Object, now time.Time) []any
 }
 
-// of makes a printer of a kind's own type.
-func of[T resource.Object](columns string, cells func(o T, now time.Time) []any) printer {
+// newPrinter makes a printer of a kind's own type.
+func newPrinter[T resource.Object](columns string, cells func(o T, now time.Time) []any) printer {
 	return printer{strings.Split(columns, ","), func(o resource.Object, now time.Time) []any {
 		typed, ok := o.(T)
 		if !ok { // no object of the store has another type than its kind
@@ -74,7 +74,7 @@ func Table(kind resource.Kind, objects []resource.Object, list metav1.ListMeta, 
 	return t
 }
 
-func age(at metav1.Time, now time.Time) string {
+func formatAge(at metav1.Time, now time.Time) string {
 	if at.IsZero() {
 		return "<unknown>"
 	}

@@ -19,11 +19,11 @@ func ptr[T any](v T) *T { return &v }
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+func timeAgo(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
 func TestCells(t *testing.T) {
 	t.Parallel()
-	named := metav1.ObjectMeta{Name: "a", Namespace: "n", CreationTimestamp: ago(time.Hour)}
+	named := metav1.ObjectMeta{Name: "a", Namespace: "n", CreationTimestamp: timeAgo(time.Hour)}
 	containers := func(names ...string) (list []corev1.Container) {
 		for _, n := range names {
 			list = append(list, corev1.Container{Name: n})
@@ -32,7 +32,7 @@ func TestCells(t *testing.T) {
 	}
 	crashed := corev1.ContainerStatus{
 		Name: "app", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(5 * time.Minute)}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: timeAgo(5 * time.Minute)}},
 	}
 	running := corev1.ContainerStatus{Name: "side", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	initFailed := corev1.ContainerStatus{Name: "wait", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}}
@@ -45,7 +45,7 @@ func TestCells(t *testing.T) {
 		{&corev1.Pod{ObjectMeta: named, Spec: corev1.PodSpec{Containers: containers("app", "side"), NodeName: "w"}, Status: corev1.PodStatus{Phase: "Running", PodIP: "10.0.0.1", ContainerStatuses: []corev1.ContainerStatus{crashed, running}}}, `["a","1/2","CrashLoopBackOff","3 (5m ago)","60m","10.0.0.1","w"]`},
 		{&corev1.Pod{ObjectMeta: named, Spec: corev1.PodSpec{Containers: containers("app"), InitContainers: containers("wait")}, Status: corev1.PodStatus{Phase: "Pending", InitContainerStatuses: []corev1.ContainerStatus{initFailed}}}, `["a","0/1","Init:Error","0","60m","\u003cnone\u003e","\u003cnone\u003e"]`},
 		{&corev1.Pod{ObjectMeta: named, Spec: corev1.PodSpec{Containers: containers("app"), InitContainers: containers("wait", "next")}, Status: corev1.PodStatus{Phase: "Pending", InitContainerStatuses: []corev1.ContainerStatus{initDone, initRuns}}}, `["a","0/1","Init:1/2","0","60m","\u003cnone\u003e","\u003cnone\u003e"]`},
-		{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", DeletionTimestamp: ptr(ago(0))}, Status: corev1.PodStatus{Phase: "Running", Reason: "Evicted"}}, `["a","0/0","Terminating","0","\u003cunknown\u003e","\u003cnone\u003e","\u003cnone\u003e"]`},
+		{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", DeletionTimestamp: ptr(timeAgo(0))}, Status: corev1.PodStatus{Phase: "Running", Reason: "Evicted"}}, `["a","0/0","Terminating","0","\u003cunknown\u003e","\u003cnone\u003e","\u003cnone\u003e"]`},
 		{&corev1.Node{ObjectMeta: named, Spec: corev1.NodeSpec{Unschedulable: true}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: "Ready", Status: "False"}}}}, `["a","NotReady,SchedulingDisabled","60m","","\u003cnone\u003e"]`},
 		{&corev1.Service{ObjectMeta: named, Spec: corev1.ServiceSpec{Type: "LoadBalancer", ClusterIP: "10.1.1.1", Selector: map[string]string{"b": "2", "a": "1"}, Ports: []corev1.ServicePort{{Port: 80, Protocol: "TCP"}}}}, `["a","LoadBalancer","10.1.1.1","\u003cpending\u003e","80/TCP","60m","a=1,b=2"]`},
 		{&appsv1.Deployment{ObjectMeta: named, Spec: appsv1.DeploymentSpec{Replicas: ptr(int32(3))}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1, UpdatedReplicas: 2, AvailableReplicas: 1}}, `["a","1/3",2,1,"60m",""]`},

@@ -82,11 +82,11 @@ var (
 	StorageClasses      = schema.GroupResource{Group: "storage.k8s.io", Resource: "storageclasses"}
 	Leases              = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	all                 = []string{"all"}
-	kinds               = table()
-	byResource, byKinds = index(kinds)
+	kinds               = listKinds()
+	byResource, byKinds = indexKinds(kinds)
 )
 
-func table() []Kind {
+func listKinds() []Kind {
 	core := corev1.SchemeGroupVersion.WithKind
 	apps := appsv1.SchemeGroupVersion.WithKind
 	batch := batchv1.SchemeGroupVersion.WithKind
@@ -127,7 +127,7 @@ func table() []Kind {
 	}
 }
 
-func index(list []Kind) (map[schema.GroupResource]Kind, map[schema.GroupVersionKind]Kind) {
+func indexKinds(list []Kind) (map[schema.GroupResource]Kind, map[schema.GroupVersionKind]Kind) {
 	resources, byKind := map[schema.GroupResource]Kind{}, map[schema.GroupVersionKind]Kind{}
 	for _, k := range list {
 		resources[k.GroupResource()] = k

@@ -43,7 +43,7 @@ const stride = 20 * time.Second
 func Seed(tx store.Tx, m *controllers.Manager, now time.Time) {
 	for i, step := range history {
 		at := now.Add(-step.ago)
-		apply(tx, step.file, at)
+		applyFile(tx, step.file, at)
 		until := now
 		if i+1 < len(history) {
 			until = now.Add(-history[i+1].ago)
@@ -66,8 +66,8 @@ func Seed(tx store.Tx, m *controllers.Manager, now time.Time) {
 	m.Settle(tx, now)
 }
 
-// apply creates or replaces every object of a file. The files are part of the binary and a test reads them all, so a fault in one is a bug.
-func apply(tx store.Tx, file string, at time.Time) {
+// applyFile creates or replaces every object of a file. The files are part of the binary and a test reads them all, so a fault in one is a bug.
+func applyFile(tx store.Tx, file string, at time.Time) {
 	data, err := manifests.ReadFile("manifests/" + file + ".yaml")
 	if err != nil {
 		panic(err)

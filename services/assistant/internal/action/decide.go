@@ -79,7 +79,7 @@ func (r decisionRule) refusal() string {
 // open gives an action that still waits, or why it does not.
 func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	if a.State != Pending {
-		return a, settled(a)
+		return a, settledError(a)
 	}
 	now := s.Now()
 	if a.ExpiresAt.After(now) {
@@ -91,7 +91,7 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 		if err != nil {
 			return err
 		}
-		gone, err := expired(ctx, tx, []store.Action{row}, now)
+		gone, err := recordExpired(ctx, tx, []store.Action{row}, now)
 		if err == nil {
 			late = gone[0]
 		}
@@ -99,18 +99,18 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	})
 	if store.None(err) { // somebody was quicker
 		if late, err = s.Get(ctx, a.ID); err == nil {
-			return late, settled(late)
+			return late, settledError(late)
 		}
 	}
 	if err != nil {
 		return a, err
 	}
 	s.moved(late)
-	return late, settled(late)
+	return late, settledError(late)
 }
 
-// settled says why an action cannot be decided any more, and by whom it was.
-func settled(a Action) *problem.Error {
+// settledError says why an action cannot be decided any more, and by whom it was.
+func settledError(a Action) *problem.Error {
 	with := map[string]any{"action_id": a.ID, "state": a.State}
 	switch a.State {
 	case Expired:
@@ -134,7 +134,7 @@ func (s *Service) refuseDecision(ctx context.Context, w event.Who, a Action, why
 	told := a
 	told.Reason = why
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, facts(w, s.Now(), refusedEvent, refusedAct, event.Denied, told)...)
+		return tx.Emit(ctx, actionEvents(w, s.Now(), refusedEvent, refusedAct, event.Denied, told)...)
 	}); err != nil {
 		return err
 	}
@@ -174,14 +174,14 @@ func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State,
 	if err != nil {
 		return Action{}, err
 	}
-	done, err := of(row)
+	done, err := fromRow(row)
 	if err == nil && to == Denied {
-		err = spend(ctx, tx, done)
+		err = forgetContent(ctx, tx, done)
 	}
 	if err != nil {
 		return Action{}, err
 	}
-	return done, tx.Emit(ctx, facts(w, now, decidedEvent, decidedAct, event.OK, done)...)
+	return done, tx.Emit(ctx, actionEvents(w, now, decidedEvent, decidedAct, event.OK, done)...)
 }
 
 // replace makes an action stale and proposes it anew as it stands now, in the name of
@@ -198,7 +198,7 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 			return err
 		}
 		// What always asked goes on to, though this plan does not know why.
-		plan.Verdict.Confirms = merged(plan.Verdict.Confirms, a.Confirms)
+		plan.Verdict.Confirms = mergeConfirms(plan.Verdict.Confirms, a.Confirms)
 		if a.AlwaysConfirm {
 			plan.Verdict.Answer = guard.AlwaysAsk
 		}
@@ -206,9 +206,9 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		same, err := tx.PendingWithDigest(ctx, store.PendingWithDigestParams{SessionID: a.Session, Digest: plan.Digest, Now: now})
 		switch {
 		case err == nil:
-			fresh, err = of(same)
+			fresh, err = fromRow(same)
 		case store.None(err):
-			fresh, err = insert(ctx, tx, p, "", now, now.Add(s.TTL))
+			fresh, err = insertProposal(ctx, tx, p, "", now, now.Add(s.TTL))
 		}
 		if err != nil {
 			return err
@@ -217,13 +217,13 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		if err != nil {
 			return err
 		}
-		if old, err = of(row); err != nil {
+		if old, err = fromRow(row); err != nil {
 			return err
 		}
-		if err := spend(ctx, tx, old); err != nil {
+		if err := forgetContent(ctx, tx, old); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, facts(system("approval"), now, decidedEvent, decidedAct, event.OK, old)...)
+		return tx.Emit(ctx, actionEvents(systemActor("approval"), now, decidedEvent, decidedAct, event.OK, old)...)
 	})
 	if store.None(err) {
 		first, err := s.Get(ctx, a.ID)
@@ -236,10 +236,10 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		return a, err
 	}
 	s.moved(old, fresh)
-	return fresh, settled(old)
+	return fresh, settledError(old)
 }
 
-func merged(confirms []guard.Confirm, more []string) []guard.Confirm {
+func mergeConfirms(confirms []guard.Confirm, more []string) []guard.Confirm {
 	seen := map[guard.Confirm]bool{}
 	for _, c := range confirms {
 		seen[c] = true

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-func ops(name string, replicas int32) []operation.Operation {
+func scaleOperations(name string, replicas int32) []operation.Operation {
 	return []operation.Operation{actiontest.Scale(name, replicas)}
 }
 

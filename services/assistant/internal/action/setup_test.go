@@ -28,14 +28,14 @@ const childEnv = "ASSISTANT_ACTION_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if stage := os.Getenv(childEnv); stage != "" {
-		fmt.Fprintln(os.Stderr, child(stage))
+		fmt.Fprintln(os.Stderr, runChild(stage))
 		os.Exit(1)
 	}
 	testenv.Main(m)
 }
 
-// child executes one action and never gets past the stage.
-func child(stage string) error {
+// runChild executes one action and never gets past the stage.
+func runChild(stage string) error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("CHILD_DATABASE"), store.Schema)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bundle) session(id string) {
 
 func (b *bundle) proposal(w event.Who, name string, replicas int32) action.Proposal {
 	b.t.Helper()
-	plan, err := b.cluster.Plan(b.t.Context(), w.Role, ops(name, replicas))
+	plan, err := b.cluster.Plan(b.t.Context(), w.Role, scaleOperations(name, replicas))
 	if err != nil {
 		b.t.Fatal(err)
 	}

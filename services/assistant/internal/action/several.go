@@ -63,7 +63,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 	if err != nil {
 		return nil, err
 	}
-	closed, err := expired(ctx, tx, rows, now)
+	closed, err := recordExpired(ctx, tx, rows, now)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 		return nil, err
 	}
 	for _, r := range rows {
-		a, err := of(r)
+		a, err := fromRow(r)
 		if err != nil {
 			return nil, err
 		}

@@ -40,13 +40,13 @@ const maxConns = 20
 // clusterSeen is how long after its last answer the cluster counts as there.
 const clusterSeen = 60 * time.Second
 
-func migrations() []postgres.Set {
+func migrationSets() []postgres.Set {
 	return []postgres.Set{outbox.Migrations(), coord.Migrations(), store.Migrations()}
 }
 
 // Migrate brings the schema up to date.
 func Migrate(ctx context.Context, cfg Config) error {
-	return postgres.Migrate(ctx, cfg.DatabaseURL.Reveal(), store.Schema, migrations()...)
+	return postgres.Migrate(ctx, cfg.DatabaseURL.Reveal(), store.Schema, migrationSets()...)
 }
 
 // parts are what handlers and background work are made of.
@@ -76,10 +76,10 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 		return err
 	}
 	opened.add(pool.Close)
-	if err := postgres.Check(ctx, pool, migrations()...); err != nil {
+	if err := postgres.Check(ctx, pool, migrationSets()...); err != nil {
 		return err
 	}
-	coordinator, err := coordinate(cfg, pool)
+	coordinator, err := openCoordinator(cfg, pool)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 			log.Warn("coordinator not closed", slog.Any("err", err))
 		}
 	})
-	spans, endSpans, err := tracing(ctx, cfg, log)
+	spans, endSpans, err := openTracing(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 		BodyLimit: math.MaxInt64,
 		AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
 	})
-	p, err := wire(ctx, cfg, log, server, pool, coordinator, spans, &opened)
+	p, err := wireParts(ctx, cfg, log, server, pool, coordinator, spans, &opened)
 	if err != nil {
 		return err
 	}
-	checks(server, p)
+	addChecks(server, p)
 	server.OnClose(opened.close)
-	drain(server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
+	drainOnStop(server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
 	server.Go("cluster", p.reach.cluster.Run)
 	server.Go("actions", p.actions.Run)
 	server.Go("turns", p.turns.Run)
@@ -118,8 +118,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	return server.Run(ctx)
 }
 
-// wire makes the parts and mounts their routes.
-func wire(ctx context.Context, cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator, spans trace.TracerProvider, opened *closers) (*parts, error) {
+// wireParts makes the parts and mounts their routes.
+func wireParts(ctx context.Context, cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator, spans trace.TracerProvider, opened *closers) (*parts, error) {
 	callers, err := caller.New(cfg.callers(coordinator))
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func wire(ctx context.Context, cfg Config, log *slog.Logger, server *service.Ser
 	counted := metrics.New(server.Registry, cfg.engine())
 	metrics.NewStored(server.Registry, db, time.Now, log)
 	p := &parts{store: db}
-	if p.reach, err = connect(ctx, cfg, policy, counted, log); err != nil {
+	if p.reach, err = connectCluster(ctx, cfg, policy, counted, log); err != nil {
 		return nil, err
 	}
 	opened.add(p.reach.cluster.Close)
@@ -154,7 +154,7 @@ func wire(ctx context.Context, cfg Config, log *slog.Logger, server *service.Ser
 		Streams: limit.NewSlots(cfg.MaxStreams), Metrics: counted, Now: time.Now, Log: log,
 	})
 	server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
-	if origins := trimmed(cfg.AllowedOrigins); len(origins) > 0 {
+	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
 		server.Echo.Use(crossOrigin(origins))
 	}
 	p.api.Mount(server.Echo)
@@ -174,8 +174,8 @@ func crossOrigin(origins []string) echo.MiddlewareFunc {
 	})
 }
 
-// coordinate opens the coordinator of the configuration: it remembers used delegations.
-func coordinate(cfg Config, pool *pgxpool.Pool) (coord.Coordinator, error) {
+// openCoordinator opens the coordinator of the configuration: it remembers used delegations.
+func openCoordinator(cfg Config, pool *pgxpool.Pool) (coord.Coordinator, error) {
 	if cfg.Coordinator != "redis" {
 		return coord.NewPostgres(pool), nil
 	}
@@ -186,8 +186,8 @@ func coordinate(cfg Config, pool *pgxpool.Pool) (coord.Coordinator, error) {
 	return c, nil
 }
 
-// checks say when the replica may get traffic.
-func checks(server *service.Server, p *parts) {
+// addChecks say when the replica may get traffic.
+func addChecks(server *service.Server, p *parts) {
 	server.Check("store", func(ctx context.Context) service.Check {
 		if err := p.store.Pool().Ping(ctx); err != nil {
 			return service.Check{Status: service.Fail, Detail: "the database does not answer"}
@@ -205,9 +205,9 @@ func checks(server *service.Server, p *parts) {
 	})
 }
 
-// drain ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
+// drainOnStop ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
 // requests are; what is left after that is settled by the next process.
-func drain(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
+func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
 	closed := make(chan struct{})
 	server.OnDrain(func() {
 		go func() { // ends with patience; awaited before the pools close

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -15,7 +16,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -32,8 +32,8 @@ type reach struct {
 	engine  turn.Investigator
 }
 
-// connect decides which cluster it is and what answers questions about it. No call is made.
-func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
+// connectCluster decides which cluster it is and what answers questions about it. No call is made.
+func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
 	r.cluster, err = cluster.Open(ctx, cluster.Options{
 		Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted,

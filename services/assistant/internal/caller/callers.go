@@ -165,8 +165,8 @@ func (c *Callers) Identify(key string) (Caller, error) {
 	return Caller{Principal: KeyID(key), Role: role}, nil
 }
 
-// bearer takes the key of an Authorization header; the scheme's case is free.
-func bearer(h http.Header) (string, error) {
+// bearerKey takes the key of an Authorization header; the scheme's case is free.
+func bearerKey(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
 		return "", fault.NoKey("Send a key in the header Authorization: Bearer <key>.")
@@ -179,7 +179,7 @@ func bearer(h http.Header) (string, error) {
 	switch {
 	case !strings.EqualFold(scheme, "Bearer"), key == "":
 		return "", fault.NoKey("Send the key as Authorization: Bearer <key>.")
-	case !visible(key):
+	case !isVisibleASCII(key):
 		return "", fault.BadKey("This is no key: it has blanks or characters that a key cannot have.")
 	}
 	return key, nil

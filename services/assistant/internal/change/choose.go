@@ -196,7 +196,7 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 		}
 		for _, o := range found {
 			ref := r.Ref(o.GetNamespace(), o.GetName())
-			if applied(o) && !slices.ContainsFunc(c.refs, func(have operation.Ref) bool { return sameRef(have, ref) }) {
+			if wasApplied(o) && !slices.ContainsFunc(c.refs, func(have operation.Ref) bool { return sameRef(have, ref) }) {
 				c.refs = append(c.refs, ref)
 			}
 		}
@@ -207,9 +207,9 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 	return nil
 }
 
-// applied says whether an object came from a manifest: what controllers made does not,
+// wasApplied says whether an object came from a manifest: what controllers made does not,
 // and is not pruned.
-func applied(o unstructured.Unstructured) bool {
+func wasApplied(o unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(&o) != nil {
 		return false
 	}

@@ -57,7 +57,7 @@ var kinds = map[string][]byte{
 	"heartbeat":           []byte(chat.Heartbeat),
 }
 
-func render(t testing.TB, p chat.Profile, ids bool, frames ...[]byte) []byte {
+func renderFrames(t testing.TB, p chat.Profile, ids bool, frames ...[]byte) []byte {
 	t.Helper()
 	r := chat.NewRenderer(p)
 	var out []byte
@@ -80,12 +80,12 @@ func TestFramesOfEveryKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			golden.Check(t, "frames/canonical/"+name+".sse", frame)
-			if got := render(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
+			if got := renderFrames(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
 				t.Errorf("the canonical profile changes %s into %s", frame, got)
 			}
 			// The stream's one role is sent before, so that what is compared is the kind's own.
-			whole := render(t, chat.Strict, false, kinds["token_empty"], frame)
-			own := bytes.TrimPrefix(whole, render(t, chat.Strict, false, kinds["token_empty"]))
+			whole := renderFrames(t, chat.Strict, false, kinds["token_empty"], frame)
+			own := bytes.TrimPrefix(whole, renderFrames(t, chat.Strict, false, kinds["token_empty"]))
 			golden.Check(t, "frames/strict/"+name+".sse", own)
 			for _, stream := range [][]byte{frame, whole} {
 				if _, err := chattest.Split(stream); err != nil {
@@ -107,16 +107,16 @@ func TestTurn(t *testing.T) {
 	for name, p := range map[string]chat.Profile{"canonical": chat.Canonical, "strict": chat.Strict} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Check(t, "turn/"+name+".sse", render(t, p, false, turn...))
-			golden.Check(t, "turn/"+name+"_ids.sse", render(t, p, true, turn...))
+			golden.Check(t, "turn/"+name+".sse", renderFrames(t, p, false, turn...))
+			golden.Check(t, "turn/"+name+"_ids.sse", renderFrames(t, p, true, turn...))
 		})
 	}
 }
 
 func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 	t.Parallel()
-	plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, false, turn...))))
-	items := chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, turn...)))
+	plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(renderFrames(t, chat.Canonical, false, turn...))))
+	items := chattest.Read(t, bytes.NewReader(renderFrames(t, chat.Strict, true, turn...)))
 	chunks := chattest.Chunks(t, items)
 	role, reasoning := "", ""
 	for i, c := range chunks {
@@ -154,7 +154,7 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 func TestStrictResumption(t *testing.T) {
 	t.Parallel()
 	for i := 1; i < len(turn)-1; i++ {
-		chunks := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, false, turn[i:]...))))
+		chunks := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(renderFrames(t, chat.Strict, false, turn[i:]...))))
 		if chunks[0].Choices[0].Delta.Role != "assistant" || *chunks[0].Choices[0].Delta.Content != "" {
 			t.Errorf("from %d: %+v", i, chunks[0])
 		}
@@ -206,14 +206,14 @@ func TestOutputIsCut(t *testing.T) {
 		{strings.Repeat("\xff", chat.MaxOutput+1), chat.MaxOutput, true}, {strings.Repeat("x", 1<<20), chat.MaxOutput, true},
 		{strings.Repeat("\U0001F6D1", chat.MaxOutput), chat.MaxOutput, true},
 	} {
-		c := decode(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
+		c := decodeChunk(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
 		if n := utf8.RuneCountInString(c.Event.Output); n != tc.want || c.Event.Truncated != tc.cut {
 			t.Errorf("%.8q of %d bytes: %d code points, truncated %v", tc.in, len(tc.in), n, c.Event.Truncated)
 		}
 	}
 }
 
-func decode(t testing.TB, frame []byte) chattest.Chunk {
+func decodeChunk(t testing.TB, frame []byte) chattest.Chunk {
 	t.Helper()
 	payload, ok := chat.Payload(frame)
 	if !ok {
@@ -258,8 +258,8 @@ func FuzzFrame(f *testing.F) {
 			e.ToolResult(nil, chat.ToolResult{Tool: other, Output: text, CallID: other}), e.Error(nil, fault.Failure{Code: other, Message: text}, true),
 			e.Token(nil, text), e.Approval(nil, text, a), e.Completion(nil, &a, &chat.Usage{PromptTokens: 1}), []byte(chat.Done),
 		}
-		plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, true, frames...))))
-		strict := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, frames...))))
+		plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(renderFrames(t, chat.Canonical, true, frames...))))
+		strict := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(renderFrames(t, chat.Strict, true, frames...))))
 		if len(plain) != len(frames)-1 {
 			t.Fatalf("%d chunks of %d frames", len(plain), len(frames))
 		}

@@ -17,7 +17,7 @@ import (
 // service.Options.BodyLimits the route, and "" for what is no route, need a higher bound: the server's own is checked
 // before route and caller are.
 func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
-	r, err := read(c, limit)
+	r, err := readRequest(c, limit)
 	if err != nil {
 		return Request{}, SessionHint{}, err
 	}
@@ -25,7 +25,7 @@ func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
 	return r, hint, err
 }
 
-func read(c echo.Context, limit int64) (Request, error) {
+func readRequest(c echo.Context, limit int64) (Request, error) {
 	r := c.Request()
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return Request{}, problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")

@@ -80,7 +80,7 @@ func quotedIDs(text string) []string {
 		if at == nil {
 			break
 		}
-		id := lower(text[at[0]:at[1]])
+		id := lowerASCII(text[at[0]:at[1]])
 		text = text[at[1]:]
 		if seen[id] {
 			continue

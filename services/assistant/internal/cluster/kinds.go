@@ -114,7 +114,7 @@ func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
 		}
 	}
 	if ix.partial != nil {
-		return Resource{}, say(ix.partial, operation.Unavailable, "The kind "+operation.Quote(kind)+" may be served by a part of the cluster's API that does not answer", ix.partial.Error())
+		return Resource{}, explainError(ix.partial, operation.Unavailable, "The kind "+operation.Quote(kind)+" may be served by a part of the cluster's API that does not answer", ix.partial.Error())
 	}
 	if near := ix.near(name); len(near) > 0 {
 		return Resource{}, operation.Refuse(operation.UnknownKind, "kind", "The cluster has no kind %s; similar ones are %s.", operation.Quote(kind), strings.Join(near, ", "))

@@ -50,7 +50,7 @@ var cases = map[string]error{
 	"markup_in_the_detail": fault.SessionNotFound.New(`<b>"&`),
 }
 
-func answer(t *testing.T, method string, err error) *http.Response {
+func answerError(t *testing.T, method string, err error) *http.Response {
 	t.Helper()
 	e := echo.New()
 	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -71,7 +71,7 @@ func TestDocuments(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := golden.Dump(t, answer(t, http.MethodGet, err))
+			got := golden.Dump(t, answerError(t, http.MethodGet, err))
 			golden.Check(t, name+".http", got)
 			if strings.Contains(string(got), "hunter2") {
 				t.Error("tells the cause")
@@ -83,7 +83,7 @@ func TestDocuments(t *testing.T) {
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	err := fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("x", 1<<20)}, Msg: strings.Repeat("y", 1<<20)})
-	if n := len(golden.Dump(t, answer(t, http.MethodPost, err))); n > 8000 {
+	if n := len(golden.Dump(t, answerError(t, http.MethodPost, err))); n > 8000 {
 		t.Errorf("%d bytes", n)
 	}
 	if len(err.Errors[0].Msg) != 1<<20 || len(err.Errors[0].Loc[1]) != 1<<20 {
@@ -98,7 +98,7 @@ func TestErrorMember(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, http.MethodPost, err)
+			resp := answerError(t, http.MethodPost, err)
 			var doc struct {
 				Status       int
 				Detail, Code string
@@ -124,7 +124,7 @@ func TestErrorMember(t *testing.T) {
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
-	body, err := io.ReadAll(answer(t, http.MethodHead, fault.Busy()).Body)
+	body, err := io.ReadAll(answerError(t, http.MethodHead, fault.Busy()).Body)
 	if err != nil || len(body) > 0 {
 		t.Errorf("%q, %v", body, err)
 	}

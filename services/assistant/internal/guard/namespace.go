@@ -57,9 +57,9 @@ func (p Policy) outOfReach(c Case) *refusal {
 			if change.Ref.Group != "" || change.Ref.Kind != "PersistentVolume" {
 				continue
 			}
-			reached := set{text(object, "spec", "claimRef", "namespace"): true}
-			for namespace := range secretNamespaces(at(change.After, "spec"), 0) {
-				reached[namespace] = reached[namespace] || !secretNamespaces(at(change.Before, "spec"), 0)[namespace]
+			reached := set{textAt(object, "spec", "claimRef", "namespace"): true}
+			for namespace := range secretNamespaces(podSpecOf(change.After, "spec"), 0) {
+				reached[namespace] = reached[namespace] || !secretNamespaces(podSpecOf(change.Before, "spec"), 0)[namespace]
 			}
 			for _, namespace := range slices.Sorted(maps.Keys(reached)) {
 				switch {

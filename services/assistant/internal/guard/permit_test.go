@@ -48,15 +48,15 @@ func TestPermissionTable(t *testing.T) {
 		{"host network", guard.PrivilegeGain, asks, refused, refused, patch, deployment, pod(spec), with("hostNetwork", true)},
 		{"capabilities", guard.PrivilegeGain, asks, refused, refused, patch, deployment, pod(spec), context("capabilities", map[string]any{"add": []any{"NET_ADMIN"}})},
 		{"service account", guard.PrivilegeGain, asks, refused, refused, patch, deployment, pod(spec), with("serviceAccountName", "boss")},
-		{"protected namespace", guard.Forbidden, refused, refused, refused, scale, in("kube-system"), pod(spec), pod(spec)},
-		{"protected namespace itself", guard.Forbidden, refused, refused, refused, del, object("", "Namespace", "", "kube-system"), pod(spec), nil},
-		{"Secret", guard.Forbidden, refused, refused, refused, patch, object("", "Secret", "shop", "x"), pod(spec), pod(spec)},
-		{"ServiceAccount", guard.Forbidden, refused, refused, refused, patch, object("", "ServiceAccount", "shop", "x"), pod(spec), pod(spec)},
-		{"Role", guard.Forbidden, refused, refused, refused, patch, object("rbac.authorization.k8s.io", "Role", "shop", "x"), pod(spec), pod(spec)},
-		{"ClusterRoleBinding", guard.Forbidden, refused, refused, refused, del, object("rbac.authorization.k8s.io", "ClusterRoleBinding", "", "x"), pod(spec), nil},
-		{"webhook", guard.Forbidden, refused, refused, refused, patch, object("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "x"), pod(spec), pod(spec)},
-		{"CSR", guard.Forbidden, refused, refused, refused, patch, object("certificates.k8s.io", "CertificateSigningRequest", "", "x"), pod(spec), pod(spec)},
-		{"APIService", guard.Forbidden, refused, refused, refused, patch, object("apiregistration.k8s.io", "APIService", "", "x"), pod(spec), pod(spec)},
+		{"protected namespace", guard.Forbidden, refused, refused, refused, scale, deploymentIn("kube-system"), pod(spec), pod(spec)},
+		{"protected namespace itself", guard.Forbidden, refused, refused, refused, del, newRef("", "Namespace", "", "kube-system"), pod(spec), nil},
+		{"Secret", guard.Forbidden, refused, refused, refused, patch, newRef("", "Secret", "shop", "x"), pod(spec), pod(spec)},
+		{"ServiceAccount", guard.Forbidden, refused, refused, refused, patch, newRef("", "ServiceAccount", "shop", "x"), pod(spec), pod(spec)},
+		{"Role", guard.Forbidden, refused, refused, refused, patch, newRef("rbac.authorization.k8s.io", "Role", "shop", "x"), pod(spec), pod(spec)},
+		{"ClusterRoleBinding", guard.Forbidden, refused, refused, refused, del, newRef("rbac.authorization.k8s.io", "ClusterRoleBinding", "", "x"), pod(spec), nil},
+		{"webhook", guard.Forbidden, refused, refused, refused, patch, newRef("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", "x"), pod(spec), pod(spec)},
+		{"CSR", guard.Forbidden, refused, refused, refused, patch, newRef("certificates.k8s.io", "CertificateSigningRequest", "", "x"), pod(spec), pod(spec)},
+		{"APIService", guard.Forbidden, refused, refused, refused, patch, newRef("apiregistration.k8s.io", "APIService", "", "x"), pod(spec), pod(spec)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +64,7 @@ func TestPermissionTable(t *testing.T) {
 				if got := guard.Permit(role, tc.row); got != want {
 					t.Errorf("row %s, role %q: %s, want %s", tc.row, role, got, want)
 				}
-				v := policy.Judge(single(role, tc.op1, tc.ref, tc.before, tc.after))
+				v := policy.Judge(singleCase(role, tc.op1, tc.ref, tc.before, tc.after))
 				if v.Answer != want || v.Answer == refused && (v.Code == "" || v.Reason == "") {
 					t.Errorf("role %q: %+v, want %s", role, v, want)
 				}

@@ -84,7 +84,7 @@ func (b *builder) chosen() []operation.Ref {
 	case len(fit) > 0:
 		return b.unambiguous(fit)
 	case len(b.change.Mentions) > 0:
-		b.miss("%s cannot be changed that way; it works on %s.", upper(titles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
+		b.miss("%s cannot be changed that way; it works on %s.", upperFirst(refTitles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
 		return nil
 	case len(kinds) == 0:
 		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)
@@ -107,7 +107,7 @@ func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 			}
 		}
 	}
-	for _, o := range objects(b.snap) {
+	for _, o := range nameableObjects(b.snap) {
 		if o.ref.Name == r.Name && o.ref.Namespace == r.Namespace && slices.Contains(kinds, o.ref.Kind) {
 			return o.ref, true
 		}
@@ -131,7 +131,7 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 		// The first kind is the one people mean, but not where something is deleted.
 		differs := slices.ContainsFunc(all, func(o operation.Ref) bool { return o.Namespace != r.Namespace })
 		if differs || len(all) > 1 && len(takes[b.change.Verb]) == 0 {
-			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), titles(all))
+			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), refTitles(all))
 			continue
 		}
 		kept = append(kept, r)
@@ -143,8 +143,8 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 // change ends, else the only one there is.
 func (b *builder) only(kinds []string) []operation.Ref {
 	var all, wanted []operation.Ref
-	for _, o := range objects(b.snap) {
-		if !slices.Contains(kinds, o.ref.Kind) || !within(o.ref, b.namespace) || o.ref.Kind == "Pod" || b.change.Kind != "" && !strings.EqualFold(b.change.Kind, o.ref.Kind) && b.change.Kind != "pod" && b.change.Kind != "service" {
+	for _, o := range nameableObjects(b.snap) {
+		if !slices.Contains(kinds, o.ref.Kind) || !withinNamespace(o.ref, b.namespace) || o.ref.Kind == "Pod" || b.change.Kind != "" && !strings.EqualFold(b.change.Kind, o.ref.Kind) && b.change.Kind != "pod" && b.change.Kind != "service" {
 			continue
 		}
 		all = append(all, o.ref)
@@ -162,7 +162,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	case len(list) == 0:
 		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
 	default:
-		b.miss("Say which one is meant: %s.", titles(list))
+		b.miss("Say which one is meant: %s.", refTitles(list))
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (b *builder) troubled(r operation.Ref) bool {
 		b.wrong[r.Namespace] = all
 	}
 	return slices.ContainsFunc(all, func(f playbook.Finding) bool {
-		return plain(f.Object) == plain(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
+		return plainRef(f.Object) == plainRef(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
 	})
 }
 
@@ -258,7 +258,7 @@ func (b *builder) revisions(r operation.Ref) (older []revision, known bool) {
 	return older[min(1, len(older)):], true
 }
 
-func upper(s string) string {
+func upperFirst(s string) string {
 	if s == "" {
 		return s
 	}

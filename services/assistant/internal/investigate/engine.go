@@ -56,7 +56,7 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 	case a.Intent == question.Line:
 		return w.line(ctx, a.Line)
 	case a.Invalid != "":
-		w.say(refusal(a.Invalid))
+		w.say(refuseName(a.Invalid))
 		return turn.Outcome{}, nil
 	}
 	switch a.Intent {

@@ -60,7 +60,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]playbook.Finding{}}
 		switch {
 		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
-			b.miss("%s", absent(t))
+			b.miss("%s", describeAbsent(t))
 		default:
 			b.build()
 		}
@@ -123,22 +123,22 @@ func (w *work) ranInThisTurn() bool {
 // object.
 func (w *work) settled(op operation.Operation) bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
-		return slices.ContainsFunc(s.Action.Ops(), func(o operation.Operation) bool { return same(o, op) })
+		return slices.ContainsFunc(s.Action.Ops(), func(o operation.Operation) bool { return sameChange(o, op) })
 	})
 }
 
-// same compares what operations do to which objects; their values may differ.
-func same(a, b operation.Operation) bool {
+// sameChange compares what operations do to which objects; their values may differ.
+func sameChange(a, b operation.Operation) bool {
 	if a.Verb != b.Verb || a.Namespace != b.Namespace || a.All != b.All || a.LabelSelector != b.LabelSelector || a.Manifest != b.Manifest {
 		return false
 	}
 	return slices.EqualFunc(a.Objects(), b.Objects(), func(x, y operation.Object) bool {
-		return bare(x.Kind) == bare(y.Kind) && x.Name == y.Name
+		return bareKind(x.Kind) == bareKind(y.Kind) && x.Name == y.Name
 	})
 }
 
-// bare is a kind without its group, in the singular.
-func bare(kind string) string {
+// bareKind is a kind without its group, in the singular.
+func bareKind(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	return strings.TrimSuffix(kind, "s")
 }
@@ -185,7 +185,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	}
 	w.say("Because you asked for it. Nothing was decided by your question.")
 	for _, p := range all {
-		w.say(p.why + "\n\n" + indented(kubectl.Render(p.op)))
+		w.say(p.why + "\n\n" + indentCode(kubectl.Render(p.op)))
 	}
 	for _, text := range missing {
 		w.say(text)
@@ -197,7 +197,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	for _, r := range t.objects {
-		if line := standing(t.snap, r); line != "" {
+		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
 		}
 	}
@@ -207,7 +207,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 			return err
 		}
 		for _, p := range all {
-			w.say(p.why + " As a command:\n\n" + indented(kubectl.Render(p.op)))
+			w.say(p.why + " As a command:\n\n" + indentCode(kubectl.Render(p.op)))
 			if effect := effects[p.op.Verb]; effect != "" {
 				w.say(effect)
 			}
@@ -254,7 +254,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 		}
 	}
 	if len(denied) > 0 {
-		w.say(alternatives(denied))
+		w.say(listAlternatives(denied))
 	}
 	if len(denied) > 0 || !own {
 		return turn.Outcome{}, nil
@@ -272,7 +272,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	case len(left) == 0:
 		return turn.Outcome{}, nil
 	case !good:
-		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indented(kubectl.Render(left[0].op))))
+		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
 		return turn.Outcome{}, nil
 	}
 	w.plan("Read the cluster again", "Propose the next change")
@@ -306,8 +306,8 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 	return false
 }
 
-// alternatives are what else could be done than the changes that were denied.
-func alternatives(denied []action.Action) string {
+// listAlternatives are what else could be done than the changes that were denied.
+func listAlternatives(denied []action.Action) string {
 	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
 	for _, a := range denied {
 		for _, op := range a.Ops() {

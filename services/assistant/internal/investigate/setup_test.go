@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -25,13 +26,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// fixture reads clusters of the playbooks' own tests into one snapshot.
-func fixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
+// readFixture reads clusters of the playbooks' own tests into one snapshot.
+func readFixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
 	t.Helper()
 	s := &playbook.Snapshot{
 		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
@@ -95,8 +95,8 @@ func (b *tools) Snapshot(ctx context.Context, namespace string) (*playbook.Snaps
 	return b.snapshot(ctx, namespace)
 }
 
-// on is a Toolbox of a snapshot that was made by hand.
-func on(s *playbook.Snapshot) *tools {
+// toolsOn is a Toolbox of a snapshot that was made by hand.
+func toolsOn(s *playbook.Snapshot) *tools {
 	known := map[string]bool{"": true}
 	for _, list := range reflect.ValueOf(s).Elem().Fields() {
 		if list.Kind() != reflect.Slice {
@@ -137,8 +137,8 @@ var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	return tool.New(tool.Config{}, tool.Deps{Cluster: c, Now: time.Now})
 })
 
-// live is the seeded cluster with the tools of the service.
-func live(t *testing.T) *tools {
+// liveTools is the seeded cluster with the tools of the service.
+func liveTools(t *testing.T) *tools {
 	t.Helper()
 	real, err := shared()
 	if err != nil {
@@ -183,8 +183,8 @@ type answer struct {
 	steps []chat.Step
 }
 
-// say runs a turn.
-func say(t *testing.T, b *tools, in turn.Turn) answer {
+// runTurn runs a turn.
+func runTurn(t *testing.T, b *tools, in turn.Turn) answer {
 	t.Helper()
 	k := &sink{}
 	out, err := investigate.New(investigate.Config{}).Investigate(t.Context(), in, b, k)
@@ -206,14 +206,14 @@ func say(t *testing.T, b *tools, in turn.Turn) answer {
 	return answer{k.text.String(), write, k.steps}
 }
 
-// ask runs a turn that has no past.
-func ask(t *testing.T, b *tools, scope, query string) answer {
+// askOnce runs a turn that has no past.
+func askOnce(t *testing.T, b *tools, scope, query string) answer {
 	t.Helper()
-	return say(t, b, turn.Turn{Session: "s-1", Number: 1, Scope: scope, Query: query, Who: event.Who{Principal: "ann", Role: guard.Admin}})
+	return runTurn(t, b, turn.Turn{Session: "s-1", Number: 1, Scope: scope, Query: query, Who: event.Who{Principal: "ann", Role: guard.Admin}})
 }
 
-// check looks for what an answer must and must not say.
-func check(t *testing.T, query string, a answer, must, not []string) {
+// checkAnswer looks for what an answer must and must not say.
+func checkAnswer(t *testing.T, query string, a answer, must, not []string) {
 	t.Helper()
 	for _, say := range must {
 		if !strings.Contains(a.text, say) {

@@ -70,7 +70,7 @@ func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 		}
 		ids[calls[i].id] = true
 	}
-	r.addCalls(redact.Text(clip(text, maxMessage)), calls)
+	r.addCalls(redact.Text(clipText(text, maxMessage)), calls)
 	fresh := false
 	for i, h := range heard {
 		if r.call(ctx, calls[i], h) {
@@ -127,7 +127,7 @@ func (r *run) refusal(op operation.Operation) string {
 	}
 	for _, s := range r.t.Settled {
 		for _, done := range s.Action.Ops() {
-			if same(done, op) {
+			if sameOperation(done, op) {
 				return fmt.Sprintf("this change was decided in this turn already: %s.", s.Action.State)
 			}
 		}
@@ -135,7 +135,7 @@ func (r *run) refusal(op operation.Operation) string {
 	return ""
 }
 
-func same(a, b operation.Operation) bool { return keyOf(a) == keyOf(b) }
+func sameOperation(a, b operation.Operation) bool { return keyOf(a) == keyOf(b) }
 
 // keyOf is the same for operations that mean the same.
 func keyOf(op operation.Operation) string {

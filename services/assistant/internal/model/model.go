@@ -160,7 +160,7 @@ func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 // fallBack lets the playbooks answer where the model does not.
 func (r *run) fallBack(ctx context.Context, err error) (turn.Outcome, error) {
 	reason := reasonOf(err)
-	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", shown(err)))
+	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", redactError(err)))
 	r.e.hooks.FellBack(reason)
 	r.flush()
 	r.skip()

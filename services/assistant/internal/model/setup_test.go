@@ -172,7 +172,7 @@ func setup(t testing.TB, c model.Config, s scriptedmodel.Script) *bundle {
 	return b
 }
 
-func asking(query string) turn.Turn {
+func newTurn(query string) turn.Turn {
 	return turn.Turn{Session: "s-1", Number: 1, Who: event.Who{Principal: "ann", Role: guard.Admin}, Query: query}
 }
 

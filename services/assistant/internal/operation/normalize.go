@@ -38,7 +38,7 @@ func Normalize(o Operation) Operation {
 	if o.Cascade == "background" {
 		o.Cascade = ""
 	}
-	if o.Patch != "" && !settled(o.Patch) {
+	if o.Patch != "" && !isCanonicalPatch(o.Patch) {
 		if c, err := CanonicalPatch(o.Patch); err == nil {
 			o.Patch = c
 		}

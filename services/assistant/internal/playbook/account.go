@@ -31,7 +31,7 @@ func missingAccounts(x *index) []Finding {
 		if m == nil || m[1] != r.ref.Namespace || exists[name{Namespace: m[1], Name: m[2]}] {
 			continue
 		}
-		f := Finding{Class: MissingServiceAccount, Object: r.ref, Confidence: High, Evidence: []string{r.lacks(), "The API server says " + code(r.said) + "."}}
+		f := Finding{Class: MissingServiceAccount, Object: r.ref, Confidence: High, Evidence: []string{r.lacks(), "The API server says " + quoteCode(r.said) + "."}}
 		f.missingAccount(m[2], r.workload)
 		found = append(found, f)
 	}
@@ -50,10 +50,10 @@ func missingAccounts(x *index) []Finding {
 }
 
 func (f *Finding) missingAccount(account string, w *workload) {
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service account has the name %s.", code(w.ref.Namespace), code(account)))
-	f.Cause = fmt.Sprintf("The service account %s does not exist, so the API server takes no pod that names it.", code(account))
-	f.Text = fmt.Sprintf("Create the service account %s in namespace %s, or correct serviceAccountName. Service accounts are not written from here.", code(account), code(w.ref.Namespace))
-	fix, text := undo(w, func(older *corev1.PodTemplateSpec) bool { return older.Spec.ServiceAccountName != account })
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service account has the name %s.", quoteCode(w.ref.Namespace), quoteCode(account)))
+	f.Cause = fmt.Sprintf("The service account %s does not exist, so the API server takes no pod that names it.", quoteCode(account))
+	f.Text = fmt.Sprintf("Create the service account %s in namespace %s, or correct serviceAccountName. Service accounts are not written from here.", quoteCode(account), quoteCode(w.ref.Namespace))
+	fix, text := undoRollout(w, func(older *corev1.PodTemplateSpec) bool { return older.Spec.ServiceAccountName != account })
 	if fix != nil {
 		f.Fix, f.Text = fix, text
 	}

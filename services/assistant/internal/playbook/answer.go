@@ -43,9 +43,9 @@ func Answer(s *Snapshot, found []Finding) string {
 
 func (f Finding) heading() string {
 	if f.Object.Namespace == "" {
-		return fmt.Sprintf("%s: %s", upper(title(f.Object)), f.Class)
+		return fmt.Sprintf("%s: %s", upperFirst(refTitle(f.Object)), f.Class)
 	}
-	return fmt.Sprintf("%s in namespace %s: %s", upper(title(f.Object)), code(f.Object.Namespace), f.kind())
+	return fmt.Sprintf("%s in namespace %s: %s", upperFirst(refTitle(f.Object)), quoteCode(f.Object.Namespace), f.kind())
 }
 
 func (f Finding) write(b *strings.Builder) {
@@ -58,14 +58,14 @@ func (f Finding) write(b *strings.Builder) {
 		fmt.Fprintf(b, "- %s\n", e)
 	}
 	if len(f.Pods) > 0 {
-		fmt.Fprintf(b, "- Seen on %s.\n", codes(f.Pods))
+		fmt.Fprintf(b, "- Seen on %s.\n", quoteCodes(f.Pods))
 	}
 	for i, c := range f.Consequences {
 		if i == mostEvidence {
 			fmt.Fprintf(b, "- And %d more consequences.\n", len(f.Consequences)-mostEvidence)
 			break
 		}
-		fmt.Fprintf(b, "- A consequence: %s. %s\n", title(c.Object), c.Cause)
+		fmt.Fprintf(b, "- A consequence: %s. %s\n", refTitle(c.Object), c.Cause)
 	}
 	if f.Text != "" {
 		fmt.Fprintf(b, "\nWhat helps: %s\n", f.Text)

@@ -46,15 +46,15 @@ func checkAnswers(t *testing.T, tests []answerCase) {
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
-			s := write(snapshot(t, test.file), test.log)
-			judge(t, s, test.file, test.class, test.fix, test.say, test.not)
+			s := writeLogs(readSnapshot(t, test.file), test.log)
+			checkFinding(t, s, test.file, test.class, test.fix, test.say, test.not)
 		})
 	}
 }
 
-// judge checks that a snapshot has one finding, of a class, and what its answer says in any
+// checkFinding checks that a snapshot has one finding, of a class, and what its answer says in any
 // order of the snapshot. With no verb a person has to name a value.
-func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class, wanted operation.Verb, says, nots []string) {
+func checkFinding(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class, wanted operation.Verb, says, nots []string) {
 	t.Helper()
 	found := playbook.Diagnose(s, "")
 	if len(found) != 1 || found[0].Class != class {
@@ -83,7 +83,7 @@ func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class
 	}
 	golden.Check(t, file+".md", []byte(answer))
 	for seed := range uint64(5) {
-		shuffle(s, seed)
+		shuffleSnapshot(s, seed)
 		if again := playbook.Answer(s, playbook.Diagnose(s, "")); again != answer {
 			t.Errorf("another order gives another answer:\n%s", again)
 		}
@@ -92,7 +92,7 @@ func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class
 
 func TestHealthy(t *testing.T) {
 	t.Parallel()
-	s := snapshot(t, "healthy")
+	s := readSnapshot(t, "healthy")
 	if found := playbook.Diagnose(s, ""); len(found) != 0 {
 		t.Errorf("found %+v", found)
 	}
@@ -103,7 +103,7 @@ func TestHealthy(t *testing.T) {
 
 func TestSeveral(t *testing.T) {
 	t.Parallel()
-	s := join(snapshot(t, "a15_selector"), snapshot(t, "a4_absent_tag"), write(snapshot(t, "a1_empty_variable"), unsetLog), snapshot(t, "a14_probe_port"))
+	s := joinSnapshots(readSnapshot(t, "a15_selector"), readSnapshot(t, "a4_absent_tag"), writeLogs(readSnapshot(t, "a1_empty_variable"), unsetLog), readSnapshot(t, "a14_probe_port"))
 	found := playbook.Diagnose(s, "shop")
 	var classes []playbook.Class
 	for _, f := range found {
@@ -119,7 +119,7 @@ func TestSeveral(t *testing.T) {
 	golden.Check(t, "several.md", []byte(answer))
 
 	for seed := range uint64(5) {
-		shuffle(s, seed)
+		shuffleSnapshot(s, seed)
 		if again := playbook.Answer(s, playbook.Diagnose(s, "shop")); again != answer {
 			t.Errorf("another order gives another answer:\n%s", again)
 		}

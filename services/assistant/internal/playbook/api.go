@@ -56,7 +56,7 @@ func goneAPIs(x *index) []Finding {
 			w := x.workloadOf(pod)
 			f := Finding{Class: DeprecatedAPI, Object: w.ref, Confidence: High, Pods: []string{pod.Name}}
 			f.effects = []effect{{of: w.ref, classes: []Class{CrashLoop, ReadinessProbe, JobFailed}}}
-			f.Evidence = []string{fmt.Sprintf("A line from its log: no matches for kind %s in version %s.", code(u.kind), code(u.version))}
+			f.Evidence = []string{fmt.Sprintf("A line from its log: no matches for kind %s in version %s.", quoteCode(u.kind), quoteCode(u.version))}
 			f.gone(u.kind, u.version, "the program asks for")
 			if !slices.ContainsFunc(found, func(o Finding) bool { return o.Object == f.Object && o.Cause == f.Cause }) {
 				found = append(found, f)
@@ -65,7 +65,7 @@ func goneAPIs(x *index) []Finding {
 	}
 	for _, o := range x.applied() {
 		f := Finding{Class: DeprecatedAPI, Object: o.ref, Confidence: Medium}
-		f.Evidence = []string{"It was applied last from a manifest with apiVersion " + code(o.version) + "; the object itself is in order."}
+		f.Evidence = []string{"It was applied last from a manifest with apiVersion " + quoteCode(o.version) + "; the object itself is in order."}
 		f.gone(o.ref.Kind, o.version, "its manifest is written for")
 		f.converted(o)
 		found = append(found, f)
@@ -75,14 +75,14 @@ func goneAPIs(x *index) []Finding {
 
 // gone says what came instead of a version.
 func (f *Finding) gone(kind, version, who string) {
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Discovery was searched: this cluster does not serve %s.", code(version)))
-	f.Cause = fmt.Sprintf("The API version %s, which %s, is not served here, so every request for %s in it fails.", code(version), who, code(kind))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Discovery was searched: this cluster does not serve %s.", quoteCode(version)))
+	f.Cause = fmt.Sprintf("The API version %s, which %s, is not served here, so every request for %s in it fails.", quoteCode(version), who, quoteCode(kind))
 	f.Text = "Say which API is meant, or install what serves this one."
 	for _, r := range replaced {
 		if !slices.Contains(r.kinds, kind) || !slices.Contains(r.gone, version) {
 			continue
 		}
-		if f.Text = fmt.Sprintf("Write it for %s instead", code(r.now)); r.now == "" {
+		if f.Text = fmt.Sprintf("Write it for %s instead", quoteCode(r.now)); r.now == "" {
 			f.Text = "Nothing of this kind came instead"
 		}
 		if r.note != "" {
@@ -103,14 +103,14 @@ func (f *Finding) goneTarget(x *index, a *autoscalingv2.HorizontalPodAutoscaler)
 	f.Class, f.Confidence = DeprecatedAPI, High
 	f.Object = operation.Ref{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler", Namespace: a.Namespace, Name: a.Name}
 	f.effects = []effect{{of: f.Object, classes: []Class{AutoscalerIdle}}}
-	f.Evidence = []string{fmt.Sprintf("Its target is %s %s with apiVersion %s.", target.Kind, code(target.Name), code(target.APIVersion))}
+	f.Evidence = []string{fmt.Sprintf("Its target is %s %s with apiVersion %s.", target.Kind, quoteCode(target.Name), quoteCode(target.APIVersion))}
 	f.gone(target.Kind, target.APIVersion, "its target names")
 	now := operation.Ref{Group: "apps", Version: "v1", Kind: target.Kind, Namespace: a.Namespace, Name: target.Name}
 	if x.workloads[now] == nil {
 		return true
 	}
 	change := members{"apiVersion": "apps/v1", "kind": target.Kind, "name": target.Name}
-	if f.Fix = patch(f.Object, members{"spec": members{"scaleTargetRef": change}}); f.Fix != nil {
+	if f.Fix = newPatch(f.Object, members{"spec": members{"scaleTargetRef": change}}); f.Fix != nil {
 		f.Text = "Let the target name `apps/v1`, under which it exists."
 	}
 	return true
@@ -216,13 +216,13 @@ func (f *Finding) converted(o applied) {
 				meta[member] = was[member]
 			}
 		}
-		fix := create(members{"apiVersion": r.now, "kind": o.ref.Kind, "metadata": meta, "spec": spec}, o.ref.Namespace)
+		fix := newCreate(members{"apiVersion": r.now, "kind": o.ref.Kind, "metadata": meta, "spec": spec}, o.ref.Namespace)
 		if fix == nil {
 			return
 		}
 		fix.Verb = operation.Apply
-		if f.Fix = valid(*fix); f.Fix != nil {
-			f.Text = fmt.Sprintf("Apply the same manifest with apiVersion %s, and keep it so where it is stored.", code(r.now))
+		if f.Fix = validFix(*fix); f.Fix != nil {
+			f.Text = fmt.Sprintf("Apply the same manifest with apiVersion %s, and keep it so where it is stored.", quoteCode(r.now))
 		}
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // multiAttach explains pods that wait for a volume which another node holds.
 func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
-	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(containers(pod), started) {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(listContainers(pod), hasStarted) {
 		return nil
 	}
 	e := x.eventOf(pod.UID, func(e *corev1.Event) bool {
@@ -20,7 +20,7 @@ func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
 		return nil
 	}
 	f := Finding{Class: ClaimUnbound, Object: w.ref, Confidence: High}
-	f.Evidence = []string{"The volume controller says " + code(e.Message) + "."}
+	f.Evidence = []string{"The volume controller says " + quoteCode(e.Message) + "."}
 	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
 	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
 	for _, claim := range claimsOf(pod) {
@@ -28,7 +28,7 @@ func multiAttach(x *index, pod *corev1.Pod, w *workload) []Finding {
 			if other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName {
 				continue
 			}
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", code(claim), code(other.Name), code(other.Spec.NodeName)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", quoteCode(claim), quoteCode(other.Name), quoteCode(other.Spec.NodeName)))
 			if node := x.nodeOf(other); node != nil && !nodeReady(node) {
 				f.because = append(f.because, nodeRef(node.Name))
 			}
@@ -45,13 +45,13 @@ func (f *Finding) sharedVolume(x *index, w, other *workload) {
 		return
 	}
 	if w.replicas > 1 {
-		f.Cause = fmt.Sprintf("The %d pods of %s share one volume, which only one node may have at a time.", w.replicas, title(w.ref))
+		f.Cause = fmt.Sprintf("The %d pods of %s share one volume, which only one node may have at a time.", w.replicas, refTitle(w.ref))
 		f.Text = "Scale it to 1, let each pod have its own claim (a StatefulSet), or use a class with the access mode ReadWriteMany."
 		return
 	}
 	if d.Spec.Strategy.Type != "Recreate" {
 		f.Cause = "The rollout starts the new pod before the old one ends, and the volume they share may be on one node only: they wait for each other."
 		f.Text = "Let the rollout end the old pod first: the strategy Recreate."
-		f.Fix = patch(w.ref, members{"spec": members{"strategy": members{"type": "Recreate", "rollingUpdate": nil}}})
+		f.Fix = newPatch(w.ref, members{"spec": members{"strategy": members{"type": "Recreate", "rollingUpdate": nil}}})
 	}
 }

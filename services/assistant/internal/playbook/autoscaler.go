@@ -16,8 +16,8 @@ import (
 // metricsAPI is what serves the usage of pods.
 const metricsAPI = "metrics.k8s.io/v1beta1"
 
-// autoscalers explains class 20: autoscalers that do not scale.
-func autoscalers(x *index) []Finding {
+// checkAutoscalers explains class 20: autoscalers that do not scale.
+func checkAutoscalers(x *index) []Finding {
 	var found []Finding
 	for i := range x.Autoscalers {
 		a := &x.Autoscalers[i]
@@ -76,7 +76,7 @@ func (f *Finding) autoscaler(x *index, a *autoscalingv2.HorizontalPodAutoscaler)
 }
 
 func conditionText(c autoscalingv2.HorizontalPodAutoscalerCondition) string {
-	return fmt.Sprintf("Its condition %s is %s, %s: %s.", c.Type, c.Status, code(c.Reason), code(c.Message))
+	return fmt.Sprintf("Its condition %s is %s, %s: %s.", c.Type, c.Status, quoteCode(c.Reason), quoteCode(c.Message))
 }
 
 // scaled is what an autoscaler scales; nil where it is not there, or of a kind that is not
@@ -91,8 +91,8 @@ func (x *index) scaled(a *autoscalingv2.HorizontalPodAutoscaler) (w *workload, u
 
 func (f *Finding) noTarget(x *index, a *autoscalingv2.HorizontalPodAutoscaler) {
 	t := a.Spec.ScaleTargetRef
-	f.Cause = fmt.Sprintf("It is to scale %s %s, which does not exist.", strings.ToLower(t.Kind), code(t.Name))
-	f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no %s has this name.", code(a.Namespace), t.Kind)}
+	f.Cause = fmt.Sprintf("It is to scale %s %s, which does not exist.", strings.ToLower(t.Kind), quoteCode(t.Name))
+	f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no %s has this name.", quoteCode(a.Namespace), t.Kind)}
 	f.Text = "Say what it is to scale, or delete it."
 	var others []string
 	for ref := range x.workloads {
@@ -100,10 +100,10 @@ func (f *Finding) noTarget(x *index, a *autoscalingv2.HorizontalPodAutoscaler) {
 			others = append(others, ref.Name)
 		}
 	}
-	if near, ok := nearest(t.Name, slices.Sorted(slices.Values(others))); ok {
-		f.Cause += fmt.Sprintf(" The nearest is %s.", code(near))
-		if f.Fix = patch(f.Object, members{"spec": members{"scaleTargetRef": members{"apiVersion": t.APIVersion, "kind": t.Kind, "name": near}}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Let it scale %s, if that is meant.", code(near))
+	if near, ok := nearestName(t.Name, slices.Sorted(slices.Values(others))); ok {
+		f.Cause += fmt.Sprintf(" The nearest is %s.", quoteCode(near))
+		if f.Fix = newPatch(f.Object, members{"spec": members{"scaleTargetRef": members{"apiVersion": t.APIVersion, "kind": t.Kind, "name": near}}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Let it scale %s, if that is meant.", quoteCode(near))
 		}
 	}
 }
@@ -122,8 +122,8 @@ func (f *Finding) noRequests(x *index, a *autoscalingv2.HorizontalPodAutoscaler,
 		}
 	}
 	for _, m := range a.Spec.Metrics {
-		kind, only := utilization(m)
-		if kind == "" || spec.Resources != nil && has(spec.Resources.Requests, kind) {
+		kind, only := utilizationTarget(m)
+		if kind == "" || spec.Resources != nil && hasResource(spec.Resources.Requests, kind) {
 			continue
 		}
 		var lacks []string
@@ -131,7 +131,7 @@ func (f *Finding) noRequests(x *index, a *autoscalingv2.HorizontalPodAutoscaler,
 			for i := range list {
 				c := &list[i]
 				counts := only == "" || only == c.Name
-				if counts && !has(c.Resources.Requests, kind) && (only != "" || slices.ContainsFunc(spec.Containers, func(main corev1.Container) bool { return main.Name == c.Name }) || runsBeside(c)) {
+				if counts && !hasResource(c.Resources.Requests, kind) && (only != "" || slices.ContainsFunc(spec.Containers, func(main corev1.Container) bool { return main.Name == c.Name }) || runsBeside(c)) {
 					lacks = append(lacks, c.Name)
 				}
 			}
@@ -139,12 +139,12 @@ func (f *Finding) noRequests(x *index, a *autoscalingv2.HorizontalPodAutoscaler,
 		if len(lacks) == 0 {
 			continue
 		}
-		f.Evidence = []string{fmt.Sprintf("It scales by %s usage in percent of the request; no %s request has container %s of %s.", kind, kind, codes(lacks), title(w.ref))}
+		f.Evidence = []string{fmt.Sprintf("It scales by %s usage in percent of the request; no %s request has container %s of %s.", kind, kind, quoteCodes(lacks), refTitle(w.ref))}
 		if active := autoscalerCondition(a, autoscalingv2.ScalingActive); active.Status == corev1.ConditionFalse {
 			f.Evidence = append(f.Evidence, conditionText(active))
 		}
 		f.Cause = fmt.Sprintf("The containers miss the %s request that their usage is measured against, so the autoscaler cannot compute anything.", kind)
-		f.Text = fmt.Sprintf("Say which %s request each container of %s is to have.", kind, title(w.ref))
+		f.Text = fmt.Sprintf("Say which %s request each container of %s is to have.", kind, refTitle(w.ref))
 		if len(lacks) == 1 {
 			f.lostRequest(w, lacks[0], kind)
 		}
@@ -153,9 +153,9 @@ func (f *Finding) noRequests(x *index, a *autoscalingv2.HorizontalPodAutoscaler,
 	return false
 }
 
-// utilization is the resource of which a metric wants a share, and the one container it
+// utilizationTarget is the resource of which a metric wants a share, and the one container it
 // looks at, if it names one.
-func utilization(m autoscalingv2.MetricSpec) (kind corev1.ResourceName, container string) {
+func utilizationTarget(m autoscalingv2.MetricSpec) (kind corev1.ResourceName, container string) {
 	switch {
 	case m.Resource != nil && m.Resource.Target.Type == autoscalingv2.UtilizationMetricType:
 		return m.Resource.Name, ""
@@ -168,15 +168,15 @@ func utilization(m autoscalingv2.MetricSpec) (kind corev1.ResourceName, containe
 // lostRequest offers the request that the container had in an earlier revision.
 func (f *Finding) lostRequest(w *workload, container string, kind corev1.ResourceName) {
 	for _, r := range w.older {
-		then := find(r.template, container)
-		if then == nil || !has(then.Resources.Requests, kind) {
+		then := findContainer(r.template, container)
+		if then == nil || !hasResource(then.Resources.Requests, kind) {
 			continue
 		}
 		request := then.Resources.Requests[kind]
-		o := object(operation.SetResources, w.ref)
+		o := newOperation(operation.SetResources, w.ref)
 		o.Container = container
 		o.Requests = map[string]string{string(kind): request.String()}
-		if f.Fix = valid(o); f.Fix != nil {
+		if f.Fix = validFix(o); f.Fix != nil {
 			f.Text = fmt.Sprintf("Give back the %s request of revision %d, %s.", kind, r.number, request.String())
 		}
 		return
@@ -193,7 +193,7 @@ func (f *Finding) inactive(x *index, a *autoscalingv2.HorizontalPodAutoscaler, c
 	case (c.Reason == "FailedGetResourceMetric" || c.Reason == "FailedGetContainerResourceMetric") && (strings.Contains(c.Message, "unable to fetch metrics from resource metrics API") || x.Served != nil && !listed && !served):
 		f.Cause = "The resource metrics API does not answer, so the autoscaler does not know what the pods use."
 		if x.Served != nil && !served {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The cluster does not serve %s.", code(metricsAPI)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The cluster does not serve %s.", quoteCode(metricsAPI)))
 		}
 		f.Text = "Install metrics-server, or look why its pods and its APIService are not ready."
 	case strings.Contains(c.Message, "no metrics returned") || strings.Contains(c.Message, "did not receive metrics"):
@@ -210,7 +210,7 @@ func (f *Finding) inactive(x *index, a *autoscalingv2.HorizontalPodAutoscaler, c
 		f.Text = "Repair what the condition names."
 	}
 	if a.Status.CurrentReplicas > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("It stays at %s.", count(int(a.Status.CurrentReplicas), "replica", "replicas")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It stays at %s.", countNoun(int(a.Status.CurrentReplicas), "replica", "replicas")))
 	}
 }
 
@@ -222,7 +222,7 @@ func (f *Finding) atBound(a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	}
 	over := false
 	for _, m := range a.Spec.Metrics {
-		kind, _ := utilization(m)
+		kind, _ := utilizationTarget(m)
 		for _, now := range a.Status.CurrentMetrics {
 			if kind == "" || m.Resource == nil || now.Resource == nil || now.Resource.Name != kind || now.Resource.Current.AverageUtilization == nil || m.Resource.Target.AverageUtilization == nil {
 				continue
@@ -239,7 +239,7 @@ func (f *Finding) atBound(a *autoscalingv2.HorizontalPodAutoscaler) bool {
 		return false
 	}
 	slices.SortFunc(f.Evidence, cmp.Compare[string])
-	f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, and may have no more.", count(int(a.Status.CurrentReplicas), "replica", "replicas")))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, and may have no more.", countNoun(int(a.Status.CurrentReplicas), "replica", "replicas")))
 	f.Confidence = Low
 	f.Cause = fmt.Sprintf("It is at its maximum of %d and would want more, which may be meant so.", a.Spec.MaxReplicas)
 	f.Text = "Say which maximum it is to have, if the load is to be carried."

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// budgets explains class 21: budgets that let no pod go, so that drains wait for ever.
-func budgets(x *index) []Finding {
+// checkBudgets explains class 21: budgets that let no pod go, so that drains wait for ever.
+func checkBudgets(x *index) []Finding {
 	if x.Unread["pods"] {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (f *Finding) budget(x *index, b *policyv1.PodDisruptionBudget, pods []*core
 	var draining []string
 	for _, pod := range pods {
 		if node := x.nodeOf(pod); node != nil && node.Spec.Unschedulable {
-			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", code(pod.Name), code(node.Name)))
+			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", quoteCode(pod.Name), quoteCode(node.Name)))
 		}
 	}
 	// Nobody waits for what nobody drains: then it is a warning, which may be meant so.
@@ -63,7 +63,7 @@ func (f *Finding) budget(x *index, b *policyv1.PodDisruptionBudget, pods []*core
 	for _, pod := range pods {
 		if list := guarded[pod]; len(list) > 1 {
 			slices.Sort(list)
-			f.Evidence = append([]string{fmt.Sprintf("Pod %s is under the budgets %s.", code(pod.Name), codes(list))}, draining...)
+			f.Evidence = append([]string{fmt.Sprintf("Pod %s is under the budgets %s.", quoteCode(pod.Name), quoteCodes(list))}, draining...)
 			f.Cause = "Its pods are under more than one budget, and the eviction API refuses to evict such pods."
 			f.Text = "Let one budget stay for these pods."
 			return true
@@ -74,7 +74,7 @@ func (f *Finding) budget(x *index, b *policyv1.PodDisruptionBudget, pods []*core
 	}
 	f.Evidence = []string{fmt.Sprintf("The budget says %s; disruptions allowed 0, healthy %d of %d, wanted healthy %d.", rulesText(b), s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy)}
 	if c := budgetCondition(b); c != nil && c.Reason == policyv1.SyncFailedReason {
-		f.Evidence = append(append(f.Evidence, "The controller says "+code(c.Message)+"."), draining...)
+		f.Evidence = append(append(f.Evidence, "The controller says "+quoteCode(c.Message)+"."), draining...)
 		f.Cause = "The controller cannot tell how many pods the budget is about, so it lets none go."
 		f.Text = "Use minAvailable with a number for pods whose owner has no scale of its own."
 		return true
@@ -93,8 +93,8 @@ func (f *Finding) budget(x *index, b *policyv1.PodDisruptionBudget, pods []*core
 	if s.DesiredHealthy < s.ExpectedPods || s.ExpectedPods == 0 {
 		return false // a disruption is under way, and the next is let go after it
 	}
-	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", count(int(s.ExpectedPods), "pod", "pods"), title(w.ref))
-	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", title(w.ref), s.DesiredHealthy)
+	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", countNoun(int(s.ExpectedPods), "pod", "pods"), refTitle(w.ref))
+	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", refTitle(w.ref), s.DesiredHealthy)
 	if max := b.Spec.MaxUnavailable; max != nil {
 		f.Text = "Say how many pods the budget is to let go at a time: with none (maxUnavailable) more replicas do not help. The budget itself should stay."
 	}
@@ -113,9 +113,9 @@ func budgetCondition(b *policyv1.PodDisruptionBudget) *metav1.Condition {
 func rulesText(b *policyv1.PodDisruptionBudget) string {
 	switch {
 	case b.Spec.MinAvailable != nil:
-		return "minAvailable " + code(b.Spec.MinAvailable.String())
+		return "minAvailable " + quoteCode(b.Spec.MinAvailable.String())
 	case b.Spec.MaxUnavailable != nil:
-		return "maxUnavailable " + code(b.Spec.MaxUnavailable.String())
+		return "maxUnavailable " + quoteCode(b.Spec.MaxUnavailable.String())
 	}
 	return "nothing of its own, which is maxUnavailable `1`"
 }

@@ -124,11 +124,11 @@ func checkCases(t *testing.T, tests []changeCase) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := snapshot(t, test.file)
+			s := readSnapshot(t, test.file)
 			if test.change != nil {
 				test.change(s)
 			}
-			write(s, test.log)
+			writeLogs(s, test.log)
 			found := playbook.Diagnose(s, "")
 			if test.say == "" {
 				if len(found) != 0 {

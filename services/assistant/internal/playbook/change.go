@@ -12,8 +12,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// object starts an operation on one object.
-func object(verb operation.Verb, r operation.Ref) operation.Operation {
+// newOperation starts an operation on one object.
+func newOperation(verb operation.Verb, r operation.Ref) operation.Operation {
 	kind := strings.ToLower(r.Kind)
 	if r.Group != "" {
 		kind += "." + r.Group
@@ -21,24 +21,24 @@ func object(verb operation.Verb, r operation.Ref) operation.Operation {
 	return operation.Operation{Verb: verb, Kind: kind, Names: []string{r.Name}, Namespace: r.Namespace}
 }
 
-// patch changes one object by a JSON object, strategic.
-func patch(r operation.Ref, change any) *operation.Operation {
+// newPatch changes one object by a JSON object, strategic.
+func newPatch(r operation.Ref, change any) *operation.Operation {
 	raw, err := json.Marshal(change)
 	if err != nil {
 		return nil
 	}
-	o := object(operation.Patch, r)
+	o := newOperation(operation.Patch, r)
 	o.Patch = string(raw)
-	return valid(o)
+	return validFix(o)
 }
 
-// create makes one object.
-func create(object members, namespace string) *operation.Operation {
+// newCreate makes one object.
+func newCreate(object members, namespace string) *operation.Operation {
 	text, err := yaml.Marshal(object)
 	if err != nil {
 		return nil
 	}
-	return valid(operation.Operation{Verb: operation.Create, Manifest: string(text), Namespace: namespace})
+	return validFix(operation.Operation{Verb: operation.Create, Manifest: string(text), Namespace: namespace})
 }
 
 type members = map[string]any
@@ -48,7 +48,7 @@ func patchPodSpec(w *workload, change members) *operation.Operation {
 	if !w.patchable() {
 		return nil
 	}
-	return patch(w.ref, members{"spec": members{"template": members{"spec": change}}})
+	return newPatch(w.ref, members{"spec": members{"template": members{"spec": change}}})
 }
 
 // patchContainer changes one container of a workload.
@@ -61,9 +61,9 @@ func patchContainer(w *workload, c container, change members) *operation.Operati
 	return patchPodSpec(w, members{list: []any{change}})
 }
 
-// undo goes back to the newest revision that differs where the fault is. Whether it was
+// undoRollout goes back to the newest revision that differs where the fault is. Whether it was
 // good is only known while its pods still run, so the text says which of the two it is.
-func undo(w *workload, differs func(older *corev1.PodTemplateSpec) bool) (*operation.Operation, string) {
+func undoRollout(w *workload, differs func(older *corev1.PodTemplateSpec) bool) (*operation.Operation, string) {
 	if w.ref.Kind != "Deployment" {
 		return nil, ""
 	}
@@ -71,29 +71,29 @@ func undo(w *workload, differs func(older *corev1.PodTemplateSpec) bool) (*opera
 		if !differs(r.template) {
 			continue
 		}
-		o := object(operation.Undo, w.ref)
+		o := newOperation(operation.Undo, w.ref)
 		o.Revision = r.number
 		if r.ready > 0 {
-			return valid(o), fmt.Sprintf("Go back to revision %d, of which %s.", r.number, count(int(r.ready), "pod is", "pods are")+" ready")
+			return validFix(o), fmt.Sprintf("Go back to revision %d, of which %s.", r.number, countNoun(int(r.ready), "pod is", "pods are")+" ready")
 		}
-		return valid(o), fmt.Sprintf("Go back to revision %d, the last one that differs here.", r.number)
+		return validFix(o), fmt.Sprintf("Go back to revision %d, the last one that differs here.", r.number)
 	}
 	return nil, ""
 }
 
 // undoContainer goes back to where a container's command, image or environment was another.
 func undoContainer(w *workload, c container, same func(then *corev1.Container) bool) (*operation.Operation, string) {
-	return undo(w, func(older *corev1.PodTemplateSpec) bool {
-		then := find(older, c.spec.Name)
+	return undoRollout(w, func(older *corev1.PodTemplateSpec) bool {
+		then := findContainer(older, c.spec.Name)
 		return then != nil && !same(then)
 	})
 }
 
-// equal compares values of the API: nil and empty are one.
-func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+// equalValues compares values of the API: nil and empty are one.
+func equalValues(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// count is a number with its noun.
-func count(n int, one, many string) string {
+// countNoun is a number with its noun.
+func countNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -18,8 +18,8 @@ const (
 	provisioning = 2 * time.Minute
 )
 
-// claims explains class 8: claims without a volume.
-func claims(x *index) []Finding {
+// checkClaims explains class 8: claims without a volume.
+func checkClaims(x *index) []Finding {
 	if x.Unread["persistentvolumeclaims"] {
 		return nil
 	}
@@ -33,8 +33,8 @@ func claims(x *index) []Finding {
 		case c.DeletionTimestamp != nil:
 			continue
 		case c.Status.Phase == corev1.ClaimLost:
-			f.Evidence = []string{fmt.Sprintf("The claim is Lost; it was bound to the volume %s.", code(c.Spec.VolumeName))}
-			f.Cause = fmt.Sprintf("The volume %s that held the claim's data is gone.", code(c.Spec.VolumeName))
+			f.Evidence = []string{fmt.Sprintf("The claim is Lost; it was bound to the volume %s.", quoteCode(c.Spec.VolumeName))}
+			f.Cause = fmt.Sprintf("The volume %s that held the claim's data is gone.", quoteCode(c.Spec.VolumeName))
 			f.Text = "Restore the volume under its name from a backup, or make the claim anew and accept that the data is gone."
 		case c.Status.Phase == corev1.ClaimPending:
 			if !f.unbound(x, c, len(pods) > 0) {
@@ -82,16 +82,16 @@ func (x *index) absentClaims(users map[name][]*corev1.Pod) []Finding {
 	var found []Finding
 	for of, pods := range users {
 		// The claim of an ephemeral volume has the pod's own name: its controller makes it.
-		pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !unschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-") })
+		pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isUnschedulable(pod) || strings.HasPrefix(of.Name, pod.Name+"-") })
 		if there[of] || len(pods) == 0 {
 			continue
 		}
 		f := Finding{Class: ClaimUnbound, Object: x.workloadOf(pods[0]).ref, Confidence: High, Pods: podNames(pods)}
-		f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no volume claim has the name %s.", code(of.Namespace), code(of.Name))}
-		f.Cause = fmt.Sprintf("The pod mounts the volume claim %s, which does not exist.", code(of.Name))
+		f.Evidence = []string{fmt.Sprintf("Namespace %s was searched: no volume claim has the name %s.", quoteCode(of.Namespace), quoteCode(of.Name))}
+		f.Cause = fmt.Sprintf("The pod mounts the volume claim %s, which does not exist.", quoteCode(of.Name))
 		f.Text = "Create the claim, or correct its name in the pod."
-		if near, ok := nearest(of.Name, byNamespace[of.Namespace]); ok {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", code(near)))
+		if near, ok := nearestName(of.Name, byNamespace[of.Namespace]); ok {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", quoteCode(near)))
 		}
 		found = append(found, f)
 	}
@@ -110,7 +110,7 @@ func (x *index) waitsForClaim(pod *corev1.Pod) bool {
 			return true
 		}
 		class := x.storageClass(className(c))
-		return c.Status.Phase != corev1.ClaimBound && (class == nil || !waits(class))
+		return c.Status.Phase != corev1.ClaimBound && (class == nil || !bindsLate(class))
 	})
 }
 
@@ -131,8 +131,8 @@ func (x *index) storageClass(class *string) *storagev1.StorageClass {
 	return nil
 }
 
-// waits says whether volumes of a class are made only when a pod has its node.
-func waits(class *storagev1.StorageClass) bool {
+// bindsLate says whether volumes of a class are made only when a pod has its node.
+func bindsLate(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
@@ -141,7 +141,7 @@ func (f *Finding) unbound(x *index, c *corev1.PersistentVolumeClaim, used bool) 
 	named := className(c)
 	class := x.storageClass(named)
 	size := c.Spec.Resources.Requests[corev1.ResourceStorage]
-	f.Evidence = []string{fmt.Sprintf("The claim is Pending: it wants %s, access mode %s, %s.", size.String(), code(modes(c.Spec.AccessModes)), classText(named))}
+	f.Evidence = []string{fmt.Sprintf("The claim is Pending: it wants %s, access mode %s, %s.", size.String(), quoteCode(formatModes(c.Spec.AccessModes)), classText(named))}
 	said := ""
 	if e := x.eventOf(c.UID, func(e *corev1.Event) bool {
 		return e.Reason == "ProvisioningFailed" || e.Reason == "FailedBinding" || e.Reason == "VolumeMismatch"
@@ -152,7 +152,7 @@ func (f *Finding) unbound(x *index, c *corev1.PersistentVolumeClaim, used bool) 
 	case c.Spec.VolumeName != "":
 		return f.namedVolume(x, c)
 	case named == nil || *named == "" || class != nil && class.Provisioner == noProvisioner:
-		if class != nil && waits(class) && !used {
+		if class != nil && bindsLate(class) && !used {
 			return false // nobody wants it yet
 		}
 		return f.byHand(x, c, named)
@@ -164,16 +164,16 @@ func (f *Finding) unbound(x *index, c *corev1.PersistentVolumeClaim, used bool) 
 		}
 		f.noClass(x, *named, said)
 	case said != "":
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s, which says %s.", code(class.Name), code(class.Provisioner), code(said)))
-		f.Cause = fmt.Sprintf("The provisioner of the class %s cannot make the volume.", code(class.Name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s, which says %s.", quoteCode(class.Name), quoteCode(class.Provisioner), quoteCode(said)))
+		f.Cause = fmt.Sprintf("The provisioner of the class %s cannot make the volume.", quoteCode(class.Name))
 		f.Text = "Repair what the provisioner names: most often its quota, its credentials or a parameter of the class."
-	case waits(class):
+	case bindsLate(class):
 		return false // it waits for a pod that has a node; what the pod lacks is told there
 	case x.Taken.Sub(c.CreationTimestamp.Time) < provisioning:
 		return false
 	default:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s; it has said nothing about the claim for %s.", code(class.Name), code(class.Provisioner), x.since(c.CreationTimestamp)))
-		f.Cause, f.Confidence = fmt.Sprintf("The provisioner %s of the class does not make the volume: it may not run.", code(class.Provisioner)), Medium
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The class %s has the provisioner %s; it has said nothing about the claim for %s.", quoteCode(class.Name), quoteCode(class.Provisioner), x.since(c.CreationTimestamp)))
+		f.Cause, f.Confidence = fmt.Sprintf("The provisioner %s of the class does not make the volume: it may not run.", quoteCode(class.Provisioner)), Medium
 		f.Text = "Look whether the pods of this provisioner run, and in their logs."
 	}
 	return true
@@ -186,10 +186,10 @@ func classText(named *string) string {
 	case *named == "":
 		return "and asks for no storage class"
 	}
-	return "storage class " + code(*named)
+	return "storage class " + quoteCode(*named)
 }
 
-func modes(list []corev1.PersistentVolumeAccessMode) string {
+func formatModes(list []corev1.PersistentVolumeAccessMode) string {
 	var all []string
 	for _, m := range list {
 		all = append(all, string(m))
@@ -208,19 +208,19 @@ func (x *index) classes() []string {
 }
 
 func (f *Finding) noClass(x *index, named, said string) {
-	f.Cause = fmt.Sprintf("The storage class %s does not exist, so nothing makes a volume for the claim.", code(named))
+	f.Cause = fmt.Sprintf("The storage class %s does not exist, so nothing makes a volume for the claim.", quoteCode(named))
 	have := x.classes()
 	if len(have) == 0 {
 		f.Evidence = append(f.Evidence, "The cluster has no storage class at all.")
-		f.Text = fmt.Sprintf("Install a provisioner with a storage class %s, or create a volume by hand.", code(named))
+		f.Text = fmt.Sprintf("Install a provisioner with a storage class %s, or create a volume by hand.", quoteCode(named))
 		return
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", codes(have)))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", quoteCodes(have)))
 	if said != "" {
-		f.Evidence = append(f.Evidence, "The volume controller says "+code(said)+".")
+		f.Evidence = append(f.Evidence, "The volume controller says "+quoteCode(said)+".")
 	}
 	// The class of a claim cannot be changed afterwards.
-	f.Text = fmt.Sprintf("Say which of these classes is meant: the claim has to be made anew with it, for its class cannot be changed. Or create a class %s.", code(named))
+	f.Text = fmt.Sprintf("Say which of these classes is meant: the claim has to be made anew with it, for its class cannot be changed. Or create a class %s.", quoteCode(named))
 }
 
 // byHand explains claims that only a volume which is there already can satisfy.
@@ -252,10 +252,10 @@ func (f *Finding) byHand(x *index, c *corev1.PersistentVolumeClaim, named *strin
 		f.Text = "Create a volume that fits, or install a provisioner with a storage class."
 		return true
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", codes(have)))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The storage classes that exist are %s.", quoteCodes(have)))
 	if len(have) == 1 {
-		if f.Fix = patch(f.Object, members{"spec": members{"storageClassName": have[0]}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Give the claim the only class there is, %s.", code(have[0]))
+		if f.Fix = newPatch(f.Object, members{"spec": members{"storageClassName": have[0]}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give the claim the only class there is, %s.", quoteCode(have[0]))
 		}
 	}
 	return true

@@ -17,16 +17,16 @@ func (f *Finding) namedVolume(x *index, c *corev1.PersistentVolumeClaim) bool {
 	}
 	at := slices.IndexFunc(x.Volumes, func(v corev1.PersistentVolume) bool { return v.Name == c.Spec.VolumeName })
 	if at < 0 {
-		f.Cause = fmt.Sprintf("The claim wants the volume %s, which does not exist.", code(c.Spec.VolumeName))
+		f.Cause = fmt.Sprintf("The claim wants the volume %s, which does not exist.", quoteCode(c.Spec.VolumeName))
 		f.Text = "Create this volume, or make the claim anew without its name."
 		return true
 	}
-	why := misfit(&x.Volumes[at], c)
+	why := volumeMisfit(&x.Volumes[at], c)
 	if why == "" {
 		return false
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Volume %s %s.", code(c.Spec.VolumeName), why))
-	f.Cause = fmt.Sprintf("The claim wants the volume %s, and this does not fit.", code(c.Spec.VolumeName))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Volume %s %s.", quoteCode(c.Spec.VolumeName), why))
+	f.Cause = fmt.Sprintf("The claim wants the volume %s, and this does not fit.", quoteCode(c.Spec.VolumeName))
 	f.Text = "Make the claim anew so that it fits the volume, or name another."
 	return true
 }
@@ -39,11 +39,11 @@ func (x *index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []st
 	}
 	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range volumes {
-		reason := misfit(v, c)
+		reason := volumeMisfit(v, c)
 		if reason == "" {
 			return true, nil
 		}
-		why = append(why, fmt.Sprintf("Volume %s %s.", code(v.Name), reason))
+		why = append(why, fmt.Sprintf("Volume %s %s.", quoteCode(v.Name), reason))
 	}
 	if len(volumes) == 0 {
 		why = []string{"The cluster has no persistent volume."}
@@ -51,28 +51,28 @@ func (x *index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []st
 	return false, why
 }
 
-// misfit is why a volume cannot satisfy a claim, or empty.
-func misfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
-	wanted := deref(className(c), "")
+// volumeMisfit is why a volume cannot satisfy a claim, or empty.
+func volumeMisfit(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
+	wanted := valueOr(className(c), "")
 	wants, offers := c.Spec.Resources.Requests[corev1.ResourceStorage], v.Spec.Capacity[corev1.ResourceStorage]
-	block := deref(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	block := valueOr(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	switch r := v.Spec.ClaimRef; {
 	case r != nil && (r.Namespace != c.Namespace || r.Name != c.Name || r.UID != "" && r.UID != c.UID):
 		if v.Status.Phase == corev1.VolumeReleased {
-			return fmt.Sprintf("is still kept for the claim %s, which is gone", code(r.Namespace+"/"+r.Name))
+			return fmt.Sprintf("is still kept for the claim %s, which is gone", quoteCode(r.Namespace+"/"+r.Name))
 		}
-		return fmt.Sprintf("belongs to the claim %s", code(r.Namespace+"/"+r.Name))
+		return fmt.Sprintf("belongs to the claim %s", quoteCode(r.Namespace+"/"+r.Name))
 	case v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeFailed:
 		return "is being removed, or failed"
 	case v.Spec.StorageClassName != wanted && v.Spec.StorageClassName == "":
 		return "has no class"
 	case v.Spec.StorageClassName != wanted:
-		return "has the class " + code(v.Spec.StorageClassName)
+		return "has the class " + quoteCode(v.Spec.StorageClassName)
 	case offers.Cmp(wants) < 0:
 		return fmt.Sprintf("has %s, which is too small", offers.String())
 	case slices.ContainsFunc(c.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.Spec.AccessModes, m) }):
-		return "offers the access modes " + code(modes(v.Spec.AccessModes)) + " only"
-	case deref(v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != block:
+		return "offers the access modes " + quoteCode(formatModes(v.Spec.AccessModes)) + " only"
+	case valueOr(v.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != block:
 		return "has another volume mode"
 	}
 	if s, err := metav1.LabelSelectorAsSelector(c.Spec.Selector); c.Spec.Selector != nil && (err != nil || !s.Matches(labels.Set(v.Labels))) {

@@ -14,9 +14,9 @@ type container struct {
 	init   bool
 }
 
-// containers pairs specs with statuses, init containers first. Those without a status,
+// listContainers pairs specs with statuses, init containers first. Those without a status,
 // because no kubelet has seen the pod, are left out.
-func containers(pod *corev1.Pod) []container {
+func listContainers(pod *corev1.Pod) []container {
 	var all []container
 	pair := func(specs []corev1.Container, statuses []corev1.ContainerStatus, init bool) {
 		for i := range specs {
@@ -53,9 +53,9 @@ func (c container) outOfMemory() bool {
 	return end != nil && end.Reason == "OOMKilled"
 }
 
-// crashed says whether a container keeps ending. A loop is also seen between two
+// keepsCrashing says whether a container keeps ending. A loop is also seen between two
 // crashes, while the container runs and is not ready yet.
-func crashed(pod *corev1.Pod, c container) bool {
+func keepsCrashing(pod *corev1.Pod, c container) bool {
 	end := c.lastEnd()
 	if end == nil {
 		return false
@@ -75,8 +75,8 @@ func crashed(pod *corev1.Pod, c container) bool {
 // recent bounds how long a restart that was overcome is still worth telling.
 const recent = 24 * time.Hour
 
-// find returns the container of that name in a template, or nil.
-func find(t *corev1.PodTemplateSpec, name string) *corev1.Container {
+// findContainer returns the container of that name in a template, or nil.
+func findContainer(t *corev1.PodTemplateSpec, name string) *corev1.Container {
 	if t == nil {
 		return nil
 	}

@@ -22,14 +22,14 @@ var (
 // crashLoops explains class 1: exit code, command, environment, last log.
 func crashLoops(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
-		if !crashed(pod, c) || c.outOfMemory() || x.killedBy(pod, c) != "" {
+	for _, c := range listContainers(pod) {
+		if !keepsCrashing(pod, c) || c.outOfMemory() || x.killedBy(pod, c) != "" {
 			continue
 		}
 		if _, ok := x.wrongName(pod, c); ok {
 			continue
 		}
-		f := crash(x.lastLines(pod, c), w, c)
+		f := explainCrash(x.lastLines(pod, c), w, c)
 		f.Class, f.Object, f.container = CrashLoop, w.ref, c.spec.Name
 		f.because = x.grounds(pod)
 		_, read := x.Logs[logOf(pod, c)]
@@ -47,10 +47,10 @@ func fieldPath(c container) string {
 	return "spec.containers{" + c.spec.Name + "}"
 }
 
-// crash says why a container ended. What reads like an order in its log is told apart from
+// explainCrash says why a container ended. What reads like an order in its log is told apart from
 // what the program says of itself.
-func crash(lines []string, w *workload, c container) Finding {
-	lines, orders := instructions(lines)
+func explainCrash(lines []string, w *workload, c container) Finding {
+	lines, orders := splitInstructions(lines)
 	f := selfEnded(lines, w, c)
 	if len(orders) == 0 {
 		return f
@@ -66,9 +66,9 @@ func crash(lines []string, w *workload, c container) Finding {
 // selfEnded reads the exit code, then the log.
 func selfEnded(lines []string, w *workload, c container) Finding {
 	end := c.lastEnd()
-	ended := fmt.Sprintf("Container %s ended with exit code %d", code(c.spec.Name), end.ExitCode)
+	ended := fmt.Sprintf("Container %s ended with exit code %d", quoteCode(c.spec.Name), end.ExitCode)
 	if c.status.RestartCount > 0 {
-		ended += " and was restarted " + count(int(c.status.RestartCount), "time", "times")
+		ended += " and was restarted " + countNoun(int(c.status.RestartCount), "time", "times")
 	}
 	f := Finding{Evidence: []string{ended + "."}}
 	if badCommand(end) {
@@ -114,13 +114,13 @@ func (f *Finding) quote(c container, line string) {
 	if c.status.State.Terminated != nil {
 		when = ""
 	}
-	f.Evidence = append(f.Evidence, "Its log "+when+"says "+code(line)+".")
+	f.Evidence = append(f.Evidence, "Its log "+when+"says "+quoteCode(line)+".")
 }
 
 // goBack offers the last revision whose container was another one.
 func (f *Finding) goBack(w *workload, c container) {
 	fix, text := undoContainer(w, c, func(then *corev1.Container) bool {
-		return then.Image == c.spec.Image && equal(then.Command, c.spec.Command) && equal(then.Args, c.spec.Args) && equal(then.Env, c.spec.Env) && equal(then.EnvFrom, c.spec.EnvFrom)
+		return then.Image == c.spec.Image && equalValues(then.Command, c.spec.Command) && equalValues(then.Args, c.spec.Args) && equalValues(then.Env, c.spec.Env) && equalValues(then.EnvFrom, c.spec.EnvFrom)
 	})
 	if fix != nil {
 		f.Fix, f.Text = fix, text
@@ -143,25 +143,25 @@ func (f *Finding) badCommand(lines []string, w *workload, c container) {
 	// Arguments may hold what is secret: the first word is enough.
 	command := "image's own command"
 	if len(c.spec.Command) > 0 {
-		command = "command " + code(c.spec.Command[0])
+		command = "command " + quoteCode(c.spec.Command[0])
 	}
 	fault := "is not in"
 	if end.ExitCode == 126 {
 		fault = "may not be run in"
 	}
 	if notStarted(end) {
-		f.Evidence = append(f.Evidence, "The runtime says "+code(end.Message)+".")
-		f.Cause, f.Confidence = fmt.Sprintf("The %s %s the image %s.", command, fault, code(c.spec.Image)), High
+		f.Evidence = append(f.Evidence, "The runtime says "+quoteCode(end.Message)+".")
+		f.Cause, f.Confidence = fmt.Sprintf("The %s %s the image %s.", command, fault, quoteCode(c.spec.Image)), High
 	} else {
 		// A script that calls what is not there ends with the same code.
-		f.Cause, f.Confidence = fmt.Sprintf("The %s, or one that it calls, %s the image %s.", command, fault, code(c.spec.Image)), Medium
+		f.Cause, f.Confidence = fmt.Sprintf("The %s, or one that it calls, %s the image %s.", command, fault, quoteCode(c.spec.Image)), Medium
 		if len(lines) > 0 {
 			f.quote(c, lines[0])
 		}
 	}
 	f.Text = "Name a command that the image has, or an image that has this command."
 	fix, text := undoContainer(w, c, func(then *corev1.Container) bool {
-		return then.Image == c.spec.Image && equal(then.Command, c.spec.Command) && equal(then.Args, c.spec.Args)
+		return then.Image == c.spec.Image && equalValues(then.Command, c.spec.Command) && equalValues(then.Args, c.spec.Args)
 	})
 	if fix != nil {
 		f.Fix, f.Text = fix, text
@@ -191,11 +191,11 @@ func unsetVariable(lines []string, c *corev1.Container) (line, variable string) 
 
 func (f *Finding) unset(variable string, w *workload, c container) {
 	set := slices.ContainsFunc(c.spec.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
-	f.Cause, f.Confidence = fmt.Sprintf("The variable %s is not set, and the program does not start without it.", code(variable)), Medium
+	f.Cause, f.Confidence = fmt.Sprintf("The variable %s is not set, and the program does not start without it.", quoteCode(variable)), Medium
 	if set {
-		f.Cause, f.Confidence = fmt.Sprintf("The variable %s is set to nothing, and the program does not start without a value.", code(variable)), High
+		f.Cause, f.Confidence = fmt.Sprintf("The variable %s is set to nothing, and the program does not start without a value.", quoteCode(variable)), High
 	}
-	f.Text = fmt.Sprintf("Say which value %s is to have; a value that is secret belongs in a Secret.", code(variable))
+	f.Text = fmt.Sprintf("Say which value %s is to have; a value that is secret belongs in a Secret.", quoteCode(variable))
 	fix, text := undoContainer(w, c, func(then *corev1.Container) bool {
 		at := slices.IndexFunc(then.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
 		return at < 0 || then.Env[at].Value == "" && then.Env[at].ValueFrom == nil

@@ -36,7 +36,7 @@ func (x *index) rejections() []rejection {
 		if !owned {
 			ref = operation.Ref{Group: "apps", Version: "v1", Kind: "ReplicaSet", Namespace: set.Namespace, Name: set.Name}
 		}
-		want := deref(set.Spec.Replicas, 1)
+		want := valueOr(set.Spec.Replicas, 1)
 		if set.Status.Replicas >= want {
 			continue
 		}
@@ -50,7 +50,7 @@ func (x *index) rejections() []rejection {
 	}
 	for i := range x.StatefulSets {
 		set := &x.StatefulSets[i]
-		if want := deref(set.Spec.Replicas, 1); set.Status.Replicas < want {
+		if want := valueOr(set.Spec.Replicas, 1); set.Status.Replicas < want {
 			add(operation.Ref{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: set.Namespace, Name: set.Name}, want, set.Status.Replicas, x.failedCreate(set.UID))
 		}
 	}
@@ -62,7 +62,7 @@ func (x *index) rejections() []rejection {
 	}
 	for i := range x.Jobs {
 		job := &x.Jobs[i]
-		if want := deref(job.Spec.Parallelism, 1); job.Status.CompletionTime == nil && job.Status.Active == 0 && job.Status.Succeeded == 0 && job.Status.Failed == 0 && !deref(job.Spec.Suspend, false) {
+		if want := valueOr(job.Spec.Parallelism, 1); job.Status.CompletionTime == nil && job.Status.Active == 0 && job.Status.Succeeded == 0 && job.Status.Failed == 0 && !valueOr(job.Spec.Suspend, false) {
 			add(operation.Ref{Group: "batch", Version: "v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name}, want, 0, x.failedCreate(job.UID))
 		}
 	}
@@ -84,25 +84,25 @@ func (x *index) failedCreate(uid types.UID) string {
 // lacks says how many of its pods a workload has.
 func (r rejection) lacks() string {
 	return fmt.Sprintf("%s wants %s and has %d: the API server does not let the rest in, so no scheduler has seen them.",
-		upper(title(r.ref)), count(int(r.want), "pod", "pods"), r.have)
+		upperFirst(refTitle(r.ref)), countNoun(int(r.want), "pod", "pods"), r.have)
 }
 
-func deref[T any](p *T, otherwise T) T {
+func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
 	}
 	return *p
 }
 
-// duration is a span of time in its largest unit.
-func duration(d time.Duration) string {
+// formatDuration is a span of time in its largest unit.
+func formatDuration(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
-		return count(int(d.Seconds()), "second", "seconds")
+		return countNoun(int(d.Seconds()), "second", "seconds")
 	case d < 2*time.Hour:
-		return count(int(d.Minutes()), "minute", "minutes")
+		return countNoun(int(d.Minutes()), "minute", "minutes")
 	case d < 48*time.Hour:
-		return count(int(d.Hours()), "hour", "hours")
+		return countNoun(int(d.Hours()), "hour", "hours")
 	}
-	return count(int(d.Hours()/24), "day", "days")
+	return countNoun(int(d.Hours()/24), "day", "days")
 }

@@ -30,15 +30,15 @@ func idleCronJobs(x *index) []Finding {
 }
 
 func (f *Finding) idle(x *index, c *batchv1.CronJob) bool {
-	f.Evidence = []string{fmt.Sprintf("Its schedule is %s; it has never run.", code(c.Spec.Schedule))}
+	f.Evidence = []string{fmt.Sprintf("Its schedule is %s; it has never run.", quoteCode(c.Spec.Schedule))}
 	if last := c.Status.LastScheduleTime; last != nil {
-		f.Evidence = []string{fmt.Sprintf("Its schedule is %s; it ran last at %s.", code(c.Spec.Schedule), last.UTC().Format(time.RFC3339))}
+		f.Evidence = []string{fmt.Sprintf("Its schedule is %s; it ran last at %s.", quoteCode(c.Spec.Schedule), last.UTC().Format(time.RFC3339))}
 	}
-	if deref(c.Spec.Suspend, false) {
+	if valueOr(c.Spec.Suspend, false) {
 		f.Evidence = append(f.Evidence, "Its member suspend is true.")
 		f.Cause = "It is suspended, so no run starts."
 		f.Text = "If it is meant to run, resume it; runs that were missed do not come back."
-		f.Fix = valid(object(operation.Resume, f.Object))
+		f.Fix = validFix(newOperation(operation.Resume, f.Object))
 		return true
 	}
 	newest := x.eventOf(c.UID, func(e *corev1.Event) bool {
@@ -55,23 +55,23 @@ func (f *Finding) idle(x *index, c *batchv1.CronJob) bool {
 	schedule, err := cron.ParseStandard(c.Spec.Schedule)
 	switch {
 	case err != nil || said == "UnparseableSchedule" || said == "UnParseableCronJobSchedule" || said == "InvalidSchedule":
-		f.Cause = fmt.Sprintf("Its schedule %s cannot be read, so no run starts.", code(c.Spec.Schedule))
+		f.Cause = fmt.Sprintf("Its schedule %s cannot be read, so no run starts.", quoteCode(c.Spec.Schedule))
 		f.Text = "Say when it is to run: minute, hour, day of the month, month, day of the week."
 	case said == "UnknownTimeZone":
-		f.Cause = fmt.Sprintf("The cluster does not know its time zone %s, so no run starts.", code(deref(c.Spec.TimeZone, "")))
+		f.Cause = fmt.Sprintf("The cluster does not know its time zone %s, so no run starts.", quoteCode(valueOr(c.Spec.TimeZone, "")))
 		f.Text = "Say which time zone is meant, such as Europe/Berlin or Etc/UTC."
 	case schedule.Next(x.Taken).IsZero():
-		f.Cause = fmt.Sprintf("Its schedule %s names no day that ever comes.", code(c.Spec.Schedule))
+		f.Cause = fmt.Sprintf("Its schedule %s names no day that ever comes.", quoteCode(c.Spec.Schedule))
 		f.Text = "Say when it is to run."
 	case said == "FailedCreate":
-		f.Evidence = append(f.Evidence, "The controller says "+code(newest.Message)+".")
+		f.Evidence = append(f.Evidence, "The controller says "+quoteCode(newest.Message)+".")
 		f.Cause = "Its time came, and the API server refused the job."
 		f.Text = "Repair what the message names; the controller tries again at the next time."
 	default:
 		return f.missed(x, c, schedule, said)
 	}
 	if newest != nil && said != "" && said != "FailedCreate" {
-		f.Evidence = append(f.Evidence, "The controller says "+code(newest.Message)+".")
+		f.Evidence = append(f.Evidence, "The controller says "+quoteCode(newest.Message)+".")
 	}
 	return true
 }
@@ -108,14 +108,14 @@ func (f *Finding) missed(x *index, c *batchv1.CronJob, schedule cron.Schedule, s
 			f.because = append(f.because, operation.Ref{Group: "batch", Version: "v1", Kind: "Job", Namespace: c.Namespace, Name: r.Name})
 		}
 		slices.Sort(active)
-		f.Evidence = append(f.Evidence, "Running still: "+codes(active)+".")
+		f.Evidence = append(f.Evidence, "Running still: "+quoteCodes(active)+".")
 		f.Cause = "An earlier run has not ended, and concurrencyPolicy Forbid lets no other start beside it."
 		f.Text = "Find out why that run does not end; an activeDeadlineSeconds on the job would stop such a run."
 	case deadline != nil && *deadline < 10:
 		f.Cause = fmt.Sprintf("Its startingDeadlineSeconds of %d is shorter than the ten seconds between two looks of the controller, so that runs are missed.", *deadline)
 		f.Text = "Say which startingDeadlineSeconds it is to have, or leave it out."
 	case said == "MissSchedule":
-		f.Cause, f.Confidence = fmt.Sprintf("The controller came too late for its startingDeadlineSeconds of %d.", deref(deadline, 0)), Medium
+		f.Cause, f.Confidence = fmt.Sprintf("The controller came too late for its startingDeadlineSeconds of %d.", valueOr(deadline, 0)), Medium
 		f.Text = "Look whether the controller manager was away; a longer startingDeadlineSeconds lets it catch up."
 	default:
 		f.Cause, f.Confidence = "Nothing in the CronJob keeps it from running: the CronJob controller does not start it.", Low

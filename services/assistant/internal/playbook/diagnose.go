@@ -12,12 +12,12 @@ import (
 // podChecks look at one pod each, objectChecks at all of the cluster.
 var (
 	podChecks = []func(*index, *corev1.Pod, *workload) []Finding{
-		crashLoops, outOfMemory, imagePulls, references, pending, liveness, readiness, multiAttach, wrongNames, overStorage,
+		crashLoops, outOfMemory, imagePulls, checkReferences, checkPending, checkLiveness, checkReadiness, multiAttach, wrongNames, overStorage,
 		initWaits, readinessGates,
 	}
 	objectChecks = []func(*index) []Finding{
-		services, claims, quotas, limitRanges, ingresses, policies, names, terminating, nodes, autoscalers, budgets,
-		failedJobs, idleCronJobs, denied, missingAccounts, rollouts, goneAPIs, statefulSets, admission,
+		checkServices, checkClaims, checkQuotas, limitRanges, checkIngresses, checkPolicies, checkNameServer, checkTerminating, checkNodes, checkAutoscalers, checkBudgets,
+		failedJobs, idleCronJobs, checkDenials, missingAccounts, checkRollouts, goneAPIs, statefulSets, checkAdmission,
 	}
 )
 
@@ -34,7 +34,7 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 		w := x.workloadOf(pod)
 		for _, check := range podChecks {
 			for _, f := range check(x, pod, w) {
-				m.add(place(f, pod, w), pod.Name)
+				m.add(placeFinding(f, pod, w), pod.Name)
 			}
 		}
 	}
@@ -46,8 +46,8 @@ func Diagnose(s *Snapshot, namespace string) []Finding {
 			}
 		}
 	}
-	rank(found)
-	return fold(found)
+	sortByRank(found)
+	return foldFindings(found)
 }
 
 // merger makes one finding of those that pods of one workload share.
@@ -104,7 +104,7 @@ func (f Finding) touches(namespace string) bool { return slices.Contains(f.names
 // rank is the class that decides the order: an init container that crashes is a crash.
 func (f Finding) rank() Class { return cmp.Or(f.As, f.Class) }
 
-func rank(found []Finding) {
+func sortByRank(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		return cmp.Or(
 			cmp.Compare(a.rank(), b.rank()),

@@ -52,7 +52,7 @@ func (x *index) failedLookup(pod *corev1.Pod, c container) (lookup, bool) {
 // lookups are the failed lookups of a pod's containers.
 func (x *index) lookups(pod *corev1.Pod) []lookup {
 	var all []lookup
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		if l, ok := x.failedLookup(pod, c); ok {
 			all = append(all, l)
 		}
@@ -94,7 +94,7 @@ func (x *index) findNameServer() nameServing {
 		}
 		known = true
 		for _, end := range e.Endpoints {
-			if deref(end.Conditions.Ready, true) {
+			if valueOr(end.Conditions.Ready, true) {
 				ready++
 			}
 		}
@@ -103,9 +103,9 @@ func (x *index) findNameServer() nameServing {
 	return n
 }
 
-// names explains class 17, as far as it is not one program's mistake: a name server that
+// checkNameServer explains class 17, as far as it is not one program's mistake: a name server that
 // is down, and policies that keep pods from it.
-func names(x *index) []Finding {
+func checkNameServer(x *index) []Finding {
 	server, down := x.nameServer()
 	if down {
 		return []Finding{x.serverDown(server)}
@@ -141,9 +141,9 @@ func names(x *index) []Finding {
 func (x *index) serverDown(s *corev1.Service) Finding {
 	f := Finding{Class: NameResolution, Object: serviceRef(s), Confidence: High}
 	pods := x.selected(s.Namespace, s.Spec.Selector)
-	f.Evidence = []string{fmt.Sprintf("The name server is service %s in namespace %s, and has no endpoints.", code(s.Name), code(s.Namespace))}
+	f.Evidence = []string{fmt.Sprintf("The name server is service %s in namespace %s, and has no endpoints.", quoteCode(s.Name), quoteCode(s.Namespace))}
 	if len(pods) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, none of them ready.", count(len(pods), "pod", "pods")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It has %s, none of them ready.", countNoun(len(pods), "pod", "pods")))
 	}
 	f.Cause = "The cluster's name server (DNS) has no endpoints, so no pod can look up a name."
 	f.Text = "Find out why its pods are not ready, or why it has none."
@@ -156,7 +156,7 @@ func (x *index) serverDown(s *corev1.Service) Finding {
 		}
 		if failed := x.lookups(pod); len(failed) > 0 && pod.Namespace != s.Namespace {
 			w := x.workloadOf(pod)
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s in namespace %s says %s.", code(pod.Name), code(pod.Namespace), code(failed[0].line)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s in namespace %s says %s.", quoteCode(pod.Name), quoteCode(pod.Namespace), quoteCode(failed[0].line)))
 			f.effects = append(f.effects, effect{of: w.ref, classes: []Class{CrashLoop, LivenessProbe, ReadinessProbe, NameResolution, InitContainer, JobFailed, RolloutStuck}, unproved: true})
 		}
 	}
@@ -166,20 +166,20 @@ func (x *index) serverDown(s *corev1.Service) Finding {
 func (x *index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, calls []call, failed []lookup) Finding {
 	w := x.workloadOf(pod)
 	f := Finding{Class: NameResolution, Object: policyRef(by), Confidence: Medium}
-	f.Evidence = []string{fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s, and no UDP 53 to the name server.", code(by.Name), title(w.ref), letThrough(by, networkingv1.PolicyTypeEgress))}
+	f.Evidence = []string{fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s, and no UDP 53 to the name server.", quoteCode(by.Name), refTitle(w.ref), letThrough(by, networkingv1.PolicyTypeEgress))}
 	if by.Namespace != pod.Namespace {
-		f.Evidence = []string{fmt.Sprintf("The policy %s in namespace %s does not let %s in to the name server.", code(by.Name), code(by.Namespace), title(w.ref))}
+		f.Evidence = []string{fmt.Sprintf("The policy %s in namespace %s does not let %s in to the name server.", quoteCode(by.Name), quoteCode(by.Namespace), refTitle(w.ref))}
 		f.namespaces = []string{pod.Namespace}
 	}
 	for _, l := range failed {
 		f.Confidence = High
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", code(pod.Name), code(l.line)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", quoteCode(pod.Name), quoteCode(l.line)))
 	}
 	if len(failed) == 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s names service %s, which has to be looked up.", code(calls[0].by), code(calls[0].service.Name)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s names service %s, which has to be looked up.", quoteCode(calls[0].by), quoteCode(calls[0].service.Name)))
 	}
-	f.Cause = fmt.Sprintf("The network policy %s keeps %s from the name server (DNS, port 53), so it cannot look up names.", code(by.Name), title(w.ref))
-	f.Text = fmt.Sprintf("Let the policy allow UDP and TCP port 53 to the pods with %s in namespace %s.", code("k8s-app=kube-dns"), code(metav1.NamespaceSystem))
+	f.Cause = fmt.Sprintf("The network policy %s keeps %s from the name server (DNS, port 53), so it cannot look up names.", quoteCode(by.Name), refTitle(w.ref))
+	f.Text = fmt.Sprintf("Let the policy allow UDP and TCP port 53 to the pods with %s in namespace %s.", quoteCode("k8s-app=kube-dns"), quoteCode(metav1.NamespaceSystem))
 	f.because = []operation.Ref{policyRef(by)}
 	f.effects = []effect{{of: w.ref, classes: []Class{CrashLoop, LivenessProbe, ReadinessProbe, NameResolution, InitContainer, JobFailed, RolloutStuck}, unproved: true}}
 	return f
@@ -188,7 +188,7 @@ func (x *index) noWayToServer(pod *corev1.Pod, by *networkingv1.NetworkPolicy, c
 // wrongNames explains class 17 where one program asks for a name that nothing has.
 func wrongNames(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		l, ok := x.wrongName(pod, c)
 		if !ok {
 			continue
@@ -196,8 +196,8 @@ func wrongNames(x *index, pod *corev1.Pod, w *workload) []Finding {
 		end := c.lastEnd()
 		f := Finding{Class: NameResolution, Object: w.ref, container: c.spec.Name, Confidence: High}
 		f.Evidence = []string{
-			fmt.Sprintf("Container %s ended with exit code %d, %s so far.", code(c.spec.Name), end.ExitCode, count(int(c.status.RestartCount), "restart", "restarts")),
-			fmt.Sprintf("Its log before the restart says %s.", code(l.line)),
+			fmt.Sprintf("Container %s ended with exit code %d, %s so far.", quoteCode(c.spec.Name), end.ExitCode, countNoun(int(c.status.RestartCount), "restart", "restarts")),
+			fmt.Sprintf("Its log before the restart says %s.", quoteCode(l.line)),
 		}
 		f.name(x, pod, l.host)
 		found = append(found, f)
@@ -208,7 +208,7 @@ func wrongNames(x *index, pod *corev1.Pod, w *workload) []Finding {
 // wrongName is the lookup because of which a container crashed, where the name itself is
 // at fault: the resolver answered, and the cluster has no such service.
 func (x *index) wrongName(pod *corev1.Pod, c container) (lookup, bool) {
-	if !crashed(pod, c) || c.outOfMemory() || x.Unread["services"] {
+	if !keepsCrashing(pod, c) || c.outOfMemory() || x.Unread["services"] {
 		return lookup{}, false
 	}
 	l, ok := x.failedLookup(pod, c)
@@ -228,12 +228,12 @@ func (f *Finding) name(x *index, pod *corev1.Pod, host string) {
 	inside := rest == "" || domain == "svc" || strings.HasPrefix(domain, "svc.")
 	inside = inside || domain == "" && len(x.servicesIn()[namespace]) > 0 // name.namespace is short for both
 	if !inside {
-		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", code(host)), Medium
+		f.Cause, f.Confidence = fmt.Sprintf("The program asks for the name %s, which is outside the cluster and is not known.", quoteCode(host)), Medium
 		f.Text = "Correct the name that the program is given, or look whether the name servers behind the cluster's know it."
 		return
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", code(namespace), code(service)))
-	f.Cause = fmt.Sprintf("The program asks for the name %s, and there is no service %s in namespace %s.", code(host), code(service), code(namespace))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", quoteCode(namespace), quoteCode(service)))
+	f.Cause = fmt.Sprintf("The program asks for the name %s, and there is no service %s in namespace %s.", quoteCode(host), quoteCode(service), quoteCode(namespace))
 	f.Text = "Correct the name that the program is given, or create the service."
 	var here, elsewhere []string
 	for _, s := range x.servicesIn()[namespace] {
@@ -246,14 +246,14 @@ func (f *Finding) name(x *index, pod *corev1.Pod, host string) {
 	}
 	slices.Sort(elsewhere)
 	if len(elsewhere) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Services of that name elsewhere are reached as %s.", codes(elsewhere)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Services of that name elsewhere are reached as %s.", quoteCodes(elsewhere)))
 	}
-	if near, ok := nearest(service, here); ok {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", code(near)))
+	if near, ok := nearestName(service, here); ok {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The nearest that exists is %s.", quoteCode(near)))
 	}
 	for _, e := range envOf(pod) {
 		if strings.Contains(e.Value, host) {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s gives it this name.", code(e.Name)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The variable %s gives it this name.", quoteCode(e.Name)))
 		}
 	}
 }

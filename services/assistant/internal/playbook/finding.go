@@ -110,9 +110,9 @@ type Finding struct {
 	namespaces []string
 }
 
-// code shows foreign text: short, in one line, and as code, so that no link or markup in
+// quoteCode shows foreign text: short, in one line, and as code, so that no link or markup in
 // it comes to life.
-func code(s string) string {
+func quoteCode(s string) string {
 	const head, tail = 120, 80 // errors are wrapped: who at the front, why at the end
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -131,15 +131,15 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// codes lists foreign texts, the first ten.
-func codes(list []string) string {
+// quoteCodes lists foreign texts, the first ten.
+func quoteCodes(list []string) string {
 	const most = 10
 	shown := make([]string, 0, most)
 	for i, s := range list {
 		if i == most {
 			return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", len(list)-most)
 		}
-		shown = append(shown, code(s))
+		shown = append(shown, quoteCode(s))
 	}
 	return strings.Join(shown, ", ")
 }
@@ -150,18 +150,18 @@ var plain = map[string]string{
 	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget",
 }
 
-// title is an object as a sentence names it.
-func title(r operation.Ref) string {
+// refTitle is an object as a sentence names it.
+func refTitle(r operation.Ref) string {
 	kind, ok := plain[r.Kind]
 	if !ok {
 		kind = strings.ToLower(r.Kind)
 	}
-	return kind + " " + code(r.Name)
+	return kind + " " + quoteCode(r.Name)
 }
 
-// valid returns the operation if it may be shown as a fix. Names and values come from the
+// validFix returns the operation if it may be shown as a fix. Names and values come from the
 // cluster, and what the closed grammar refuses is no fix.
-func valid(o operation.Operation) *operation.Operation {
+func validFix(o operation.Operation) *operation.Operation {
 	o = operation.Normalize(o)
 	if o.Validate() != nil {
 		return nil

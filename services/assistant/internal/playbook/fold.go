@@ -36,11 +36,11 @@ type explanation struct {
 	by int
 }
 
-// fold puts each finding that follows from others under the first of these, and all of a
+// foldFindings puts each finding that follows from others under the first of these, and all of a
 // family under its root. A root stands where the first of its family stood, so that
 // a cause of late rank is told before what it does.
-func fold(found []Finding) []Finding {
-	parents := causes(found)
+func foldFindings(found []Finding) []Finding {
+	parents := findCauses(found)
 	place := map[int]int{} // root → place in kept
 	var kept []Finding
 	var families [][]int
@@ -70,9 +70,9 @@ func fold(found []Finding) []Finding {
 	return kept
 }
 
-// causes gives each finding the first other one that it follows from, or -1. No finding
+// findCauses gives each finding the first other one that it follows from, or -1. No finding
 // ends up under itself.
-func causes(found []Finding) []int {
+func findCauses(found []Finding) []int {
 	about := map[operation.Ref][]int{}
 	explaining := map[operation.Ref][]explanation{}
 	for i := range found {
@@ -98,7 +98,7 @@ func causes(found []Finding) []int {
 		}
 		slices.Sort(candidates)
 		for _, j := range candidates {
-			if !found[j].follower && !under(parents, j, i) {
+			if !found[j].follower && !isUnder(parents, j, i) {
 				parents[i] = j
 				break
 			}
@@ -107,8 +107,8 @@ func causes(found []Finding) []int {
 	return parents
 }
 
-// under says whether finding i is finding j or above it.
-func under(parents []int, j, i int) bool {
+// isUnder says whether finding i is finding j or above it.
+func isUnder(parents []int, j, i int) bool {
 	for ; j >= 0; j = parents[j] {
 		if j == i {
 			return true
@@ -181,5 +181,5 @@ func (x *index) since(t metav1.Time) string {
 	if t.IsZero() || x.Taken.IsZero() || x.Taken.Before(t.Time) {
 		return ""
 	}
-	return duration(x.Taken.Sub(t.Time))
+	return formatDuration(x.Taken.Sub(t.Time))
 }

@@ -41,8 +41,8 @@ func forbiddenExpr(quote string) *regexp.Regexp {
 		"Q", quote))
 }
 
-// denials finds what a log says the API server refused, each once, in order.
-func denials(log string) []denial {
+// findDenials finds what a log says the API server refused, each once, in order.
+func findDenials(log string) []denial {
 	var all []denial
 	for line := range strings.Lines(log) {
 		line = line[:min(len(line), longestLine)]

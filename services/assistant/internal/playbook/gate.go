@@ -36,11 +36,11 @@ func readinessGates(x *index, pod *corev1.Pod, w *workload) []Finding {
 		case c == nil && x.Taken.Sub(ready.LastTransitionTime.Time) < gateGrace:
 			continue
 		case c == nil:
-			f.Cause = fmt.Sprintf("Nobody has set the condition %s, which is a readiness gate of the pod.", code(string(gate.ConditionType)))
+			f.Cause = fmt.Sprintf("Nobody has set the condition %s, which is a readiness gate of the pod.", quoteCode(string(gate.ConditionType)))
 		case c.Status != corev1.ConditionTrue:
-			f.Cause = fmt.Sprintf("The condition %s, a readiness gate of the pod, is %s.", code(string(gate.ConditionType)), c.Status)
+			f.Cause = fmt.Sprintf("The condition %s, a readiness gate of the pod, is %s.", quoteCode(string(gate.ConditionType)), c.Status)
 			if c.Reason != "" || c.Message != "" {
-				f.Evidence = append(f.Evidence, "Who set it says "+code(strings.TrimSpace(c.Reason+" "+c.Message))+".")
+				f.Evidence = append(f.Evidence, "Who set it says "+quoteCode(strings.TrimSpace(c.Reason+" "+c.Message))+".")
 			}
 		default:
 			continue
@@ -66,7 +66,7 @@ func gateOwner(gate string) string {
 		}
 	}
 	if domain, _, ok := strings.Cut(gate, "/"); ok {
-		return "the one that belongs to " + code(domain)
+		return "the one that belongs to " + quoteCode(domain)
 	}
 	return "the one that knows this condition"
 }

@@ -34,7 +34,7 @@ var pullFaults = []struct {
 // imagePulls explains class 3: waiting reason first, then what the registry said.
 func imagePulls(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		reason := c.waiting()
 		switch reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable":
@@ -42,14 +42,14 @@ func imagePulls(x *index, pod *corev1.Pod, w *workload) []Finding {
 			continue
 		}
 		f := Finding{Class: ImagePull, Object: w.ref, Confidence: High, container: c.spec.Name}
-		f.Evidence = []string{fmt.Sprintf("Container %s waits: %s, image %s.", code(c.spec.Name), reason, code(c.spec.Image))}
+		f.Evidence = []string{fmt.Sprintf("Container %s waits: %s, image %s.", quoteCode(c.spec.Name), reason, quoteCode(c.spec.Image))}
 		switch reason {
 		case "InvalidImageName":
-			f.Cause = fmt.Sprintf("%s is no image name.", code(c.spec.Image))
+			f.Cause = fmt.Sprintf("%s is no image name.", quoteCode(c.spec.Image))
 			f.Text = "Say which image to use."
 			f.oldImage(w, c)
 		case "ErrImageNeverPull":
-			f.Cause = fmt.Sprintf("The image %s is not on the node, and imagePullPolicy Never forbids to pull it.", code(c.spec.Image))
+			f.Cause = fmt.Sprintf("The image %s is not on the node, and imagePullPolicy Never forbids to pull it.", quoteCode(c.spec.Image))
 			f.Text = "Set imagePullPolicy to IfNotPresent, or load the image on the node."
 		default:
 			if f.pullFault(x, pod, c) {
@@ -74,7 +74,7 @@ func (f *Finding) pullFault(x *index, pod *corev1.Pod, c container) bool {
 	if repository, _, ok := strings.Cut(c.spec.Image, ":"); ok {
 		words = strings.ReplaceAll(words, repository, "")
 	}
-	f.Evidence = append(f.Evidence, "The node says "+code(said)+".")
+	f.Evidence = append(f.Evidence, "The node says "+quoteCode(said)+".")
 	for _, fault := range pullFaults {
 		if !fault.expr.MatchString(words) {
 			continue
@@ -82,13 +82,13 @@ func (f *Finding) pullFault(x *index, pod *corev1.Pod, c container) bool {
 		if fault.evidence != "" {
 			f.Evidence = append(f.Evidence, fault.evidence)
 		}
-		f.Cause, f.Text, f.Confidence = strings.ReplaceAll(fault.cause, "%s", code(c.spec.Image)), fault.text, fault.confidence
+		f.Cause, f.Text, f.Confidence = strings.ReplaceAll(fault.cause, "%s", quoteCode(c.spec.Image)), fault.text, fault.confidence
 		if strings.Contains(fault.text, "imagePullSecrets") {
 			f.Evidence = append(f.Evidence, x.pullSecrets(pod))
 		}
 		return fault.name
 	}
-	f.Cause, f.Confidence = fmt.Sprintf("The node cannot pull the image %s.", code(c.spec.Image)), Medium
+	f.Cause, f.Confidence = fmt.Sprintf("The node cannot pull the image %s.", quoteCode(c.spec.Image)), Medium
 	f.Text = "Try to pull the image by hand with the same credentials."
 	return false
 }
@@ -105,9 +105,9 @@ func (x *index) pullSecrets(pod *corev1.Pod) string {
 			absent = append(absent, r.Name)
 		}
 	}
-	s := "The pod names the pull credentials " + codes(all)
+	s := "The pod names the pull credentials " + quoteCodes(all)
 	if len(absent) > 0 {
-		s += "; absent are " + codes(absent)
+		s += "; absent are " + quoteCodes(absent)
 	}
 	return s + "."
 }
@@ -118,16 +118,16 @@ func (f *Finding) oldImage(w *workload, c container) {
 		return
 	}
 	for _, r := range w.older {
-		then := find(r.template, c.spec.Name)
+		then := findContainer(r.template, c.spec.Name)
 		if then == nil || then.Image == c.spec.Image {
 			continue
 		}
-		o := object(operation.SetImage, w.ref)
+		o := newOperation(operation.SetImage, w.ref)
 		o.Images = map[string]string{c.spec.Name: then.Image}
-		if f.Fix = valid(o); f.Fix != nil {
-			f.Text = fmt.Sprintf("Give back the image of revision %d, %s.", r.number, code(then.Image))
+		if f.Fix = validFix(o); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give back the image of revision %d, %s.", r.number, quoteCode(then.Image))
 			if r.ready > 0 {
-				f.Text += " " + count(int(r.ready), "pod of it is", "pods of it are") + " ready."
+				f.Text += " " + countNoun(int(r.ready), "pod of it is", "pods of it are") + " ready."
 			}
 		}
 		return

@@ -18,8 +18,8 @@ const (
 	oldIngressClass = "kubernetes.io/ingress.class"
 )
 
-// ingresses explains class 15: ingresses that lead nowhere, or that nobody serves.
-func ingresses(x *index) []Finding {
+// checkIngresses explains class 15: ingresses that lead nowhere, or that nobody serves.
+func checkIngresses(x *index) []Finding {
 	names := map[string][]string{}
 	for i := range x.Services {
 		names[x.Services[i].Namespace] = append(names[x.Services[i].Namespace], x.Services[i].Name)
@@ -38,13 +38,13 @@ func ingresses(x *index) []Finding {
 			continue
 		}
 		seen := map[networkingv1.IngressServiceBackend]bool{}
-		for _, b := range backends(in) {
+		for _, b := range listBackends(in) {
 			if seen[*b.service] {
 				continue
 			}
 			seen[*b.service] = true
 			f := Finding{Class: IngressBackend, Object: ingressRef(in), Confidence: High}
-			f.Evidence = []string{fmt.Sprintf("%s leads to port %s of service %s.", upper(b.where), code(portText(b.service.Port)), code(b.service.Name))}
+			f.Evidence = []string{fmt.Sprintf("%s leads to port %s of service %s.", upperFirst(b.where), quoteCode(portText(b.service.Port)), quoteCode(b.service.Name))}
 			s := x.services[name{Namespace: in.Namespace, Name: b.service.Name}]
 			switch {
 			case s == nil:
@@ -52,7 +52,7 @@ func ingresses(x *index) []Finding {
 			case s.Spec.Type == corev1.ServiceTypeExternalName || servesPort(s, b.service.Port):
 				// What the service itself lacks is told there, and here as a consequence.
 				f.follower, f.because = true, []operation.Ref{serviceRef(s)}
-				f.Cause = fmt.Sprintf("It leads to the service %s.", code(s.Name))
+				f.Cause = fmt.Sprintf("It leads to the service %s.", quoteCode(s.Name))
 			default:
 				f.noPort(in, b, s)
 			}
@@ -74,7 +74,7 @@ type backend struct {
 	path    int
 }
 
-func backends(in *networkingv1.Ingress) []backend {
+func listBackends(in *networkingv1.Ingress) []backend {
 	var all []backend
 	if b := in.Spec.DefaultBackend; b != nil && b.Service != nil {
 		all = append(all, backend{"the default backend", b.Service, -1, 0})
@@ -85,7 +85,7 @@ func backends(in *networkingv1.Ingress) []backend {
 		}
 		for j, path := range rule.HTTP.Paths {
 			if path.Backend.Service != nil {
-				all = append(all, backend{"the rule for " + code(rule.Host+path.Path), path.Backend.Service, i, j})
+				all = append(all, backend{"the rule for " + quoteCode(rule.Host+path.Path), path.Backend.Service, i, j})
 			}
 		}
 	}
@@ -108,8 +108,8 @@ func servesPort(s *corev1.Service, p networkingv1.ServiceBackendPort) bool {
 	})
 }
 
-// redirect changes where one path leads. Rules have no merge key, so all go along.
-func redirect(in *networkingv1.Ingress, b backend, to networkingv1.IngressServiceBackend) *operation.Operation {
+// redirectPath changes where one path leads. Rules have no merge key, so all go along.
+func redirectPath(in *networkingv1.Ingress, b backend, to networkingv1.IngressServiceBackend) *operation.Operation {
 	spec := in.Spec.DeepCopy()
 	if b.rule < 0 {
 		port := members{"number": nil, "name": nil} // only one of them may stand
@@ -118,29 +118,29 @@ func redirect(in *networkingv1.Ingress, b backend, to networkingv1.IngressServic
 		} else {
 			port["number"] = to.Port.Number
 		}
-		return patch(ingressRef(in), members{"spec": members{"defaultBackend": members{"service": members{"name": to.Name, "port": port}}}})
+		return newPatch(ingressRef(in), members{"spec": members{"defaultBackend": members{"service": members{"name": to.Name, "port": port}}}})
 	}
-	for _, other := range backends(in) {
+	for _, other := range listBackends(in) {
 		if *other.service == *b.service && other.rule >= 0 {
 			spec.Rules[other.rule].HTTP.Paths[other.path].Backend.Service = &to
 		}
 	}
-	return patch(ingressRef(in), members{"spec": members{"rules": spec.Rules}})
+	return newPatch(ingressRef(in), members{"spec": members{"rules": spec.Rules}})
 }
 
 func (f *Finding) noService(in *networkingv1.Ingress, b backend, services []string) {
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", code(in.Namespace)))
-	f.Cause = fmt.Sprintf("The service %s that the ingress leads to (port %s) does not exist, so its requests are answered with an error.", code(b.service.Name), code(portText(b.service.Port)))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", quoteCode(in.Namespace)))
+	f.Cause = fmt.Sprintf("The service %s that the ingress leads to (port %s) does not exist, so its requests are answered with an error.", quoteCode(b.service.Name), quoteCode(portText(b.service.Port)))
 	f.Text = "Create the service, or say which one is meant."
-	near, ok := nearest(b.service.Name, services)
+	near, ok := nearestName(b.service.Name, services)
 	if !ok {
 		return
 	}
-	f.Cause += fmt.Sprintf(" The service %s is the nearest.", code(near))
+	f.Cause += fmt.Sprintf(" The service %s is the nearest.", quoteCode(near))
 	to := *b.service
 	to.Name = near
-	if f.Fix = redirect(in, b, to); f.Fix != nil {
-		f.Text = fmt.Sprintf("Lead to the service %s, if it is the one that is meant.", code(near))
+	if f.Fix = redirectPath(in, b, to); f.Fix != nil {
+		f.Text = fmt.Sprintf("Lead to the service %s, if it is the one that is meant.", quoteCode(near))
 	}
 }
 
@@ -153,14 +153,14 @@ func (f *Finding) noPort(in *networkingv1.Ingress, b backend, s *corev1.Service)
 		}
 		has = append(has, text)
 	}
-	f.Cause = fmt.Sprintf("The ingress leads to port %s of service %s, and the service has only %s: such a request is answered with an error (503).", code(portText(b.service.Port)), code(s.Name), codes(has))
+	f.Cause = fmt.Sprintf("The ingress leads to port %s of service %s, and the service has only %s: such a request is answered with an error (503).", quoteCode(portText(b.service.Port)), quoteCode(s.Name), quoteCodes(has))
 	f.Text = "Say which of the service's ports is meant."
 	if len(s.Spec.Ports) != 1 {
 		return
 	}
 	to := *b.service
 	to.Port = networkingv1.ServiceBackendPort{Number: s.Spec.Ports[0].Port}
-	if f.Fix = redirect(in, b, to); f.Fix != nil {
+	if f.Fix = redirectPath(in, b, to); f.Fix != nil {
 		f.Text = fmt.Sprintf("Lead to port %d, the only one of the service.", s.Spec.Ports[0].Port)
 	}
 }
@@ -180,11 +180,11 @@ func (x *index) ingressClass(in *networkingv1.Ingress) (Finding, bool) {
 	slices.Sort(have)
 	f.Evidence = []string{"No controller has given the ingress an address.", "The cluster has no ingress class."}
 	if len(have) > 0 {
-		f.Evidence[1] = fmt.Sprintf("The ingress classes that exist are %s.", codes(have))
+		f.Evidence[1] = fmt.Sprintf("The ingress classes that exist are %s.", quoteCodes(have))
 	}
 	switch class := in.Spec.IngressClassName; {
 	case class != nil && !slices.Contains(have, *class):
-		f.Cause = fmt.Sprintf("The ingress class %s does not exist, so no controller serves the ingress.", code(*class))
+		f.Cause = fmt.Sprintf("The ingress class %s does not exist, so no controller serves the ingress.", quoteCode(*class))
 	case class == nil && in.Annotations[oldIngressClass] == "" && !byDefault:
 		f.Cause, f.Confidence = "The ingress names no class and none is the default, so most controllers leave it alone.", Medium
 	default:
@@ -192,8 +192,8 @@ func (x *index) ingressClass(in *networkingv1.Ingress) (Finding, bool) {
 	}
 	f.Text = "Say which class the ingress is to have; without any, install an ingress controller."
 	if len(have) == 1 {
-		if f.Fix = patch(f.Object, members{"spec": members{"ingressClassName": have[0]}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Give the ingress the only class there is, %s.", code(have[0]))
+		if f.Fix = newPatch(f.Object, members{"spec": members{"ingressClassName": have[0]}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give the ingress the only class there is, %s.", quoteCode(have[0]))
 		}
 	}
 	return f, true
@@ -210,9 +210,9 @@ func (x *index) ingressTLS(in *networkingv1.Ingress) []Finding {
 			continue
 		}
 		f := Finding{Class: IngressBackend, Object: ingressRef(in), Confidence: High}
-		f.Evidence = []string{fmt.Sprintf("Its certificate is to come from the Secret %s.", code(tls.SecretName))}
+		f.Evidence = []string{fmt.Sprintf("Its certificate is to come from the Secret %s.", quoteCode(tls.SecretName))}
 		if len(tls.Hosts) > 0 {
-			f.Evidence[0] = fmt.Sprintf("Its certificate for %s is to come from the Secret %s.", codes(tls.Hosts), code(tls.SecretName))
+			f.Evidence[0] = fmt.Sprintf("Its certificate for %s is to come from the Secret %s.", quoteCodes(tls.Hosts), quoteCode(tls.SecretName))
 		}
 		keys, exists := x.secrets[name{Namespace: in.Namespace, Name: tls.SecretName}]
 		var lacks []string
@@ -223,15 +223,15 @@ func (x *index) ingressTLS(in *networkingv1.Ingress) []Finding {
 		}
 		switch {
 		case !exists:
-			f.Cause = fmt.Sprintf("The Secret %s with the ingress's certificate does not exist: clients see another certificate, or an error.", code(tls.SecretName))
+			f.Cause = fmt.Sprintf("The Secret %s with the ingress's certificate does not exist: clients see another certificate, or an error.", quoteCode(tls.SecretName))
 			f.Text = "Create the Secret yourself with certificate and key: no secret value passes through here."
 			if issuer := issuerOf(in); issuer != "" {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("The issuer %s is to make it.", code(issuer)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("The issuer %s is to make it.", quoteCode(issuer)))
 				f.Confidence = Medium
 				f.Text = "Look what the Certificate and its requests in the namespace say: their issuer has not made the Secret."
 			}
 		case len(lacks) > 0:
-			f.Cause = fmt.Sprintf("The Secret %s has not the keys of a certificate; absent are %s.", code(tls.SecretName), codes(lacks))
+			f.Cause = fmt.Sprintf("The Secret %s has not the keys of a certificate; absent are %s.", quoteCode(tls.SecretName), quoteCodes(lacks))
 			f.Text = "Create the Secret anew, of type kubernetes.io/tls."
 		default:
 			continue

@@ -23,20 +23,20 @@ var (
 	wordExpr = regexp.MustCompile(`[a-z0-9][a-z0-9.-]*[a-z0-9]`)
 )
 
-// working says whether an init container runs that the others wait for.
-func working(pod *corev1.Pod, c container) bool {
+// isInitRunning says whether an init container runs that the others wait for.
+func isInitRunning(pod *corev1.Pod, c container) bool {
 	return c.init && !runsBeside(c.spec) && c.status.State.Running != nil && pod.Status.Phase == corev1.PodPending
 }
 
 // initWaits explains the rest of class 26: an init container that neither fails nor ends.
 func initWaits(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
-		if !working(pod, c) || crashed(pod, c) {
+	for _, c := range listContainers(pod) {
+		if !isInitRunning(pod, c) || keepsCrashing(pod, c) {
 			continue
 		}
 		log := Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}
-		lines, orders := instructions(x.lines(log))
+		lines, orders := splitInstructions(x.lines(log))
 		at := slices.IndexFunc(lines, waitsExpr.MatchString)
 		started := c.status.State.Running.StartedAt
 		if at < 0 && x.Taken.Sub(started.Time) < initTime {
@@ -49,16 +49,16 @@ func initWaits(x *index, pod *corev1.Pod, w *workload) []Finding {
 		if since := x.since(started); since != "" {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("It has run for %s and has not ended.", since))
 		}
-		f.Cause, f.Confidence = fmt.Sprintf("The init container %s does not end.", code(c.spec.Name)), Low
+		f.Cause, f.Confidence = fmt.Sprintf("The init container %s does not end.", quoteCode(c.spec.Name)), Low
 		f.Text = "Read its log, and look at what its command waits for."
 		if at >= 0 {
-			f.Cause, f.Confidence = fmt.Sprintf("The init container %s waits for something that does not answer.", code(c.spec.Name)), Medium
+			f.Cause, f.Confidence = fmt.Sprintf("The init container %s waits for something that does not answer.", quoteCode(c.spec.Name)), Medium
 			f.Text = "Repair what the log line names, or correct the address; the pod then goes on by itself."
 			f.awaited(x, pod, c, lines[at])
 			// The cause is all that is shown of a consequence, so the line goes with it.
-			f.Cause += " Its log says " + code(lines[at]) + "."
+			f.Cause += " Its log says " + quoteCode(lines[at]) + "."
 		} else if len(lines) > 0 {
-			f.Evidence = append(f.Evidence, "The last line of its log is "+code(lines[0])+".")
+			f.Evidence = append(f.Evidence, "The last line of its log is "+quoteCode(lines[0])+".")
 		}
 		found = append(found, f)
 	}
@@ -84,17 +84,17 @@ func (f *Finding) awaited(x *index, pod *corev1.Pod, c container, line string) {
 	if strings.Contains(host, ".") && !strings.Contains(host, ".svc") || !operation.ValidName(host) {
 		return // outside of the cluster
 	}
-	service, namespace := parts(host, pod.Namespace)
+	service, namespace := splitServiceHost(host, pod.Namespace)
 	if namespace != pod.Namespace {
 		return // the services of another namespace may not have been read
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", code(namespace), code(service)))
-	f.Cause = fmt.Sprintf("The init container %s waits for %s, and no service of this name exists.", code(c.spec.Name), code(service))
-	f.Text = fmt.Sprintf("Create what is to answer as %s, or correct the name that the init container is given; the pod then goes on by itself.", code(service))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has the name %s.", quoteCode(namespace), quoteCode(service)))
+	f.Cause = fmt.Sprintf("The init container %s waits for %s, and no service of this name exists.", quoteCode(c.spec.Name), quoteCode(service))
+	f.Text = fmt.Sprintf("Create what is to answer as %s, or correct the name that the init container is given; the pod then goes on by itself.", quoteCode(service))
 }
 
-// parts are service and namespace of a host name within the cluster.
-func parts(host, namespace string) (string, string) {
+// splitServiceHost are service and namespace of a host name within the cluster.
+func splitServiceHost(host, namespace string) (string, string) {
 	labels := strings.SplitN(host, ".", 3)
 	if len(labels) > 1 {
 		namespace = labels[1]
@@ -103,7 +103,7 @@ func parts(host, namespace string) (string, string) {
 }
 
 func (f *Finding) awaitedService(x *index, s *corev1.Service, c container) {
-	f.Cause = fmt.Sprintf("The init container %s waits for the service %s.", code(c.spec.Name), code(s.Name))
+	f.Cause = fmt.Sprintf("The init container %s waits for the service %s.", quoteCode(c.spec.Name), quoteCode(s.Name))
 	pods := x.selected(s.Namespace, s.Spec.Selector)
 	f.because = append(f.because, serviceRef(s))
 	for _, pod := range pods {
@@ -117,13 +117,13 @@ func (f *Finding) awaitedService(x *index, s *corev1.Service, c container) {
 	}
 	switch {
 	case len(s.Spec.Selector) == 0:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s exists and has no selector: somebody else writes its endpoints.", code(s.Name)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s exists and has no selector: somebody else writes its endpoints.", quoteCode(s.Name)))
 	case ready == 0:
 		f.Confidence = High
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s chooses %s, none of them ready.", code(s.Name), count(len(pods), "pod", "pods")))
-		f.Cause = fmt.Sprintf("The init container %s waits for the service %s, which has no ready pod.", code(c.spec.Name), code(s.Name))
-		f.Text = fmt.Sprintf("Bring the pods behind %s up; this pod then goes on by itself.", code(s.Name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s chooses %s, none of them ready.", quoteCode(s.Name), countNoun(len(pods), "pod", "pods")))
+		f.Cause = fmt.Sprintf("The init container %s waits for the service %s, which has no ready pod.", quoteCode(c.spec.Name), quoteCode(s.Name))
+		f.Text = fmt.Sprintf("Bring the pods behind %s up; this pod then goes on by itself.", quoteCode(s.Name))
 	default:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s has %s: look at the port, at network policies, and at what the program answers.", code(s.Name), count(ready, "ready pod", "ready pods")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service %s has %s: look at the port, at network policies, and at what the program answers.", quoteCode(s.Name), countNoun(ready, "ready pod", "ready pods")))
 	}
 }

@@ -15,15 +15,15 @@ var instructionExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(run|execute|enter|type|please)\b.{0,30}\b(kubectl|helm)\b`),
 }
 
-// instructions takes the lines that speak to a reader, not of the program, out of a log,
+// splitInstructions takes the lines that speak to a reader, not of the program, out of a log,
 // and says of the first few what they are.
-func instructions(lines []string) (rest, evidence []string) {
+func splitInstructions(lines []string) (rest, evidence []string) {
 	const most = 3
 	for _, line := range lines {
 		if !slices.ContainsFunc(instructionExprs, func(e *regexp.Regexp) bool { return e.MatchString(line) }) {
 			rest = append(rest, line)
 		} else if len(evidence) < most {
-			evidence = append(evidence, "A line from a log says "+code(line)+". It reads like an instruction; it is not followed, and no value of it is used.")
+			evidence = append(evidence, "A line from a log says "+quoteCode(line)+". It reads like an instruction; it is not followed, and no value of it is used.")
 		}
 	}
 	return rest, evidence

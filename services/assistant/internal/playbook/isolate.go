@@ -64,7 +64,7 @@ func (x *index) policyTable() *policyTable {
 		t.about[direction] = about
 		for i := range x.NetworkPolicies {
 			p := &x.NetworkPolicies[i]
-			if !governs(p, direction) {
+			if !governsDirection(p, direction) {
 				continue
 			}
 			rules := rulesOf(p, direction)

@@ -47,7 +47,7 @@ func failedJobs(x *index) []Finding {
 		}
 		f := Finding{Class: JobFailed, Object: jobRef(j), because: []operation.Ref{jobRef(j)}}
 		var failed *corev1.Pod
-		if at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed || failure(pod) != nil }); at >= 0 {
+		if at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed || firstFailure(pod) != nil }); at >= 0 {
 			failed = pods[at]
 			f.Pods = []string{failed.Name}
 			f.because = append(f.because, x.grounds(failed)...)
@@ -55,7 +55,7 @@ func failedJobs(x *index) []Finding {
 		f.jobCause(x, failed, ended)
 		f.bound(j, ended)
 		if failedBefore > 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Before it, %s of the same CronJob failed.", count(failedBefore, "run", "runs")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Before it, %s of the same CronJob failed.", countNoun(failedBefore, "run", "runs")))
 		}
 		f.again(x, j)
 		found = append(found, f)
@@ -91,9 +91,9 @@ func (x *index) runsAround(j *batchv1.Job) (later bool, failed int) {
 	return later, failed
 }
 
-// failure is the first container of a pod that ended badly, in the order of their start.
-func failure(pod *corev1.Pod) *container {
-	for _, c := range containers(pod) {
+// firstFailure is the first container of a pod that ended badly, in the order of their start.
+func firstFailure(pod *corev1.Pod) *container {
+	for _, c := range listContainers(pod) {
 		if end := c.lastEnd(); end != nil && end.ExitCode != 0 {
 			return &c
 		}
@@ -105,7 +105,7 @@ func failure(pod *corev1.Pod) *container {
 func (f *Finding) jobCause(x *index, failed *corev1.Pod, ended *batchv1.JobCondition) {
 	late := ended != nil && ended.Reason == batchv1.JobReasonDeadlineExceeded
 	if failed != nil {
-		c := failure(failed)
+		c := firstFailure(failed)
 		switch {
 		case c == nil || late && (c.lastEnd().ExitCode == 143 || c.lastEnd().ExitCode == 137 && !c.outOfMemory()):
 			// Ended from outside: by a node, or for the deadline.
@@ -114,12 +114,12 @@ func (f *Finding) jobCause(x *index, failed *corev1.Pod, ended *batchv1.JobCondi
 			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
 			return
 		default:
-			m := crash(x.lastLines(failed, *c), x.workloadOf(failed), *c)
+			m := explainCrash(x.lastLines(failed, *c), x.workloadOf(failed), *c)
 			f.Evidence, f.Cause, f.Text, f.Confidence = m.Evidence, m.Cause, m.Text, m.Confidence
 			return
 		}
 		if failed.Status.Reason != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Pod %s failed: %s %s.", code(failed.Name), code(failed.Status.Reason), code(failed.Status.Message)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Pod %s failed: %s %s.", quoteCode(failed.Name), quoteCode(failed.Status.Reason), quoteCode(failed.Status.Message)))
 		}
 	}
 	switch {
@@ -137,16 +137,16 @@ func (f *Finding) jobCause(x *index, failed *corev1.Pod, ended *batchv1.JobCondi
 
 // bound says which limit of the job ended it.
 func (f *Finding) bound(j *batchv1.Job, ended *batchv1.JobCondition) {
-	failed := count(int(j.Status.Failed), "pod", "pods")
+	failed := countNoun(int(j.Status.Failed), "pod", "pods")
 	switch {
 	case ended == nil:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s of the job failed so far; it tries again until %d have (backoffLimit).", upper(failed), deref(j.Spec.BackoffLimit, 6)+1))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s of the job failed so far; it tries again until %d have (backoffLimit).", upperFirst(failed), valueOr(j.Spec.BackoffLimit, 6)+1))
 	case ended.Reason == batchv1.JobReasonBackoffLimitExceeded:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The job gave up after %s failed: its backoffLimit is %d.", failed, deref(j.Spec.BackoffLimit, 6)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The job gave up after %s failed: its backoffLimit is %d.", failed, valueOr(j.Spec.BackoffLimit, 6)))
 	case ended.Reason == batchv1.JobReasonDeadlineExceeded && j.Spec.ActiveDeadlineSeconds != nil:
 		f.Evidence = append(f.Evidence, fmt.Sprintf("The job was stopped at its activeDeadlineSeconds of %d.", *j.Spec.ActiveDeadlineSeconds))
 	default:
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The job's condition says %s: %s.", code(ended.Reason), code(ended.Message)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The job's condition says %s: %s.", quoteCode(ended.Reason), quoteCode(ended.Message)))
 	}
 }
 
@@ -158,16 +158,16 @@ func (f *Finding) again(x *index, j *batchv1.Job) {
 		f.Text += " Then delete the job and create it again: the pods of a job cannot be changed."
 		return
 	}
-	f.Text += fmt.Sprintf(" Change the CronJob %s, whose next run takes it.", code(owner.Name))
+	f.Text += fmt.Sprintf(" Change the CronJob %s, whose next run takes it.", quoteCode(owner.Name))
 	for i := range x.CronJobs {
 		c := &x.CronJobs[i]
-		if c.UID != owner.UID || equal(c.Spec.JobTemplate.Spec.Template.Spec, j.Spec.Template.Spec) {
+		if c.UID != owner.UID || equalValues(c.Spec.JobTemplate.Spec.Template.Spec, j.Spec.Template.Spec) {
 			continue
 		}
-		o := object(operation.RunJob, operation.Ref{Group: "batch", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name})
+		o := newOperation(operation.RunJob, operation.Ref{Group: "batch", Kind: "CronJob", Namespace: c.Namespace, Name: c.Name})
 		o.NewName = j.Name + "-again"
-		if f.Fix = valid(o); f.Fix != nil {
-			f.Text = fmt.Sprintf("The CronJob %s was changed since: run it once with what it has now.", code(c.Name))
+		if f.Fix = validFix(o); f.Fix != nil {
+			f.Text = fmt.Sprintf("The CronJob %s was changed since: run it once with what it has now.", quoteCode(c.Name))
 		}
 	}
 }

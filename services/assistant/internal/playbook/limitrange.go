@@ -28,14 +28,14 @@ func limitRanges(x *index) []Finding {
 		violated := x.violations(r.workload)
 		if len(violated) == 0 {
 			f.Confidence = Medium
-			f.Evidence = append(f.Evidence, "The API server says "+code(r.said)+".")
+			f.Evidence = append(f.Evidence, "The API server says "+quoteCode(r.said)+".")
 			f.Cause = "The pods break a bound of a LimitRange of the namespace, so the API server makes none."
-			f.Text = fmt.Sprintf("Say which requests and limits %s is to have.", title(r.ref))
+			f.Text = fmt.Sprintf("Say which requests and limits %s is to have.", refTitle(r.ref))
 		}
 		for i, v := range violated {
 			f.Evidence = append(f.Evidence, v.evidence)
 			if i == 0 {
-				f.Cause, f.Text = v.cause, fmt.Sprintf("Say which requests and limits %s is to have within the bound.", title(r.ref))
+				f.Cause, f.Text = v.cause, fmt.Sprintf("Say which requests and limits %s is to have within the bound.", refTitle(r.ref))
 				f.withinBound(r.workload, v)
 			}
 		}
@@ -73,7 +73,7 @@ func (x *index) violations(w *workload) []violation {
 					for j := range list {
 						c := &list[j]
 						own := x.defaulted(l.Namespace, c.Resources)
-						all = append(all, bounds(l.Name, item, own, "container "+code(c.Name), c.Name)...)
+						all = append(all, checkBounds(l.Name, item, own, "container "+quoteCode(c.Name), c.Name)...)
 					}
 				}
 			case corev1.LimitTypePod:
@@ -85,7 +85,7 @@ func (x *index) violations(w *workload) []violation {
 					Requests: helper.PodRequests(pod, helper.PodResourcesOptions{}),
 					Limits:   helper.PodLimits(pod, helper.PodResourcesOptions{}),
 				}
-				all = append(all, bounds(l.Name, item, own, "the pod", "")...)
+				all = append(all, checkBounds(l.Name, item, own, "the pod", "")...)
 			}
 		}
 	}
@@ -124,12 +124,12 @@ func (x *index) defaulted(namespace string, own corev1.ResourceRequirements) cor
 	return own
 }
 
-// bounds compares amounts with one item of a LimitRange.
-func bounds(limitRange string, item corev1.LimitRangeItem, own corev1.ResourceRequirements, where, container string) []violation {
+// checkBounds compares amounts with one item of a LimitRange.
+func checkBounds(limitRange string, item corev1.LimitRangeItem, own corev1.ResourceRequirements, where, container string) []violation {
 	var all []violation
 	for _, kind := range slices.Sorted(maps.Keys(item.Min)) {
 		least := item.Min[kind]
-		name, value, stated := "request", own.Requests[kind], has(own.Requests, kind)
+		name, value, stated := "request", own.Requests[kind], hasResource(own.Requests, kind)
 		if limit, ok := own.Limits[kind]; stated && value.Cmp(least) >= 0 && ok && limit.Cmp(least) < 0 {
 			name, value = "limit", limit
 		}
@@ -137,12 +137,12 @@ func bounds(limitRange string, item corev1.LimitRangeItem, own corev1.ResourceRe
 			continue
 		}
 		all = append(all, violation{kind: kind, bound: least, low: true, container: container,
-			evidence: fmt.Sprintf("LimitRange %s: minimum %s per %s is %s; %s has %s.", code(limitRange), kind, item.Type, least.String(), where, stating(name, value, stated)),
-			cause:    fmt.Sprintf("The %s %s of %s is %s the minimum of the LimitRange %s, so the API server makes no such pod.", kind, name, where, beside("below", stated), code(limitRange))})
+			evidence: fmt.Sprintf("LimitRange %s: minimum %s per %s is %s; %s has %s.", quoteCode(limitRange), kind, item.Type, least.String(), where, describeAmount(name, value, stated)),
+			cause:    fmt.Sprintf("The %s %s of %s is %s the minimum of the LimitRange %s, so the API server makes no such pod.", kind, name, where, describeBreach("below", stated), quoteCode(limitRange))})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(item.Max)) {
 		most := item.Max[kind]
-		name, value, stated := "limit", own.Limits[kind], has(own.Limits, kind)
+		name, value, stated := "limit", own.Limits[kind], hasResource(own.Limits, kind)
 		if request, ok := own.Requests[kind]; stated && value.Cmp(most) <= 0 && ok && request.Cmp(most) > 0 {
 			name, value = "request", request
 		}
@@ -150,8 +150,8 @@ func bounds(limitRange string, item corev1.LimitRangeItem, own corev1.ResourceRe
 			continue
 		}
 		all = append(all, violation{kind: kind, bound: most, container: container,
-			evidence: fmt.Sprintf("LimitRange %s: maximum %s per %s is %s; %s has %s.", code(limitRange), kind, item.Type, most.String(), where, stating(name, value, stated)),
-			cause:    fmt.Sprintf("The %s %s of %s is %s the maximum of the LimitRange %s, so the API server makes no such pod.", kind, name, where, beside("above", stated), code(limitRange))})
+			evidence: fmt.Sprintf("LimitRange %s: maximum %s per %s is %s; %s has %s.", quoteCode(limitRange), kind, item.Type, most.String(), where, describeAmount(name, value, stated)),
+			cause:    fmt.Sprintf("The %s %s of %s is %s the maximum of the LimitRange %s, so the API server makes no such pod.", kind, name, where, describeBreach("above", stated), quoteCode(limitRange))})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(item.MaxLimitRequestRatio)) {
 		most := item.MaxLimitRequestRatio[kind]
@@ -160,27 +160,27 @@ func bounds(limitRange string, item corev1.LimitRangeItem, own corev1.ResourceRe
 			continue
 		}
 		all = append(all, violation{kind: kind, bound: most, ratio: true, container: container,
-			evidence: fmt.Sprintf("LimitRange %s: the %s limit per %s may be %s times the request; %s has %s and %s.", code(limitRange), kind, item.Type, most.String(), where,
-				stating("limit", limit, has(own.Limits, kind)), stating("request", request, has(own.Requests, kind))),
-			cause: fmt.Sprintf("The %s limit of %s is more times its request than the LimitRange %s lets be, so the API server makes no such pod.", kind, where, code(limitRange))})
+			evidence: fmt.Sprintf("LimitRange %s: the %s limit per %s may be %s times the request; %s has %s and %s.", quoteCode(limitRange), kind, item.Type, most.String(), where,
+				describeAmount("limit", limit, hasResource(own.Limits, kind)), describeAmount("request", request, hasResource(own.Requests, kind))),
+			cause: fmt.Sprintf("The %s limit of %s is more times its request than the LimitRange %s lets be, so the API server makes no such pod.", kind, where, quoteCode(limitRange))})
 	}
 	return all
 }
 
-func has(list corev1.ResourceList, kind corev1.ResourceName) bool {
+func hasResource(list corev1.ResourceList, kind corev1.ResourceName) bool {
 	_, ok := list[kind]
 	return ok
 }
 
-func stating(name string, value resource.Quantity, stated bool) string {
+func describeAmount(name string, value resource.Quantity, stated bool) string {
 	if !stated {
 		return "no " + name
 	}
 	return name + " " + value.String()
 }
 
-// beside is how an amount breaks a bound.
-func beside(broken string, stated bool) string {
+// describeBreach is how an amount breaks a bound.
+func describeBreach(broken string, stated bool) string {
 	if !stated {
 		return "not stated and cannot be held to"
 	}
@@ -192,8 +192,8 @@ func (f *Finding) withinBound(w *workload, v violation) {
 	if !w.patchable() || v.ratio || v.container == "" || v.kind != corev1.ResourceCPU && v.kind != corev1.ResourceMemory {
 		return
 	}
-	c := find(w.template, v.container)
-	o := object(operation.SetResources, w.ref)
+	c := findContainer(w.template, v.container)
+	o := newOperation(operation.SetResources, w.ref)
 	o.Container = v.container
 	bound := map[string]string{string(v.kind): v.bound.String()}
 	request, requested := c.Resources.Requests[v.kind]
@@ -214,7 +214,7 @@ func (f *Finding) withinBound(w *workload, v violation) {
 			o.Requests = bound
 		}
 	}
-	if f.Fix = valid(o); f.Fix != nil {
-		f.Text = fmt.Sprintf("Give container %s the bound itself, %s, if that is enough for it; else the bound has to change.", code(v.container), v.bound.String())
+	if f.Fix = validFix(o); f.Fix != nil {
+		f.Text = fmt.Sprintf("Give container %s the bound itself, %s, if that is enough for it; else the bound has to change.", quoteCode(v.container), v.bound.String())
 	}
 }

@@ -21,7 +21,7 @@ func (x *index) lastLines(pod *corev1.Pod, c container) []string { return x.line
 // logsOf are all logs of a pod that were read, in a fixed order.
 func (x *index) logsOf(pod *corev1.Pod) []string {
 	var all []string
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		for _, previous := range []bool{false, true} {
 			if log := x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name, Previous: previous}]; log != "" {
 				all = append(all, log)

@@ -20,7 +20,7 @@ func FuzzDenials(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		all := denials(log)
+		all := findDenials(log)
 		if len(all) > mostDenials {
 			t.Errorf("%d denials", len(all))
 		}
@@ -35,7 +35,7 @@ func FuzzDenials(f *testing.F) {
 			}
 			d.name = ""
 			for _, message := range []string{d.message(), strings.ReplaceAll(d.message(), `"`, `\"`)} {
-				if back := denials("prefix " + message); len(back) != 1 || back[0] != d {
+				if back := findDenials("prefix " + message); len(back) != 1 || back[0] != d {
 					t.Errorf("%s reads back as %+v, want %+v", message, back, d)
 				}
 			}
@@ -51,7 +51,7 @@ func FuzzInstructions(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, log string) {
 		lines := strings.Split(log, "\n")
-		rest, evidence := instructions(lines)
+		rest, evidence := splitInstructions(lines)
 		if len(rest) > len(lines) || len(rest) == len(lines) != (len(evidence) == 0) {
 			t.Errorf("%d lines, %d left, %d told", len(lines), len(rest), len(evidence))
 		}
@@ -82,7 +82,7 @@ func TestInstructions(t *testing.T) {
 		"panic: runtime error: index out of range":                   false,
 		"You have reached your pull rate limit":                      false,
 	} {
-		if _, told := instructions([]string{line}); len(told) > 0 != want {
+		if _, told := splitInstructions([]string{line}); len(told) > 0 != want {
 			t.Errorf("%q is an instruction: %v, want %v", line, !want, want)
 		}
 	}

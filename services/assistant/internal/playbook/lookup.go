@@ -222,7 +222,7 @@ func (x *index) runTable() map[types.UID][]*batchv1.Job {
 func (x *index) waitingTable() []string {
 	var all []string
 	for _, pod := range x.byName {
-		if unschedulable(pod) && (len(all) == 0 || all[len(all)-1] != pod.Namespace) {
+		if isUnschedulable(pod) && (len(all) == 0 || all[len(all)-1] != pod.Namespace) {
 			all = append(all, pod.Namespace)
 		}
 	}

@@ -124,7 +124,7 @@ func TestPolicyCases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := snapshot(t, "a17_policy")
+			s := readSnapshot(t, "a17_policy")
 			change(s)
 			for _, f := range playbook.Diagnose(s, "") {
 				if f.Class == playbook.PolicyBlocks {

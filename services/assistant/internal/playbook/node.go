@@ -25,8 +25,8 @@ var pressures = []struct {
 	{corev1.NodeNetworkUnavailable, "network", "Look whether the network plug-in runs on the node.", ""},
 }
 
-// nodes explains class 19: nodes that are not ready, or short of something.
-func nodes(x *index) []Finding {
+// checkNodes explains class 19: nodes that are not ready, or short of something.
+func checkNodes(x *index) []Finding {
 	if x.Unread["nodes"] {
 		return nil
 	}
@@ -76,31 +76,31 @@ func (f *Finding) notReady(x *index, node *corev1.Node, c *corev1.NodeCondition,
 	if c == nil {
 		c = &corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Message: "no condition"}
 	}
-	f.Evidence = []string{fmt.Sprintf("Its condition Ready is %s: %s.", c.Status, code(c.Message))}
+	f.Evidence = []string{fmt.Sprintf("Its condition Ready is %s: %s.", c.Status, quoteCode(c.Message))}
 	if !c.LastTransitionTime.IsZero() {
-		f.Evidence[0] = fmt.Sprintf("Its condition Ready is %s since %s (%s ago): %s.", c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339), x.since(c.LastTransitionTime), code(c.Message))
+		f.Evidence[0] = fmt.Sprintf("Its condition Ready is %s since %s (%s ago): %s.", c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339), x.since(c.LastTransitionTime), quoteCode(c.Message))
 	}
 	if renewed := x.lease(node.Name); renewed != nil {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("Its kubelet last renewed its lease at %s, %s ago.", renewed.UTC().Format(time.RFC3339), x.since(*renewed)))
 	}
 	for _, p := range pressures {
 		if other := nodeCondition(node, p.kind); other != nil && other.Status == corev1.ConditionTrue {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True: %s.", p.kind, code(other.Message)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True: %s.", p.kind, quoteCode(other.Message)))
 		}
 	}
 	f.hit(x, pods)
 	switch {
 	case c.Status == corev1.ConditionUnknown:
-		f.Cause = fmt.Sprintf("The kubelet of node %s has stopped reporting: the machine is down, cut off from the API server, or its kubelet does not run.", code(node.Name))
+		f.Cause = fmt.Sprintf("The kubelet of node %s has stopped reporting: the machine is down, cut off from the API server, or its kubelet does not run.", quoteCode(node.Name))
 		f.Text = "Look at the machine and its network, then at its kubelet."
 	case strings.Contains(c.Message, "NetworkPluginNotReady") || strings.Contains(c.Message, "cni plugin not initialized"):
-		f.Cause = fmt.Sprintf("The network plug-in of node %s is not ready, so the kubelet starts no pods.", code(node.Name))
+		f.Cause = fmt.Sprintf("The network plug-in of node %s is not ready, so the kubelet starts no pods.", quoteCode(node.Name))
 		f.Text = "Look at the pod of the network plug-in on this node."
 	case strings.Contains(c.Message, "container runtime") || strings.Contains(c.Message, "PLEG"):
-		f.Cause = fmt.Sprintf("The container runtime of node %s does not answer its kubelet.", code(node.Name))
+		f.Cause = fmt.Sprintf("The container runtime of node %s does not answer its kubelet.", quoteCode(node.Name))
 		f.Text = "Restart the container runtime on the machine, and look in its log."
 	default:
-		f.Cause = fmt.Sprintf("The kubelet of node %s says itself that it is not ready.", code(node.Name))
+		f.Cause = fmt.Sprintf("The kubelet of node %s says itself that it is not ready.", quoteCode(node.Name))
 		f.Text = "Look in the kubelet's log on the machine."
 	}
 	f.cordon(node)
@@ -113,7 +113,7 @@ func (f *Finding) cordon(node *corev1.Node) {
 		f.Text += " If it stays away, drain it, so that its pods start elsewhere."
 		return
 	}
-	if f.Fix = valid(object(operation.Cordon, nodeRef(node.Name))); f.Fix != nil {
+	if f.Fix = validFix(newOperation(operation.Cordon, nodeRef(node.Name))); f.Fix != nil {
 		f.Text += " Meanwhile cordon it, so that no new pods come; if it stays away, drain it."
 	}
 }
@@ -137,7 +137,7 @@ func (f *Finding) hit(x *index, pods []*corev1.Pod) {
 		}
 	}
 	if len(names) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", count(len(names), "pod", "pods"), codes(names)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", countNoun(len(names), "pod", "pods"), quoteCodes(names)))
 	}
 	f.Pods = nil                                        // the evidence names them with their namespaces
 	f.namespaces = append(f.namespaces, x.waiting()...) // those that wait may wait for it
@@ -162,11 +162,11 @@ func (f *Finding) pressed(x *index, node *corev1.Node, pods []*corev1.Pod) bool 
 			continue
 		}
 		if f.Cause == "" {
-			f.Cause = fmt.Sprintf("Node %s runs short of %s.", code(node.Name), p.what)
+			f.Cause = fmt.Sprintf("Node %s runs short of %s.", quoteCode(node.Name), p.what)
 			f.Text = p.text
 			if !now {
 				f.Confidence = Medium
-				f.Cause = fmt.Sprintf("Node %s ran short of %s and ended pods for it; by now it has enough again.", code(node.Name), p.what)
+				f.Cause = fmt.Sprintf("Node %s ran short of %s and ended pods for it; by now it has enough again.", quoteCode(node.Name), p.what)
 			} else {
 				for _, pod := range pods {
 					if !slices.Contains(f.namespaces, pod.Namespace) {
@@ -176,10 +176,10 @@ func (f *Finding) pressed(x *index, node *corev1.Node, pods []*corev1.Pod) bool 
 			}
 		}
 		if now {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True since %s: %s.", p.kind, c.LastTransitionTime.UTC().Format(time.RFC3339), code(c.Message)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True since %s: %s.", p.kind, c.LastTransitionTime.UTC().Format(time.RFC3339), quoteCode(c.Message)))
 		}
 		if list := evicted[p.resourceFor]; len(list) > 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("Evicted for %s: %s.", p.what, codes(list)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Evicted for %s: %s.", p.what, quoteCodes(list)))
 		}
 	}
 	return f.Cause != ""
@@ -217,8 +217,8 @@ func overStorage(x *index, pod *corev1.Pod, w *workload) []Finding {
 		return nil
 	}
 	f := Finding{Class: NodeTrouble, Object: w.ref, Confidence: High}
-	f.Evidence = []string{"The kubelet says " + code(pod.Status.Message) + "."}
+	f.Evidence = []string{"The kubelet says " + quoteCode(pod.Status.Message) + "."}
 	f.Cause = "The pod wrote more to its node's disk than its own limit for local storage lets it, and was evicted; the node is well."
-	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", title(w.ref))
+	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", refTitle(w.ref))
 	return []Finding{f}
 }

@@ -33,7 +33,7 @@ func TestObjectAnswers(t *testing.T) {
 // TestBusy is about a cluster where much goes on and nothing is wrong.
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	s := snapshot(t, "busy")
+	s := readSnapshot(t, "busy")
 	for _, namespace := range []string{"", "shop"} {
 		if found := playbook.Diagnose(s, namespace); len(found) != 0 {
 			t.Errorf("found in %q:\n%s", namespace, playbook.Answer(s, found))
@@ -68,14 +68,14 @@ func TestFolding(t *testing.T) {
 		want []string
 	}{
 		{"a node of late rank stands before what it does, and after nothing", func(t *testing.T) *playbook.Snapshot {
-			return join(snapshot(t, "a19_node_not_ready"), snapshot(t, "a16_ingress_port"))
+			return joinSnapshots(readSnapshot(t, "a19_node_not_ready"), readSnapshot(t, "a16_ingress_port"))
 		}, []string{
 			"node node/node-1", "- readiness probe daemonset.apps/edge in shop", "- service without endpoints service/edge in shop",
 			"- service without endpoints service/orders in shop", "- stuck terminating pod/orders-0 in shop",
 			"ingress ingress.networking.k8s.io/front in store",
 		}},
 		{"a pod on a node that is well keeps its own finding", func(t *testing.T) *playbook.Snapshot {
-			s := snapshot(t, "a19_node_not_ready")
+			s := readSnapshot(t, "a19_node_not_ready")
 			other := *s.Pods[1].DeepCopy()
 			other.Name, other.UID, other.Spec.NodeName = "edge-fghij", "p-edge-2", "node-2"
 			s.Pods = append(s.Pods, other)
@@ -85,7 +85,7 @@ func TestFolding(t *testing.T) {
 			"node node/node-1", "- service without endpoints service/orders in shop", "- stuck terminating pod/orders-0 in shop",
 		}},
 		{"a pod that waits for a node which is away", func(t *testing.T) *playbook.Snapshot {
-			s := join(snapshot(t, "a9_asks_too_much"), snapshot(t, "a19_node_not_ready"))
+			s := joinSnapshots(readSnapshot(t, "a9_asks_too_much"), readSnapshot(t, "a19_node_not_ready"))
 			s.Nodes = slices.DeleteFunc(s.Nodes, func(n corev1.Node) bool {
 				return n.Name == "node-1" && n.UID == "" || n.Name == "node-2" && n.UID != ""
 			})
@@ -99,17 +99,17 @@ func TestFolding(t *testing.T) {
 			return s
 		}, []string{"node node/node-1", "- pending: resources deployment.apps/transcoder in media"}},
 		{"name server, its pods, and who asks it", func(t *testing.T) *playbook.Snapshot {
-			s := snapshot(t, "wrong_name")
+			s := readSnapshot(t, "wrong_name")
 			s.EndpointSlices[0].Endpoints = nil
 			ready(s, "coredns-abcde", corev1.ConditionFalse)
-			return write(s, "lookup queue on 10.96.0.10:53: server misbehaving")
+			return writeLogs(s, "lookup queue on 10.96.0.10:53: server misbehaving")
 		}, []string{
 			"readiness probe pod/coredns-abcde in kube-system",
 			"- crash loop deployment.apps/mailer in crm", "- name resolution service/kube-dns in kube-system",
 		}},
 		{"an ingress follows from its service, and that from a policy", func(t *testing.T) *playbook.Snapshot {
-			s := snapshot(t, "a17_policy")
-			s.Ingresses = snapshot(t, "a16_ingress_port").Ingresses
+			s := readSnapshot(t, "a17_policy")
+			s.Ingresses = readSnapshot(t, "a16_ingress_port").Ingresses
 			in := &s.Ingresses[0]
 			in.Namespace = "crm"
 			in.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name = "app"
@@ -123,7 +123,7 @@ func TestFolding(t *testing.T) {
 			"- readiness probe deployment.apps/app in crm", "- service without endpoints service/app in crm", "- ingress ingress.networking.k8s.io/front in crm",
 		}},
 		{"a budget guards pods that are not well", func(t *testing.T) *playbook.Snapshot {
-			s := snapshot(t, "a21_budget")
+			s := readSnapshot(t, "a21_budget")
 			ready(s, "ledger-0", corev1.ConditionFalse)
 			s.Pods[0].Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
 			s.Budgets[0].Status.CurrentHealthy = 1
@@ -137,7 +137,7 @@ func TestFolding(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			for seed := range uint64(5) {
-				if got := titles(playbook.Diagnose(shuffle(s, seed), "")); !slices.Equal(got, test.want) {
+				if got := titles(playbook.Diagnose(shuffleSnapshot(s, seed), "")); !slices.Equal(got, test.want) {
 					t.Errorf("in another order: got %q, want %q", got, test.want)
 				}
 			}
@@ -148,21 +148,21 @@ func TestFolding(t *testing.T) {
 // TestElsewhere is about troubles of objects that are not in the namespace asked about.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	s := snapshot(t, "a19_node_not_ready")
+	s := readSnapshot(t, "a19_node_not_ready")
 	if found := playbook.Diagnose(s, "shop"); len(found) != 1 || found[0].Class != playbook.NodeTrouble || len(found[0].Consequences) != 4 {
 		t.Errorf("got %+v, want the node", found)
 	}
 	if found := playbook.Diagnose(s, "crm"); len(found) != 0 {
 		t.Errorf("got %+v, want none: no pod of the namespace is on the node", found)
 	}
-	s = snapshot(t, "wrong_name") // as it is read for one namespace: services of all, pods of one
+	s = readSnapshot(t, "wrong_name") // as it is read for one namespace: services of all, pods of one
 	s.EndpointSlices[0].Endpoints = nil
 	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Namespace == "kube-system" })
-	write(s, "lookup queue on 10.96.0.10:53: server misbehaving")
+	writeLogs(s, "lookup queue on 10.96.0.10:53: server misbehaving")
 	if found := playbook.Diagnose(s, "crm"); len(found) != 1 || found[0].Class != playbook.NameResolution || len(found[0].Consequences) != 1 {
 		t.Errorf("got %+v, want the name server", found)
 	}
-	s = snapshot(t, "a18_namespace")
+	s = readSnapshot(t, "a18_namespace")
 	if found := playbook.Diagnose(s, "retired"); len(found) != 1 || found[0].Class != playbook.StuckTerminating {
 		t.Errorf("got %+v, want the namespace", found)
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// pending explains classes 6 and 7 by asking of every node what the scheduler asks.
-func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
-	if !unschedulable(pod) || x.waitsForClaim(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
+// checkPending explains classes 6 and 7 by asking of every node what the scheduler asks.
+func checkPending(x *index, pod *corev1.Pod, w *workload) []Finding {
+	if !isUnschedulable(pod) || x.waitsForClaim(pod) || len(x.Nodes) == 0 || x.Unread["nodes"] || x.Unread["pods"] {
 		return nil
 	}
 	var open []*corev1.Node
 	refused := refusals{}
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for _, node := range x.nodesByName() {
-		if !refused.add(pod, node, takes(required, node)) {
+		if !refused.add(pod, node, affinityAccepts(required, node)) {
 			open = append(open, node)
 		}
 	}
@@ -35,7 +35,7 @@ func pending(x *index, pod *corev1.Pod, w *workload) []Finding {
 	}
 	short := x.shortfalls(pod, open)
 	if len(short) < len(open) {
-		return between(pod, w)
+		return checkInterPodRules(pod, w)
 	}
 	f.Class = PendingResources
 	f.resources(short, pod, w, len(open), len(x.Nodes))
@@ -47,12 +47,12 @@ func (x *index) awayFor(pod *corev1.Pod) []operation.Ref {
 	var away []operation.Ref
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for _, node := range x.nodesByName() {
-		if nodeCondition(node, corev1.NodeReady) == nil || nodeReady(node) || !takes(required, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
+		if nodeCondition(node, corev1.NodeReady) == nil || nodeReady(node) || !affinityAccepts(required, node) || len(x.shortfalls(pod, []*corev1.Node{node})) > 0 {
 			continue
 		}
 		// The cluster keeps pods away from such a node by taints of its own.
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-			return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(pod, t)
+			return !strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule && !isTolerated(pod, t)
 		}) {
 			away = append(away, nodeRef(node.Name))
 		}
@@ -60,7 +60,7 @@ func (x *index) awayFor(pod *corev1.Pod) []operation.Ref {
 	return away
 }
 
-func unschedulable(pod *corev1.Pod) bool {
+func isUnschedulable(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 	})
@@ -75,8 +75,8 @@ func sortedNodes(nodes []corev1.Node) []*corev1.Node {
 	return sorted
 }
 
-// takes says whether selector and required affinity of a pod take a node.
-func takes(required nodeaffinity.RequiredNodeAffinity, node *corev1.Node) bool {
+// affinityAccepts says whether selector and required affinity of a pod take a node.
+func affinityAccepts(required nodeaffinity.RequiredNodeAffinity, node *corev1.Node) bool {
 	ok, err := required.Match(node)
 	return err == nil && ok
 }
@@ -131,15 +131,15 @@ func (x *index) requested() map[string]corev1.ResourceList {
 		x.used = map[string]corev1.ResourceList{}
 		for _, pod := range x.byName {
 			if on := pod.Spec.NodeName; on != "" && pod.Status.Phase != corev1.PodFailed {
-				sum(x.used, on, helper.PodRequests(pod, helper.PodResourcesOptions{}))
-				sum(x.used, on, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+				addRequests(x.used, on, helper.PodRequests(pod, helper.PodResourcesOptions{}))
+				addRequests(x.used, on, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
 			}
 		}
 	}
 	return x.used
 }
 
-func sum(used map[string]corev1.ResourceList, node string, more corev1.ResourceList) {
+func addRequests(used map[string]corev1.ResourceList, node string, more corev1.ResourceList) {
 	if used[node] == nil {
 		used[node] = corev1.ResourceList{}
 	}
@@ -152,14 +152,14 @@ func sum(used map[string]corev1.ResourceList, node string, more corev1.ResourceL
 
 func (f *Finding) resources(short []shortfall, pod *corev1.Pod, w *workload, open, all int) {
 	const most = 10
-	f.Evidence = []string{fmt.Sprintf("%d of %s may take the pod.", open, count(all, "node", "nodes"))}
+	f.Evidence = []string{fmt.Sprintf("%d of %s may take the pod.", open, countNoun(all, "node", "nodes"))}
 	fits := false // on an empty node
 	for i, s := range short {
 		lack := s.asked.DeepCopy()
 		lack.Sub(s.free)
 		if i < most {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("Node %s: %s asked %s, free %s of %s, short of %s.",
-				code(s.node), s.kind, s.asked.String(), s.free.String(), s.allocatable.String(), lack.String()))
+				quoteCode(s.node), s.kind, s.asked.String(), s.free.String(), s.allocatable.String(), lack.String()))
 		}
 		fits = fits || s.asked.Cmp(s.allocatable) <= 0
 	}
@@ -168,7 +168,7 @@ func (f *Finding) resources(short []shortfall, pod *corev1.Pod, w *workload, ope
 	}
 	kind := short[0].kind
 	f.Cause = fmt.Sprintf("The pod asks for more %s than any of these nodes has free.", kind)
-	f.Text = fmt.Sprintf("Say which %s request %s is to have, or add a larger node.", kind, title(w.ref))
+	f.Text = fmt.Sprintf("Say which %s request %s is to have, or add a larger node.", kind, refTitle(w.ref))
 	switch {
 	case kind == corev1.ResourcePods:
 		f.Cause = "These nodes hold as many pods as they may."
@@ -188,7 +188,7 @@ func (f *Finding) oldRequest(w *workload, kind corev1.ResourceName, pod *corev1.
 	for _, r := range w.older {
 		for i := range pod.Spec.Containers {
 			c := &pod.Spec.Containers[i]
-			then := find(r.template, c.Name)
+			then := findContainer(r.template, c.Name)
 			if then == nil {
 				continue
 			}
@@ -196,10 +196,10 @@ func (f *Finding) oldRequest(w *workload, kind corev1.ResourceName, pod *corev1.
 			if now := c.Resources.Requests[kind]; !ok || old.Cmp(now) >= 0 {
 				continue
 			}
-			o := object(operation.SetResources, w.ref)
+			o := newOperation(operation.SetResources, w.ref)
 			o.Container = c.Name
 			o.Requests = map[string]string{string(kind): old.String()}
-			if f.Fix = valid(o); f.Fix != nil {
+			if f.Fix = validFix(o); f.Fix != nil {
 				f.Text = fmt.Sprintf("Give back the %s request of revision %d, %s.", kind, r.number, old.String())
 			}
 			return

@@ -26,10 +26,10 @@ func runsBeside(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// place explains classes 26 and 27: a container that is not the main one keeps its cause,
+// placeFinding explains classes 26 and 27: a container that is not the main one keeps its cause,
 // and the finding says that the main one is not to blame.
-func place(f Finding, pod *corev1.Pod, w *workload) Finding {
-	all := containers(pod)
+func placeFinding(f Finding, pod *corev1.Pod, w *workload) Finding {
+	all := listContainers(pod)
 	at := slices.IndexFunc(all, func(c container) bool { return c.spec.Name == f.container })
 	main := slices.IndexFunc(all, func(c container) bool { return c.spec.Name == mainContainer(pod, w) })
 	if at < 0 || at == main || f.Class == InitContainer || f.Class == Sidecar {
@@ -47,9 +47,9 @@ func place(f Finding, pod *corev1.Pod, w *workload) Finding {
 	where := ""
 	switch m := all[main]; {
 	case m.status.State.Running != nil && m.status.Ready:
-		where = fmt.Sprintf("Container %s is a sidecar; the main container %s runs and is ready.", code(c.spec.Name), code(m.spec.Name))
+		where = fmt.Sprintf("Container %s is a sidecar; the main container %s runs and is ready.", quoteCode(c.spec.Name), quoteCode(m.spec.Name))
 	case c.init && m.lastEnd() == nil && m.status.State.Running == nil:
-		where = fmt.Sprintf("Container %s is a sidecar; the main container %s only starts after it.", code(c.spec.Name), code(m.spec.Name))
+		where = fmt.Sprintf("Container %s is a sidecar; the main container %s only starts after it.", quoteCode(c.spec.Name), quoteCode(m.spec.Name))
 	default:
 		return f // the main container has troubles of its own
 	}
@@ -61,7 +61,7 @@ func place(f Finding, pod *corev1.Pod, w *workload) Finding {
 // initText says which of the init containers is meant, and what waits for it.
 func initText(pod *corev1.Pod, c container) string {
 	ended, all := 0, 0
-	for _, other := range containers(pod) {
+	for _, other := range listContainers(pod) {
 		if !other.init || runsBeside(other.spec) {
 			continue
 		}
@@ -70,5 +70,5 @@ func initText(pod *corev1.Pod, c container) string {
 			ended++
 		}
 	}
-	return fmt.Sprintf("Init container %s has to end well before the pod's containers start (Init:%d/%d); these have not run yet.", code(c.spec.Name), ended, all)
+	return fmt.Sprintf("Init container %s has to end well before the pod's containers start (Init:%d/%d); these have not run yet.", quoteCode(c.spec.Name), ended, all)
 }

@@ -26,7 +26,7 @@ func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
 		return true
 	}
 	for _, t := range node.Spec.Taints {
-		if t.Effect == corev1.TaintEffectPreferNoSchedule || tolerated(pod, t) {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || isTolerated(pod, t) {
 			continue
 		}
 		t.TimeAdded = nil
@@ -39,9 +39,9 @@ func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
 	return false
 }
 
-// tolerated follows the API's rule: no effect means every effect, Exists without a key
+// isTolerated follows the API's rule: no effect means every effect, Exists without a key
 // means every taint.
-func tolerated(pod *corev1.Pod, t corev1.Taint) bool {
+func isTolerated(pod *corev1.Pod, t corev1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(tol corev1.Toleration) bool {
 		if tol.Effect != "" && tol.Effect != t.Effect {
 			return false
@@ -57,18 +57,18 @@ func tolerated(pod *corev1.Pod, t corev1.Taint) bool {
 // keeps it from the most.
 func (f *Finding) placement(r refusals, x *index, pod *corev1.Pod, w *workload) {
 	taints := slices.SortedFunc(maps.Keys(r.taints), func(a, b corev1.Taint) int {
-		return strings.Compare(written(a), written(b))
+		return strings.Compare(formatTaint(a), formatTaint(b))
 	})
 	tainted := 0
 	for _, t := range taints {
 		tainted += len(r.taints[t])
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The taint %s keeps it from %s, for it has no toleration.", code(written(t)), codes(r.taints[t])))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The taint %s keeps it from %s, for it has no toleration.", quoteCode(formatTaint(t)), quoteCodes(r.taints[t])))
 	}
 	if len(r.selector) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Its node selector or required affinity does not match %s.", codes(r.selector)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its node selector or required affinity does not match %s.", quoteCodes(r.selector)))
 	}
 	if len(r.cordoned) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", codes(r.cordoned)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", quoteCodes(r.cordoned)))
 	}
 	switch {
 	case len(r.selector) >= tainted && len(r.selector) >= len(r.cordoned):
@@ -81,7 +81,7 @@ func (f *Finding) placement(r refusals, x *index, pod *corev1.Pod, w *workload) 
 	}
 }
 
-func written(t corev1.Taint) string {
+func formatTaint(t corev1.Taint) string {
 	if t.Value == "" {
 		return t.Key + ":" + string(t.Effect)
 	}
@@ -107,7 +107,7 @@ func (f *Finding) taint(taints []corev1.Taint, pod *corev1.Pod, w *workload) {
 	}
 	list = append(list, corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect})
 	if f.Fix = patchPodSpec(w, members{"tolerations": list}); f.Fix != nil {
-		f.Text = fmt.Sprintf("Give the pod the toleration for %s, if it belongs on these nodes.", code(written(t)))
+		f.Text = fmt.Sprintf("Give the pod the toleration for %s, if it belongs on these nodes.", quoteCode(formatTaint(t)))
 	}
 }
 
@@ -126,26 +126,26 @@ func (f *Finding) selector(x *index, pod *corev1.Pod, w *workload) {
 		if values[want] {
 			continue
 		}
-		f.Cause = fmt.Sprintf("The node selector wants %s, and no node has this label.", code(key+"="+want))
+		f.Cause = fmt.Sprintf("The node selector wants %s, and no node has this label.", quoteCode(key+"="+want))
 		f.Text = "Correct the node selector, or label a node."
 		if len(values) == 0 {
 			return
 		}
 		have := slices.Sorted(maps.Keys(values))
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Nodes have for %s: %s.", code(key), codes(have)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Nodes have for %s: %s.", quoteCode(key), quoteCodes(have)))
 		if len(have) != 1 {
 			return
 		}
 		if f.Fix = patchPodSpec(w, members{"nodeSelector": members{key: have[0]}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Let the node selector want %s.", code(key+"="+have[0]))
+			f.Text = fmt.Sprintf("Let the node selector want %s.", quoteCode(key+"="+have[0]))
 		}
 		return
 	}
 }
 
-// between explains pods that each node would take by itself, but not beside the pods that
+// checkInterPodRules explains pods that each node would take by itself, but not beside the pods that
 // are there. The scheduler alone weighs that; its condition says which rule it was.
-func between(pod *corev1.Pod, w *workload) []Finding {
+func checkInterPodRules(pod *corev1.Pod, w *workload) []Finding {
 	said := ""
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled {
@@ -153,7 +153,7 @@ func between(pod *corev1.Pod, w *workload) []Finding {
 		}
 	}
 	a := pod.Spec.Affinity
-	f := Finding{Class: PendingPlacement, Object: w.ref, Confidence: Medium, Evidence: []string{"The scheduler says " + code(said) + "."}}
+	f := Finding{Class: PendingPlacement, Object: w.ref, Confidence: Medium, Evidence: []string{"The scheduler says " + quoteCode(said) + "."}}
 	switch {
 	case a != nil && a.PodAntiAffinity != nil && strings.Contains(said, "anti-affinity"):
 		f.Cause = "The pod's anti-affinity keeps it from every node where another such pod runs, and no node is left."

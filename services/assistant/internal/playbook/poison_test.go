@@ -18,14 +18,14 @@ func FuzzLogs(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		s := snapshot(t, "c5_poisoned_log")
+		s := readSnapshot(t, "c5_poisoned_log")
 		before := s.ReplicaSets[0].DeepCopy()
 		before.Name, before.UID, before.Status.ReadyReplicas = "api-0", "r-api-0", 1
 		s.ReplicaSets[0].Annotations["deployment.kubernetes.io/revision"] = "2"
 		before.Spec.Template.Spec.Containers[0].Image = "registry.example/shop/api:1.8.0"
 		before.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MODE", Value: "fast"}}
 		s.ReplicaSets = append(s.ReplicaSets, *before)
-		found := playbook.Diagnose(write(s, log), "")
+		found := playbook.Diagnose(writeLogs(s, log), "")
 		for _, one := range found {
 			if one.Fix == nil {
 				continue

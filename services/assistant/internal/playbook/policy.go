@@ -20,9 +20,9 @@ import (
 // droppedExpr is how programs tell of packets that nobody answers, as policies make it.
 var droppedExpr = regexp.MustCompile(`(?i)timed? ?out|deadline exceeded|ETIMEDOUT|no route to host|EHOSTUNREACH`)
 
-// policies explains class 16: connections that pods are told to make, to services that
+// checkPolicies explains class 16: connections that pods are told to make, to services that
 // have endpoints, and that network policies do not let through.
-func policies(x *index) []Finding {
+func checkPolicies(x *index) []Finding {
 	if len(x.NetworkPolicies) == 0 || x.Unread["networkpolicies"] || x.Unread["services"] || x.Unread["pods"] {
 		return nil
 	}
@@ -84,19 +84,19 @@ func (x *index) blockedCall(pod *corev1.Pod, c call) (Finding, bool) {
 	w := x.workloadOf(pod)
 	f := Finding{Class: PolicyBlocks, Object: policyRef(by), Confidence: Medium}
 	f.Evidence = []string{
-		fmt.Sprintf("The variable %s tells %s to reach service %s.", code(c.by), title(w.ref), code(c.service.Name)),
-		fmt.Sprintf("The service is in order: its endpoints exist, %s.", count(len(backends), "ready pod", "ready pods")),
+		fmt.Sprintf("The variable %s tells %s to reach service %s.", quoteCode(c.by), refTitle(w.ref), quoteCode(c.service.Name)),
+		fmt.Sprintf("The service is in order: its endpoints exist, %s.", countNoun(len(backends), "ready pod", "ready pods")),
 	}
 	f.symptoms(x, pod, w)
 	if leaves {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s.", code(by.Name), title(w.ref), letThrough(by, networkingv1.PolicyTypeEgress)))
-		f.Cause = fmt.Sprintf("The network policy %s does not let %s out to service %s.", code(by.Name), title(w.ref), code(c.service.Name))
-		f.Text = fmt.Sprintf("Add to the policy that it lets out to the pods of service %s, if this connection is wanted.", code(c.service.Name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s.", quoteCode(by.Name), refTitle(w.ref), letThrough(by, networkingv1.PolicyTypeEgress)))
+		f.Cause = fmt.Sprintf("The network policy %s does not let %s out to service %s.", quoteCode(by.Name), refTitle(w.ref), quoteCode(c.service.Name))
+		f.Text = fmt.Sprintf("Add to the policy that it lets out to the pods of service %s, if this connection is wanted.", quoteCode(c.service.Name))
 		return f, true
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what reaches the service's pods; it lets in %s.", code(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
-	f.Cause = fmt.Sprintf("The network policy %s does not let %s in to service %s.", code(by.Name), title(w.ref), code(c.service.Name))
-	f.Text = fmt.Sprintf("Add %s to what the policy lets in, if this connection is wanted.", title(w.ref))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what reaches the service's pods; it lets in %s.", quoteCode(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
+	f.Cause = fmt.Sprintf("The network policy %s does not let %s in to service %s.", quoteCode(by.Name), refTitle(w.ref), quoteCode(c.service.Name))
+	f.Text = fmt.Sprintf("Add %s to what the policy lets in, if this connection is wanted.", refTitle(w.ref))
 	f.missingLabel(x, by, c.service, pod, w)
 	return f, true
 }
@@ -105,10 +105,10 @@ func (x *index) blockedCall(pod *corev1.Pod, c call) (Finding, bool) {
 // ready is then a consequence.
 func (f *Finding) symptoms(x *index, pod *corev1.Pod, w *workload) {
 	classes := []Class{ReadinessProbe, LivenessProbe, InitContainer, JobFailed, RolloutStuck}
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		lines := x.lastLines(pod, c)
 		if at := slices.IndexFunc(lines, droppedExpr.MatchString); at >= 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", code(pod.Name), code(lines[at])))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", quoteCode(pod.Name), quoteCode(lines[at])))
 			f.Confidence = High
 			classes = append(classes, CrashLoop)
 		}
@@ -139,9 +139,9 @@ func letThrough(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType
 				if port.Port != nil {
 					text = port.Port.String()
 				}
-				list = append(list, string(deref(port.Protocol, corev1.ProtocolTCP))+" "+text)
+				list = append(list, string(valueOr(port.Protocol, corev1.ProtocolTCP))+" "+text)
 			}
-			ports = " on " + codes(list)
+			ports = " on " + quoteCodes(list)
 		}
 		if len(r.peers) == 0 {
 			all = append(all, "everybody"+ports)
@@ -158,17 +158,17 @@ func letThrough(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType
 
 func peerText(peer networkingv1.NetworkPolicyPeer) string {
 	if peer.IPBlock != nil {
-		return "addresses in " + code(peer.IPBlock.CIDR)
+		return "addresses in " + quoteCode(peer.IPBlock.CIDR)
 	}
 	text := "all pods"
-	if peer.PodSelector != nil && !equal(*peer.PodSelector, metav1.LabelSelector{}) {
-		text = "only pods with " + code(metav1.FormatLabelSelector(peer.PodSelector))
+	if peer.PodSelector != nil && !equalValues(*peer.PodSelector, metav1.LabelSelector{}) {
+		text = "only pods with " + quoteCode(metav1.FormatLabelSelector(peer.PodSelector))
 	}
 	if peer.NamespaceSelector != nil {
-		if equal(*peer.NamespaceSelector, metav1.LabelSelector{}) {
+		if equalValues(*peer.NamespaceSelector, metav1.LabelSelector{}) {
 			return text + " of every namespace"
 		}
-		return text + " of namespaces with " + code(metav1.FormatLabelSelector(peer.NamespaceSelector))
+		return text + " of namespaces with " + quoteCode(metav1.FormatLabelSelector(peer.NamespaceSelector))
 	}
 	return text
 }
@@ -195,14 +195,14 @@ func (f *Finding) missingLabel(x *index, p *networkingv1.NetworkPolicy, s *corev
 	if len(lacks) == 0 {
 		return // it is the port that the policy does not let through
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", code(p.Name), codes(lacks), code(s.Name), title(w.ref))
+	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", quoteCode(p.Name), quoteCodes(lacks), quoteCode(s.Name), refTitle(w.ref))
 	if len(has) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", title(w.ref), codes(has)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", refTitle(w.ref), quoteCodes(has)))
 	}
-	f.Text = fmt.Sprintf("Give the pods of %s the label %s if they are to be let in, or let the policy name a label that they have.", title(w.ref), codes(lacks))
+	f.Text = fmt.Sprintf("Give the pods of %s the label %s if they are to be let in, or let the policy name a label that they have.", refTitle(w.ref), quoteCodes(lacks))
 	// A label that chooses the pods for something else cannot be changed by the way.
 	if w.patchable() && !x.chosenBy(pod, change) {
-		f.Fix = patch(w.ref, members{"spec": members{"template": members{"metadata": members{"labels": change}}}})
+		f.Fix = newPatch(w.ref, members{"spec": members{"template": members{"metadata": members{"labels": change}}}})
 	}
 }
 
@@ -215,7 +215,7 @@ func wantedLabels(x *index, p *networkingv1.NetworkPolicy, namespace string) map
 			if wanted != nil || s == nil || len(s.MatchExpressions) > 0 || len(s.MatchLabels) == 0 {
 				return nil
 			}
-			if have, known := x.namespaceLabels(namespace); peer.NamespaceSelector == nil && namespace != p.Namespace || peer.NamespaceSelector != nil && (!known || !matches(peer.NamespaceSelector, have)) {
+			if have, known := x.namespaceLabels(namespace); peer.NamespaceSelector == nil && namespace != p.Namespace || peer.NamespaceSelector != nil && (!known || !matchesSelector(peer.NamespaceSelector, have)) {
 				return nil // the namespace is not let in, whatever the label
 			}
 			wanted = s.MatchLabels
@@ -242,7 +242,7 @@ func (x *index) chosenBy(pod *corev1.Pod, change members) bool {
 // admitsNobody tells of a policy in front of a service that wants callers with a label
 // which nothing has. That a policy closes a service on purpose looks another way.
 func (x *index) admitsNobody(p *networkingv1.NetworkPolicy) (Finding, bool) {
-	if !governs(p, networkingv1.PolicyTypeIngress) {
+	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
 		return Finding{}, false
 	}
 	var wanted []map[string]string
@@ -272,11 +272,11 @@ func (x *index) admitsNobody(p *networkingv1.NetworkPolicy) (Finding, bool) {
 	slices.Sort(texts)
 	f := Finding{Class: PolicyBlocks, Object: policyRef(p), Confidence: Low}
 	f.Evidence = []string{
-		fmt.Sprintf("The policy is about what reaches the pods of service %s, whose endpoints exist: %s.", code(s.Name), count(endpoints, "ready pod", "ready pods")),
+		fmt.Sprintf("The policy is about what reaches the pods of service %s, whose endpoints exist: %s.", quoteCode(s.Name), countNoun(endpoints, "ready pod", "ready pods")),
 		fmt.Sprintf("It lets in %s.", letThrough(p, networkingv1.PolicyTypeIngress)),
 	}
-	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and no pod of the namespace has it.", code(p.Name), codes(texts), code(s.Name))
-	f.Text = fmt.Sprintf("Give the label %s to the pods that are to reach the service; say which these are.", codes(texts))
+	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and no pod of the namespace has it.", quoteCode(p.Name), quoteCodes(texts), quoteCode(s.Name))
+	f.Text = fmt.Sprintf("Give the label %s to the pods that are to reach the service; say which these are.", quoteCodes(texts))
 	return f, true
 }
 

@@ -28,11 +28,11 @@ func probesOf(c *corev1.Container) []probe {
 	return []probe{{c.LivenessProbe, "liveness"}, {c.StartupProbe, "startup"}, {c.ReadinessProbe, "readiness"}}
 }
 
-// liveness explains class 11: containers that ran well until the kubelet ended them. Their
+// checkLiveness explains class 11: containers that ran well until the kubelet ended them. Their
 // exit code tells nothing about the program.
-func liveness(x *index, pod *corev1.Pod, w *workload) []Finding {
+func checkLiveness(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		kind := x.killedBy(pod, c)
 		if kind == "" || c.status.Ready && x.Taken.Sub(c.lastEnd().FinishedAt.Time) > recent {
 			continue
@@ -42,7 +42,7 @@ func liveness(x *index, pod *corev1.Pod, w *workload) []Finding {
 				continue
 			}
 			f := Finding{Class: LivenessProbe, Object: w.ref, container: c.spec.Name}
-			f.Evidence = []string{fmt.Sprintf("The kubelet ended container %s because its %s probe failed, %s so far.", code(c.spec.Name), kind, count(int(c.status.RestartCount), "restart", "restarts"))}
+			f.Evidence = []string{fmt.Sprintf("The kubelet ended container %s because its %s probe failed, %s so far.", quoteCode(c.spec.Name), kind, countNoun(int(c.status.RestartCount), "restart", "restarts"))}
 			f.judge(x, pod, w, c, p)
 			found = append(found, f)
 		}
@@ -66,12 +66,12 @@ func (x *index) killedBy(pod *corev1.Pod, c container) string {
 	return ""
 }
 
-// readiness explains class 12: containers that run and are not ready.
-func readiness(x *index, pod *corev1.Pod, w *workload) []Finding {
+// checkReadiness explains class 12: containers that run and are not ready.
+func checkReadiness(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		p := probe{c.spec.ReadinessProbe, "readiness"}
-		if c.init || p.Probe == nil || c.status.Ready || c.status.State.Running == nil || crashed(pod, c) || c.outOfMemory() {
+		if c.init || p.Probe == nil || c.status.Ready || c.status.State.Running == nil || keepsCrashing(pod, c) || c.outOfMemory() {
 			continue
 		}
 		// Until the startup probe has passed, nobody asks the readiness probe.
@@ -79,7 +79,7 @@ func readiness(x *index, pod *corev1.Pod, w *workload) []Finding {
 			continue
 		}
 		f := Finding{Class: ReadinessProbe, Object: w.ref, container: c.spec.Name, because: x.grounds(pod)}
-		f.Evidence = []string{fmt.Sprintf("Container %s runs and is not ready.", code(c.spec.Name))}
+		f.Evidence = []string{fmt.Sprintf("Container %s runs and is not ready.", quoteCode(c.spec.Name))}
 		f.judge(x, pod, w, c, p)
 		found = append(found, f)
 	}
@@ -91,10 +91,10 @@ func (f *Finding) judge(x *index, pod *corev1.Pod, w *workload, c container, p p
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The %s probe is %s.", p.kind, probeText(p.Probe)))
 	said := ""
 	if e := x.eventOf(pod.UID, func(e *corev1.Event) bool {
-		return e.Reason == "Unhealthy" && e.InvolvedObject.FieldPath == fieldPath(c) && strings.HasPrefix(e.Message, upper(p.kind)+" probe")
+		return e.Reason == "Unhealthy" && e.InvolvedObject.FieldPath == fieldPath(c) && strings.HasPrefix(e.Message, upperFirst(p.kind)+" probe")
 	}); e != nil {
 		said = e.Message
-		f.Evidence = append(f.Evidence, "The kubelet says "+code(said)+".")
+		f.Evidence = append(f.Evidence, "The kubelet says "+quoteCode(said)+".")
 	}
 	f.probe(said, w, c, p)
 }
@@ -116,13 +116,13 @@ func probeText(p *corev1.Probe) string {
 	port, _ := probePort(p)
 	switch {
 	case p.HTTPGet != nil:
-		return fmt.Sprintf("GET %s on port %s", code(p.HTTPGet.Path), code(port.String()))
+		return fmt.Sprintf("GET %s on port %s", quoteCode(p.HTTPGet.Path), quoteCode(port.String()))
 	case p.TCPSocket != nil:
-		return "a connection to port " + code(port.String())
+		return "a connection to port " + quoteCode(port.String())
 	case p.GRPC != nil:
-		return "a gRPC health check on port " + code(port.String())
+		return "a gRPC health check on port " + quoteCode(port.String())
 	case p.Exec != nil && len(p.Exec.Command) > 0:
-		return "the command " + code(p.Exec.Command[0]) // its arguments may hold what is secret
+		return "the command " + quoteCode(p.Exec.Command[0]) // its arguments may hold what is secret
 	}
 	return "empty"
 }
@@ -150,14 +150,14 @@ func (f *Finding) probe(said string, w *workload, c container, p probe) {
 		f.Cause, f.Confidence = fmt.Sprintf("Nothing listens on port %d of the pod, which the %s probe asks.", port.IntVal, p.kind), Medium
 		f.Text = "Look in the program's log whether it is still starting, and which port and address it listens on."
 	case p.HTTPGet != nil && absentExpr.MatchString(said):
-		f.Cause, f.Confidence = fmt.Sprintf("The program answers, but has nothing under the probe's path %s (status %s).", code(p.HTTPGet.Path), absentExpr.FindStringSubmatch(said)[1]), High
+		f.Cause, f.Confidence = fmt.Sprintf("The program answers, but has nothing under the probe's path %s (status %s).", quoteCode(p.HTTPGet.Path), absentExpr.FindStringSubmatch(said)[1]), High
 		f.Text = fmt.Sprintf("Say which path of the program the %s probe is to ask.", p.kind)
 		f.oldProbe(w, c, p)
 	case statusExpr.MatchString(said):
 		f.Cause, f.Confidence = fmt.Sprintf("The program answers the %s probe with status %s: it says itself that something is not in order.", p.kind, statusExpr.FindStringSubmatch(said)[1]), Medium
 		f.Text = "Read the program's log; often something that it depends on is not there."
 	case timeoutExpr.MatchString(said):
-		f.Cause, f.Confidence = fmt.Sprintf("The program does not answer the %s probe within %s.", p.kind, count(int(max(p.TimeoutSeconds, 1)), "second", "seconds")), Medium
+		f.Cause, f.Confidence = fmt.Sprintf("The program does not answer the %s probe within %s.", p.kind, countNoun(int(max(p.TimeoutSeconds, 1)), "second", "seconds")), Medium
 		f.Text = "Read the program's log and its CPU use; if the program is only slow, say which timeout the probe is to have."
 	default:
 		f.Cause, f.Confidence = fmt.Sprintf("The %s probe does not pass.", p.kind), Low
@@ -167,7 +167,7 @@ func (f *Finding) probe(said string, w *workload, c container, p probe) {
 
 func (f *Finding) wrongPort(port, member string, declared []int32, w *workload, c container, p probe) {
 	if len(declared) == 0 {
-		f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container has no port of this name.", p.kind, code(port))
+		f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container has no port of this name.", p.kind, quoteCode(port))
 		f.Text = "Say which port the program listens on."
 		return
 	}
@@ -175,7 +175,7 @@ func (f *Finding) wrongPort(port, member string, declared []int32, w *workload, 
 	for _, d := range declared {
 		has = append(has, strconv.Itoa(int(d)))
 	}
-	f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container declares %s.", p.kind, code(port), codes(has))
+	f.Cause = fmt.Sprintf("The %s probe asks port %s, and the container declares %s.", p.kind, quoteCode(port), quoteCodes(has))
 	f.Text = "Say which of the container's ports the probe is to ask."
 	if len(declared) != 1 {
 		return
@@ -188,7 +188,7 @@ func (f *Finding) wrongPort(port, member string, declared []int32, w *workload, 
 // oldProbe offers the last revision where this probe was another one.
 func (f *Finding) oldProbe(w *workload, c container, p probe) {
 	fix, text := undoContainer(w, c, func(then *corev1.Container) bool {
-		return slices.ContainsFunc(probesOf(then), func(old probe) bool { return old.kind == p.kind && equal(old.Probe, p.Probe) })
+		return slices.ContainsFunc(probesOf(then), func(old probe) bool { return old.kind == p.kind && equalValues(old.Probe, p.Probe) })
 	})
 	if fix != nil {
 		f.Fix, f.Text = fix, text

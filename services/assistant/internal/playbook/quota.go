@@ -20,8 +20,8 @@ var (
 	demandedExpr = regexp.MustCompile(`failed quota: ([a-z0-9.-]+): must specify (.+)`)
 )
 
-// quotas explains class 9: pods that a namespace's quota does not admit.
-func quotas(x *index) []Finding {
+// checkQuotas explains class 9: pods that a namespace's quota does not admit.
+func checkQuotas(x *index) []Finding {
 	var found []Finding
 	for _, r := range x.rejected() {
 		f := Finding{Class: QuotaExceeded, Object: r.ref, Confidence: High, Evidence: []string{r.lacks()}}
@@ -46,8 +46,8 @@ func (x *index) quota(namespace, quota string) *corev1.ResourceQuota {
 	return nil
 }
 
-// amounts reads a list such as pods=1,requests.cpu=500m.
-func amounts(list string) map[string]resource.Quantity {
+// parseAmounts reads a list such as pods=1,requests.cpu=500m.
+func parseAmounts(list string) map[string]resource.Quantity {
 	all := map[string]resource.Quantity{}
 	for pair := range strings.SplitSeq(list, ",") {
 		kind, amount, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -59,7 +59,7 @@ func amounts(list string) map[string]resource.Quantity {
 }
 
 func (f *Finding) exceeded(x *index, r rejection, said []string) {
-	asked, used, hard := amounts(said[2]), amounts(said[3]), amounts(said[4])
+	asked, used, hard := parseAmounts(said[2]), parseAmounts(said[3]), parseAmounts(said[4])
 	now := false // the quota is as full now as it was then
 	q := x.quota(r.ref.Namespace, said[1])
 	for _, kind := range slices.Sorted(maps.Keys(hard)) {
@@ -70,22 +70,22 @@ func (f *Finding) exceeded(x *index, r rejection, said []string) {
 		total := have.DeepCopy()
 		total.Add(want)
 		now = now || total.Cmp(most) > 0
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Quota %s: %s used %s of %s, one more pod asks %s.", code(said[1]), code(kind), have.String(), most.String(), want.String()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Quota %s: %s used %s of %s, one more pod asks %s.", quoteCode(said[1]), quoteCode(kind), have.String(), most.String(), want.String()))
 	}
-	kinds := codes(slices.Sorted(maps.Keys(hard)))
-	f.Cause = fmt.Sprintf("The quota %s of the namespace is used up for %s, so the API server makes no more pods.", code(said[1]), kinds)
-	f.Text = fmt.Sprintf("Say how many pods %s is to have or what each is to request, free what another workload uses, or raise the quota.", title(r.ref))
+	kinds := quoteCodes(slices.Sorted(maps.Keys(hard)))
+	f.Cause = fmt.Sprintf("The quota %s of the namespace is used up for %s, so the API server makes no more pods.", quoteCode(said[1]), kinds)
+	f.Text = fmt.Sprintf("Say how many pods %s is to have or what each is to request, free what another workload uses, or raise the quota.", refTitle(r.ref))
 	switch {
 	case q == nil && x.Unread["resourcequotas"]:
 		f.Evidence = append(f.Evidence, "These are the numbers of the API server's answer; the quota itself could not be read.")
 	case q == nil:
 		f.Confidence = Low
-		f.Cause = fmt.Sprintf("The quota %s kept pods out and is gone by now; the controller tries again by itself.", code(said[1]))
+		f.Cause = fmt.Sprintf("The quota %s kept pods out and is gone by now; the controller tries again by itself.", quoteCode(said[1]))
 		f.Text = "Wait some minutes."
 		return
 	case !now:
 		f.Confidence = Medium
-		f.Cause = fmt.Sprintf("The quota %s was used up for %s when the last pod was to be made. There is room again, and the controller tries again by itself.", code(said[1]), kinds)
+		f.Cause = fmt.Sprintf("The quota %s was used up for %s when the last pod was to be made. There is room again, and the controller tries again by itself.", quoteCode(said[1]), kinds)
 		f.Text = "Wait some minutes."
 		return
 	}
@@ -105,14 +105,14 @@ func (f *Finding) withinQuota(x *index, r rejection, hard map[string]resource.Qu
 		return
 	}
 	if d := x.deployment(r.ref); d != nil && d.Status.Replicas >= r.replicas {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("It has its %s already: a rollout makes a new one before an old one goes.", count(int(r.replicas), "pod", "pods")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It has its %s already: a rollout makes a new one before an old one goes.", countNoun(int(r.replicas), "pod", "pods")))
 		f.Text = "Let the rollout take an old pod away first (maxSurge 0, maxUnavailable 1), or raise the quota."
 		return
 	}
 	if r.have > 0 && (r.ref.Kind == "Deployment" || r.ref.Kind == "StatefulSet") && !x.autoscaled(r.ref) {
-		o := object(operation.Scale, r.ref)
+		o := newOperation(operation.Scale, r.ref)
 		o.Replicas = &r.have
-		if f.Fix = valid(o); f.Fix != nil {
+		if f.Fix = validFix(o); f.Fix != nil {
 			f.Text += fmt.Sprintf(" Within the quota it can have the %d that it has.", r.have)
 		}
 	}
@@ -120,7 +120,7 @@ func (f *Finding) withinQuota(x *index, r rejection, hard map[string]resource.Qu
 
 // demanded tells of a quota that admits only pods which state their requests or limits.
 func (f *Finding) demanded(quota, what string, r rejection) {
-	f.Evidence = append(f.Evidence, "The API server says the pods must specify "+code(what)+".")
-	f.Cause = fmt.Sprintf("The quota %s counts resources that the pods do not state, and admits no such pod.", code(quota))
-	f.Text = fmt.Sprintf("Say which requests and limits %s is to have, or give the namespace a LimitRange with defaults.", title(r.ref))
+	f.Evidence = append(f.Evidence, "The API server says the pods must specify "+quoteCode(what)+".")
+	f.Cause = fmt.Sprintf("The quota %s counts resources that the pods do not state, and admits no such pod.", quoteCode(quota))
+	f.Text = fmt.Sprintf("Say which requests and limits %s is to have, or give the namespace a LimitRange with defaults.", refTitle(r.ref))
 }

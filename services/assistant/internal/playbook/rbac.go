@@ -24,11 +24,11 @@ type grants struct {
 func (x *index) grantsOf(account name, namespace string) grants {
 	var g grants
 	add := func(kind, binding, of string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
-		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return means(s, account, of) }) {
+		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return meansAccount(s, account, of) }) {
 			return
 		}
 		rules, ok := x.rulesOf(role, of)
-		text := fmt.Sprintf("%s %s with the %s %s", kind, code(binding), role.Kind, code(role.Name))
+		text := fmt.Sprintf("%s %s with the %s %s", kind, quoteCode(binding), role.Kind, quoteCode(role.Name))
 		if !ok {
 			g.lost = append(g.lost, text)
 			return
@@ -53,9 +53,9 @@ func (x *index) grantsOf(account name, namespace string) grants {
 	return g
 }
 
-// means says whether a subject of a binding is the account, by name or as a member of one
+// meansAccount says whether a subject of a binding is the account, by name or as a member of one
 // of the groups that every service account is in.
-func means(s rbacv1.Subject, account name, namespace string) bool {
+func meansAccount(s rbacv1.Subject, account name, namespace string) bool {
 	switch s.Kind {
 	case rbacv1.ServiceAccountKind:
 		return s.Name == account.Name && cmp.Or(s.Namespace, namespace) == account.Namespace
@@ -105,8 +105,8 @@ func (d denial) farReaching() bool {
 	return slices.Contains([]string{"exec", "attach", "portforward", "proxy", "token", "ephemeralcontainers", "approval"}, d.subresource)
 }
 
-// denied explains class 24: programs that the API server refused, if it would still.
-func denied(x *index) []Finding {
+// checkDenials explains class 24: programs that the API server refused, if it would still.
+func checkDenials(x *index) []Finding {
 	type scope struct {
 		account   name
 		namespace string
@@ -121,7 +121,7 @@ func denied(x *index) []Finding {
 			if !slices.Contains(pods[s], pod.Name) {
 				pods[s] = append(pods[s], pod.Name)
 			}
-			if w := title(x.workloadOf(pod).ref); !slices.Contains(of[s], w) {
+			if w := refTitle(x.workloadOf(pod).ref); !slices.Contains(of[s], w) {
 				of[s] = append(of[s], w)
 			}
 		}
@@ -152,7 +152,7 @@ func (x *index) denialsOf(pod *corev1.Pod) []denial {
 	own := name{Namespace: pod.Namespace, Name: accountOf(pod)}
 	var all []denial
 	for _, log := range x.logsOf(pod) {
-		for _, d := range denials(log) {
+		for _, d := range findDenials(log) {
 			if d.account == own {
 				all = append(all, d)
 			}
@@ -171,7 +171,7 @@ func (x *index) grounds(pod *corev1.Pod) []operation.Ref {
 
 func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 	first := all[0]
-	where := "in namespace " + code(namespace)
+	where := "in namespace " + quoteCode(namespace)
 	if namespace == "" {
 		where = "in the cluster as a whole"
 	}
@@ -180,7 +180,7 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("And %d more refusals.", len(all)-i))
 			break
 		}
-		f.Evidence = append(f.Evidence, "A line from its log: "+code(d.message())+".")
+		f.Evidence = append(f.Evidence, "A line from its log: "+quoteCode(d.message())+".")
 	}
 	var may []string
 	for _, d := range all {
@@ -192,12 +192,12 @@ func (f *Finding) denied(x *index, all []denial, namespace string, g grants) {
 			may = append(may, text)
 		}
 	}
-	f.Cause = fmt.Sprintf("The service account %s may not %s %s.", code(first.account.Name), codes(may), where)
+	f.Cause = fmt.Sprintf("The service account %s may not %s %s.", quoteCode(first.account.Name), quoteCodes(may), where)
 	unread := slices.ContainsFunc([]string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, func(kind string) bool { return x.Unread[kind] })
 	switch {
 	case namespace != "" && namespace != first.account.Namespace && !x.sawRights(namespace):
 		f.Confidence = Medium
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The roles and bindings of namespace %s were not read, so the right was not checked.", code(namespace)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The roles and bindings of namespace %s were not read, so the right was not checked.", quoteCode(namespace)))
 	case unread:
 		f.Confidence = Medium
 		f.Evidence = append(f.Evidence, "Not all roles and bindings could be read, so the right was not checked.")

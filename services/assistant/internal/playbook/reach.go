@@ -23,9 +23,9 @@ type target struct {
 	protocol corev1.Protocol
 }
 
-// governs says whether a policy is about a direction. Without types it is about what comes
+// governsDirection says whether a policy is about a direction. Without types it is about what comes
 // in, and about what goes out if it has rules for that.
-func governs(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
+func governsDirection(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) > 0 {
 		return slices.Contains(p.Spec.PolicyTypes, direction)
 	}
@@ -57,7 +57,7 @@ func (r rule) allowsPort(to target) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.ports, func(p networkingv1.NetworkPolicyPort) bool {
-		if deref(p.Protocol, corev1.ProtocolTCP) != cmp.Or(to.protocol, corev1.ProtocolTCP) {
+		if valueOr(p.Protocol, corev1.ProtocolTCP) != cmp.Or(to.protocol, corev1.ProtocolTCP) {
 			return false
 		}
 		if p.Port == nil {
@@ -118,7 +118,7 @@ func (x *index) namespaceLabels(namespace string) (have map[string]string, known
 	return n.Labels, true
 }
 
-func matches(s *metav1.LabelSelector, have map[string]string) bool {
+func matchesSelector(s *metav1.LabelSelector, have map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err != nil || selector.Matches(labels.Set(have))
 }
@@ -167,7 +167,7 @@ func (x *index) addresses(e corev1.EnvVar) []address {
 	of := hostKey{e.Value, sure}
 	all, known := x.hosts[of]
 	if !known {
-		all = addresses(e.Value, sure)
+		all = findAddresses(e.Value, sure)
 		x.hosts[of] = all
 	}
 	return all
@@ -182,7 +182,7 @@ func (x *index) callerTable() map[*corev1.Service][]string {
 			if len(list) == 5 {
 				continue
 			}
-			if caller := title(x.workloadOf(pod).ref); !slices.Contains(list, caller) {
+			if caller := refTitle(x.workloadOf(pod).ref); !slices.Contains(list, caller) {
 				callers[c.service] = append(list, caller)
 			}
 		}
@@ -208,9 +208,9 @@ type address struct {
 	port int32
 }
 
-// addresses finds host names in a value. A bare word is one only where the variable's
+// findAddresses finds host names in a value. A bare word is one only where the variable's
 // name says so.
-func addresses(value string, sure bool) []address {
+func findAddresses(value string, sure bool) []address {
 	var all []address
 	for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" ,;\t\n", r) }) {
 		_, rest, isURL := strings.Cut(part, "://")

@@ -22,13 +22,13 @@ type reference struct {
 	change func(w *workload, key string) *operation.Operation
 }
 
-// references explains classes 4 and 5. It looks at the references themselves: messages
+// checkReferences explains classes 4 and 5. It looks at the references themselves: messages
 // name only the first that failed.
-func references(x *index, pod *corev1.Pod, w *workload) []Finding {
+func checkReferences(x *index, pod *corev1.Pod, w *workload) []Finding {
 	var found []Finding
-	for _, c := range containers(pod) {
+	for _, c := range listContainers(pod) {
 		if c.waiting() == "CreateContainerConfigError" {
-			for _, r := range environment(c) {
+			for _, r := range environmentReferences(c) {
 				for _, f := range x.check(r, pod, w) {
 					f.container = c.spec.Name
 					found = append(found, f)
@@ -37,9 +37,9 @@ func references(x *index, pod *corev1.Pod, w *workload) []Finding {
 		}
 	}
 	// Volumes are mounted before any container starts.
-	if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(containers(pod), started) {
+	if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(listContainers(pod), hasStarted) {
 		for i := range pod.Spec.Volumes {
-			for _, r := range volume(&pod.Spec.Volumes[i]) {
+			for _, r := range volumeReferences(&pod.Spec.Volumes[i]) {
 				found = append(found, x.check(r, pod, w)...)
 			}
 		}
@@ -47,21 +47,21 @@ func references(x *index, pod *corev1.Pod, w *workload) []Finding {
 	return found
 }
 
-func started(c container) bool {
+func hasStarted(c container) bool {
 	return c.status.State.Running != nil || c.lastEnd() != nil || c.status.ImageID != ""
 }
 
-func needed(optional *bool) bool { return optional == nil || !*optional }
+func isRequired(optional *bool) bool { return optional == nil || !*optional }
 
-// environment lists what a container's variables come from.
-func environment(c container) []reference {
+// environmentReferences lists what a container's variables come from.
+func environmentReferences(c container) []reference {
 	var all []reference
 	for _, e := range c.spec.EnvFrom {
-		where := "all variables of container " + code(c.spec.Name)
-		if r := e.ConfigMapRef; r != nil && needed(r.Optional) {
+		where := "all variables of container " + quoteCode(c.spec.Name)
+		if r := e.ConfigMapRef; r != nil && isRequired(r.Optional) {
 			all = append(all, reference{kind: "ConfigMap", name: r.Name, where: where})
 		}
-		if r := e.SecretRef; r != nil && needed(r.Optional) {
+		if r := e.SecretRef; r != nil && isRequired(r.Optional) {
 			all = append(all, reference{kind: "Secret", name: r.Name, where: where})
 		}
 	}
@@ -71,31 +71,31 @@ func environment(c container) []reference {
 		}
 		add := func(kind, member, object, key string) {
 			all = append(all, reference{kind: kind, name: object, key: key,
-				where: fmt.Sprintf("the variable %s of container %s", code(e.Name), code(c.spec.Name)),
+				where: fmt.Sprintf("the variable %s of container %s", quoteCode(e.Name), quoteCode(c.spec.Name)),
 				change: func(w *workload, key string) *operation.Operation {
 					from := members{member: members{"name": object, "key": key}}
 					return patchContainer(w, c, members{"env": []any{members{"name": e.Name, "valueFrom": from}}})
 				}})
 		}
-		if r := e.ValueFrom.ConfigMapKeyRef; r != nil && needed(r.Optional) {
+		if r := e.ValueFrom.ConfigMapKeyRef; r != nil && isRequired(r.Optional) {
 			add("ConfigMap", "configMapKeyRef", r.Name, r.Key)
 		}
-		if r := e.ValueFrom.SecretKeyRef; r != nil && needed(r.Optional) {
+		if r := e.ValueFrom.SecretKeyRef; r != nil && isRequired(r.Optional) {
 			add("Secret", "secretKeyRef", r.Name, r.Key)
 		}
 	}
 	return all
 }
 
-// volume lists what a volume is made of.
-func volume(v *corev1.Volume) []reference {
-	where := "the volume " + code(v.Name)
-	if r := v.ConfigMap; r != nil && needed(r.Optional) {
+// volumeReferences lists what a volume is made of.
+func volumeReferences(v *corev1.Volume) []reference {
+	where := "the volume " + quoteCode(v.Name)
+	if r := v.ConfigMap; r != nil && isRequired(r.Optional) {
 		return itemsOf("ConfigMap", r.Name, where, r.Items, func(items []any) members {
 			return members{"name": v.Name, "configMap": members{"name": r.Name, "items": items}}
 		})
 	}
-	if r := v.Secret; r != nil && needed(r.Optional) {
+	if r := v.Secret; r != nil && isRequired(r.Optional) {
 		return itemsOf("Secret", r.SecretName, where, r.Items, func(items []any) members {
 			return members{"name": v.Name, "secret": members{"secretName": r.SecretName, "items": items}}
 		})
@@ -104,10 +104,10 @@ func volume(v *corev1.Volume) []reference {
 	if v.Projected != nil {
 		// The sources of a projected volume have no merge key: no patch reaches one alone.
 		for _, s := range v.Projected.Sources {
-			if r := s.ConfigMap; r != nil && needed(r.Optional) {
+			if r := s.ConfigMap; r != nil && isRequired(r.Optional) {
 				all = append(all, itemsOf("ConfigMap", r.Name, where, r.Items, nil)...)
 			}
-			if r := s.Secret; r != nil && needed(r.Optional) {
+			if r := s.Secret; r != nil && isRequired(r.Optional) {
 				all = append(all, itemsOf("Secret", r.Name, where, r.Items, nil)...)
 			}
 		}
@@ -154,7 +154,7 @@ func (x *index) check(r reference, pod *corev1.Pod, w *workload) []Finding {
 		return nil
 	}
 	keys, exists := held[name{Namespace: pod.Namespace, Name: r.name}]
-	f := Finding{Object: w.ref, Confidence: High, Evidence: []string{fmt.Sprintf("%s comes from the %s %s.", upper(r.where), r.kind, code(r.name))}}
+	f := Finding{Object: w.ref, Confidence: High, Evidence: []string{fmt.Sprintf("%s comes from the %s %s.", upperFirst(r.where), r.kind, quoteCode(r.name))}}
 	switch {
 	case !exists:
 		f.missingObject(r, pod, w)
@@ -166,15 +166,15 @@ func (x *index) check(r reference, pod *corev1.Pod, w *workload) []Finding {
 	return []Finding{f}
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (f *Finding) missingObject(r reference, pod *corev1.Pod, w *workload) {
 	f.Class = MissingObject
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no %s has this name.", code(pod.Namespace), r.kind))
-	f.Cause = fmt.Sprintf("The %s %s does not exist, so the pod cannot start.", r.kind, code(r.name))
-	f.Text = fmt.Sprintf("Create the %s in namespace %s", r.kind, code(pod.Namespace))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no %s has this name.", quoteCode(pod.Namespace), r.kind))
+	f.Cause = fmt.Sprintf("The %s %s does not exist, so the pod cannot start.", r.kind, quoteCode(r.name))
+	f.Text = fmt.Sprintf("Create the %s in namespace %s", r.kind, quoteCode(pod.Namespace))
 	if r.key != "" {
-		f.Text += " with the key " + code(r.key)
+		f.Text += " with the key " + quoteCode(r.key)
 	}
 	if r.kind == "Secret" {
 		f.Text += " yourself: no secret value passes through here."
@@ -188,16 +188,16 @@ func (f *Finding) missingKey(r reference, keys []string, w *workload) {
 	f.Class = MissingKey
 	has := "It has no keys."
 	if len(keys) > 0 {
-		has = "It has " + codes(keys) + "."
+		has = "It has " + quoteCodes(keys) + "."
 	}
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The %s exists. %s", r.kind, has))
-	f.Cause = fmt.Sprintf("The %s %s has no key %s.", r.kind, code(r.name), code(r.key))
+	f.Cause = fmt.Sprintf("The %s %s has no key %s.", r.kind, quoteCode(r.name), quoteCode(r.key))
 	f.Text = "Say which of its keys is meant, or add the key."
-	if key, ok := nearest(r.key, keys); ok {
-		f.Cause += fmt.Sprintf(" Its key %s is the nearest.", code(key))
+	if key, ok := nearestName(r.key, keys); ok {
+		f.Cause += fmt.Sprintf(" Its key %s is the nearest.", quoteCode(key))
 		if r.change != nil {
 			if f.Fix = r.change(w, key); f.Fix != nil {
-				f.Text = fmt.Sprintf("Take the key %s for %s, if it holds what is meant.", code(key), r.where)
+				f.Text = fmt.Sprintf("Take the key %s for %s, if it holds what is meant.", quoteCode(key), r.where)
 				return
 			}
 		}
@@ -207,35 +207,35 @@ func (f *Finding) missingKey(r reference, keys []string, w *workload) {
 
 // undoReference offers the last revision that did not need the object or key.
 func (f *Finding) undoReference(r reference, w *workload) {
-	fix, text := undo(w, func(older *corev1.PodTemplateSpec) bool { return !refers(older, r) })
+	fix, text := undoRollout(w, func(older *corev1.PodTemplateSpec) bool { return !refersTo(older, r) })
 	if fix != nil {
 		f.Fix, f.Text = fix, text
 	}
 }
 
-// refers says whether a template needs the same object and key.
-func refers(t *corev1.PodTemplateSpec, r reference) bool {
+// refersTo says whether a template needs the same object and key.
+func refersTo(t *corev1.PodTemplateSpec, r reference) bool {
 	same := func(o reference) bool { return o.kind == r.kind && o.name == r.name && o.key == r.key }
 	for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
 		for i := range list {
-			if slices.ContainsFunc(environment(container{spec: &list[i]}), same) {
+			if slices.ContainsFunc(environmentReferences(container{spec: &list[i]}), same) {
 				return true
 			}
 		}
 	}
 	for i := range t.Spec.Volumes {
-		if slices.ContainsFunc(volume(&t.Spec.Volumes[i]), same) {
+		if slices.ContainsFunc(volumeReferences(&t.Spec.Volumes[i]), same) {
 			return true
 		}
 	}
 	return false
 }
 
-// nearest is the one key that may have been meant: a few letters away, or with a word in
+// nearestName is the one key that may have been meant: a few letters away, or with a word in
 // common. Two that are as near are none.
-func nearest(want string, keys []string) (string, bool) {
+func nearestName(want string, keys []string) (string, bool) {
 	low, most := strings.ToLower(want), len(want)/3
-	own := words(low)
+	own := nameWords(low)
 	best, at, twice := "", 0, false
 	for _, key := range keys {
 		other := strings.ToLower(key)
@@ -258,13 +258,13 @@ func nearest(want string, keys []string) (string, bool) {
 	return best, best != "" && !twice
 }
 
-// words are the parts of a name that are long enough to mean something.
-func words(s string) []string {
-	all := strings.FieldsFunc(s, separates)
+// nameWords are the parts of a name that are long enough to mean something.
+func nameWords(s string) []string {
+	all := strings.FieldsFunc(s, isSeparator)
 	return slices.DeleteFunc(all, func(word string) bool { return len(word) < 3 })
 }
 
-func separates(r rune) bool { return strings.ContainsRune("_-./", r) }
+func isSeparator(r rune) bool { return strings.ContainsRune("_-./", r) }
 
 // shareWord says whether a name has one of these words.
 func shareWord(own []string, other string) bool {
@@ -272,7 +272,7 @@ func shareWord(own []string, other string) bool {
 		if !strings.Contains(other, word) {
 			return false
 		}
-		for part := range strings.FieldsFuncSeq(other, separates) {
+		for part := range strings.FieldsFuncSeq(other, isSeparator) {
 			if part == word {
 				return true
 			}

@@ -39,7 +39,7 @@ func leastRole(x *index, all []denial, namespace string) string {
 		"roleRef":  members{"apiGroup": rbacv1.GroupName, "kind": kind, "name": role},
 		"subjects": []any{members{"kind": "ServiceAccount", "name": account.Name, "namespace": account.Namespace}},
 	}))
-	return text + "\n\n" + manifest(objects...)
+	return text + "\n\n" + formatManifest(objects...)
 }
 
 // unused is a name that no role or binding has: applied to one that is there, the manifest
@@ -76,8 +76,8 @@ func rbacObject(kind, role, namespace string, o members) members {
 	return o
 }
 
-// manifest is objects as YAML, as a Markdown block.
-func manifest(objects ...members) string {
+// formatManifest is objects as YAML, as a Markdown block.
+func formatManifest(objects ...members) string {
 	var parts []string
 	for _, o := range objects {
 		text, err := yaml.Marshal(o)

@@ -15,9 +15,9 @@ import (
 // mostChanges is how many changes stand in a cause.
 const mostChanges = 3
 
-// rollouts explains class 29: a deployment whose new revision does not come up, or waits
+// checkRollouts explains class 29: a deployment whose new revision does not come up, or waits
 // for somebody to resume it. Where the new pods say why, it follows from that.
-func rollouts(x *index) []Finding {
+func checkRollouts(x *index) []Finding {
 	var found []Finding
 	for i := range x.Deployments {
 		d := &x.Deployments[i]
@@ -29,7 +29,7 @@ func rollouts(x *index) []Finding {
 		case d.DeletionTimestamp != nil || x.Unread["replicasets"] || w.newest == nil:
 			continue
 		case d.Spec.Paused:
-			changed := changes(&w.newest.template.Spec, &d.Spec.Template.Spec)
+			changed := diffPodSpecs(&w.newest.template.Spec, &d.Spec.Template.Spec)
 			if len(changed) == 0 {
 				continue // paused, and nothing waits
 			}
@@ -38,7 +38,7 @@ func rollouts(x *index) []Finding {
 			f.Evidence = append([]string{fmt.Sprintf("Its pods are of revision %d; what has changed since:", w.newest.number)}, changed...)
 			f.Cause = "Its rollout is paused, so that the change does not reach the pods."
 			f.Text = "If the change is meant to be rolled out, resume it."
-			f.Fix = valid(object(operation.Resume, ref))
+			f.Fix = validFix(newOperation(operation.Resume, ref))
 		case c != nil && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
 			f.stuck(d, c, w)
 		default:
@@ -58,14 +58,14 @@ func deploymentCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionTy
 }
 
 func (f *Finding) stuck(d *appsv1.Deployment, c *appsv1.DeploymentCondition, w *workload) {
-	f.Evidence = []string{fmt.Sprintf("The controller says %s; %d of %s updated, %d ready.", code(c.Message), d.Status.UpdatedReplicas, count(int(w.replicas), "pod is", "pods are"), d.Status.ReadyReplicas)}
-	f.Cause, f.Confidence = fmt.Sprintf("Its new pods have not become ready within %s.", count(int(deref(d.Spec.ProgressDeadlineSeconds, 600)), "second", "seconds")), Medium
+	f.Evidence = []string{fmt.Sprintf("The controller says %s; %d of %s updated, %d ready.", quoteCode(c.Message), d.Status.UpdatedReplicas, countNoun(int(w.replicas), "pod is", "pods are"), d.Status.ReadyReplicas)}
+	f.Cause, f.Confidence = fmt.Sprintf("Its new pods have not become ready within %s.", countNoun(int(valueOr(d.Spec.ProgressDeadlineSeconds, 600)), "second", "seconds")), Medium
 	f.Text = "Find out why the new pods are not ready: describe one of them."
 	if len(w.older) == 0 {
 		return
 	}
 	before := w.older[0]
-	changed := changes(&before.template.Spec, &d.Spec.Template.Spec)
+	changed := diffPodSpecs(&before.template.Spec, &d.Spec.Template.Spec)
 	if len(changed) > mostChanges {
 		f.Evidence = append(append(f.Evidence, "All changes:"), changed...)
 		changed = append(changed[:mostChanges:mostChanges], "And more.")
@@ -73,27 +73,29 @@ func (f *Finding) stuck(d *appsv1.Deployment, c *appsv1.DeploymentCondition, w *
 	if len(changed) > 0 {
 		f.Cause += fmt.Sprintf(" Revision %d changed against revision %d: %s", w.newest.number, before.number, strings.Join(changed, " "))
 	}
-	fix, text := undo(w, func(older *corev1.PodTemplateSpec) bool { return len(changes(&older.Spec, &d.Spec.Template.Spec)) > 0 })
+	fix, text := undoRollout(w, func(older *corev1.PodTemplateSpec) bool {
+		return len(diffPodSpecs(&older.Spec, &d.Spec.Template.Spec)) > 0
+	})
 	if fix != nil {
 		f.Fix, f.Text = fix, text
 	}
 }
 
-// changes says what differs between two pod specs. Of variables the names are told, of
+// diffPodSpecs says what differs between two pod specs. Of variables the names are told, of
 // arguments only that they differ: both may hold what is secret.
-func changes(old, now *corev1.PodSpec) []string {
+func diffPodSpecs(old, now *corev1.PodSpec) []string {
 	var all []string
 	for _, list := range []struct{ old, now []corev1.Container }{{old.InitContainers, now.InitContainers}, {old.Containers, now.Containers}} {
 		before := byName(list.old)
 		after := byName(list.now)
 		for _, n := range slices.Sorted(maps.Keys(before)) {
 			if after[n] == nil {
-				all = append(all, fmt.Sprintf("Container %s is gone.", code(n)))
+				all = append(all, fmt.Sprintf("Container %s is gone.", quoteCode(n)))
 			}
 		}
 		for _, n := range slices.Sorted(maps.Keys(after)) {
 			if before[n] == nil {
-				all = append(all, fmt.Sprintf("Container %s is new, with image %s.", code(n), code(after[n].Image)))
+				all = append(all, fmt.Sprintf("Container %s is new, with image %s.", quoteCode(n), quoteCode(after[n].Image)))
 				continue
 			}
 			all = append(all, containerChanges(before[n], after[n])...)
@@ -111,7 +113,7 @@ func changes(old, now *corev1.PodSpec) []string {
 		{"security context", old.SecurityContext, now.SecurityContext},
 		{"pull credentials", old.ImagePullSecrets, now.ImagePullSecrets},
 	} {
-		if !equal(part.old, part.now) {
+		if !equalValues(part.old, part.now) {
 			all = append(all, fmt.Sprintf("The %s changed.", part.what))
 		}
 	}
@@ -129,7 +131,7 @@ func byName(list []corev1.Container) map[string]*corev1.Container {
 func containerChanges(old, now *corev1.Container) []string {
 	var all []string
 	if old.Image != now.Image {
-		all = append(all, fmt.Sprintf("Container %s: image %s became %s.", code(now.Name), code(old.Image), code(now.Image)))
+		all = append(all, fmt.Sprintf("Container %s: image %s became %s.", quoteCode(now.Name), quoteCode(old.Image), quoteCode(now.Image)))
 	}
 	values := func(c *corev1.Container) map[string]corev1.EnvVar {
 		vars := map[string]corev1.EnvVar{}
@@ -141,7 +143,7 @@ func containerChanges(old, now *corev1.Container) []string {
 	before, after := values(old), values(now)
 	var vars []string
 	for n, v := range after {
-		if o, ok := before[n]; !ok || !equal(o, v) {
+		if o, ok := before[n]; !ok || !equalValues(o, v) {
 			vars = append(vars, n)
 		}
 	}
@@ -152,7 +154,7 @@ func containerChanges(old, now *corev1.Container) []string {
 	}
 	if len(vars) > 0 {
 		slices.Sort(vars)
-		all = append(all, fmt.Sprintf("Container %s: the variables %s changed.", code(now.Name), codes(vars)))
+		all = append(all, fmt.Sprintf("Container %s: the variables %s changed.", quoteCode(now.Name), quoteCodes(vars)))
 	}
 	for _, part := range []struct {
 		what     string
@@ -168,8 +170,8 @@ func containerChanges(old, now *corev1.Container) []string {
 		{"mounts", old.VolumeMounts, now.VolumeMounts},
 		{"security context", old.SecurityContext, now.SecurityContext},
 	} {
-		if !equal(part.old, part.now) {
-			all = append(all, fmt.Sprintf("Container %s: the %s changed.", code(now.Name), part.what))
+		if !equalValues(part.old, part.now) {
+			all = append(all, fmt.Sprintf("Container %s: the %s changed.", quoteCode(now.Name), part.what))
 		}
 	}
 	return all

@@ -17,7 +17,7 @@ func BenchmarkDiagnose(b *testing.B) {
 	for _, shape := range playbooktest.Shapes() {
 		b.Run(shape.Name, func(b *testing.B) {
 			s := playbooktest.New(shape)
-			read := decoding(b, s)
+			read := measureDecoding(b, s)
 			b.ReportAllocs()
 			found := 0
 			for b.Loop() {
@@ -31,11 +31,11 @@ func BenchmarkDiagnose(b *testing.B) {
 	}
 }
 
-// decoding is how long the objects of a snapshot take to be read from JSON.
-func decoding(b *testing.B, s *playbook.Snapshot) time.Duration {
+// measureDecoding is how long the objects of a snapshot take to be read from JSON.
+func measureDecoding(b *testing.B, s *playbook.Snapshot) time.Duration {
 	b.Helper()
 	var total time.Duration
-	for _, list := range lists(s) {
+	for _, list := range listFields(s) {
 		raw, err := json.Marshal(list.Interface())
 		if err != nil {
 			b.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// services explains classes 13 and 14.
-func services(x *index) []Finding {
+// checkServices explains classes 13 and 14.
+func checkServices(x *index) []Finding {
 	if x.Unread["pods"] || x.Unread["endpointslices"] {
 		return nil
 	}
@@ -61,14 +61,14 @@ func (x *index) noneReady(s *corev1.Service, pods []*corev1.Pod) Finding {
 	for _, pod := range pods {
 		f.because = append(f.because, x.rootsOf(pod)...)
 	}
-	f.Evidence = []string{fmt.Sprintf("Its selector %s chooses %s, none of them ready.", selectorText(s), count(len(pods), "pod", "pods"))}
+	f.Evidence = []string{fmt.Sprintf("Its selector %s chooses %s, none of them ready.", selectorText(s), countNoun(len(pods), "pod", "pods"))}
 	f.Cause = "It has no endpoints, because none of its pods is ready."
 	f.Text = "Find out why the pods are not ready: describe one of them."
 	return f
 }
 
 func selectorText(s *corev1.Service) string {
-	return code(labels.Set(s.Spec.Selector).String())
+	return quoteCode(labels.Set(s.Spec.Selector).String())
 }
 
 // near is a workload, or a pod of nobody, that has some labels of a selector.
@@ -89,11 +89,11 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		return f
 	}
 	if best.hits == len(s.Spec.Selector) {
-		f.Cause = fmt.Sprintf("The labels fit %s, but it has no pods.", title(best.ref))
-		f.Text = fmt.Sprintf("Find out why %s has none.", title(best.ref))
+		f.Cause = fmt.Sprintf("The labels fit %s, but it has no pods.", refTitle(best.ref))
+		f.Text = fmt.Sprintf("Find out why %s has none.", refTitle(best.ref))
 		if w := x.workloads[best.ref]; w != nil && w.replicas == 0 {
-			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", title(best.ref))
-			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", title(best.ref))
+			f.Cause = fmt.Sprintf("The labels fit %s, but it is scaled to 0.", refTitle(best.ref))
+			f.Text = fmt.Sprintf("Say how many replicas %s is to have.", refTitle(best.ref))
 			if callers := x.callers()[s]; len(callers) > 0 {
 				f.Evidence = append(f.Evidence, fmt.Sprintf("Told to reach it are %s.", strings.Join(callers, ", ")))
 			} else {
@@ -102,7 +102,7 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		}
 		f.because = []operation.Ref{best.ref}
 		if ending := x.endingPods(s); len(ending) > 0 {
-			f.Cause, f.Confidence = fmt.Sprintf("The pods of %s are being ended, and no others are there yet.", title(best.ref)), Low
+			f.Cause, f.Confidence = fmt.Sprintf("The pods of %s are being ended, and no others are there yet.", refTitle(best.ref)), Low
 			for _, pod := range ending {
 				f.because = append(f.because, podRef(pod))
 				f.because = append(f.because, x.rootsOf(pod)...)
@@ -124,18 +124,18 @@ func (x *index) nothingSelected(s *corev1.Service) Finding {
 		}
 		has, change[key] = append(has, key+"="+value), value
 	}
-	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", codes(wants), title(best.ref), codes(has))
-	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", title(best.ref))
+	f.Cause = fmt.Sprintf("The selector wants %s; the pods of %s have %s.", quoteCodes(wants), refTitle(best.ref), quoteCodes(has))
+	f.Text = fmt.Sprintf("Make the selector and the labels of %s agree.", refTitle(best.ref))
 	// With a second workload as near, which one is meant is for a person to say.
 	if rival != nil {
 		f.Confidence = Medium
-		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", title(rival.ref)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("As near is %s.", refTitle(rival.ref)))
 		f.Text = "Say which workload the service is to reach."
 		return f
 	}
 	if whole {
-		if f.Fix = patch(f.Object, members{"spec": members{"selector": change}}); f.Fix != nil {
-			f.Text = fmt.Sprintf("Let the selector want %s.", codes(has))
+		if f.Fix = newPatch(f.Object, members{"spec": members{"selector": change}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Let the selector want %s.", quoteCodes(has))
 		}
 	}
 	return f
@@ -262,11 +262,11 @@ func servicePorts(s *corev1.Service, pods []*corev1.Pod) []Finding {
 			}
 			has = append(has, text)
 		}
-		f.Evidence = []string{fmt.Sprintf("Port %d of the service leads to target port %s.", port.Port, code(target.String()))}
-		f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare no port.", code(target.String()))
+		f.Evidence = []string{fmt.Sprintf("Port %d of the service leads to target port %s.", port.Port, quoteCode(target.String()))}
+		f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare no port.", quoteCode(target.String()))
 		f.Text = "Say which port of the pods the service is to reach."
 		if len(has) > 0 {
-			f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare %s.", code(target.String()), codes(has))
+			f.Cause = fmt.Sprintf("Target port %s is none of the ports of its pods: these declare %s.", quoteCode(target.String()), quoteCodes(has))
 		}
 		f.onlyPort(s, port, target, declared)
 		found = append(found, f)
@@ -309,7 +309,7 @@ func (f *Finding) onlyPort(s *corev1.Service, port corev1.ServicePort, target in
 	if target.Type == intstr.String && declared[0].Name != "" {
 		to = intstr.FromString(declared[0].Name)
 	}
-	if f.Fix = patch(f.Object, members{"spec": members{"ports": []any{members{"port": port.Port, "targetPort": to}}}}); f.Fix != nil {
-		f.Text = fmt.Sprintf("Let port %d lead to target port %s.", port.Port, code(to.String()))
+	if f.Fix = newPatch(f.Object, members{"spec": members{"ports": []any{members{"port": port.Port, "targetPort": to}}}}); f.Fix != nil {
+		f.Text = fmt.Sprintf("Let port %d lead to target port %s.", port.Port, quoteCode(to.String()))
 	}
 }

@@ -39,32 +39,32 @@ func statefulSets(x *index) []Finding {
 // none.
 func (f *Finding) governing(x *index, s *appsv1.StatefulSet) bool {
 	wanted := s.Spec.ServiceName
-	if wanted == "" || deref(s.Spec.Replicas, 1) == 0 {
+	if wanted == "" || valueOr(s.Spec.Replicas, 1) == 0 {
 		return false
 	}
 	service := x.services[name{Namespace: s.Namespace, Name: wanted}]
-	f.Evidence = []string{fmt.Sprintf("Its serviceName is %s.", code(wanted))}
+	f.Evidence = []string{fmt.Sprintf("Its serviceName is %s.", quoteCode(wanted))}
 	if service != nil {
 		if service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
 			return false
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The service exists and has the address %s, so it is not headless.", code(service.Spec.ClusterIP)))
-		f.Cause, f.Confidence = fmt.Sprintf("The governing service %s is not headless, so the pods have no DNS names of their own.", code(wanted)), Medium
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The service exists and has the address %s, so it is not headless.", quoteCode(service.Spec.ClusterIP)))
+		f.Cause, f.Confidence = fmt.Sprintf("The governing service %s is not headless, so the pods have no DNS names of their own.", quoteCode(wanted)), Medium
 		f.Text = "If the pods look each other up by name, create a headless service (clusterIP None) and a StatefulSet that names it: neither member can be changed."
 		return true
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", code(s.Namespace)))
-	f.Cause, f.Confidence = fmt.Sprintf("The governing service %s does not exist, so the pods have no DNS names and cannot find each other.", code(wanted)), High
+	f.Evidence = append(f.Evidence, fmt.Sprintf("Namespace %s was searched: no service has this name.", quoteCode(s.Namespace)))
+	f.Cause, f.Confidence = fmt.Sprintf("The governing service %s does not exist, so the pods have no DNS names and cannot find each other.", quoteCode(wanted)), High
 	f.Text = "Create a headless service of this name."
-	if fix := headless(s); fix != nil {
+	if fix := headlessService(s); fix != nil {
 		f.Fix = fix
 		f.Text = "Create the headless service; selector and ports are those of the StatefulSet."
 	}
 	return true
 }
 
-// headless creates the governing service from what the StatefulSet itself says.
-func headless(s *appsv1.StatefulSet) *operation.Operation {
+// headlessService creates the governing service from what the StatefulSet itself says.
+func headlessService(s *appsv1.StatefulSet) *operation.Operation {
 	if s.Spec.Selector == nil || len(s.Spec.Selector.MatchLabels) == 0 || len(s.Spec.Selector.MatchExpressions) > 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func headless(s *appsv1.StatefulSet) *operation.Operation {
 	if len(ports) > 0 {
 		spec["ports"] = ports
 	}
-	return create(members{"apiVersion": "v1", "kind": "Service", "metadata": members{"name": s.Spec.ServiceName, "namespace": s.Namespace}, "spec": spec}, s.Namespace)
+	return newCreate(members{"apiVersion": "v1", "kind": "Service", "metadata": members{"name": s.Spec.ServiceName, "namespace": s.Namespace}, "spec": spec}, s.Namespace)
 }
 
 // ordinal tells of the first pod that is not ready, where the others wait for it.
@@ -107,7 +107,7 @@ func (f *Finding) ordinal(x *index, s *appsv1.StatefulSet) bool {
 	if s.Spec.Ordinals != nil {
 		start = int(s.Spec.Ordinals.Start)
 	}
-	want := int(deref(s.Spec.Replicas, 1))
+	want := int(valueOr(s.Spec.Replicas, 1))
 	pods := map[int]*corev1.Pod{}
 	for _, pod := range x.podsOf(f.Object) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(pod.Name, s.Name+"-")); err == nil {
@@ -141,18 +141,18 @@ func (f *Finding) ordinal(x *index, s *appsv1.StatefulSet) bool {
 	// One pod after the other is the rule; only a pod that takes long is a trouble by itself.
 	f.follower = !outdated && x.Taken.Sub(stuck.CreationTimestamp.Time) < startTime
 	f.Confidence = High
-	f.Evidence = []string{fmt.Sprintf("Pod %s exists and is not ready.", code(stuck.Name))}
-	f.Cause = fmt.Sprintf("The pods of a StatefulSet start one after the other, and %s is not ready.", code(stuck.Name))
+	f.Evidence = []string{fmt.Sprintf("Pod %s exists and is not ready.", quoteCode(stuck.Name))}
+	f.Cause = fmt.Sprintf("The pods of a StatefulSet start one after the other, and %s is not ready.", quoteCode(stuck.Name))
 	f.Text = "Find out why that pod is not ready; the others follow by themselves."
 	if len(waiting) > 0 {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Not created yet: %s.", codes(waiting)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Not created yet: %s.", quoteCodes(waiting)))
 	}
 	if outdated {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("The pod is of revision %s; the StatefulSet wants %s, and does not replace a pod that never became ready.", code(revision), code(s.Status.UpdateRevision)))
-		f.Cause = fmt.Sprintf("The pod %s is of an earlier revision and not ready; the StatefulSet waits for it before it goes on.", code(stuck.Name))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The pod is of revision %s; the StatefulSet wants %s, and does not replace a pod that never became ready.", quoteCode(revision), quoteCode(s.Status.UpdateRevision)))
+		f.Cause = fmt.Sprintf("The pod %s is of an earlier revision and not ready; the StatefulSet waits for it before it goes on.", quoteCode(stuck.Name))
 		f.Text = "If the StatefulSet was corrected since, delete this pod: it comes back with the revision that is wanted, and its volumes stay."
 		f.because, f.Confidence = nil, Medium
-		f.Fix = valid(object(operation.Delete, operation.Ref{Kind: "Pod", Namespace: stuck.Namespace, Name: stuck.Name}))
+		f.Fix = validFix(newOperation(operation.Delete, operation.Ref{Kind: "Pod", Namespace: stuck.Namespace, Name: stuck.Name}))
 	}
 	return true
 }

@@ -103,7 +103,7 @@ func TestClaimCases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := snapshot(t, "a11_absent_class")
+			s := readSnapshot(t, "a11_absent_class")
 			change(s)
 			if name == "volume made for absent" {
 				s.Claims[0].Spec.StorageClassName = new("by-hand")

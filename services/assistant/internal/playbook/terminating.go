@@ -71,8 +71,8 @@ func (x *index) dying() []dying {
 	return all
 }
 
-// terminating explains class 18: objects that were deleted and do not go.
-func terminating(x *index) []Finding {
+// checkTerminating explains class 18: objects that were deleted and do not go.
+func checkTerminating(x *index) []Finding {
 	all := x.dying()
 	inside := map[string][]dying{}
 	going := map[string]bool{}
@@ -100,17 +100,17 @@ func terminating(x *index) []Finding {
 	}
 	for i := range x.Namespaces {
 		n := &x.Namespaces[i]
-		if at := n.DeletionTimestamp; at != nil && (held(n) || x.Taken.Sub(at.Time) > ending) {
+		if at := n.DeletionTimestamp; at != nil && (isHeld(n) || x.Taken.Sub(at.Time) > ending) {
 			found = append(found, x.stuckNamespace(n, inside[n.Name]))
 		}
 	}
 	return found
 }
 
-// held says whether the namespace controller has told what keeps it from finishing, which
+// isHeld says whether the namespace controller has told what keeps it from finishing, which
 // it does not before it has tried. That content is left it tells of every pod that is
 // being ended, too.
-func held(n *corev1.Namespace) bool {
+func isHeld(n *corev1.Namespace) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NamespaceCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == corev1.NamespaceFinalizersRemaining || c.Type == corev1.NamespaceDeletionDiscoveryFailure)
 	})
@@ -125,21 +125,21 @@ func (x *index) deletedAt(d dying) string {
 func (f *Finding) kept(x *index, d dying) {
 	list := slices.Sorted(slices.Values(d.GetFinalizers()))
 	for _, finalizer := range list {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Finalizer %s: its owner, who has to take it away, is %s.", code(finalizer), x.keeper(finalizer)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Finalizer %s: its owner, who has to take it away, is %s.", quoteCode(finalizer), x.keeper(finalizer)))
 	}
-	f.Cause = fmt.Sprintf("The finalizer %s holds it: its owner has not finished its clean-up.", codes(list))
+	f.Cause = fmt.Sprintf("The finalizer %s holds it: its owner has not finished its clean-up.", quoteCodes(list))
 	switch o := d.Object.(type) {
 	case *corev1.PersistentVolumeClaim:
 		users := x.users()[name{Namespace: o.Namespace, Name: o.Name}]
 		if len(users) > 0 && slices.Contains(list, "kubernetes.io/pvc-protection") {
 			f.Pods = podNames(users)
-			f.Cause = fmt.Sprintf("The claim is still mounted by %s, and a claim in use is kept until they end.", count(len(users), "pod", "pods"))
-			f.Text = fmt.Sprintf("If the data is to go, end what mounts it: %s.", title(x.workloadOf(users[0]).ref))
+			f.Cause = fmt.Sprintf("The claim is still mounted by %s, and a claim in use is kept until they end.", countNoun(len(users), "pod", "pods"))
+			f.Text = fmt.Sprintf("If the data is to go, end what mounts it: %s.", refTitle(x.workloadOf(users[0]).ref))
 			return
 		}
 	case *corev1.PersistentVolume:
 		if r := o.Spec.ClaimRef; r != nil && slices.Contains(list, "kubernetes.io/pv-protection") && o.Status.Phase == corev1.VolumeBound {
-			f.Cause = fmt.Sprintf("The volume is still bound to the claim %s, and is kept until that is gone.", code(r.Namespace+"/"+r.Name))
+			f.Cause = fmt.Sprintf("The volume is still bound to the claim %s, and is kept until that is gone.", quoteCode(r.Namespace+"/"+r.Name))
 			f.Text = "It goes with its claim, if the data is to go."
 			return
 		}
@@ -172,9 +172,9 @@ func (x *index) findKeeper(finalizer string) string {
 		domain = finalizer
 	}
 	if _, driver, ok := strings.Cut(finalizer, "external-attacher/"); ok {
-		return fmt.Sprintf("the attacher of the volume driver %s, once the volume is detached", code(driver))
+		return fmt.Sprintf("the attacher of the volume driver %s, once the volume is detached", quoteCode(driver))
 	}
-	who := fmt.Sprintf("the controller of %s", code(domain))
+	who := fmt.Sprintf("the controller of %s", quoteCode(domain))
 	if w := x.controllerOf(domain); w != nil {
 		state := "no pod of it runs"
 		ready := 0
@@ -185,11 +185,11 @@ func (x *index) findKeeper(finalizer string) string {
 		}
 		switch {
 		case ready > 0:
-			state = count(ready, "ready pod", "ready pods")
+			state = countNoun(ready, "ready pod", "ready pods")
 		case w.replicas == 0:
 			state = "scaled to 0"
 		}
-		return who + fmt.Sprintf(", by its name %s in namespace %s (%s)", title(w.ref), code(w.ref.Namespace), state)
+		return who + fmt.Sprintf(", by its name %s in namespace %s (%s)", refTitle(w.ref), quoteCode(w.ref.Namespace), state)
 	}
 	return who
 }
@@ -219,18 +219,18 @@ func (f *Finding) stuckPod(x *index, pod *corev1.Pod) {
 	node := x.nodeOf(pod)
 	switch {
 	case pod.Spec.NodeName != "" && node == nil && !x.Unread["nodes"] && len(x.Nodes) > 0:
-		f.Cause = fmt.Sprintf("Its node %s is no longer there, so nobody reports that the pod has ended.", code(pod.Spec.NodeName))
+		f.Cause = fmt.Sprintf("Its node %s is no longer there, so nobody reports that the pod has ended.", quoteCode(pod.Spec.NodeName))
 		f.Text = "The pod collector removes it after some minutes."
 	case node != nil && !nodeReady(node):
 		f.because = []operation.Ref{nodeRef(node.Name)}
-		f.Cause = fmt.Sprintf("Its node %s is not ready, so no kubelet reports that the pod has ended.", code(node.Name))
+		f.Cause = fmt.Sprintf("Its node %s is not ready, so no kubelet reports that the pod has ended.", quoteCode(node.Name))
 		f.Text = "Bring the node back. Do not delete the pod by force while the node may still run it."
 	default:
 		f.Confidence = Medium
 		f.Cause = "The kubelet cannot end its containers, or take its volumes away."
-		f.Text = fmt.Sprintf("Look in the kubelet's log on node %s.", code(pod.Spec.NodeName))
+		f.Text = fmt.Sprintf("Look in the kubelet's log on node %s.", quoteCode(pod.Spec.NodeName))
 		if e := x.eventOf(pod.UID, func(e *corev1.Event) bool { return e.Reason == "FailedKillPod" || e.Reason == "FailedUnmount" }); e != nil {
-			f.Evidence = append(f.Evidence, "The kubelet says "+code(e.Message)+".")
+			f.Evidence = append(f.Evidence, "The kubelet says "+quoteCode(e.Message)+".")
 		}
 	}
 }
@@ -247,12 +247,12 @@ func (x *index) stuckNamespace(n *corev1.Namespace, inside []dying) Finding {
 	}
 	for _, kind := range []corev1.NamespaceConditionType{corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure, corev1.NamespaceContentRemaining, corev1.NamespaceFinalizersRemaining} {
 		if said[kind] != "" {
-			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s.", kind, code(said[kind])))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s.", kind, quoteCode(said[kind])))
 		}
 	}
 	var holding []string
 	hold := func(finalizer, where string) {
-		f.Evidence = append(f.Evidence, fmt.Sprintf("Finalizer %s%s: its owner, who has to take it away, is %s.", code(finalizer), where, x.keeper(finalizer)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Finalizer %s%s: its owner, who has to take it away, is %s.", quoteCode(finalizer), where, x.keeper(finalizer)))
 		if !slices.Contains(holding, finalizer) {
 			holding = append(holding, finalizer)
 		}
@@ -267,11 +267,11 @@ func (x *index) stuckNamespace(n *corev1.Namespace, inside []dying) Finding {
 	}
 	for _, d := range inside {
 		for _, finalizer := range slices.Sorted(slices.Values(d.GetFinalizers())) {
-			hold(finalizer, " on "+title(d.ref))
+			hold(finalizer, " on "+refTitle(d.ref))
 		}
 	}
 	// Objects of kinds that are not read here are known by the condition alone.
-	for _, finalizer := range remaining(said[corev1.NamespaceFinalizersRemaining]) {
+	for _, finalizer := range parseFinalizers(said[corev1.NamespaceFinalizersRemaining]) {
 		if !slices.Contains(holding, finalizer) {
 			hold(finalizer, "")
 		}
@@ -281,7 +281,7 @@ func (x *index) stuckNamespace(n *corev1.Namespace, inside []dying) Finding {
 		f.Cause = "An API of the cluster does not answer, and until it does the namespace controller cannot know what is left in the namespace."
 		f.Text = "Repair the service behind the API that the message names, or remove its APIService if it is no longer used."
 	case len(holding) > 0:
-		f.Cause = fmt.Sprintf("The finalizer %s holds the namespace: its owner has not finished its clean-up.", codes(holding))
+		f.Cause = fmt.Sprintf("The finalizer %s holds the namespace: its owner has not finished its clean-up.", quoteCodes(holding))
 		f.Text = f.patience()
 	case said[corev1.NamespaceDeletionContentFailure] != "":
 		f.Cause = "The namespace controller cannot delete all that is in the namespace."
@@ -293,9 +293,9 @@ func (x *index) stuckNamespace(n *corev1.Namespace, inside []dying) Finding {
 	return f
 }
 
-// remaining takes the finalizers out of the condition's message, which lists them as
+// parseFinalizers takes the finalizers out of the condition's message, which lists them as
 // "name in 2 resource instances" after a colon.
-func remaining(message string) []string {
+func parseFinalizers(message string) []string {
 	_, list, ok := strings.Cut(message, "finalizers remaining: ")
 	if !ok {
 		return nil

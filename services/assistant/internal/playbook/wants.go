@@ -27,15 +27,15 @@ func (s *Snapshot) Wants() []Log {
 			continue
 		}
 		calls := pod.Status.Phase == corev1.PodRunning && holdsToken(pod) && (accountOf(pod) != "default" || !podReady(pod))
-		for _, c := range containers(pod) {
+		for _, c := range listContainers(pod) {
 			current := Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.spec.Name}
 			end := c.status.State.Terminated
 			switch {
 			case pod.Status.Phase == corev1.PodFailed && end != nil && end.ExitCode != 0 && ownerKind(pod) == "Job":
 				jobs = append(jobs, owned{current, pod})
-			case crashed(pod, c):
+			case keepsCrashing(pod, c):
 				crashes = append(crashes, owned{logOf(pod, c), pod})
-			case working(pod, c):
+			case isInitRunning(pod, c):
 				inits = append(inits, owned{current, pod})
 			case calls && !c.init && c.status.State.Running != nil:
 				callers = append(callers, owned{current, pod})
@@ -50,14 +50,14 @@ func (s *Snapshot) Wants() []Log {
 	})
 	// Each kind takes half of what is left, so that a storm of crashes hides nothing else,
 	// and they alternate, so that a reader of fewer logs has some of each.
-	taken := [][]Log{take(crashes, logsOfOwner, mostLogs/2)}
+	taken := [][]Log{takeLogs(crashes, logsOfOwner, mostLogs/2)}
 	left := mostLogs - len(taken[0])
 	for i, list := range [][]owned{inits, jobs, callers} {
 		most := left / 2
 		if i == 2 {
 			most = left
 		}
-		logs := take(list, 1, most)
+		logs := takeLogs(list, 1, most)
 		taken, left = append(taken, logs), left-len(logs)
 	}
 	var wants []Log
@@ -85,8 +85,8 @@ func compareLogs(a, b Log) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container))
 }
 
-// take picks logs, some of each container of an owner, up to a number.
-func take(from []owned, each, most int) []Log {
+// takeLogs picks logs, some of each container of an owner, up to a number.
+func takeLogs(from []owned, each, most int) []Log {
 	var logs []Log
 	type key struct{ namespace, owner, container string }
 	seen := map[key]int{}

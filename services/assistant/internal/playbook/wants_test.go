@@ -74,7 +74,7 @@ func TestWants(t *testing.T) {
 		t.Errorf("the first job's log is of %s", wants[at].Pod)
 	}
 	for seed := range uint64(5) {
-		if again := shuffle(s, seed).Wants(); !slices.Equal(again, wants) {
+		if again := shuffleSnapshot(s, seed).Wants(); !slices.Equal(again, wants) {
 			t.Errorf("another order wants other logs: %v", again)
 		}
 	}
@@ -88,12 +88,12 @@ func TestUnreadLogs(t *testing.T) {
 	for i := range 5 {
 		s.Pods = append(s.Pods, podOf("ReplicaSet", "api", fmt.Sprintf("api-%d", i), corev1.PodRunning, crashing))
 	}
-	write(s, "dial tcp 10.0.0.9:5432: connect: connection refused")
+	writeLogs(s, "dial tcp 10.0.0.9:5432: connect: connection refused")
 	if len(s.Logs) != 2 {
 		t.Errorf("wants %v", s.Wants())
 	}
 	for seed := range uint64(5) {
-		if found := playbook.Diagnose(shuffle(s, seed), ""); len(found) != 1 || len(found[0].Pods) != 5 {
+		if found := playbook.Diagnose(shuffleSnapshot(s, seed), ""); len(found) != 1 || len(found[0].Pods) != 5 {
 			t.Errorf("found %+v", found)
 		}
 	}

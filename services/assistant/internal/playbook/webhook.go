@@ -47,19 +47,19 @@ func (x *index) webhooks() map[string]webhook {
 	}
 	for i := range x.Validating {
 		for _, h := range x.Validating[i].Webhooks {
-			all[h.Name] = webhook{ref("ValidatingWebhookConfiguration", x.Validating[i].Name), h.ClientConfig.Service, deref(h.FailurePolicy, admissionv1.Fail)}
+			all[h.Name] = webhook{ref("ValidatingWebhookConfiguration", x.Validating[i].Name), h.ClientConfig.Service, valueOr(h.FailurePolicy, admissionv1.Fail)}
 		}
 	}
 	for i := range x.Mutating {
 		for _, h := range x.Mutating[i].Webhooks {
-			all[h.Name] = webhook{ref("MutatingWebhookConfiguration", x.Mutating[i].Name), h.ClientConfig.Service, deref(h.FailurePolicy, admissionv1.Fail)}
+			all[h.Name] = webhook{ref("MutatingWebhookConfiguration", x.Mutating[i].Name), h.ClientConfig.Service, valueOr(h.FailurePolicy, admissionv1.Fail)}
 		}
 	}
 	return all
 }
 
-// admission explains class 32: pods that a webhook, or a policy, keeps out.
-func admission(x *index) []Finding {
+// checkAdmission explains class 32: pods that a webhook, or a policy, keeps out.
+func checkAdmission(x *index) []Finding {
 	all := slices.Clone(x.rejected())
 	for i := range x.CronJobs {
 		c := &x.CronJobs[i]
@@ -89,16 +89,16 @@ func admission(x *index) []Finding {
 			f.keepsOut(x, r)
 			continue
 		}
-		f := Finding{Class: AdmissionWebhook, Object: r.ref, Confidence: High, Evidence: []string{r.lacks(), "The API server says " + code(r.said) + "."}}
+		f := Finding{Class: AdmissionWebhook, Object: r.ref, Confidence: High, Evidence: []string{r.lacks(), "The API server says " + quoteCode(r.said) + "."}}
 		if m := denyExpr.FindStringSubmatch(r.said); m != nil {
-			f.Cause = fmt.Sprintf("The admission webhook %s works, and does not allow these pods.", code(m[1]))
+			f.Cause = fmt.Sprintf("The admission webhook %s works, and does not allow these pods.", quoteCode(m[1]))
 		} else if m := policyExpr.FindStringSubmatch(r.said); m != nil {
-			f.Cause = fmt.Sprintf("The admission policy %s does not allow these pods.", code(m[1]))
+			f.Cause = fmt.Sprintf("The admission policy %s does not allow these pods.", quoteCode(m[1]))
 		} else {
 			continue
 		}
-		f.Text = fmt.Sprintf("Change %s so that it keeps the rule that the message names; who owns the rule can say what it wants.", title(r.ref))
-		fix, text := undo(r.workload, func(older *corev1.PodTemplateSpec) bool { return !equal(older.Spec, r.template.Spec) })
+		f.Text = fmt.Sprintf("Change %s so that it keeps the rule that the message names; who owns the rule can say what it wants.", refTitle(r.ref))
+		fix, text := undoRollout(r.workload, func(older *corev1.PodTemplateSpec) bool { return !equalValues(older.Spec, r.template.Spec) })
 		if fix != nil {
 			f.Fix, f.Text = fix, text
 		}
@@ -112,7 +112,7 @@ func admission(x *index) []Finding {
 
 // calling says why a webhook cannot be called.
 func (f *Finding) calling(x *index, called, said string, hook webhook) {
-	f.Evidence = append(f.Evidence, "The API server says "+code(said)+".")
+	f.Evidence = append(f.Evidence, "The API server says "+quoteCode(said)+".")
 	cause, text := "the call fails", "Look at the log of the pods behind the webhook"
 	for _, fault := range callFaults {
 		if fault.expr.MatchString(said) {
@@ -120,12 +120,12 @@ func (f *Finding) calling(x *index, called, said string, hook webhook) {
 			break
 		}
 	}
-	f.Cause = fmt.Sprintf("The admission webhook %s cannot be called, for %s; so what it has to allow is refused.", code(called), cause)
+	f.Cause = fmt.Sprintf("The admission webhook %s cannot be called, for %s; so what it has to allow is refused.", quoteCode(called), cause)
 	f.Text = text + ". Only who owns the webhook can say whether things may pass without it (failurePolicy)."
 	if hook.service == nil {
 		return
 	}
-	f.Evidence = append(f.Evidence, fmt.Sprintf("It is served by the service %s in namespace %s, and its failurePolicy is %s.", code(hook.service.Name), code(hook.service.Namespace), hook.policy))
+	f.Evidence = append(f.Evidence, fmt.Sprintf("It is served by the service %s in namespace %s, and its failurePolicy is %s.", quoteCode(hook.service.Name), quoteCode(hook.service.Namespace), hook.policy))
 	if s := x.services[name{Namespace: hook.service.Namespace, Name: hook.service.Name}]; s != nil {
 		f.because = append(f.because, serviceRef(s))
 		for _, pod := range x.selected(s.Namespace, s.Spec.Selector) {

@@ -270,12 +270,12 @@ func TestWorkloadCases(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := snapshot(t, test.file)
-			served(s)
+			s := readSnapshot(t, test.file)
+			serveVersions(s)
 			if test.change != nil {
 				test.change(s)
 			}
-			write(s, test.log)
+			writeLogs(s, test.log)
 			found := playbook.Diagnose(s, "")
 			if test.say == "" {
 				if len(found) != 0 {

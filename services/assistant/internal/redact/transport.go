@@ -36,7 +36,7 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ofSecrets := ofSecrets(r.URL.Path)
-	if err := allowed(r, ofSecrets); err != nil {
+	if err := checkAllowed(r, ofSecrets); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a transport closes the body on every way out
 		}
@@ -85,7 +85,7 @@ func ofSecrets(of string) bool {
 	return !rooted && slices.Contains(parts, "secrets")
 }
 
-func allowed(r *http.Request, ofSecrets bool) error {
+func checkAllowed(r *http.Request, ofSecrets bool) error {
 	query := r.URL.Query()
 	if watch := query.Get("watch"); r.Method == http.MethodGet && (watch == "1" || strings.EqualFold(watch, "true")) {
 		return fmt.Errorf("%s %s: watches are not redacted, so there are none", r.Method, r.URL.Path)
@@ -138,7 +138,7 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
 	}
 	if len(bytes.TrimSpace(body)) > 0 && (ofSecrets || mayHoldSecret(body)) {
 		var n int
-		if body, n, err = secrets(body, ofSecrets); err != nil {
+		if body, n, err = redactSecrets(body, ofSecrets); err != nil {
 			return err
 		}
 		if n > 0 {

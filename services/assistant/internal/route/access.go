@@ -26,16 +26,16 @@ const maxPath = 512
 // recordedKey marks a request whose refusal the code that refused has recorded.
 const recordedKey = "refusal recorded"
 
-// who is the caller of a request behind the chain of Mount, as the audit log tells of them.
-func who(c echo.Context) event.Who {
+// callerOf is the caller of a request behind the chain of Mount, as the audit log tells of them.
+func callerOf(c echo.Context) event.Who {
 	by, _ := caller.FromContext(c.Request().Context())
 	return event.Who{
 		Principal: by.Principal, Role: by.Role, RequestID: service.RequestID(c.Request().Context()),
-		Address: c.RealIP(), Method: c.Request().Method, Path: short(c.Request().URL.Path),
+		Address: c.RealIP(), Method: c.Request().Method, Path: shortenPath(c.Request().URL.Path),
 	}
 }
 
-func short(path string) string {
+func shortenPath(path string) string {
 	if len(path) > maxPath {
 		path = path[:maxPath]
 	}
@@ -55,7 +55,7 @@ func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if _, known := caller.FromContext(c.Request().Context()); !known {
 			// Over the limit nothing is recorded either: whoever guesses keys must not fill the ledger.
-			if late := a.late("address:" + network(c.RealIP())); late != nil {
+			if late := a.late("address:" + subscriberNetwork(c.RealIP())); late != nil {
 				return late
 			}
 		}
@@ -87,8 +87,8 @@ func (a *API) late(key string) error {
 		After(wait).WithHeader("X-RateLimit-Limit", strconv.Itoa(a.Rate.PerMinute()))
 }
 
-// network is the address that one subscriber has: of IPv6 the first 64 bits, since the rest is theirs to vary.
-func network(address string) string {
+// subscriberNetwork is the address that one subscriber has: of IPv6 the first 64 bits, since the rest is theirs to vary.
+func subscriberNetwork(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return "unknown"
@@ -105,7 +105,7 @@ func network(address string) string {
 
 // recordRefusal tells the ledger. The refusal stands whether or not that succeeds.
 func (a *API) recordRefusal(c echo.Context, p *problem.Error) {
-	w := who(c)
+	w := callerOf(c)
 	if w.Principal == "" {
 		w.Principal = "anonymous"
 	}

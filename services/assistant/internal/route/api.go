@@ -83,7 +83,7 @@ func (a *API) EndStreams() { a.end() }
 // recorded.
 func (a *API) Mount(e *echo.Echo) {
 	for _, path := range []string{"/healthz", "/v1/healthz"} {
-		service.Get(e, path, health)
+		service.Get(e, path, serveHealth)
 	}
 	chain := []echo.MiddlewareFunc{a.watch, a.Callers.Middleware, a.limited}
 	e.POST(ChatPath, a.chat, chain...)

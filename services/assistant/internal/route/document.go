@@ -22,8 +22,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// health touches no dependency.
-func health(c echo.Context) error {
+// serveHealth touches no dependency.
+func serveHealth(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.Health{Status: "ok", Version: service.Version})
 }
 
@@ -56,7 +56,7 @@ func (a *API) mint(c echo.Context) error {
 	if err := a.Callers.MayMint(by); err != nil {
 		return err
 	}
-	if err := bound(c, maxMint); err != nil {
+	if err := limitBody(c, maxMint); err != nil {
 		return err
 	}
 	raw, err := service.ReadBody(c)
@@ -67,7 +67,7 @@ func (a *API) mint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	w, id, expiry := who(c), caller.KeyID(made.APIKey), time.Unix(made.ExpiresAt, 0).UTC()
+	w, id, expiry := callerOf(c), caller.KeyID(made.APIKey), time.Unix(made.ExpiresAt, 0).UTC()
 	err = a.Store.InTx(ctx, func(tx store.Tx) error {
 		return tx.Emit(ctx, event.Facts(w, a.Now(), "demo_key_minted", "demo_key.minted", id, "key:"+id, event.OK,
 			event.DemoKey{KeyID: id, Email: made.Email, ExpiresAt: expiry},
@@ -80,8 +80,8 @@ func (a *API) mint(c echo.Context) error {
 	return c.JSON(http.StatusOK, made)
 }
 
-// bound refuses a body of more bytes. The server does not, since it would before the caller is known.
-func bound(c echo.Context, limit int64) error {
+// limitBody refuses a body of more bytes. The server does not, since it would before the caller is known.
+func limitBody(c echo.Context, limit int64) error {
 	r := c.Request()
 	if r.ContentLength > limit {
 		c.Response().Header().Set("Connection", "close") // rather than read the rest

@@ -45,7 +45,7 @@ func (a *API) listSessions(c echo.Context) error {
 	} else if !ok {
 		from = nil
 	}
-	rows, err := a.Sessions.List(c.Request().Context(), who(c), from, int32(most)+1)
+	rows, err := a.Sessions.List(c.Request().Context(), callerOf(c), from, int32(most)+1)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *API) listSessions(c echo.Context) error {
 }
 
 func (a *API) getSession(c echo.Context) error {
-	d, err := a.Sessions.Get(c.Request().Context(), who(c), store.Text(c.Param("session_id")))
+	d, err := a.Sessions.Get(c.Request().Context(), callerOf(c), store.Text(c.Param("session_id")))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *API) getSession(c echo.Context) error {
 }
 
 func (a *API) deleteSession(c echo.Context) error {
-	if err := a.Sessions.Delete(c.Request().Context(), who(c), store.Text(c.Param("session_id"))); err != nil {
+	if err := a.Sessions.Delete(c.Request().Context(), callerOf(c), store.Text(c.Param("session_id"))); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -93,9 +93,9 @@ func (a *API) listActions(c echo.Context) error {
 	} else if !ok {
 		from = nil
 	}
-	ctx, w := c.Request().Context(), who(c)
+	ctx, w := c.Request().Context(), callerOf(c)
 	row, err := a.Store.GetSession(ctx, store.Text(c.Param("session_id")))
-	if store.None(err) || err == nil && !owns(w, row) && w.Role == guard.Readonly {
+	if store.None(err) || err == nil && !ownsSession(w, row) && w.Role == guard.Readonly {
 		return noSession()
 	}
 	if err != nil {
@@ -112,11 +112,11 @@ func (a *API) listActions(c echo.Context) error {
 		p.Next = &next
 	}
 	for _, x := range all {
-		if owns(w, row) || a.mayDecide(w, x) {
+		if ownsSession(w, row) || a.mayDecide(w, x) {
 			p.Items = append(p.Items, x)
 		}
 	}
-	if len(p.Items) == 0 && p.Next == nil && !owns(w, row) { // nothing in it is for this caller's eyes
+	if len(p.Items) == 0 && p.Next == nil && !ownsSession(w, row) { // nothing in it is for this caller's eyes
 		return noSession()
 	}
 	return c.JSON(http.StatusOK, p)
@@ -124,7 +124,7 @@ func (a *API) listActions(c echo.Context) error {
 
 func noSession() error { return fault.SessionNotFound.New("There is no such session.") }
 
-func owns(w event.Who, row store.Session) bool {
+func ownsSession(w event.Who, row store.Session) bool {
 	return w.Role == guard.Admin || row.Owner == w.Principal
 }
 
@@ -151,14 +151,14 @@ func (a *API) actionOf(c echo.Context, w event.Who) (action.Action, error) {
 		return x, nil
 	}
 	row, err := a.Store.GetSession(ctx, x.Session)
-	if store.None(err) || err == nil && !owns(w, row) {
+	if store.None(err) || err == nil && !ownsSession(w, row) {
 		return x, missing
 	}
 	return x, err
 }
 
 func (a *API) getAction(c echo.Context) error {
-	x, err := a.actionOf(c, who(c))
+	x, err := a.actionOf(c, callerOf(c))
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *API) getAction(c echo.Context) error {
 
 // decide answers once the decision is durable; what was approved runs in the session's next turn.
 func (a *API) decide(c echo.Context) error {
-	w := who(c)
+	w := callerOf(c)
 	if w.Role == guard.Readonly {
 		return fault.NotPermitted("Readonly callers decide nothing.")
 	}
@@ -194,7 +194,7 @@ func readDecision(c echo.Context) (action.Decision, error) {
 		Decision string  `json:"decision"`
 		Reason   *string `json:"reason"`
 	}
-	if err := bound(c, maxDecision); err != nil {
+	if err := limitBody(c, maxDecision); err != nil {
 		return action.Decision{}, err
 	}
 	if err := service.DecodeJSON(c, &in, true); err != nil {

@@ -240,7 +240,7 @@ func (b *bundle) refused(status int, code, method, path, key, body string, heade
 	}
 }
 
-func question(text string) string {
+func questionBody(text string) string {
 	raw, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		panic(err) // strings can be encoded
@@ -251,7 +251,7 @@ func question(text string) string {
 // ask opens a stream.
 func (b *bundle) ask(key, session, text string, header ...string) *http.Response {
 	b.t.Helper()
-	resp := b.send(b.t.Context(), "POST", route.ChatPath, key, question(text), append([]string{"X-Session-ID", session}, header...)...)
+	resp := b.send(b.t.Context(), "POST", route.ChatPath, key, questionBody(text), append([]string{"X-Session-ID", session}, header...)...)
 	if resp.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(resp.Body)
 		b.t.Fatalf("%d %s", resp.StatusCode, raw)

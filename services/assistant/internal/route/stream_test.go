@@ -44,7 +44,7 @@ func TestStream(t *testing.T) {
 func TestSessionIsMadeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
-	resp := b.send(t.Context(), "POST", route.ChatPath, admin, question("hello"))
+	resp := b.send(t.Context(), "POST", route.ChatPath, admin, questionBody("hello"))
 	id := resp.Header.Get("X-Session-ID")
 	if len(id) != 36 || id[14] != '7' || !strings.Contains(string(b.rest(resp)), `"session_id":"`+id+`"`) {
 		t.Errorf("session %q", id)
@@ -164,7 +164,7 @@ func TestBusyAndRepeat(t *testing.T) {
 	b := setup(t, opt{busy: 10 * time.Millisecond})
 	first := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
 	<-b.engine.began
-	resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"), "X-Session-ID", "s-1")
+	resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "5" || !bytes.Contains(b.rest(resp), []byte(`"code":"turn_active"`)) {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
@@ -187,15 +187,15 @@ func TestMaxStreams(t *testing.T) {
 	b := setup(t, opt{streams: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	resp := b.send(ctx, "POST", route.ChatPath, operator, question("wait"), "X-Session-ID", "s-1")
+	resp := b.send(ctx, "POST", route.ChatPath, operator, questionBody("wait"), "X-Session-ID", "s-1")
 	<-b.engine.began
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
 	b.refused(429, "rate_limited", "GET", "/v1/events/replay/s-1", operator, "")
 	b.say(other, "s-2", "hello") // another caller's are counted apart
 	cancel()
 	_ = resp.Body.Close()
 	testenv.Eventually(t, 10*time.Second, func() error {
-		resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"))
+		resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"))
 		if resp.StatusCode != http.StatusOK {
 			return errors.New(resp.Status)
 		}
@@ -236,7 +236,7 @@ func TestBodiesOnTheirWay(t *testing.T) {
 	if got := status(begin()); got != "HTTP/1.1 100 Continue" {
 		t.Fatal(got)
 	}
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
 	b.say(other, "s-2", "hello")
 }
 
@@ -253,5 +253,5 @@ func TestDrain(t *testing.T) {
 	if !bytes.Contains(raw, []byte(`"code":"shutting_down"`)) || !bytes.HasSuffix(raw, []byte("data: [DONE]\n\n")) {
 		t.Errorf("%s", raw)
 	}
-	b.refused(503, "draining", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(503, "draining", "POST", route.ChatPath, operator, questionBody("hello"))
 }

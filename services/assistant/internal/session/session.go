@@ -72,18 +72,18 @@ func headOf(r store.Session) Head {
 	return Head{r.ID, r.Owner, r.Namespace, r.LastTurn, r.CreatedAt, r.UsedAt}
 }
 
-func unknown() error { return fault.SessionNotFound.New("There is no such session.") }
+func notFoundError() error { return fault.SessionNotFound.New("There is no such session.") }
 
 // Readable gives the session if w may read it; to others it does not exist.
 func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.Session, error) {
 	r, err := s.Store.GetSession(ctx, id)
 	switch {
 	case store.None(err):
-		return r, unknown()
+		return r, notFoundError()
 	case err != nil:
 		return r, err
 	case r.Owner != w.Principal && w.Role != guard.Admin:
-		return store.Session{}, unknown()
+		return store.Session{}, notFoundError()
 	}
 	return r, nil
 }
@@ -162,7 +162,7 @@ func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 	var closed []action.Action
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		if _, err := tx.LockSession(ctx, id); store.None(err) {
-			return unknown()
+			return notFoundError()
 		} else if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (s *Service) Run(ctx context.Context) error {
 // Enter locks the session in the transaction of a new turn, and makes it where there
 // is none.
 func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat.Message, now time.Time) (store.Session, error) {
-	doc, err := json.Marshal(newest(seed))
+	doc, err := json.Marshal(newestMessages(seed))
 	if err != nil {
 		return store.Session{}, fmt.Errorf("first messages: %w", err)
 	}
@@ -255,8 +255,8 @@ func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat
 	return r, err
 }
 
-// newest is what of the messages a session keeps.
-func newest(seed []chat.Message) []chat.Message {
+// newestMessages is what of the messages a session keeps.
+func newestMessages(seed []chat.Message) []chat.Message {
 	if len(seed) > MaxSeed {
 		seed = seed[len(seed)-MaxSeed:]
 	}

@@ -48,9 +48,9 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 		out, err := g.result()
 		switch {
 		case g.has("pods"):
-			out.Untrusted = notes(s.Pods)
+			out.Untrusted = listAnnotations(s.Pods)
 		case g.has("events"):
-			out.Untrusted = messages(s.Events)
+			out.Untrusted = eventMessages(s.Events)
 		}
 		done(out, err)
 		if lost = g.lost(); lost != nil {
@@ -104,8 +104,8 @@ func (r *reading) elsewhere(ctx context.Context, show Show) error {
 	return g.lost()
 }
 
-// notes are annotations, which workloads may write.
-func notes(pods []corev1.Pod) []string {
+// listAnnotations are annotations, which workloads may write.
+func listAnnotations(pods []corev1.Pod) []string {
 	var texts []string
 	for i := range pods {
 		for _, value := range pods[i].Annotations {
@@ -115,7 +115,7 @@ func notes(pods []corev1.Pod) []string {
 	return texts
 }
 
-func messages(events []corev1.Event) []string {
+func eventMessages(events []corev1.Event) []string {
 	texts := make([]string, 0, len(events))
 	for i := range events {
 		texts = append(texts, redact.Text(events[i].Message))

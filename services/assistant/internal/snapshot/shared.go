@@ -56,12 +56,12 @@ type step struct {
 
 // Share makes a Shared over Read.
 func Share(c *cluster.Cluster, policy guard.Policy, now func() time.Time) *Shared {
-	return share(func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
+	return newShared(func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
 		return Read(ctx, c, policy, namespace, now(), show)
 	})
 }
 
-func share(read func(context.Context, string, Show) (*playbook.Snapshot, error)) *Shared {
+func newShared(read func(context.Context, string, Show) (*playbook.Snapshot, error)) *Shared {
 	return &Shared{read: read, slots: make(chan struct{}, rounds), places: map[string]*place{}}
 }
 

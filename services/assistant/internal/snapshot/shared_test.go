@@ -51,7 +51,7 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounder{let: make(chan struct{})}
-		s := share(r.read)
+		s := newShared(r.read)
 		const late = 20
 		got := make([]*playbook.Snapshot, late+1)
 		shown := make([]showing, late+1)
@@ -100,7 +100,7 @@ func TestSharedLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounder{let: make(chan struct{})}
-		s := share(r.read)
+		s := newShared(r.read)
 		ctx, leave := context.WithCancel(t.Context())
 		var first, second showing
 		ended := make(chan error, 2)
@@ -137,7 +137,7 @@ func TestSharedLeave(t *testing.T) {
 // TestSharedPanic: a panic is an error of those who wait.
 func TestSharedPanic(t *testing.T) {
 	t.Parallel()
-	s := share(func(context.Context, string, Show) (*playbook.Snapshot, error) { panic("a broken object") })
+	s := newShared(func(context.Context, string, Show) (*playbook.Snapshot, error) { panic("a broken object") })
 	var fail *turn.Fail
 	if _, err := s.Read(t.Context(), "shop", (&showing{}).show); !errors.As(err, &fail) || fail.Failure != fault.InternalFailure {
 		t.Fatalf("got %v", err)

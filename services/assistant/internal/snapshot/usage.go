@@ -36,7 +36,7 @@ func (r *reading) usage() *group {
 			for _, entry := range containers {
 				c, _ := entry.(map[string]any)
 				name, _ := c["name"].(string)
-				found[playbook.Log{Namespace: pod.GetNamespace(), Pod: pod.GetName(), Container: name}] = amounts(c)
+				found[playbook.Log{Namespace: pod.GetNamespace(), Pod: pod.GetName(), Container: name}] = parseUsage(c)
 			}
 		}
 		r.into.Usage = found
@@ -46,7 +46,7 @@ func (r *reading) usage() *group {
 	return g
 }
 
-func amounts(container map[string]any) corev1.ResourceList {
+func parseUsage(container map[string]any) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	texts, _, _ := unstructured.NestedStringMap(container, "usage")
 	for name, text := range texts {

@@ -175,10 +175,10 @@ func (c *call) metrics(ctx context.Context) (turn.Output, error) {
 }
 
 func (c *call) logStore(ctx context.Context) (turn.Output, error) {
-	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, since(c.op.Since), c.Policy.Hidden)
+	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, parseSince(c.op.Since), c.Policy.Hidden)
 }
 
-func since(s string) time.Duration {
+func parseSince(s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		return 0 // absent: the operation was validated

@@ -35,24 +35,24 @@ const childEnv = "ASSISTANT_TURN_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		fmt.Fprintln(os.Stderr, child())
+		fmt.Fprintln(os.Stderr, runChild())
 		os.Exit(1)
 	}
 	testenv.Main(m)
 }
 
-func child() error {
+func runChild() error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("CHILD_DATABASE"), store.Schema)
 	if err != nil {
 		return err
 	}
-	b := on(pool, time.Now, turn.Config{}, slog.New(slog.DiscardHandler))
+	b := bundleOn(pool, time.Now, turn.Config{}, slog.New(slog.DiscardHandler))
 	b.cluster.After = func(context.Context) error {
 		fmt.Println("reached")
 		select {}
 	}
-	r, err := b.Begin(ctx, ask(ann, "yes", "r-yes"))
+	r, err := b.Begin(ctx, newRequest(ann, "yes", "r-yes"))
 	for err == nil {
 		_, err = r.Next(ctx)
 	}
@@ -124,7 +124,7 @@ func setup(t *testing.T, c turn.Config) *bundle {
 // replica is another process on the same database and clock.
 func (b *bundle) replica(c turn.Config) *bundle {
 	b.t.Helper()
-	r := on(actiontest.Pool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
+	r := bundleOn(actiontest.Pool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
 	r.t, r.url, r.clock = b.t, b.url, b.clock
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -136,7 +136,7 @@ func (b *bundle) replica(c turn.Config) *bundle {
 	return r
 }
 
-func on(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
+func bundleOn(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
 	actions, cluster := actiontest.On(pool, now, action.Config{}, log)
 	e := &engine{}
 	return &bundle{cluster: cluster, engine: e, Service: turn.New(c, turn.Deps{
@@ -144,7 +144,7 @@ func on(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logge
 	})}
 }
 
-func ask(w event.Who, query, requestID string) turn.Request {
+func newRequest(w event.Who, query, requestID string) turn.Request {
 	return turn.Request{Session: "s-1", Who: w, RequestID: requestID, Chat: chat.Request{Query: query}}
 }
 
@@ -177,7 +177,7 @@ func (b *bundle) rest(r *turn.Reader) []turn.Frame {
 // say sends a request and reads all of its stream.
 func (b *bundle) say(w event.Who, query string) string {
 	b.t.Helper()
-	return text(b.rest(b.begin(ask(w, query, ""))))
+	return frameText(b.rest(b.begin(newRequest(w, query, ""))))
 }
 
 // replay is what the store has of the session.
@@ -190,7 +190,7 @@ func (b *bundle) replay() []turn.Frame {
 	return b.rest(b.Replay(s, turn.Place{}, false))
 }
 
-func text(frames []turn.Frame) string {
+func frameText(frames []turn.Frame) string {
 	var b bytes.Buffer
 	for _, f := range frames {
 		b.Write(f.Data)
@@ -219,8 +219,8 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// write makes the engine propose these replicas for api when asked, until it was decided.
-func write(replicas int32) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
+// proposeReplicas makes the engine propose these replicas for api when asked, until it was decided.
+func proposeReplicas(replicas int32) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 	return func(_ context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		if len(t.Settled) > 0 {
 			sink.Token("That was all.")
@@ -231,8 +231,8 @@ func write(replicas int32) func(context.Context, turn.Turn, turn.Toolbox, turn.S
 	}
 }
 
-// waiting makes the engine say where it is and wait for its end.
-func waiting(began chan<- struct{}) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
+// waitForEnd makes the engine say where it is and wait for its end.
+func waitForEnd(began chan<- struct{}) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 	return func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		sink.Token("So far.")
 		close(began)

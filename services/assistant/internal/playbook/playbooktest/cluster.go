@@ -78,11 +78,11 @@ func New(s Shape) *playbook.Snapshot {
 		m.node(i)
 	}
 	for i := range s.Namespaces {
-		n := corev1.Namespace{ObjectMeta: meta("", m.namespace(i))}
+		n := corev1.Namespace{ObjectMeta: objectMeta("", m.namespace(i))}
 		n.Status.Phase = corev1.NamespaceActive
 		m.Namespaces = append(m.Namespaces, n)
-		m.ServiceAccounts = append(m.ServiceAccounts, corev1.ServiceAccount{ObjectMeta: meta(n.Name, "default")})
-		m.ConfigMaps = append(m.ConfigMaps, corev1.ConfigMap{ObjectMeta: meta(n.Name, "settings"), Data: map[string]string{"LEVEL": "info"}})
+		m.ServiceAccounts = append(m.ServiceAccounts, corev1.ServiceAccount{ObjectMeta: objectMeta(n.Name, "default")})
+		m.ConfigMaps = append(m.ConfigMaps, corev1.ConfigMap{ObjectMeta: objectMeta(n.Name, "settings"), Data: map[string]string{"LEVEL": "info"}})
 	}
 	for i := range s.Deployments {
 		m.deployment(i)
@@ -111,11 +111,11 @@ func New(s Shape) *playbook.Snapshot {
 	return m.Snapshot
 }
 
-func meta(namespace, name string) metav1.ObjectMeta {
+func objectMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name), Generation: 1, CreationTimestamp: metav1.NewTime(taken.Add(-48 * time.Hour))}
 }
 
-func owned(by metav1.ObjectMeta, kind string) []metav1.OwnerReference {
+func ownedBy(by metav1.ObjectMeta, kind string) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: by.Name, UID: by.UID, Controller: &yes}}
 }
@@ -131,7 +131,7 @@ func appLabels(i int) map[string]string {
 }
 
 func (m *maker) node(i int) {
-	n := corev1.Node{ObjectMeta: meta("", fmt.Sprintf("node-%d", i))}
+	n := corev1.Node{ObjectMeta: objectMeta("", fmt.Sprintf("node-%d", i))}
 	n.Labels = map[string]string{"kubernetes.io/hostname": n.Name, "topology.kubernetes.io/zone": fmt.Sprintf("zone-%d", i%3)}
 	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(taken.Add(-24 * time.Hour))}}
@@ -180,7 +180,7 @@ func (m *maker) deployment(i int) {
 	if i >= m.running() {
 		replicas = 0
 	}
-	d := appsv1.Deployment{ObjectMeta: meta(m.namespace(i), fmt.Sprintf("app-%d", i))}
+	d := appsv1.Deployment{ObjectMeta: objectMeta(m.namespace(i), fmt.Sprintf("app-%d", i))}
 	d.Labels = appLabels(i)
 	d.Spec = appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": d.Name}}, Template: m.template(i)}
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas}
@@ -189,9 +189,9 @@ func (m *maker) deployment(i int) {
 	}
 	m.Deployments = append(m.Deployments, d)
 	for revision, hash := range []string{"5d4f8c7b9d", "77c5f6d4b8"} {
-		r := appsv1.ReplicaSet{ObjectMeta: meta(d.Namespace, d.Name+"-"+hash)}
+		r := appsv1.ReplicaSet{ObjectMeta: objectMeta(d.Namespace, d.Name+"-"+hash)}
 		r.Annotations = map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(revision + 1)}
-		r.Labels, r.OwnerReferences = d.Labels, owned(d.ObjectMeta, "Deployment")
+		r.Labels, r.OwnerReferences = d.Labels, ownedBy(d.ObjectMeta, "Deployment")
 		r.Spec.Template = d.Spec.Template
 		if revision == 1 {
 			r.Spec.Replicas, r.Status.Replicas, r.Status.ReadyReplicas = &replicas, replicas, d.Status.ReadyReplicas
@@ -207,9 +207,9 @@ func (m *maker) podName(i int) string {
 func (m *maker) pod(i int) {
 	of := i % m.running()
 	d := &m.Deployments[of]
-	p := corev1.Pod{ObjectMeta: meta(d.Namespace, m.podName(i)), Spec: *d.Spec.Template.Spec.DeepCopy()}
+	p := corev1.Pod{ObjectMeta: objectMeta(d.Namespace, m.podName(i)), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	set := metav1.ObjectMeta{Name: d.Name + "-77c5f6d4b8"}
-	p.Labels, p.OwnerReferences = appLabels(of), owned(set, "ReplicaSet")
+	p.Labels, p.OwnerReferences = appLabels(of), ownedBy(set, "ReplicaSet")
 	p.Labels["pod-template-hash"] = "77c5f6d4b8"
 	p.Spec.NodeName = fmt.Sprintf("node-%d", i%len(m.Nodes))
 	c := corev1.ContainerStatus{Name: "app", Ready: true, Image: p.Spec.Containers[0].Image, ImageID: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
@@ -248,14 +248,14 @@ func (m *maker) pod(i int) {
 
 func (m *maker) service(i int) {
 	of := i % m.size.Deployments
-	s := corev1.Service{ObjectMeta: meta(m.namespace(of), fmt.Sprintf("svc-%d", i))}
+	s := corev1.Service{ObjectMeta: objectMeta(m.namespace(of), fmt.Sprintf("svc-%d", i))}
 	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Selector: map[string]string{"app": fmt.Sprintf("app-%d", of), "tier": "backend"}, Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP}}}
 	how, ill := m.ill(of)
 	if ill && how == 5 {
 		s.Spec.Selector["tier"] = "frontend"
 	}
 	m.Services = append(m.Services, s)
-	e := discoveryv1.EndpointSlice{ObjectMeta: meta(s.Namespace, s.Name+"-x7k2p")}
+	e := discoveryv1.EndpointSlice{ObjectMeta: objectMeta(s.Namespace, s.Name+"-x7k2p")}
 	e.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
 	if ready := !ill && of < m.running(); ready {
 		e.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}}
@@ -267,7 +267,7 @@ func (m *maker) service(i int) {
 // fifty, by pods with a label that none has.
 func (m *maker) policy(i int) {
 	of := i % m.size.Deployments
-	p := networkingv1.NetworkPolicy{ObjectMeta: meta(m.namespace(of), fmt.Sprintf("policy-%d", i))}
+	p := networkingv1.NetworkPolicy{ObjectMeta: objectMeta(m.namespace(of), fmt.Sprintf("policy-%d", i))}
 	from := map[string]string{"team": "payments"}
 	if i%50 == 1 && m.size.Broken > 0 {
 		from = map[string]string{"role": "frontend"}
@@ -280,7 +280,7 @@ func (m *maker) policy(i int) {
 }
 
 func (m *maker) closed(i int) {
-	p := networkingv1.NetworkPolicy{ObjectMeta: meta(m.namespace(i), fmt.Sprintf("closed-%d", i))}
+	p := networkingv1.NetworkPolicy{ObjectMeta: objectMeta(m.namespace(i), fmt.Sprintf("closed-%d", i))}
 	from := &metav1.LabelSelector{MatchLabels: map[string]string{"role": "frontend"}}
 	p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: from}}}}
 	m.NetworkPolicies = append(m.NetworkPolicies, p)
@@ -288,7 +288,7 @@ func (m *maker) closed(i int) {
 
 func (m *maker) budget(i int) {
 	of := i % m.size.Deployments
-	b := policyv1.PodDisruptionBudget{ObjectMeta: meta(m.namespace(of), fmt.Sprintf("budget-%d", i))}
+	b := policyv1.PodDisruptionBudget{ObjectMeta: objectMeta(m.namespace(of), fmt.Sprintf("budget-%d", i))}
 	least := intstr.FromInt32(1)
 	b.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("app-%d", of)}}}
 	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 2}
@@ -297,7 +297,7 @@ func (m *maker) budget(i int) {
 
 func (m *maker) scaler(i int) {
 	of := i % m.size.Deployments
-	a := autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta(m.namespace(of), fmt.Sprintf("scaler-%d", i))}
+	a := autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: objectMeta(m.namespace(of), fmt.Sprintf("scaler-%d", i))}
 	share := int32(80)
 	a.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: fmt.Sprintf("app-%d", of)}, MaxReplicas: 100,
@@ -308,7 +308,7 @@ func (m *maker) scaler(i int) {
 
 func (m *maker) event(i int) {
 	p := &m.Pods[i%len(m.Pods)]
-	e := corev1.Event{ObjectMeta: meta(p.Namespace, fmt.Sprintf("%s.%x", p.Name, i))}
+	e := corev1.Event{ObjectMeta: objectMeta(p.Namespace, fmt.Sprintf("%s.%x", p.Name, i))}
 	e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 	e.Type, e.Reason, e.Message, e.Count = corev1.EventTypeNormal, "Pulled", "Container image is present on the machine already", 1
 	if how, ill := m.ill(i % len(m.Pods) % m.running()); ill && how < 5 {

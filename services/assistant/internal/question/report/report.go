@@ -32,7 +32,7 @@ func (v View) where() string {
 			}
 		}
 		of := View{Namespace: v.Namespace}
-		return "of " + join(names[:min(len(names), 5)]) + " " + of.where()
+		return "of " + joinList(names[:min(len(names), 5)]) + " " + of.where()
 	}
 	if v.Namespace == "" {
 		return "in the cluster"
@@ -132,8 +132,8 @@ func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	}
 }
 
-// ready says how many of a pod's containers are ready.
-func ready(pod *corev1.Pod) (n, of int) {
+// readyContainers says how many of a pod's containers are ready.
+func readyContainers(pod *corev1.Pod) (n, of int) {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Ready {
 			n++
@@ -168,7 +168,7 @@ func State(pod *corev1.Pod) string {
 		}
 	}
 	if pod.Status.Phase == corev1.PodRunning {
-		if n, of := ready(pod); n < of {
+		if n, of := readyContainers(pod); n < of {
 			return "NotReady"
 		}
 	}
@@ -181,19 +181,19 @@ func restartsAlways(pod *corev1.Pod, container string) bool {
 	})
 }
 
-// healthy says whether a pod does what it should.
-func healthy(pod *corev1.Pod) bool {
+// isHealthy says whether a pod does what it should.
+func isHealthy(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
 		return true
 	case corev1.PodRunning:
-		n, of := ready(pod)
+		n, of := readyContainers(pod)
 		return n == of && pod.DeletionTimestamp == nil
 	}
 	return false
 }
 
-func restarts(pod *corev1.Pod) int {
+func countRestarts(pod *corev1.Pod) int {
 	n := 0
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
