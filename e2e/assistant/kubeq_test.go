@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/libs/samplecluster/program"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/e2e/kube"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // kubeQ is the public terminal client, as its package installs it, at home in a directory of its own.

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/libs/samplecluster/program"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // scenario is one that does more than ask. It returns what the table says.

@@ -2,9 +2,7 @@
 
 package assistant_test
 
-import (
-	"testing"
-)
+import "testing"
 
 // web is a deployment of one pod that is ready at once.
 const web = `

@@ -26,7 +26,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
@@ -292,8 +292,9 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks %q", manual, want)
 		}
 	}
-	for class := playbook.CrashLoop; class <= playbook.AdmissionWebhook; class++ {
-		if want := fmt.Sprintf("\n| %d | %s | ", class, class); !strings.Contains(books, want) {
+	names := classNames(t)
+	for class := engine.CrashLoop; class <= engine.AdmissionWebhook; class++ {
+		if want := fmt.Sprintf("\n| `%s` | %s | ", names[class-1], class); !strings.Contains(books, want) {
 			t.Errorf("%s lacks the class %q", playbooks, want)
 		}
 	}
@@ -335,4 +336,26 @@ func readConstants(t *testing.T, path, kind string) (values []string) {
 		t.Fatalf("%s has %d constants of type %s", path, len(values), kind)
 	}
 	return values
+}
+
+// classNames returns the constants of the classes, in order.
+func classNames(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "internal/playbook/engine/finding.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		block, ok := d.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST || apitest.Literal(block.Specs[0].(*ast.ValueSpec).Type) != "Class" {
+			continue
+		}
+		for _, spec := range block.Specs {
+			names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
+		}
+	}
+	if want := int(engine.AdmissionWebhook); len(names) != want {
+		t.Fatalf("got %d classes, want %d", len(names), want)
+	}
+	return names
 }

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mlp-platform/platform/libs/samplecluster/program"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // outcome is how a pod fares: what its status will say, its events, and its logs.

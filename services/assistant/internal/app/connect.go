@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -61,7 +61,7 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 	if err != nil {
 		return nil, err
 	}
-	found := func(all []playbook.Finding) {
+	found := func(all []engine.Finding) {
 		for _, f := range all {
 			counted.Matched(f.Class.String())
 		}

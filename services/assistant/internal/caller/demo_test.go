@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/problem"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/auth"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 

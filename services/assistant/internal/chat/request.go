@@ -9,7 +9,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 )
 

@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-
-	"golang.org/x/time/rate"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -128,7 +128,7 @@ func (w *work) health(t *topic) {
 		w.say("Nothing was found wrong." + listUnread(t.snap))
 		return
 	}
-	w.say(playbook.Answer(t.snap, about))
+	w.say(engine.Answer(t.snap, about))
 }
 
 // unclear says what can be asked, and how it is meanwhile.
@@ -304,7 +304,7 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
 	if len(about) > 0 {
-		w.say(playbook.Answer(t.snap, about))
+		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }
@@ -344,7 +344,7 @@ func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {
 		return ctx.Err()
 	}
 	if about, _ := t.found(nil); len(about) > 0 && a.Intent == question.Describe {
-		w.say(playbook.Answer(t.snap, about))
+		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -24,7 +25,7 @@ type builder struct {
 	out     []proposal
 	missing []string // what has to be said or chosen first
 	// wrong is what is wrong, by namespace: it is asked for each object that could be meant.
-	wrong map[string][]playbook.Finding
+	wrong map[string][]engine.Finding
 }
 
 func (b *builder) miss(format string, a ...any) {
@@ -183,19 +184,19 @@ func (b *builder) calls(r operation.Ref) bool {
 
 // troubled says whether a finding is about an object.
 func (b *builder) troubled(r operation.Ref) bool {
-	classes := []playbook.Class{}
+	classes := []engine.Class{}
 	switch b.change.Verb {
 	case operation.SetResources:
-		classes = slices.Concat(shows[question.Memory], []playbook.Class{playbook.PendingResources, playbook.LimitRangeViolated})
+		classes = slices.Concat(shows[question.Memory], []engine.Class{engine.PendingResources, engine.LimitRangeViolated})
 	case operation.SetImage:
 		classes = shows[question.Image]
 	}
 	all, ok := b.wrong[r.Namespace]
 	if !ok {
-		all = b.snap.Findings(r.Namespace)
+		all = playbook.Findings(b.snap, r.Namespace)
 		b.wrong[r.Namespace] = all
 	}
-	return slices.ContainsFunc(all, func(f playbook.Finding) bool {
+	return slices.ContainsFunc(all, func(f engine.Finding) bool {
 		return plainRef(f.Object) == plainRef(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
 	})
 }

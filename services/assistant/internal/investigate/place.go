@@ -10,15 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 // topic is what a sentence is about, as far as the cluster has it.
 type topic struct {
-	snap      *playbook.Snapshot // nil where the namespace is not there
-	namespace string             // empty: all
+	snap      *engine.Snapshot // nil where the namespace is not there
+	namespace string           // empty: all
 	// objects are those with a name that was said; kinds of one name stand together.
 	objects []operation.Ref
 	missing []question.Mention // names that nothing has
@@ -34,7 +34,7 @@ type thing struct {
 
 // nameableObjects lists what a sentence can name, workloads first: of several kinds with one
 // name the first is what people mean.
-func nameableObjects(s *playbook.Snapshot) []thing {
+func nameableObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, version, kind string, o metav1.Object) {
 		if o.GetName() != "" { // what a hidden namespace holds has none
@@ -84,7 +84,7 @@ func nameableObjects(s *playbook.Snapshot) []thing {
 }
 
 // quietObjects are those that run nothing by themselves.
-func quietObjects(s *playbook.Snapshot) []thing {
+func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
 		all = append(all, thing{operation.Ref{Group: group, Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
@@ -123,7 +123,7 @@ func withinNamespace(r operation.Ref, namespace string) bool {
 
 // objectsNamed are the objects with a name, of one kind if it is given: the kinds of one name
 // that people mean together, workload, service and what belongs to them.
-func objectsNamed(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	var found []operation.Ref
 	for _, o := range nameableObjects(s) {
 		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
@@ -242,7 +242,7 @@ func (t *topic) add(refs []operation.Ref) {
 }
 
 // similarNames are names like one that nothing has, the nearest first.
-func similarNames(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	const most = 5
 	type candidate struct {
 		ref operation.Ref

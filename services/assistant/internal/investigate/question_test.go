@@ -8,7 +8,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -110,7 +110,7 @@ func TestTables(t *testing.T) {
 func TestClusterAway(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
-	b := &tools{snapshot: func(context.Context, string) (*playbook.Snapshot, error) { return nil, away }}
+	b := &tools{snapshot: func(context.Context, string) (*engine.Snapshot, error) { return nil, away }}
 	for _, query := range []string{"what is wrong?", "scale api to 3", "overview"} {
 		k := &sink{}
 		out, err := investigate.New(investigate.Config{}).Investigate(t.Context(), turn.Turn{Query: query}, b, k)

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -57,7 +57,7 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 			return nil, nil, err
 		}
 		w.next()
-		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]playbook.Finding{}}
+		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]engine.Finding{}}
 		switch {
 		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
 			b.miss("%s", describeAbsent(t))
@@ -219,7 +219,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
 	if len(t.objects) > 0 {
 		if about, _ := t.found(a.Symptoms); len(about) > 0 {
-			w.say(playbook.Answer(t.snap, about))
+			w.say(engine.Answer(t.snap, about))
 		}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package investigate_test
 
-import (
-	"testing"
-)
+import "testing"
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 

@@ -25,16 +25,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // readFixture reads clusters of the playbooks' own tests into one snapshot.
-func readFixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
+func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 	t.Helper()
-	s := &playbook.Snapshot{
-		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
+	s := &engine.Snapshot{
+		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join("..", "playbook", "testdata", file+".yaml"))
@@ -47,7 +47,7 @@ func readFixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
 				t.Fatalf("%s: %v in %s", file, err, doc)
 			}
 			if secret, ok := o.(*corev1.Secret); ok {
-				s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
+				s.Secrets = append(s.Secrets, engine.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
 				continue
 			}
 			value := reflect.ValueOf(o).Elem()
@@ -66,7 +66,7 @@ func readFixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
 
 // tools is a Toolbox that notes what is asked of it.
 type tools struct {
-	snapshot func(ctx context.Context, namespace string) (*playbook.Snapshot, error)
+	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
 
 	mu    sync.Mutex
@@ -90,13 +90,13 @@ func (b *tools) Call(ctx context.Context, op operation.Operation) (turn.Output, 
 	return b.run(ctx, op)
 }
 
-func (b *tools) Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+func (b *tools) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	b.note("snapshot " + namespace)
 	return b.snapshot(ctx, namespace)
 }
 
 // toolsOn is a Toolbox of a snapshot that was made by hand.
-func toolsOn(s *playbook.Snapshot) *tools {
+func toolsOn(s *engine.Snapshot) *tools {
 	known := map[string]bool{"": true}
 	for _, list := range reflect.ValueOf(s).Elem().Fields() {
 		if list.Kind() != reflect.Slice {
@@ -112,7 +112,7 @@ func toolsOn(s *playbook.Snapshot) *tools {
 		known[s.Namespaces[i].Name] = true
 	}
 	return &tools{
-		snapshot: func(_ context.Context, namespace string) (*playbook.Snapshot, error) {
+		snapshot: func(_ context.Context, namespace string) (*engine.Snapshot, error) {
 			if !known[namespace] {
 				return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
 			}
@@ -146,7 +146,7 @@ func liveTools(t *testing.T) *tools {
 	}
 	by := turn.Turn{Who: event.Who{Principal: "ann", Role: guard.Admin}}
 	return &tools{
-		snapshot: func(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+		snapshot: func(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 			return real.Snapshot(ctx, by, namespace, func(operation.Operation) func(turn.Output, error) { return func(turn.Output, error) {} })
 		},
 		run: func(ctx context.Context, op operation.Operation) (turn.Output, error) { return real.Run(ctx, by, op) },
@@ -228,7 +228,7 @@ func checkAnswer(t *testing.T, query string, a answer, must, not []string) {
 }
 
 // namespaceOf is where the first pod or other object of a snapshot is.
-func namespaceOf(s *playbook.Snapshot) string {
+func namespaceOf(s *engine.Snapshot) string {
 	for _, list := range []any{s.Pods, s.Services, s.Namespaces, s.Deployments} {
 		v := reflect.ValueOf(list)
 		if v.Len() == 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
@@ -90,7 +90,7 @@ func (t *topic) view() report.View {
 }
 
 // listUnread says what could not be looked at.
-func listUnread(s *playbook.Snapshot) string {
+func listUnread(s *engine.Snapshot) string {
 	if len(s.Unread) == 0 {
 		return ""
 	}
@@ -98,7 +98,7 @@ func listUnread(s *playbook.Snapshot) string {
 }
 
 // describeStanding is how an object is, in one line that names it first.
-func describeStanding(s *playbook.Snapshot, r operation.Ref) string {
+func describeStanding(s *engine.Snapshot, r operation.Ref) string {
 	head := strings.ToUpper(r.Kind[:1]) + refTitle(r)[1:]
 	v := report.View{Snapshot: s, Namespace: r.Namespace, Objects: []operation.Ref{r}}
 	switch r.Kind {
@@ -143,7 +143,7 @@ func describeStanding(s *playbook.Snapshot, r operation.Ref) string {
 	return standingQuiet(s, r, head)
 }
 
-func standingQuiet(s *playbook.Snapshot, r operation.Ref, head string) string {
+func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 	switch r.Kind {
 	case "Node":
 		for i := range s.Nodes {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
@@ -318,11 +318,11 @@ func (b *builder) fix() {
 	about, others := b.found(b.change.Symptoms)
 	if b.change.Kind != "" && len(b.change.Mentions) == 0 {
 		about = slices.Concat(about, others)
-		if of, _ := partition(about, func(f playbook.Finding) bool { return strings.EqualFold(f.Object.Kind, b.change.Kind) }); len(of) > 0 {
+		if of, _ := partition(about, func(f engine.Finding) bool { return strings.EqualFold(f.Object.Kind, b.change.Kind) }); len(of) > 0 {
 			about = of
 		}
 	}
-	var can []playbook.Finding
+	var can []engine.Finding
 	for _, f := range about {
 		if f.Fix != nil {
 			can = append(can, f)
@@ -351,7 +351,7 @@ func (b *builder) fix() {
 }
 
 // quoteEvidence are what the finding rests on, where a person has to say the value.
-func quoteEvidence(f playbook.Finding) string {
+func quoteEvidence(f engine.Finding) string {
 	var text strings.Builder
 	for i, e := range f.Evidence {
 		if i == 4 {
@@ -366,7 +366,7 @@ func quoteEvidence(f playbook.Finding) string {
 }
 
 // which asks which of several troubles is meant.
-func (b *builder) which(about []playbook.Finding) {
+func (b *builder) which(about []engine.Finding) {
 	var list []string
 	for _, f := range about {
 		list = append(list, fmt.Sprintf("%s: %s", refTitle(f.Object), f.Class))

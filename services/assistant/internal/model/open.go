@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -130,10 +131,10 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 	if namespace == "" {
 		namespace = mentionedNamespace(r.t.Query, s)
 	}
-	found := s.Findings(namespace)
+	found := playbook.Findings(s, namespace)
 	r.e.hooks.Found(found)
 	r.matched, r.fixes = true, append(r.fixes, listFixes(found)...)
-	text := redact.Text(playbook.Answer(s, found))
+	text := redact.Text(engine.Answer(s, found))
 	if first {
 		r.known = text
 	}
@@ -144,7 +145,7 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 }
 
 // listFixes are those of findings and of what follows from them.
-func listFixes(found []playbook.Finding) (all []operation.Operation) {
+func listFixes(found []engine.Finding) (all []operation.Operation) {
 	for _, f := range found {
 		if f.Fix != nil {
 			all = append(all, *f.Fix)
@@ -165,7 +166,7 @@ func (r *run) learnFixes(ctx context.Context, write []operation.Operation) error
 }
 
 // mentionedNamespace is the one namespace that a question names; empty: none, or several.
-func mentionedNamespace(query string, s *playbook.Snapshot) string {
+func mentionedNamespace(query string, s *engine.Snapshot) string {
 	words := strings.FieldsFunc(strings.ToLower(query), func(c rune) bool {
 		return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -49,16 +49,16 @@ func recordFailure(span trace.Span, err error, code string) {
 	}
 }
 
-type engine struct {
+type observedEngine struct {
 	turn.Investigator
 	o *Observer
 }
 
 // Engine watches an engine.
-func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return engine{e, o} }
+func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return observedEngine{e, o} }
 
 // Investigate is part of turn.Investigator.
-func (e engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+func (e observedEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	ctx, span := e.o.tracer.Start(joinTrace(ctx), "invoke_agent "+e.o.agent, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "invoke_agent"),
 		attribute.String("gen_ai.agent.name", e.o.agent),
@@ -95,7 +95,7 @@ func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (tu
 }
 
 // Snapshot is part of turn.Tools.
-func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	return w.Tools.Snapshot(ctx, t, namespace, func(op operation.Operation) func(turn.Output, error) {
 		shown := show(op) // gives the call its id
 		_, done := w.o.call(ctx, op)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
 )
 
@@ -27,7 +28,7 @@ func TestChooser(t *testing.T) {
 		return set
 	}
 	var pods []*corev1.Pod
-	chooser := playbook.NewChooser(playbook.PodLabels)
+	chooser := engine.NewChooser(engine.PodLabels)
 	for range 500 {
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Labels = fmt.Sprint("team-", random.IntN(3)), some()
@@ -60,8 +61,8 @@ func TestFindings(t *testing.T) {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				got := s.Findings(namespace)
-				if playbook.Answer(s, got) != playbook.Answer(s, want) || !reflect.DeepEqual(got, s.Findings(namespace)) {
+				got := playbook.Findings(s, namespace)
+				if engine.Answer(s, got) != engine.Answer(s, want) || !reflect.DeepEqual(got, playbook.Findings(s, namespace)) {
 					t.Errorf("namespace %q: another diagnosis", namespace)
 				}
 			})

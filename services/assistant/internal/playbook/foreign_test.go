@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // FuzzForeignText puts a text where controllers, kubelets, programs and people write
@@ -59,8 +60,8 @@ func FuzzForeignText(f *testing.F) {
 		}
 		writeLogs(s, text)
 
-		answer := playbook.Answer(s, playbook.Diagnose(s, ""))
-		if again := playbook.Answer(s, playbook.Diagnose(shuffleSnapshot(s, 1), "")); again != answer {
+		answer := engine.Answer(s, playbook.Diagnose(s, ""))
+		if again := engine.Answer(s, playbook.Diagnose(shuffleSnapshot(s, 1), "")); again != answer {
 			t.Errorf("another order gives\n%s\nand not\n%s", again, answer)
 		}
 		for line := range strings.SplitSeq(answer, "\n") {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // FuzzLogs writes anything in the log of a crashing container. Whatever it says, the only
@@ -35,7 +36,7 @@ func FuzzLogs(f *testing.F) {
 				t.Errorf("the fix is %s, %v", got, err)
 			}
 		}
-		for line := range strings.Lines(playbook.Answer(s, found)) {
+		for line := range strings.Lines(engine.Answer(s, found)) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.Count(line, "`")%2 != 0 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("foreign text leaves its place: %q", line)

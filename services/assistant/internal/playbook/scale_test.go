@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
 )
 
@@ -22,7 +23,7 @@ func BenchmarkDiagnose(b *testing.B) {
 			found := 0
 			for b.Loop() {
 				all := playbook.Diagnose(s, "")
-				playbook.Answer(s, all)
+				engine.Answer(s, all)
 				found = len(all)
 			}
 			b.ReportMetric(float64(found), "findings")
@@ -32,7 +33,7 @@ func BenchmarkDiagnose(b *testing.B) {
 }
 
 // measureDecoding is how long the objects of a snapshot take to be read from JSON.
-func measureDecoding(b *testing.B, s *playbook.Snapshot) time.Duration {
+func measureDecoding(b *testing.B, s *engine.Snapshot) time.Duration {
 	b.Helper()
 	var total time.Duration
 	for _, list := range listFields(s) {

@@ -15,18 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // readSnapshot reads the objects of testdata/file.yaml as a cluster would hold them.
-func readSnapshot(t testing.TB, file string) *playbook.Snapshot {
+func readSnapshot(t testing.TB, file string) *engine.Snapshot {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &playbook.Snapshot{
-		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
+	s := &engine.Snapshot{
+		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for doc := range strings.SplitSeq(string(data), "\n---\n") {
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
@@ -34,7 +34,7 @@ func readSnapshot(t testing.TB, file string) *playbook.Snapshot {
 			t.Fatalf("%s: %v in %s", file, err, doc)
 		}
 		if secret, ok := o.(*corev1.Secret); ok {
-			s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
+			s.Secrets = append(s.Secrets, engine.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
 			continue
 		}
 		putObject(t, s, o)
@@ -43,7 +43,7 @@ func readSnapshot(t testing.TB, file string) *playbook.Snapshot {
 }
 
 // putObject adds an object to the list of its type.
-func putObject(t testing.TB, s *playbook.Snapshot, o runtime.Object) {
+func putObject(t testing.TB, s *engine.Snapshot, o runtime.Object) {
 	t.Helper()
 	value := reflect.ValueOf(o).Elem()
 	for _, list := range listFields(s) {
@@ -56,7 +56,7 @@ func putObject(t testing.TB, s *playbook.Snapshot, o runtime.Object) {
 }
 
 // listFields are the lists of a snapshot.
-func listFields(s *playbook.Snapshot) []reflect.Value {
+func listFields(s *engine.Snapshot) []reflect.Value {
 	var all []reflect.Value
 	for _, field := range reflect.ValueOf(s).Elem().Fields() {
 		if field.Kind() == reflect.Slice {
@@ -67,8 +67,8 @@ func listFields(s *playbook.Snapshot) []reflect.Value {
 }
 
 // joinSnapshots puts the objects of several clusters in one.
-func joinSnapshots(all ...*playbook.Snapshot) *playbook.Snapshot {
-	s := &playbook.Snapshot{Taken: all[0].Taken, Logs: map[playbook.Log]string{}, Unread: map[string]bool{}}
+func joinSnapshots(all ...*engine.Snapshot) *engine.Snapshot {
+	s := &engine.Snapshot{Taken: all[0].Taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{}}
 	to := listFields(s)
 	for _, o := range all {
 		for i, from := range listFields(o) {
@@ -80,8 +80,8 @@ func joinSnapshots(all ...*playbook.Snapshot) *playbook.Snapshot {
 }
 
 // cloneSnapshot copies a snapshot, so that it can be changed and the first one read again.
-func cloneSnapshot(s *playbook.Snapshot) *playbook.Snapshot {
-	c := &playbook.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
+func cloneSnapshot(s *engine.Snapshot) *engine.Snapshot {
+	c := &engine.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
 	to := listFields(c)
 	for i, from := range listFields(s) {
 		for j := range from.Len() {
@@ -96,7 +96,7 @@ func cloneSnapshot(s *playbook.Snapshot) *playbook.Snapshot {
 }
 
 // shuffleSnapshot puts every list of a snapshot in another order, the same for each seed.
-func shuffleSnapshot(s *playbook.Snapshot, seed uint64) *playbook.Snapshot {
+func shuffleSnapshot(s *engine.Snapshot, seed uint64) *engine.Snapshot {
 	random := rand.New(rand.NewPCG(seed, seed))
 	for _, list := range listFields(s) {
 		random.Shuffle(list.Len(), reflect.Swapper(list.Interface()))
@@ -105,7 +105,7 @@ func shuffleSnapshot(s *playbook.Snapshot, seed uint64) *playbook.Snapshot {
 }
 
 // writeLogs gives every log that the snapshot wants the same text.
-func writeLogs(s *playbook.Snapshot, log string) *playbook.Snapshot {
+func writeLogs(s *engine.Snapshot, log string) *engine.Snapshot {
 	for _, want := range s.Wants() {
 		s.Logs[want] = log
 	}

@@ -30,7 +30,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/route"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -45,13 +45,13 @@ const (
 	readonly = "ki-ro-0123456789abcdef"
 )
 
-// engine answers with the query, and does what the query names.
-type engine struct {
+// stubEngine answers with the query, and does what the query names.
+type stubEngine struct {
 	began chan struct{} // a token for each "wait"
 	let   chan struct{} // ends a "wait"
 }
 
-func (e *engine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	switch {
 	case len(t.Settled) > 0:
 		sink.Token("That was all.")
@@ -81,7 +81,7 @@ func (tools) Line(turn.Turn, operation.Operation) string { return "" }
 func (tools) Run(context.Context, turn.Turn, operation.Operation) (turn.Output, error) {
 	return turn.Output{}, errors.New("not called")
 }
-func (tools) Snapshot(context.Context, turn.Turn, string, func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (tools) Snapshot(context.Context, turn.Turn, string, func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	return nil, errors.New("not called")
 }
 
@@ -111,7 +111,7 @@ type bundle struct {
 	db      string
 	clock   *actiontest.Clock
 	cluster *actiontest.Cluster
-	engine  *engine
+	engine  *stubEngine
 	turns   *turn.Service
 	api     *route.API
 	reg     *prometheus.Registry
@@ -121,7 +121,7 @@ type bundle struct {
 func setup(t *testing.T, o opt) *bundle {
 	t.Helper()
 	b := &bundle{t: t, db: actiontest.Database(t, "api"), clock: actiontest.NewClock(), reg: prometheus.NewRegistry(),
-		engine: &engine{began: make(chan struct{}, 8), let: make(chan struct{})}}
+		engine: &stubEngine{began: make(chan struct{}, 8), let: make(chan struct{})}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	actions, cluster := actiontest.On(actiontest.Pool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
 	b.cluster = cluster

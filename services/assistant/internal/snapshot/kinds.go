@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // withoutNamespace is a list of a kind that has no namespace.
@@ -146,7 +146,7 @@ func (r *reading) secrets() kind {
 		}
 		for name, list := range keys {
 			if r.policy.Visible(name[0]) {
-				r.into.Secrets = append(r.into.Secrets, playbook.SecretKeys{Namespace: name[0], Name: name[1], Keys: list})
+				r.into.Secrets = append(r.into.Secrets, engine.SecretKeys{Namespace: name[0], Name: name[1], Keys: list})
 			}
 		}
 		return len(r.into.Secrets), true, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -26,10 +26,10 @@ type Show func(operation.Operation) (done func(turn.Output, error))
 // whole cluster. show is called in this goroutine, in a fixed order. Kinds that the
 // account may not read are in Unread; an error means that the cluster does not answer,
 // or has no such namespace.
-func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*playbook.Snapshot, error) {
+func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*engine.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	s := &playbook.Snapshot{Taken: now}
+	s := &engine.Snapshot{Taken: now}
 	r := &reading{cluster: c, policy: policy, namespace: namespace, into: s, slots: make(chan struct{}, atOnce), unread: map[string]bool{}}
 	groups := r.groups()
 	for _, g := range groups {

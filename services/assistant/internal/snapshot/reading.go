@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -30,7 +30,7 @@ type reading struct {
 	cluster   *cluster.Cluster
 	policy    guard.Policy
 	namespace string
-	into      *playbook.Snapshot
+	into      *engine.Snapshot
 	slots     chan struct{}
 
 	mu     sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -52,7 +52,7 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 		return turn.Output{Text: fmt.Sprintf("There are no events of %s.\n", about)}, nil
 	}
 	slices.SortStableFunc(list, func(a, b corev1.Event) int {
-		return cmp.Or(cmp.Compare(b.Type, a.Type), playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time)) // Warning, Normal
+		return cmp.Or(cmp.Compare(b.Type, a.Type), engine.LastSeen(&b).Compare(engine.LastSeen(&a).Time)) // Warning, Normal
 	})
 	t := eventTable(list, c.Now(), true)
 	view := table.View{Namespaces: namespace == "", Rows: c.op.Limit, Characters: maxCharacters}
@@ -81,7 +81,7 @@ func (c *call) eventsOf(ctx context.Context, o *unstructured.Unstructured, r clu
 	if err != nil {
 		return table.Table{}, err
 	}
-	slices.SortStableFunc(list, func(a, b corev1.Event) int { return playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time) })
+	slices.SortStableFunc(list, func(a, b corev1.Event) int { return engine.LastSeen(&b).Compare(engine.LastSeen(&a).Time) })
 	return eventTable(list[:min(len(list), maxEvents)], c.Now(), false), nil
 }
 
@@ -124,7 +124,7 @@ func eventTable(list []corev1.Event, now time.Time, objects bool) table.Table {
 		if e.Series != nil {
 			count = e.Series.Count
 		}
-		cells := []string{duration.HumanDuration(now.Sub(playbook.LastSeen(e).Time)), e.Type, e.Reason, strconv.Itoa(int(count))}
+		cells := []string{duration.HumanDuration(now.Sub(engine.LastSeen(e).Time)), e.Type, e.Reason, strconv.Itoa(int(count))}
 		if objects {
 			cells = append(cells, e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name)
 		}

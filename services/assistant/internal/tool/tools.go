@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
@@ -110,7 +110,7 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 }
 
 // Snapshot reads what playbooks look at.
-func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace, AllNamespaces: namespace == ""}}
 	if err := c.permitted(); err != nil {
 		return nil, err

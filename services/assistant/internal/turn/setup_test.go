@@ -24,7 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -64,13 +64,13 @@ var (
 	bob = event.Who{Principal: "bob", Role: guard.Operator, RequestID: "r-2"}
 )
 
-// engine is the Investigator of a test: what do does; nil answers with the query.
-type engine struct {
+// stubEngine is the Investigator of a test: what do does; nil answers with the query.
+type stubEngine struct {
 	do   func(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error)
 	runs atomic.Int32
 }
 
-func (e *engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	e.runs.Add(1)
 	if e.do != nil {
 		return e.do(ctx, t, tools, sink)
@@ -94,9 +94,9 @@ func (c tools) Run(ctx context.Context, _ turn.Turn, op operation.Operation) (tu
 	return turn.Output{Text: "NAME READY\napi 1/1"}, ctx.Err()
 }
 
-func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	show(operation.Operation{Verb: operation.List, Kind: "pods", Namespace: namespace})(turn.Output{Text: "1 pod", Untrusted: []string{"a log line"}}, nil)
-	return &playbook.Snapshot{}, ctx.Err()
+	return &engine.Snapshot{}, ctx.Err()
 }
 
 // planner plans on the cluster whatever the turn.
@@ -112,7 +112,7 @@ type bundle struct {
 	url     string
 	clock   *actiontest.Clock
 	cluster *actiontest.Cluster
-	engine  *engine
+	engine  *stubEngine
 }
 
 func setup(t *testing.T, c turn.Config) *bundle {
@@ -138,7 +138,7 @@ func (b *bundle) replica(c turn.Config) *bundle {
 
 func bundleOn(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
 	actions, cluster := actiontest.On(pool, now, action.Config{}, log)
-	e := &engine{}
+	e := &stubEngine{}
 	return &bundle{cluster: cluster, engine: e, Service: turn.New(c, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: e, Tools: tools{cluster}, Planner: planner{cluster}, Now: now, Log: log,
 	})}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Shape is how large a cluster is, and how much of it is broken.
@@ -65,13 +65,13 @@ var taken = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 // maker writes one snapshot.
 type maker struct {
 	size Shape
-	*playbook.Snapshot
+	*engine.Snapshot
 }
 
 // New makes the cluster of a shape, the same each time.
-func New(s Shape) *playbook.Snapshot {
-	m := &maker{s, &playbook.Snapshot{
-		Taken: taken, Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
+func New(s Shape) *engine.Snapshot {
+	m := &maker{s, &engine.Snapshot{
+		Taken: taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 		Served: map[string]bool{"v1": true, "apps/v1": true, "batch/v1": true, "autoscaling/v2": true, "policy/v1": true, "networking.k8s.io/v1": true, "discovery.k8s.io/v1": true},
 	}}
 	for i := range max(s.Pods/50, 1) {
@@ -221,7 +221,7 @@ func (m *maker) pod(i int) {
 		case 0:
 			end := &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.NewTime(taken.Add(-time.Minute))}
 			c.State, c.LastTerminationState, c.RestartCount = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}, corev1.ContainerState{Terminated: end}, 12
-			m.Logs[playbook.Log{Namespace: p.Namespace, Pod: p.Name, Container: "app", Previous: true}] = "starting\nfatal: DATABASE_URL is empty\n"
+			m.Logs[engine.Log{Namespace: p.Namespace, Pod: p.Name, Container: "app", Previous: true}] = "starting\nfatal: DATABASE_URL is empty\n"
 		case 1:
 			c.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "manifest unknown"}}
 			p.Status.Phase = corev1.PodPending

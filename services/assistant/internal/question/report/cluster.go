@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Capacity shows what each node has and what its pods ask for.
@@ -108,7 +109,7 @@ func Events(v View, warnings bool) string {
 		}
 	}
 	slices.SortFunc(all, func(a, b *corev1.Event) int {
-		return cmp.Or(playbook.LastSeen(b).Compare(playbook.LastSeen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(engine.LastSeen(b).Compare(engine.LastSeen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	t := newTable("When", "Namespace", "Object", "Reason", "Times", "Message")
 	for _, e := range all {
@@ -116,7 +117,7 @@ func Events(v View, warnings bool) string {
 		if e.Series != nil {
 			times = int(e.Series.Count)
 		}
-		t.add(formatAge(v.Taken, playbook.LastSeen(e).Time)+" ago", tableCell(e.Namespace), tableCell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), tableCell(e.Reason), strconv.Itoa(times), tableCell(e.Message))
+		t.add(formatAge(v.Taken, engine.LastSeen(e).Time)+" ago", tableCell(e.Namespace), tableCell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), tableCell(e.Reason), strconv.Itoa(times), tableCell(e.Message))
 	}
 	return t.under(what, none)
 }

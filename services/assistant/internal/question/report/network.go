@@ -6,16 +6,17 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Endpoints counts the ready endpoints of a service.
 func (v View) Endpoints(namespace, service string) int {
-	return playbook.ReadyEndpoints(v.EndpointSlices)[types.NamespacedName{Namespace: namespace, Name: service}]
+	return engine.ReadyEndpoints(v.EndpointSlices)[types.NamespacedName{Namespace: namespace, Name: service}]
 }
 
 func (v View) services() []*corev1.Service {
@@ -37,7 +38,7 @@ func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool 
 // EmptyServices lists services with a selector that lead to no ready pod.
 func EmptyServices(v View) string {
 	t := newTable("Namespace", "Service", "Selector", "Pods chosen")
-	ready, pods := playbook.ReadyEndpoints(v.EndpointSlices), playbook.NewChooser(playbook.PodLabels)
+	ready, pods := engine.ReadyEndpoints(v.EndpointSlices), engine.NewChooser(engine.PodLabels)
 	for i := range v.Pods {
 		pods.Add(v.Pods[i].Namespace, &v.Pods[i])
 	}

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Overview counts what there is, by namespace.
@@ -196,14 +196,14 @@ func Usage(v View) (text string, ok bool) {
 		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requestedTable(v), false
 	}
 	type entry struct {
-		log  playbook.Log
+		log  engine.Log
 		used corev1.ResourceList
 		spec *corev1.Container
 	}
-	specs := map[playbook.Log]*corev1.Container{}
+	specs := map[engine.Log]*corev1.Container{}
 	for _, pod := range v.pods() {
 		for i := range pod.Spec.Containers {
-			specs[playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
+			specs[engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
 		}
 	}
 	var all []entry
@@ -246,11 +246,11 @@ func requestedTable(v View) string {
 
 // LogPods are the logs to read for the objects of a view: of pods in trouble first, at
 // most so many. Of a container that ended, it is the run before.
-func (v View) LogPods(most int) []playbook.Log {
-	var bad, good []playbook.Log
+func (v View) LogPods(most int) []engine.Log {
+	var bad, good []engine.Log
 	for _, pod := range v.pods() {
 		for i := range pod.Spec.Containers {
-			log := playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}
+			log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}
 			at := slices.IndexFunc(pod.Status.ContainerStatuses, func(st corev1.ContainerStatus) bool { return st.Name == log.Container })
 			if at < 0 || pod.Status.ContainerStatuses[at].ContainerID == "" && pod.Status.ContainerStatuses[at].LastTerminationState.Terminated == nil && pod.Status.ContainerStatuses[at].State.Running == nil {
 				continue // it never ran

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // recently is how far RecentChanges looks back.
@@ -103,8 +103,8 @@ func (v View) scaled() []change {
 		e := &v.Snapshot.Events[i]
 		on := e.InvolvedObject
 		told := e.Reason == "ScalingReplicaSet" || e.Reason == "SuccessfulRescale" || e.Reason == "NodeNotSchedulable" || e.Reason == "NodeSchedulable"
-		if told && v.recent(playbook.LastSeen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
-			all = append(all, change{playbook.LastSeen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), tableCell(e.Message)})
+		if told && v.recent(engine.LastSeen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
+			all = append(all, change{engine.LastSeen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), tableCell(e.Message)})
 		}
 	}
 	return all
@@ -127,7 +127,7 @@ func Idle(v View) string {
 			t.add(tableCell(c.Namespace), kindName(operation.Ref{Kind: "CronJob", Name: c.Name}), "suspended")
 		}
 	}
-	ready := playbook.ReadyEndpoints(v.EndpointSlices)
+	ready := engine.ReadyEndpoints(v.EndpointSlices)
 	for _, s := range v.services() {
 		if v.about("Service", s) && isEmptyService(s, ready) {
 			t.add(tableCell(s.Namespace), "service "+tableCell(s.Name), "has no ready endpoint")

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // View is what a report looks at: of a snapshot, one namespace or all, and perhaps
 // only what belongs to some objects.
 type View struct {
-	*playbook.Snapshot
+	*engine.Snapshot
 	Namespace string          // empty: all
 	Objects   []operation.Ref // empty: all
 }

@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Secrets lists Secrets and their keys. There is no value in a snapshot to show.
 func Secrets(v View) string {
-	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b playbook.SecretKeys) int {
+	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b engine.SecretKeys) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	t := newTable("Namespace", "Secret", "Keys")
