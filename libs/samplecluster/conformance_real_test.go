@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/mlp-platform/platform/libs/samplecluster/internal/conformance"
 )
 
 // The suite has to hold for a real API server, or it asks the sample cluster for the wrong things.
@@ -19,5 +17,5 @@ func TestRealCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Run(t, cfg)
+	runConformance(t, cfg)
 }

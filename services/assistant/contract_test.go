@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
 
 // The files contract_*_test.go walk the tables of the API, over HTTP, against the sample cluster: a subtest is one row of
@@ -281,7 +281,7 @@ func TestStreamFrames(t *testing.T) {
 	t.Run("usage", func(t *testing.T) {
 		b := onSubtest(t, b)
 		s := b.say(operator, "f-3", "hello", "stream_options", map[string]any{"include_usage": true})
-		if u := s.chunks[len(s.chunks)-1].Usage; u == nil || *u != (chattest.Usage{}) {
+		if u := s.chunks[len(s.chunks)-1].Usage; u == nil || *u != (assistanttest.Usage{}) {
 			t.Errorf("%+v", u)
 		}
 	})

@@ -1,7 +1,6 @@
 package assistant_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -29,8 +28,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
-
-var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
 
 const (
 	manual    = "../../docs/assistant.md"
@@ -62,7 +59,7 @@ func TestManual(t *testing.T) {
 			t.Fatalf("%s lacks the line %q", path, below)
 		}
 		want := head + below + made
-		if *update {
+		if assistanttest.Updating() {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -214,8 +214,8 @@ func chatBody(text string, members ...any) string {
 // stream is an answer that was streamed to its end.
 type stream struct {
 	raw    []byte
-	items  []chattest.Item
-	chunks []chattest.Chunk
+	items  []assistanttest.Item
+	chunks []assistanttest.Chunk
 	text   string
 	header http.Header
 }
@@ -228,13 +228,13 @@ func (b *bench) say(key, session, text string, members ...any) stream {
 
 func (b *bench) stream(a answer) stream {
 	b.t.Helper()
-	items := chattest.Read(b.t, bytes.NewReader(a.body))
-	chunks := chattest.Chunks(b.t, items)
-	return stream{a.body, items, chunks, chattest.Answer(chunks), a.Header}
+	items := assistanttest.ReadStream(b.t, bytes.NewReader(a.body))
+	chunks := assistanttest.DecodeChunks(b.t, items)
+	return stream{a.body, items, chunks, assistanttest.AnswerText(chunks), a.Header}
 }
 
 // prompts are the approval requests of a stream, without the completion's copy.
-func (s stream) prompts() (all []chattest.Choice) {
+func (s stream) prompts() (all []assistanttest.Choice) {
 	for _, c := range s.chunks {
 		for _, choice := range c.Choices {
 			if choice.HITLRequired && choice.FinishReason == nil {
@@ -246,7 +246,7 @@ func (s stream) prompts() (all []chattest.Choice) {
 }
 
 // events are the ki_events of a type.
-func (s stream) events(kind string) (all []chattest.Event) {
+func (s stream) events(kind string) (all []assistanttest.Event) {
 	for _, c := range s.chunks {
 		if c.Event != nil && c.Event.Type == kind {
 			all = append(all, *c.Event)
@@ -256,7 +256,7 @@ func (s stream) events(kind string) (all []chattest.Event) {
 }
 
 // propose asks for a write and gives the prompt.
-func (b *bench) propose(key, session, text string, members ...any) chattest.Choice {
+func (b *bench) propose(key, session, text string, members ...any) assistanttest.Choice {
 	b.t.Helper()
 	s := b.say(key, session, text, members...)
 	if len(s.prompts()) != 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
@@ -41,7 +41,7 @@ func runChild(stage string) error {
 	if err != nil {
 		return err
 	}
-	s, cluster := actiontest.On(pool, time.Now, action.Config{}, slog.New(slog.DiscardHandler))
+	s, cluster := assistanttest.NewActions(pool, time.Now, action.Config{}, slog.New(slog.DiscardHandler))
 	reached := func(context.Context) error {
 		fmt.Println("reached")
 		select {}
@@ -69,14 +69,14 @@ type bundle struct {
 	*action.Service
 	t       *testing.T
 	url     string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
 }
 
 func setup(t *testing.T, c action.Config) *bundle {
 	t.Helper()
-	url, clock := actiontest.Database(t, names...), actiontest.NewClock()
-	s, cluster := actiontest.Replica(t, url, clock.Now, c)
+	url, clock := assistanttest.NewDatabase(t, names...), assistanttest.NewClock()
+	s, cluster := assistanttest.NewReplica(t, url, clock.Now, c)
 	b := &bundle{s, t, url, clock, cluster}
 	b.session("s-1")
 	return b
@@ -84,7 +84,7 @@ func setup(t *testing.T, c action.Config) *bundle {
 
 // replica is another one on the same database and clock.
 func (b *bundle) replica(c action.Config) *bundle {
-	s, cluster := actiontest.Replica(b.t, b.url, b.clock.Now, c)
+	s, cluster := assistanttest.NewReplica(b.t, b.url, b.clock.Now, c)
 	return &bundle{s, b.t, b.url, b.clock, cluster}
 }
 

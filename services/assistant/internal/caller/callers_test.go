@@ -16,9 +16,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
@@ -180,8 +180,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := golden.Dump(t, resp)
-			golden.Check(t, name+".http", got)
+			got := assistanttest.DumpResponse(t, resp)
+			assistanttest.CheckGolden(t, name+".http", got)
 			if strings.Contains(string(got), "0123456789") {
 				t.Error("tells a key")
 			}

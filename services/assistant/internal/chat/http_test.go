@@ -14,9 +14,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
 
 const route = "/v1/chat/completions"
@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 	for name, r := range requests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Check(t, "refused/"+name+".http", golden.Dump(t, sendToEcho(t, r)))
+			assistanttest.CheckGolden(t, "refused/"+name+".http", assistanttest.DumpResponse(t, sendToEcho(t, r)))
 		})
 	}
 }
@@ -210,19 +210,19 @@ func TestStreamHeaders(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	chat.SetHeaders(w.Header(), "s-1")
-	golden.Check(t, "stream_headers.http", golden.Dump(t, w.Result()))
+	assistanttest.CheckGolden(t, "stream_headers.http", assistanttest.DumpResponse(t, w.Result()))
 }
 
 func TestModels(t *testing.T) {
 	t.Parallel()
 	m := chat.NewModels("cluster-assistant", time.Unix(1764000000, 0))
-	golden.Check(t, "models/list.json", m.List())
+	assistanttest.CheckGolden(t, "models/list.json", m.List())
 	for _, id := range []string{"cluster-assistant", "cluster-assistant-openai"} {
 		got, err := m.Get(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden.Check(t, "models/"+id+".json", got)
+		assistanttest.CheckGolden(t, "models/"+id+".json", got)
 	}
 	for _, id := range []string{"", "gpt-4o", "cluster-assistant-", "Cluster-Assistant"} {
 		if _, err := m.Get(id); !fault.ModelNotFound.Has(err) {

@@ -19,7 +19,6 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
 
 var cases = map[string]error{
@@ -70,8 +69,8 @@ func TestDocuments(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := golden.Dump(t, answerError(t, http.MethodGet, err))
-			golden.Check(t, name+".http", got)
+			got := assistanttest.DumpResponse(t, answerError(t, http.MethodGet, err))
+			assistanttest.CheckGolden(t, name+".http", got)
 			if strings.Contains(string(got), "hunter2") {
 				t.Error("tells the cause")
 			}
@@ -82,7 +81,7 @@ func TestDocuments(t *testing.T) {
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	err := fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("x", 1<<20)}, Msg: strings.Repeat("y", 1<<20)})
-	if n := len(golden.Dump(t, answerError(t, http.MethodPost, err))); n > 8000 {
+	if n := len(assistanttest.DumpResponse(t, answerError(t, http.MethodPost, err))); n > 8000 {
 		t.Errorf("%d bytes", n)
 	}
 	if len(err.Errors[0].Msg) != 1<<20 || len(err.Errors[0].Loc[1]) != 1<<20 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -101,7 +101,7 @@ func TestTables(t *testing.T) {
 		"warnings": "show warnings", "capacity": "node capacity", "empty_services": "services without endpoints", "secrets": "show all secrets",
 	} {
 		b := toolsOn(readFixture(t, unsetLog, "a1_empty_variable", "a4_absent_tag", "a7_secret_key", "a9_asks_too_much", "a15_selector"))
-		golden.Check(t, name+".md", []byte(askOnce(t, b, "", query).text))
+		assistanttest.CheckGolden(t, name+".md", []byte(askOnce(t, b, "", query).text))
 	}
 }
 

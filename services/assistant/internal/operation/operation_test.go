@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation/operationtest"
 )
 
 // TestRisk has every row of the risk table, and every verb in exactly one of them.
@@ -55,7 +55,7 @@ func TestStored(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, v := range operation.Verbs() {
 		for range 200 {
-			o := operationtest.Generate(r, v)
+			o := assistanttest.GenerateOperation(r, v)
 			raw, err := json.Marshal(o)
 			if err != nil {
 				t.Fatal(err)

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestSchemas holds the exact schemas that models are given.
 func TestSchemas(t *testing.T) {
@@ -53,7 +51,7 @@ func TestSchemas(t *testing.T) {
 	}
 	got = append(got, '\n')
 	const golden = "testdata/schemas.json"
-	if *update {
+	if assistanttest.Updating() {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
@@ -82,7 +82,7 @@ func checkFinding(t *testing.T, s *engine.Snapshot, file string, class engine.Cl
 			t.Errorf("the answer must not say %q:\n%s", not, answer)
 		}
 	}
-	golden.Check(t, file+".md", []byte(answer))
+	assistanttest.CheckGolden(t, file+".md", []byte(answer))
 	for seed := range uint64(5) {
 		shuffleSnapshot(s, seed)
 		if again := engine.Answer(s, playbook.Diagnose(s, "")); again != answer {
@@ -117,7 +117,7 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("two pods and the service belong to the crash: %+v", found[0])
 	}
 	answer := engine.Answer(s, found)
-	golden.Check(t, "several.md", []byte(answer))
+	assistanttest.CheckGolden(t, "several.md", []byte(answer))
 
 	for seed := range uint64(5) {
 		shuffleSnapshot(s, seed)

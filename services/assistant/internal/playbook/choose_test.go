@@ -13,7 +13,6 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
 )
 
 // What a Chooser finds is what a look at every pod finds, in the same order.
@@ -52,7 +51,7 @@ func TestChooser(t *testing.T) {
 // All who ask at once get one diagnosis, the one that each would have made alone.
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	s := playbooktest.New(playbooktest.Shape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})
+	s := newCluster(clusterShape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})
 	for _, namespace := range []string{"", "team-1"} {
 		want := playbook.Diagnose(s, namespace)
 		if len(want) == 0 {

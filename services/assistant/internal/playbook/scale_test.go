@@ -9,15 +9,14 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
 )
 
 // BenchmarkDiagnose compares, for clusters of 5,000 pods, a diagnosis with its answer to
 // the decoding of the same objects: reading is the larger part of a question.
 func BenchmarkDiagnose(b *testing.B) {
-	for _, shape := range playbooktest.Shapes() {
+	for _, shape := range clusterShapes() {
 		b.Run(shape.Name, func(b *testing.B) {
-			s := playbooktest.New(shape)
+			s := newCluster(shape)
 			read := measureDecoding(b, s)
 			b.ReportAllocs()
 			found := 0

@@ -22,9 +22,8 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
@@ -58,7 +57,7 @@ func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbo
 	case strings.HasPrefix(t.Query, "scale"):
 		replicas := int32(len(t.Query) - len("scale"))
 		sink.Token("I can scale it.")
-		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", replicas)}}, nil
+		return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", replicas)}}, nil
 	case t.Query == "wait":
 		sink.Token("So far.")
 		e.began <- struct{}{}
@@ -85,7 +84,7 @@ func (tools) Snapshot(context.Context, turn.Turn, string, func(operation.Operati
 	return nil, errors.New("not called")
 }
 
-type planner struct{ *actiontest.Cluster }
+type planner struct{ *assistanttest.Cluster }
 
 func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	return p.Cluster.Plan(ctx, t.Who.Role, ops)
@@ -109,8 +108,8 @@ type bundle struct {
 	t       *testing.T
 	url     string
 	db      string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
 	engine  *stubEngine
 	turns   *turn.Service
 	api     *route.API
@@ -120,10 +119,10 @@ type bundle struct {
 
 func setup(t *testing.T, o opt) *bundle {
 	t.Helper()
-	b := &bundle{t: t, db: actiontest.Database(t, "api"), clock: actiontest.NewClock(), reg: prometheus.NewRegistry(),
+	b := &bundle{t: t, db: assistanttest.NewDatabase(t, "api"), clock: assistanttest.NewClock(), reg: prometheus.NewRegistry(),
 		engine: &stubEngine{began: make(chan struct{}, 8), let: make(chan struct{})}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	actions, cluster := actiontest.On(actiontest.Pool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
+	actions, cluster := assistanttest.NewActions(assistanttest.OpenPool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
 	b.cluster = cluster
 	b.turns = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: b.engine, Tools: tools{}, Planner: planner{cluster}, Now: b.clock.Now, Log: log,
@@ -145,7 +144,7 @@ func setup(t *testing.T, o opt) *bundle {
 		o.streams = 8
 	}
 	b.api = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
-		Callers: callers, Turns: b.turns, Actions: actions, Cluster: o.names, Judge: actiontest.Judge, Store: actions.Store,
+		Callers: callers, Turns: b.turns, Actions: actions, Cluster: o.names, Judge: assistanttest.JudgeRole, Store: actions.Store,
 		Sessions: &session.Service{Store: actions.Store, Actions: actions, Now: b.clock.Now, Log: log},
 		Policy:   guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
 		Streams: limit.NewSlots(o.streams), Metrics: metrics.New(b.reg, "playbooks"), Now: b.clock.Now, Log: log,
@@ -274,9 +273,9 @@ func (b *bundle) rest(resp *http.Response) []byte {
 	return raw
 }
 
-func (b *bundle) chunks(raw []byte) []chattest.Chunk {
+func (b *bundle) chunks(raw []byte) []assistanttest.Chunk {
 	b.t.Helper()
-	return chattest.Chunks(b.t, chattest.Read(b.t, bytes.NewReader(raw)))
+	return assistanttest.DecodeChunks(b.t, assistanttest.ReadStream(b.t, bytes.NewReader(raw)))
 }
 
 // propose makes an action that waits in the session.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/route"
 )
 
@@ -36,7 +36,7 @@ func TestStream(t *testing.T) {
 	if !bytes.HasSuffix(raw, []byte("\n\ndata: [DONE]\n\n")) || bytes.Count(raw, []byte("[DONE]")) != 1 {
 		t.Errorf("end of stream: %s", raw)
 	}
-	if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+	if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
 		t.Errorf("answer %q", got)
 	}
 }
@@ -99,7 +99,7 @@ func TestReplayIsTheStream(t *testing.T) {
 	if withIDs != get(operator, "", "X-Stream-Ids", "true") {
 		t.Error("the query and the header differ")
 	}
-	items := chattest.Read(t, strings.NewReader(withIDs))
+	items := assistanttest.ReadStream(t, strings.NewReader(withIDs))
 	var last string
 	for i, item := range items[:len(items)-1] {
 		if item.ID == "" || item.ID == last {
@@ -110,7 +110,7 @@ func TestReplayIsTheStream(t *testing.T) {
 	if items[0].ID != "1.1" {
 		t.Errorf("first id %q", items[0].ID)
 	}
-	rest := chattest.Read(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
+	rest := assistanttest.ReadStream(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
 	if len(rest) != len(items)-3 || rest[0].ID != items[3].ID {
 		t.Errorf("resumed with %d of %d items at %q", len(rest), len(items), rest[0].ID)
 	}
@@ -122,12 +122,12 @@ func TestStrictProfile(t *testing.T) {
 	byHeader := b.say(operator, "s-1", "hello", "X-Stream-Profile", "openai")
 	resp := b.send(t.Context(), "POST", route.ChatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
 	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
-		for _, item := range chattest.Read(t, bytes.NewReader(raw)) {
+		for _, item := range assistanttest.ReadStream(t, bytes.NewReader(raw)) {
 			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
 				t.Errorf("%s: %s", name, item.Data)
 			}
 		}
-		if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+		if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
 			t.Errorf("%s: answer %q", name, got)
 		}
 	}

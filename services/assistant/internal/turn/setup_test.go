@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -80,7 +80,7 @@ func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.To
 }
 
 // cluster is what the turn's tools and plans go to.
-type tools struct{ *actiontest.Cluster }
+type tools struct{ *assistanttest.Cluster }
 
 func (c tools) Line(_ turn.Turn, op operation.Operation) string { return "kubectl " + string(op.Verb) }
 
@@ -100,7 +100,7 @@ func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show
 }
 
 // planner plans on the cluster whatever the turn.
-type planner struct{ *actiontest.Cluster }
+type planner struct{ *assistanttest.Cluster }
 
 func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	return p.Cluster.Plan(ctx, t.Who.Role, ops)
@@ -110,21 +110,21 @@ type bundle struct {
 	*turn.Service
 	t       *testing.T
 	url     string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
 	engine  *stubEngine
 }
 
 func setup(t *testing.T, c turn.Config) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: actiontest.Database(t, "api", "web"), clock: actiontest.NewClock()}
+	b := &bundle{t: t, url: assistanttest.NewDatabase(t, "api", "web"), clock: assistanttest.NewClock()}
 	return b.replica(c)
 }
 
 // replica is another process on the same database and clock.
 func (b *bundle) replica(c turn.Config) *bundle {
 	b.t.Helper()
-	r := bundleOn(actiontest.Pool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
+	r := bundleOn(assistanttest.OpenPool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
 	r.t, r.url, r.clock = b.t, b.url, b.clock
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -137,7 +137,7 @@ func (b *bundle) replica(c turn.Config) *bundle {
 }
 
 func bundleOn(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
-	actions, cluster := actiontest.On(pool, now, action.Config{}, log)
+	actions, cluster := assistanttest.NewActions(pool, now, action.Config{}, log)
 	e := &stubEngine{}
 	return &bundle{cluster: cluster, engine: e, Service: turn.New(c, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: e, Tools: tools{cluster}, Planner: planner{cluster}, Now: now, Log: log,
@@ -227,7 +227,7 @@ func proposeReplicas(replicas int32) func(context.Context, turn.Turn, turn.Toolb
 			return turn.Outcome{}, nil
 		}
 		sink.Token("I can scale it.")
-		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", replicas)}}, nil
+		return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", replicas)}}, nil
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
@@ -29,7 +29,7 @@ func TestQuestion(t *testing.T) {
 		if _, err := tools.Call(ctx, list); !errors.As(err, &refused) {
 			t.Errorf("unicorn: %v", err)
 		}
-		if _, err := tools.Call(ctx, actiontest.Scale("api", 9)); !errors.As(err, &refused) {
+		if _, err := tools.Call(ctx, assistanttest.ScaleOperation("api", 9)); !errors.As(err, &refused) {
 			t.Errorf("a write through the toolbox: %v", err)
 		}
 		sink.Token("All is ")
@@ -91,9 +91,9 @@ func TestApproveAll(t *testing.T) {
 	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
 		switch len(tn.Settled) {
 		case 0:
-			return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", 2)}}, nil
+			return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", 2)}}, nil
 		case 1:
-			return turn.Outcome{Write: []operation.Operation{actiontest.Scale("web", 2)}}, nil
+			return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("web", 2)}}, nil
 		}
 		return turn.Outcome{}, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -131,7 +131,7 @@ func TestOneWishRunsOnce(t *testing.T) {
 	b.engine.do = func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 		// Another writer meanwhile, so that the same wish would change something again.
 		b.cluster.Edit(t, "api", n)
-		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", 3)}}, nil
+		return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", 3)}}, nil
 	}
 	q := newRequest(ann, "scale", "")
 	q.Chat.AutoApprove = true

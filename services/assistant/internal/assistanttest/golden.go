@@ -1,6 +1,4 @@
-// Package golden compares what tests get with the bytes in testdata. It is for tests only; go test -update rewrites the
-// files of the packages named.
-package golden
+package assistanttest
 
 import (
 	"bytes"
@@ -15,8 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Check compares got with testdata/file, byte by byte.
-func Check(t testing.TB, file string, got []byte) {
+// Updating reports whether go test -update was asked to rewrite the expected files.
+func Updating() bool { return *update }
+
+// CheckGolden compares got with testdata/file, byte by byte.
+func CheckGolden(t testing.TB, file string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
 	if *update {
@@ -36,8 +37,8 @@ func Check(t testing.TB, file string, got []byte) {
 	}
 }
 
-// Dump is a response as a client sees it: status, headers in order, body.
-func Dump(t testing.TB, resp *http.Response) []byte {
+// DumpResponse is a response as a client sees it: status, headers in order, body.
+func DumpResponse(t testing.TB, resp *http.Response) []byte {
 	t.Helper()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {

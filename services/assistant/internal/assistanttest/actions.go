@@ -1,7 +1,4 @@
-// Package actiontest is for tests of actions and turns: a place to write to that
-// outlives processes, and a clock that the test sets. It keeps the rules of the
-// cluster's API that exactly-once rests on: uids, resource versions, preconditions.
-package actiontest
+package assistanttest
 
 import (
 	"context"
@@ -36,8 +33,8 @@ type Cluster struct {
 	Before, After func(context.Context) error
 }
 
-// Database is a migrated database with deployments of these names, one replica each.
-func Database(t testing.TB, names ...string) (url string) {
+// NewDatabase is a migrated database with deployments of these names, one replica each.
+func NewDatabase(t testing.TB, names ...string) (url string) {
 	t.Helper()
 	url = testenv.Migrated(t, "assistant", func(ctx context.Context, url string) error {
 		if err := postgres.Migrate(ctx, url, store.Schema, outbox.Migrations(), store.Migrations()); err != nil {
@@ -51,7 +48,7 @@ func Database(t testing.TB, names ...string) (url string) {
 			generation bigint not null, replicas integer not null, writes integer not null default 0)`)
 		return errors.Join(err, conn.Close(ctx))
 	})
-	pool := Pool(t, url)
+	pool := OpenPool(t, url)
 	for _, n := range names {
 		if _, err := pool.Exec(t.Context(), "insert into public.deployments values ($1, $2, 100, 1, 1)", n, "uid-"+n); err != nil {
 			t.Fatal(err)
@@ -60,8 +57,8 @@ func Database(t testing.TB, names ...string) (url string) {
 	return url
 }
 
-// Pool is a replica's own connection to the database.
-func Pool(t testing.TB, url string) *pgxpool.Pool {
+// OpenPool is a replica's own connection to the database.
+func OpenPool(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(context.Background(), url, store.Schema)
 	if err != nil {
@@ -71,28 +68,28 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// Replica is an action service with its own pool on the database, as another process
+// NewReplica is an action service with its own pool on the database, as another process
 // would have it.
-func Replica(t testing.TB, url string, now func() time.Time, c action.Config) (*action.Service, *Cluster) {
+func NewReplica(t testing.TB, url string, now func() time.Time, c action.Config) (*action.Service, *Cluster) {
 	t.Helper()
-	return On(Pool(t, url), now, c, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	return NewActions(OpenPool(t, url), now, c, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
-// On is Replica on a pool.
-func On(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *slog.Logger) (*action.Service, *Cluster) {
+// NewActions is Replica on a pool.
+func NewActions(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *slog.Logger) (*action.Service, *Cluster) {
 	cluster := &Cluster{Pool: pool}
 	return action.New(c, action.Deps{
-		Store: store.Open(pool), Cluster: cluster, Probe: cluster, Judge: Judge, Now: now, Log: log,
+		Store: store.Open(pool), Cluster: cluster, Probe: cluster, Judge: JudgeRole, Now: now, Log: log,
 	}), cluster
 }
 
-// Scale is the one operation that the cluster knows.
-func Scale(name string, replicas int32) operation.Operation {
+// ScaleOperation is the one operation that the cluster knows.
+func ScaleOperation(name string, replicas int32) operation.Operation {
 	return operation.Operation{Verb: operation.Scale, Kind: "deployment", Names: []string{name}, Namespace: Namespace, Replicas: &replicas}
 }
 
-// Judge lets all but readonly callers write; scaling to zero always asks.
-func Judge(role guard.Role, ops []operation.Expanded) guard.Verdict {
+// JudgeRole lets all but readonly callers write; scaling to zero always asks.
+func JudgeRole(role guard.Role, ops []operation.Expanded) guard.Verdict {
 	v := guard.Verdict{Answer: guard.Approval, Row: guard.MediumWrite, Risk: operation.Medium}
 	if role == guard.Readonly {
 		v.Answer, v.Code, v.Reason = guard.Refuse, "role", "Readonly callers change nothing."
@@ -135,7 +132,7 @@ func (c *Cluster) Plan(ctx context.Context, role guard.Role, ops []operation.Ope
 		p.Diff += fmt.Sprintf("-  replicas: %d\n+  replicas: %d\n", d.replicas, *op.Replicas)
 	}
 	p.Digest = operation.Digest("cluster-1", p.Operations)
-	p.Verdict = Judge(role, p.Operations)
+	p.Verdict = JudgeRole(role, p.Operations)
 	return p, nil
 }
 

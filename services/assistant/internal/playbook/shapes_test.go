@@ -1,5 +1,4 @@
-// Package playbooktest makes snapshots of large clusters, for measurements.
-package playbooktest
+package playbook_test
 
 import (
 	"fmt"
@@ -19,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Shape is how large a cluster is, and how much of it is broken.
-type Shape struct {
+// clusterShape is how large a cluster is, and how much of it is broken.
+type clusterShape struct {
 	Name        string
 	Pods        int
 	Namespaces  int
@@ -35,27 +34,27 @@ type Shape struct {
 	Broken      int // of 100 deployments
 }
 
-// Shapes are those that a question has to be quick on.
-func Shapes() []Shape {
-	base := Shape{Pods: 5000, Namespaces: 10, Deployments: 1000, Services: 1000, Policies: 50, Budgets: 100, Scalers: 100, Events: 2000, Broken: 2}
-	shape := func(name string, change func(*Shape)) Shape {
+// clusterShapes are those that a question has to be quick on.
+func clusterShapes() []clusterShape {
+	base := clusterShape{Pods: 5000, Namespaces: 10, Deployments: 1000, Services: 1000, Policies: 50, Budgets: 100, Scalers: 100, Events: 2000, Broken: 2}
+	shape := func(name string, change func(*clusterShape)) clusterShape {
 		s := base
 		s.Name = name
 		change(&s)
 		return s
 	}
-	return []Shape{
-		shape("1_namespace", func(s *Shape) { s.Namespaces = 1 }),
-		shape("10_namespaces", func(*Shape) {}),
-		shape("100_namespaces", func(s *Shape) { s.Namespaces = 100 }),
-		shape("many_services", func(s *Shape) { s.Namespaces, s.Deployments, s.Services = 1, 4000, 3000 }),
-		shape("many_policies", func(s *Shape) { s.Namespaces, s.Policies = 1, 2000 }),
-		shape("closed", func(s *Shape) { s.Namespaces, s.Closed = 1, 20 }),
-		shape("idle", func(s *Shape) { s.Namespaces, s.Deployments, s.Idle, s.Services = 1, 4000, 3000, 4000 }),
-		shape("many_budgets", func(s *Shape) { s.Namespaces, s.Budgets, s.Scalers = 1, 1000, 1000 }),
-		shape("many_events", func(s *Shape) { s.Namespaces, s.Events = 1, 50000 }),
-		shape("healthy", func(s *Shape) { s.Namespaces, s.Broken = 1, 0 }),
-		shape("broken", func(s *Shape) { s.Namespaces, s.Deployments, s.Services, s.Broken = 1, 4000, 3000, 100 }),
+	return []clusterShape{
+		shape("1_namespace", func(s *clusterShape) { s.Namespaces = 1 }),
+		shape("10_namespaces", func(*clusterShape) {}),
+		shape("100_namespaces", func(s *clusterShape) { s.Namespaces = 100 }),
+		shape("many_services", func(s *clusterShape) { s.Namespaces, s.Deployments, s.Services = 1, 4000, 3000 }),
+		shape("many_policies", func(s *clusterShape) { s.Namespaces, s.Policies = 1, 2000 }),
+		shape("closed", func(s *clusterShape) { s.Namespaces, s.Closed = 1, 20 }),
+		shape("idle", func(s *clusterShape) { s.Namespaces, s.Deployments, s.Idle, s.Services = 1, 4000, 3000, 4000 }),
+		shape("many_budgets", func(s *clusterShape) { s.Namespaces, s.Budgets, s.Scalers = 1, 1000, 1000 }),
+		shape("many_events", func(s *clusterShape) { s.Namespaces, s.Events = 1, 50000 }),
+		shape("healthy", func(s *clusterShape) { s.Namespaces, s.Broken = 1, 0 }),
+		shape("broken", func(s *clusterShape) { s.Namespaces, s.Deployments, s.Services, s.Broken = 1, 4000, 3000, 100 }),
 	}
 }
 
@@ -64,12 +63,12 @@ var taken = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 // maker writes one snapshot.
 type maker struct {
-	size Shape
+	size clusterShape
 	*engine.Snapshot
 }
 
-// New makes the cluster of a shape, the same each time.
-func New(s Shape) *engine.Snapshot {
+// newCluster makes the cluster of a shape, the same each time.
+func newCluster(s clusterShape) *engine.Snapshot {
 	m := &maker{s, &engine.Snapshot{
 		Taken: taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 		Served: map[string]bool{"v1": true, "apps/v1": true, "batch/v1": true, "autoscaling/v2": true, "policy/v1": true, "networking.k8s.io/v1": true, "discovery.k8s.io/v1": true},

@@ -1,8 +1,6 @@
-package operationtest
+package assistanttest
 
-import (
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-)
+import "github.com/mlp-platform/platform/services/assistant/internal/operation"
 
 func (g generator) write(o *operation.Operation) {
 	switch o.Verb {

@@ -1,6 +1,4 @@
-// Package chattest reads the assistant's streams in tests, more strictly than any client: a frame that only a lenient
-// reader understands is a failure.
-package chattest
+package assistanttest
 
 import (
 	"bytes"
@@ -79,9 +77,9 @@ type Usage struct {
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-// Split takes a stream apart. It fails on anything but comments, ids and single data lines, each block ended by an empty
+// SplitStream takes a stream apart. It fails on anything but comments, ids and single data lines, each block ended by an empty
 // line, and on characters at which a line splitter of any language cuts.
-func Split(stream []byte) ([]Item, error) {
+func SplitStream(stream []byte) ([]Item, error) {
 	if !utf8.Valid(stream) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
@@ -122,22 +120,22 @@ func readBlock(block string) (Item, error) {
 	return item, nil
 }
 
-// Read reads a stream to its end and takes it apart.
-func Read(t testing.TB, r io.Reader) []Item {
+// ReadStream reads a stream to its end and takes it apart.
+func ReadStream(t testing.TB, r io.Reader) []Item {
 	t.Helper()
 	raw, err := io.ReadAll(io.LimitReader(r, 64<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := Split(raw)
+	items, err := SplitStream(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return items
 }
 
-// Chunks decodes the data of a stream, which must end with its one [DONE].
-func Chunks(t testing.TB, items []Item) []Chunk {
+// DecodeChunks decodes the data of a stream, which must end with its one [DONE].
+func DecodeChunks(t testing.TB, items []Item) []Chunk {
 	t.Helper()
 	var out []Chunk
 	done := false
@@ -163,8 +161,8 @@ func Chunks(t testing.TB, items []Item) []Chunk {
 	return out
 }
 
-// Answer is the text that the chunks add up to.
-func Answer(chunks []Chunk) string {
+// AnswerText is the text that the chunks add up to.
+func AnswerText(chunks []Chunk) string {
 	var b strings.Builder
 	for _, c := range chunks {
 		for _, choice := range c.Choices {

@@ -1,6 +1,4 @@
-// Package conformance is what the assistant relies on in an API server, as tests that run against any: the sample
-// cluster has to answer as a real one does.
-package conformance
+package samplecluster_test
 
 import (
 	"bytes"
@@ -33,12 +31,12 @@ type bench struct {
 	namespace string
 }
 
-// Run holds the cluster to what the assistant relies on. It works in a namespace that it makes and removes, and needs
+// runConformance holds any API server to what the assistant relies on: the sample cluster has to answer as a real one does. It works in a namespace that it makes and removes, and needs
 // no controllers there.
-func Run(t *testing.T, cfg *rest.Config) {
-	typed := must(kubernetes.NewForConfig(cfg))(t)
-	b := bench{typed: typed, dynamic: must(dynamic.NewForConfig(cfg))(t)}
-	ns := must(typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"}}, metav1.CreateOptions{}))(t)
+func runConformance(t *testing.T, cfg *rest.Config) {
+	typed := orFail(kubernetes.NewForConfig(cfg))(t)
+	b := bench{typed: typed, dynamic: orFail(dynamic.NewForConfig(cfg))(t)}
+	ns := orFail(typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"}}, metav1.CreateOptions{}))(t)
 	b.namespace = ns.Name
 	t.Run("discovery", b.discovery)
 	t.Run("lists", b.lists)
@@ -55,7 +53,7 @@ func Run(t *testing.T, cfg *rest.Config) {
 	}
 }
 
-func must[T any](v T, err error) func(*testing.T) T {
+func orFail[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
 		if err != nil {
@@ -68,7 +66,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 func (b bench) configMap(t *testing.T, name string, labels map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: map[string]string{"key": "1"}}
-	return must(b.typed.CoreV1().ConfigMaps(b.namespace).Create(t.Context(), m, metav1.CreateOptions{FieldManager: manager}))(t)
+	return orFail(b.typed.CoreV1().ConfigMaps(b.namespace).Create(t.Context(), m, metav1.CreateOptions{FieldManager: manager}))(t)
 }
 
 // deployment asks for no pods, so that no controller changes the test's course.
@@ -81,11 +79,11 @@ func (b bench) deployment(t *testing.T, name string) *appsv1.Deployment {
 			{Name: "main", Image: "registry.example/main:1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}}}, {Name: "side", Image: "registry.example/side:1"},
 		}}},
 	}}
-	return must(b.typed.AppsV1().Deployments(b.namespace).Create(t.Context(), d, metav1.CreateOptions{FieldManager: manager}))(t)
+	return orFail(b.typed.AppsV1().Deployments(b.namespace).Create(t.Context(), d, metav1.CreateOptions{FieldManager: manager}))(t)
 }
 
 func (b bench) discovery(t *testing.T) {
-	if v := must(b.typed.Discovery().ServerVersion())(t); v.Major == "" || v.GitVersion == "" {
+	if v := orFail(b.typed.Discovery().ServerVersion())(t); v.Major == "" || v.GitVersion == "" {
 		t.Errorf("version: %+v", v)
 	}
 	_, lists, err := b.typed.Discovery().ServerGroupsAndResources()
@@ -121,7 +119,7 @@ func (b bench) lists(t *testing.T) {
 	var seen []string
 	o := metav1.ListOptions{LabelSelector: "set=list", Limit: 2}
 	for {
-		page := must(maps.List(t.Context(), o))(t)
+		page := orFail(maps.List(t.Context(), o))(t)
 		for _, m := range page.Items {
 			seen = append(seen, m.Name)
 		}
@@ -133,17 +131,17 @@ func (b bench) lists(t *testing.T) {
 		t.Errorf("pages hold %v", seen)
 	}
 	for selector, want := range map[string]int{"set in (list),name!=list-a": 2, "set,!name": 0, "name notin (list-a,list-b),set": 1} {
-		if list := must(maps.List(t.Context(), metav1.ListOptions{LabelSelector: selector}))(t); len(list.Items) != want {
+		if list := orFail(maps.List(t.Context(), metav1.ListOptions{LabelSelector: selector}))(t); len(list.Items) != want {
 			t.Errorf("%s selects %d, want %d", selector, len(list.Items), want)
 		}
 	}
-	if list := must(maps.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=list-b"}))(t); len(list.Items) != 1 {
+	if list := orFail(maps.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=list-b"}))(t); len(list.Items) != 1 {
 		t.Errorf("a field selector finds %d", len(list.Items))
 	}
 	if _, err := maps.List(t.Context(), metav1.ListOptions{FieldSelector: "data.key=1"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("unknown field label: %v", err)
 	}
-	list := must(b.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(b.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "set=list"}))(t)
+	list := orFail(b.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(b.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "set=list"}))(t)
 	if list.GetKind() != "ConfigMapList" || len(list.Items) != 3 || list.GetResourceVersion() == "" {
 		t.Errorf("dynamic list: %s of %d at %q", list.GetKind(), len(list.Items), list.GetResourceVersion())
 	}
@@ -154,7 +152,7 @@ func (b bench) preconditions(t *testing.T) {
 	first := b.configMap(t, "held", nil)
 	changed := first.DeepCopy()
 	changed.Data["key"] = "2"
-	second := must(maps.Update(t.Context(), changed, metav1.UpdateOptions{}))(t)
+	second := orFail(maps.Update(t.Context(), changed, metav1.UpdateOptions{}))(t)
 	if second.ResourceVersion == first.ResourceVersion || second.UID != first.UID {
 		t.Errorf("after an update: %s %s, before %s %s", second.UID, second.ResourceVersion, first.UID, first.ResourceVersion)
 	}
@@ -192,18 +190,18 @@ func (b bench) patches(t *testing.T) {
 	deployments := b.typed.AppsV1().Deployments(b.namespace)
 	d := b.deployment(t, "patched")
 	strategic := `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"B","value":"2"}]}]}}}}`
-	d2 := must(deployments.Patch(t.Context(), d.Name, types.StrategicMergePatchType, []byte(strategic), metav1.PatchOptions{FieldManager: manager}))(t)
+	d2 := orFail(deployments.Patch(t.Context(), d.Name, types.StrategicMergePatchType, []byte(strategic), metav1.PatchOptions{FieldManager: manager}))(t)
 	if c := d2.Spec.Template.Spec.Containers; len(c) != 2 || len(c[0].Env) != 2 || d2.Generation != d.Generation+1 {
 		t.Errorf("a strategic patch: generation %d, %+v", d2.Generation, c)
 	}
 	for merge, moves := range map[string]int64{`{"metadata":{"annotations":{"note":"x"}}}`: 1, `{"metadata":{"labels":{"note":"x"}}}`: 0} {
-		before := must(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t)
-		after := must(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(merge), metav1.PatchOptions{FieldManager: manager}))(t)
+		before := orFail(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t)
+		after := orFail(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(merge), metav1.PatchOptions{FieldManager: manager}))(t)
 		if after.Generation != before.Generation+moves || after.ResourceVersion == before.ResourceVersion {
 			t.Errorf("%s: the generation moves from %d to %d", merge, before.Generation, after.Generation)
 		}
 	}
-	d4 := must(deployments.Patch(t.Context(), d.Name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/annotations/note"}]`), metav1.PatchOptions{}))(t)
+	d4 := orFail(deployments.Patch(t.Context(), d.Name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/annotations/note"}]`), metav1.PatchOptions{}))(t)
 	if _, there := d4.Annotations["note"]; there {
 		t.Error("a JSON patch leaves the annotation")
 	}
@@ -216,7 +214,7 @@ func (b bench) dryRuns(t *testing.T) {
 	deployments := b.typed.AppsV1().Deployments(b.namespace)
 	d := b.deployment(t, "rehearsed")
 	all := []string{metav1.DryRunAll}
-	got := must(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{DryRun: all}))(t)
+	got := orFail(deployments.Patch(t.Context(), d.Name, types.MergePatchType, []byte(`{"spec":{"paused":true}}`), metav1.PatchOptions{DryRun: all}))(t)
 	if !got.Spec.Paused || got.Generation != d.Generation+1 {
 		t.Errorf("a rehearsed patch: %+v", got.Spec)
 	}
@@ -229,7 +227,7 @@ func (b bench) dryRuns(t *testing.T) {
 	if _, err := b.typed.CoreV1().ConfigMaps(b.namespace).Get(t.Context(), "rehearsed", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a rehearsed create: %v", err)
 	}
-	if live := must(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t); live.Spec.Paused || live.Generation != d.Generation {
+	if live := orFail(deployments.Get(t.Context(), d.Name, metav1.GetOptions{}))(t); live.Spec.Paused || live.Generation != d.Generation {
 		t.Error("a rehearsal changed the object")
 	}
 }
@@ -267,7 +265,7 @@ func (b bench) refusals(t *testing.T) {
 func (b bench) scale(t *testing.T) {
 	deployments := b.typed.AppsV1().Deployments(b.namespace)
 	d := b.deployment(t, "scaled")
-	s := must(deployments.GetScale(t.Context(), d.Name, metav1.GetOptions{}))(t)
+	s := orFail(deployments.GetScale(t.Context(), d.Name, metav1.GetOptions{}))(t)
 	if s.Spec.Replicas != 0 || s.UID != d.UID || s.Status.Selector != "app=scaled" {
 		t.Errorf("scale: %+v", s)
 	}
@@ -276,7 +274,7 @@ func (b bench) scale(t *testing.T) {
 		t.Errorf("a stale scale: %v", err)
 	}
 	s.Spec.Replicas, s.ResourceVersion = 2, "" // a deployment controller may have written the status meanwhile
-	if got := must(deployments.UpdateScale(t.Context(), d.Name, s, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))(t); got.Spec.Replicas != 2 {
+	if got := orFail(deployments.UpdateScale(t.Context(), d.Name, s, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))(t); got.Spec.Replicas != 2 {
 		t.Errorf("scaled: %+v", got.Spec)
 	}
 }
@@ -284,41 +282,41 @@ func (b bench) scale(t *testing.T) {
 func (b bench) apply(t *testing.T) {
 	maps := b.typed.CoreV1().ConfigMaps(b.namespace)
 	apply := func(who, value string, force bool) (*corev1.ConfigMap, error) {
-		body := must(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "applied"}, "data": map[string]any{"key": value}}))(t)
+		body := orFail(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "applied"}, "data": map[string]any{"key": value}}))(t)
 		return maps.Patch(t.Context(), "applied", types.ApplyYAMLPatchType, body, metav1.PatchOptions{FieldManager: who, Force: &force})
 	}
-	must(apply("first", "1", false))(t)
+	orFail(apply("first", "1", false))(t)
 	if _, err := apply("second", "2", false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "first") {
 		t.Errorf("apply over another's field: %v", err)
 	}
-	if got := must(apply("second", "2", true))(t); got.Data["key"] != "2" {
+	if got := orFail(apply("second", "2", true))(t); got.Data["key"] != "2" {
 		t.Errorf("by force: %v", got.Data)
 	}
 }
 
 func (b bench) rights(t *testing.T) {
 	self := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: b.namespace, Verb: "get", Resource: "pods"}}}
-	if got := must(b.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), self, metav1.CreateOptions{}))(t); !got.Status.Allowed {
+	if got := orFail(b.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), self, metav1.CreateOptions{}))(t); !got.Status.Allowed {
 		t.Error("the tests' own account may read no pods")
 	}
-	rules := must(b.typed.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: b.namespace}}, metav1.CreateOptions{}))(t)
+	rules := orFail(b.typed.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: b.namespace}}, metav1.CreateOptions{}))(t)
 	if len(rules.Status.ResourceRules) == 0 {
 		t.Error("the tests' own account has no rules")
 	}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}}
-	must(b.typed.RbacV1().Roles(b.namespace).Create(t.Context(), role, metav1.CreateOptions{}))(t)
+	orFail(b.typed.RbacV1().Roles(b.namespace).Create(t.Context(), role, metav1.CreateOptions{}))(t)
 	may := func(verb string) bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:" + b.namespace + ":app", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: b.namespace, Verb: verb, Resource: "pods"},
 		}}
-		return must(b.typed.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{}))(t).Status.Allowed
+		return orFail(b.typed.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{}))(t).Status.Allowed
 	}
 	if may("get") {
 		t.Error("an account without a binding may read pods")
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "app", Namespace: b.namespace}}}
-	must(b.typed.RbacV1().RoleBindings(b.namespace).Create(t.Context(), binding, metav1.CreateOptions{}))(t)
+	orFail(b.typed.RbacV1().RoleBindings(b.namespace).Create(t.Context(), binding, metav1.CreateOptions{}))(t)
 	// A real server's authorizer sees the binding through a watch, soon.
 	for !may("get") {
 		if t.Context().Err() != nil {

@@ -1,5 +1,4 @@
-// Package operationtest makes operations for property tests.
-package operationtest
+package assistanttest
 
 import (
 	"fmt"
@@ -9,9 +8,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Generate makes a normal operation of the verb, with as many of its members set as
+// GenerateOperation makes a normal operation of the verb, with as many of its members set as
 // chance wants.
-func Generate(r *rand.Rand, v operation.Verb) operation.Operation {
+func GenerateOperation(r *rand.Rand, v operation.Verb) operation.Operation {
 	g := generator{r}
 	o := operation.Operation{Verb: v}
 	if !nodeVerb(v) && v != operation.Explain && v != operation.QueryPrometheus && v != operation.QueryLoki && g.maybe() {
