@@ -90,8 +90,11 @@ type Service struct {
 	me uuid.UUID // this process, as an executor
 }
 
-// New makes a service.
-func New(c Config, d Deps) *Service {
+// New returns a service, or an error that names the part it lacks.
+func New(c Config, d Deps) (*Service, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
 	if c.TTL <= 0 {
 		c.TTL = time.Hour
 	}
@@ -104,7 +107,23 @@ func New(c Config, d Deps) *Service {
 	if d.Moved == nil {
 		d.Moved = func(Action) {}
 	}
-	return &Service{c, d, uuid.New()}
+	return &Service{c, d, uuid.New()}, nil
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Store == nil:
+		return errors.New("action: no Store")
+	case d.Cluster == nil:
+		return errors.New("action: no Cluster")
+	case d.Probe == nil:
+		return errors.New("action: no Probe")
+	case d.Judge == nil:
+		return errors.New("action: no Judge")
+	case d.Log == nil:
+		return errors.New("action: no Log")
+	}
+	return nil
 }
 
 // Get reads an action.

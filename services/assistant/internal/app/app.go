@@ -57,7 +57,53 @@ type parts struct {
 	sessions *session.Service
 	api      *route.API
 	reach    *reach
-	relay    *outbox.Relay
+}
+
+// foundation is what every service with a database stands on.
+type foundation struct {
+	pool        *pgxpool.Pool
+	coordinator coord.Coordinator
+	server      *service.Server
+	relay       *outbox.Relay
+	closers     closers
+}
+
+// openFoundation opens the database, checks its schema, and makes coordinator, server and relay. Nothing listens or
+// publishes yet. What was opened is closed again if a later step fails.
+func openFoundation(ctx context.Context, cfg Config, log *slog.Logger) (_ *foundation, err error) {
+	f := &foundation{}
+	defer func() {
+		if err != nil {
+			f.closers.close()
+		}
+	}()
+	if f.pool, err = postgres.Open(ctx, cfg.DatabaseURL.Reveal(), store.Schema, postgres.MaxConns(maxConns)); err != nil {
+		return nil, err
+	}
+	f.closers.add(f.pool.Close)
+	if err = postgres.Check(ctx, f.pool, migrationSets()...); err != nil {
+		return nil, err
+	}
+	if f.coordinator, err = openCoordinator(cfg, f.pool); err != nil {
+		return nil, err
+	}
+	f.closers.add(func() {
+		if err := f.coordinator.Close(); err != nil {
+			log.Warn("coordinator not closed", slog.Any("err", err))
+		}
+	})
+	f.server = service.New(service.Options{
+		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
+		Drain: time.Duration(cfg.DrainSeconds) * time.Second,
+		// Bodies are bounded behind key and rate limit: what has no key must not learn more than that.
+		BodyLimit: math.MaxInt64,
+		AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
+	})
+	f.relay = outbox.NewRelay(outbox.RelayConfig{
+		Service: name, Schema: store.Schema, Pool: f.pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
+		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
+	}, log, f.server.Registry)
+	return f, nil
 }
 
 // Run serves until ctx ends. The schema must have been migrated.
@@ -65,103 +111,89 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
 	if err := cfg.Validate(); err != nil { // a Config need not come from LoadConfig
 		return err
 	}
-	var opened closers
+	f, err := openFoundation(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
-			opened.close()
+			f.closers.close()
 		}
 	}()
-	pool, err := postgres.Open(ctx, cfg.DatabaseURL.Reveal(), store.Schema, postgres.MaxConns(maxConns))
-	if err != nil {
-		return err
-	}
-	opened.add(pool.Close)
-	if err := postgres.Check(ctx, pool, migrationSets()...); err != nil {
-		return err
-	}
-	coordinator, err := openCoordinator(cfg, pool)
-	if err != nil {
-		return err
-	}
-	opened.add(func() {
-		if err := coordinator.Close(); err != nil {
-			log.Warn("coordinator not closed", slog.Any("err", err))
-		}
-	})
 	spans, endSpans, err := openTracing(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	opened.add(endSpans)
-
-	server := service.New(service.Options{
-		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
-		Drain: time.Duration(cfg.DrainSeconds) * time.Second,
-		// Bodies are bounded behind key and rate limit: what has no key must not learn more than that.
-		BodyLimit: math.MaxInt64,
-		AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
-	})
-	p, err := wireParts(ctx, cfg, log, server, pool, coordinator, spans, &opened)
+	f.closers.add(endSpans)
+	p, err := wireParts(ctx, cfg, log, f, spans)
 	if err != nil {
 		return err
 	}
-	addChecks(server, p)
-	server.OnClose(opened.close)
-	drainOnStop(server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
-	server.Go("cluster", p.reach.cluster.Run)
-	server.Go("actions", p.actions.Run)
-	server.Go("turns", p.turns.Run)
-	server.Go("sessions", p.sessions.Run)
+	addChecks(f.server, p)
+	f.server.OnClose(f.closers.close)
+	drainOnStop(f.server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
+	f.server.Go("cluster", p.reach.cluster.Run)
+	f.server.Go("actions", p.actions.Run)
+	f.server.Go("turns", p.turns.Run)
+	f.server.Go("sessions", p.sessions.Run)
 	if cfg.EventRelayEnabled {
-		server.Go("event relay", p.relay.Run)
+		f.server.Go("event relay", f.relay.Run)
 	}
-	return server.Run(ctx)
+	return f.server.Run(ctx)
 }
 
 // wireParts makes the parts and mounts their routes.
-func wireParts(ctx context.Context, cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator, spans trace.TracerProvider, opened *closers) (*parts, error) {
-	callers, err := caller.New(cfg.callers(coordinator))
+func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *foundation, spans trace.TracerProvider) (*parts, error) {
+	callers, err := caller.New(cfg.callers(f.coordinator))
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range callers.Warnings() {
 		log.WarnContext(ctx, "credentials", slog.String("why", w))
 	}
-	db, policy := store.Open(pool), cfg.policy()
-	counted := metrics.New(server.Registry, cfg.engine())
-	metrics.NewStored(server.Registry, db, time.Now, log)
+	db, policy := store.Open(f.pool), cfg.policy()
+	counted := metrics.New(f.server.Registry, cfg.engine())
+	metrics.NewStored(f.server.Registry, db, time.Now, log)
 	p := &parts{store: db}
 	if p.reach, err = connectCluster(ctx, cfg, policy, counted, log); err != nil {
 		return nil, err
 	}
-	opened.add(p.reach.cluster.Close)
+	f.closers.add(p.reach.cluster.Close)
 	watch := observe.New(counted, spans, cfg.ModelName, cfg.LLMModel)
-	p.actions = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
+	p.actions, err = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
 		Store: db, Cluster: p.reach.changes, Probe: p.reach.changes, Judge: p.reach.changes.Judge, Log: log, Moved: counted.Moved,
 	})
+	if err != nil {
+		return nil, err
+	}
 	notice := ""
 	if p.reach.cluster.Seeded() {
 		notice = seededNotice
 	}
-	p.turns = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
+	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
 		Store: db, Actions: p.actions, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools),
 		Planner: watch.Planner(p.reach.planner), Log: log, Finished: counted.Turn,
 	})
-	p.sessions = &session.Service{Store: db, Actions: p.actions, TTL: cfg.SessionTTL, Now: time.Now, Log: log}
-	p.api = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
+	if err != nil {
+		return nil, err
+	}
+	p.sessions, err = session.New(session.Deps{Store: db, Actions: p.actions, TTL: cfg.SessionTTL, Now: time.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	p.api, err = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
 		Callers: callers, Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Cluster: p.reach.cluster, Policy: policy,
-		Judge: p.reach.changes.Judge, Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
+		Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
 		Streams: limit.NewSlots(cfg.MaxStreams), Metrics: counted, Now: time.Now, Log: log,
 	})
-	server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
-	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
-		server.Echo.Use(crossOrigin(origins))
+	if err != nil {
+		return nil, err
 	}
-	p.api.Mount(server.Echo)
-	p.relay = outbox.NewRelay(outbox.RelayConfig{
-		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
-		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
-	}, log, server.Registry)
+	f.server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
+	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
+		f.server.Echo.Use(crossOrigin(origins))
+	}
+	p.api.Mount(f.server.Echo)
 	return p, nil
 }
 

@@ -78,9 +78,13 @@ func NewReplica(t testing.TB, url string, now func() time.Time, c action.Config)
 // NewActions is Replica on a pool.
 func NewActions(pool *pgxpool.Pool, now func() time.Time, c action.Config, log *slog.Logger) (*action.Service, *Cluster) {
 	cluster := &Cluster{Pool: pool}
-	return action.New(c, action.Deps{
+	s, err := action.New(c, action.Deps{
 		Store: store.Open(pool), Cluster: cluster, Probe: cluster, Judge: JudgeRole, Now: now, Log: log,
-	}), cluster
+	})
+	if err != nil {
+		panic(err) // every part is above
+	}
+	return s, cluster
 }
 
 // ScaleOperation is the one operation that the cluster knows.

@@ -11,7 +11,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
@@ -19,28 +18,6 @@ import (
 
 // recordTime bounds the writing of one refusal: its answer waits for it.
 const recordTime = 2 * time.Second
-
-// maxPath bounds, in bytes, the path in an audit record; a path can be as long as a header.
-const maxPath = 512
-
-// recordedKey marks a request whose refusal the code that refused has recorded.
-const recordedKey = "refusal recorded"
-
-// callerOf is the caller of a request behind the chain of Mount, as the audit log tells of them.
-func callerOf(c echo.Context) event.Who {
-	by, _ := caller.FromContext(c.Request().Context())
-	return event.Who{
-		Principal: by.Principal, Role: by.Role, RequestID: service.RequestID(c.Request().Context()),
-		Address: c.RealIP(), Method: c.Request().Method, Path: shortenPath(c.Request().URL.Path),
-	}
-}
-
-func shortenPath(path string) string {
-	if len(path) > maxPath {
-		path = path[:maxPath]
-	}
-	return store.Text(path)
-}
 
 // watch counts requests without an accepted key against their address, and records refused access.
 func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
@@ -59,7 +36,7 @@ func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
 				return late
 			}
 		}
-		if c.Get(recordedKey) == nil {
+		if !caller.Recorded(c) {
 			a.recordRefusal(c, p)
 		}
 		return err
@@ -105,7 +82,7 @@ func subscriberNetwork(address string) string {
 
 // recordRefusal tells the ledger. The refusal stands whether or not that succeeds.
 func (a *API) recordRefusal(c echo.Context, p *problem.Error) {
-	w := callerOf(c)
+	w := caller.Who(c)
 	if w.Principal == "" {
 		w.Principal = "anonymous"
 	}

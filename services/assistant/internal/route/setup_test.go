@@ -124,9 +124,16 @@ func setup(t *testing.T, o opt) *bundle {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	actions, cluster := assistanttest.NewActions(assistanttest.OpenPool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
 	b.cluster = cluster
-	b.turns = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
+	var err error
+	if b.turns, err = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: b.engine, Tools: tools{}, Planner: planner{cluster}, Now: b.clock.Now, Log: log,
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := session.New(session.Deps{Store: actions.Store, Actions: actions, Now: b.clock.Now, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := caller.Config{
 		AdminKeys: admin, OperatorKeys: operator + "," + other, ReadonlyKeys: readonly, Addr: "127.0.0.1:0", DemoSecret: o.demo, Now: b.clock.Now,
 	}
@@ -143,12 +150,17 @@ func setup(t *testing.T, o opt) *bundle {
 	if o.streams == 0 {
 		o.streams = 8
 	}
-	b.api = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
-		Callers: callers, Turns: b.turns, Actions: actions, Cluster: o.names, Judge: assistanttest.JudgeRole, Store: actions.Store,
-		Sessions: &session.Service{Store: actions.Store, Actions: actions, Now: b.clock.Now, Log: log},
-		Policy:   guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
+	if o.names == nil {
+		o.names = func(context.Context) ([]string, error) { return nil, nil }
+	}
+	b.api, err = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
+		Callers: callers, Turns: b.turns, Actions: actions, Sessions: sessions, Cluster: o.names, Store: actions.Store,
+		Policy: guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
 		Streams: limit.NewSlots(o.streams), Metrics: metrics.New(b.reg, "playbooks"), Now: b.clock.Now, Log: log,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.serve(log)
 	return b
 }

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -31,13 +32,31 @@ const (
 	reserved = time.Hour
 )
 
-// Service reads and ends sessions. They begin with their first turn.
-type Service struct {
+// Deps is what the service works with.
+type Deps struct {
 	Store   *store.Store
 	Actions *action.Service
 	TTL     time.Duration // since the last use; 0 means 30 days
 	Now     func() time.Time
 	Log     *slog.Logger
+}
+
+// Service reads and ends sessions. They begin with their first turn.
+type Service struct{ Deps }
+
+// New returns a service, or an error that names the part it lacks.
+func New(d Deps) (*Service, error) {
+	switch {
+	case d.Store == nil:
+		return nil, errors.New("session: no Store")
+	case d.Actions == nil:
+		return nil, errors.New("session: no Actions")
+	case d.Now == nil:
+		return nil, errors.New("session: no Now")
+	case d.Log == nil:
+		return nil, errors.New("session: no Log")
+	}
+	return &Service{d}, nil
 }
 
 // Message is something that was said.

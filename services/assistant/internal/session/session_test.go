@@ -39,9 +39,13 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	url, clock := assistanttest.NewDatabase(t, "api"), assistanttest.NewClock()
 	actions, cluster := assistanttest.NewReplica(t, url, clock.Now, action.Config{})
-	return &bundle{&session.Service{
+	s, err := session.New(session.Deps{
 		Store: actions.Store, Actions: actions, TTL: time.Hour, Now: clock.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}, t, clock, cluster}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bundle{s, t, clock, cluster}
 }
 
 func (b *bundle) enter(w event.Who, id string, seed ...chat.Message) {

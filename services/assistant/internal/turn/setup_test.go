@@ -139,9 +139,13 @@ func (b *bundle) replica(c turn.Config) *bundle {
 func bundleOn(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
 	actions, cluster := assistanttest.NewActions(pool, now, action.Config{}, log)
 	e := &stubEngine{}
-	return &bundle{cluster: cluster, engine: e, Service: turn.New(c, turn.Deps{
+	s, err := turn.New(c, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: e, Tools: tools{cluster}, Planner: planner{cluster}, Now: now, Log: log,
-	})}
+	})
+	if err != nil {
+		panic(err) // every part is above; a child process has no test to fail
+	}
+	return &bundle{cluster: cluster, engine: e, Service: s}
 }
 
 func newRequest(w event.Who, query, requestID string) turn.Request {
