@@ -133,7 +133,7 @@ func (k *talk) try(query string, more ...func(*turn)) (answer, error) {
 	return parseStream(raw)
 }
 
-// parseStream takes a stream apart and holds it against its rules.
+// parseStream splits a stream and checks it against its rules.
 func parseStream(raw []byte) (answer, error) {
 	a := answer{raw: raw}
 	completions, done, first := 0, false, true

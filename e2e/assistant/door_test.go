@@ -114,7 +114,7 @@ func (d *door) hook(r *http.Request) func(*http.Response) {
 	return d.after
 }
 
-// changesCluster says whether a request would change the cluster: a dry run and a review do not.
+// changesCluster reports whether a request would change the cluster: a dry run and a review do not.
 func changesCluster(r *http.Request, body string) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Get("dryRun") == "All" {
 		return false

@@ -69,7 +69,7 @@ func startLlama(t *testing.T, context string) (url string) {
 }
 
 // TestSmallModel: a real model behind a real server. What a model of this size says is of no worth, so its words are not
-// judged; that its answer streams to the end is, and that a model which cannot take the question is told of.
+// judged; that its answer streams to the end is, and that a model which cannot take the question is reported.
 func TestSmallModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		context string // of the model, tokens

@@ -91,7 +91,7 @@ func readOutbox(t *testing.T, database string) [][]byte {
 	return queryColumn(t, database, "select payload::text from assistant.outbox order by seq")
 }
 
-// queryColumn gives the first column of each row as text.
+// queryColumn returns the first column of each row as text.
 func queryColumn(t *testing.T, database, sql string) [][]byte {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)

@@ -64,7 +64,7 @@ func (c *corner) path(object string) string {
 	return c.fill(homes[kind] + "/namespaces/NS/" + object)
 }
 
-// read gives a place in an object as kubectl's jsonpath would; an object that is not there reads as "absent".
+// read returns a place in an object as kubectl's jsonpath would; an object that is not there reads as "absent".
 func (c *corner) read(ctx context.Context, what string) (string, error) {
 	object, place, _ := strings.Cut(what, " ")
 	raw, err := c.Client.Discovery().RESTClient().Get().AbsPath(c.path(object)).Do(ctx).Raw()
@@ -87,7 +87,7 @@ func (c *corner) read(ctx context.Context, what string) (string, error) {
 	return b.String(), err
 }
 
-// is says whether places in objects read so.
+// is reports whether places in objects read so.
 func (c *corner) is(ctx context.Context, holds map[string]string) func() error {
 	return func() error {
 		for what, want := range holds {

@@ -100,7 +100,7 @@ func (w *world) talk(t testing.TB, scope string) *talk {
 	return &talk{t: t, url: w.process.url, key: adminKey, session: strings.NewReplacer("/", ".", ",", "").Replace(t.Name()) + "-" + scope, scope: scope}
 }
 
-// event says whether something in a namespace had an event of this reason.
+// event reports whether something in a namespace had an event of this reason.
 func (w *world) event(namespace, reason string) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "reason=" + reason})
@@ -111,7 +111,7 @@ func (w *world) event(namespace, reason string) func() error {
 	}
 }
 
-// pods says whether n pods of a namespace hold.
+// pods reports whether n pods of a namespace hold.
 func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Pod) bool) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{})
@@ -131,7 +131,7 @@ func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Po
 	}
 }
 
-// waiting says whether n pods of a namespace have a container that waits for this reason.
+// waiting reports whether n pods of a namespace have a container that waits for this reason.
 func (w *world) waiting(namespace string, n int, reason string) func() error {
 	return w.pods(namespace, n, reason, func(p *corev1.Pod) bool {
 		for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {

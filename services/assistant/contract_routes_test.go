@@ -108,7 +108,7 @@ func TestEndpoints(t *testing.T) {
 	})
 }
 
-// TestAudit walks what the ledger is told of turns, actions, refusals and keys.
+// TestAudit walks what the ledger records of turns, actions, refusals and keys.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	b := startBench(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef")

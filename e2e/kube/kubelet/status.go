@@ -104,7 +104,7 @@ func foreignConditions(pod *corev1.Pod) []corev1.PodCondition {
 	})
 }
 
-// gates says whether every readiness gate was opened by whoever does that.
+// gates reports whether every readiness gate was opened by whoever does that.
 func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -116,7 +116,7 @@ func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	return true
 }
 
-// podAddress gives each pod its own, by its uid.
+// podAddress derives a pod's address from its uid.
 func podAddress(pod *corev1.Pod) string {
 	var sum uint16
 	for _, r := range string(pod.UID) {

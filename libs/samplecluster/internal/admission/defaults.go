@@ -15,14 +15,14 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// orSet gives a pointer field its default.
+// orSet sets a nil pointer field to its default.
 func orSet[T any](p **T, value T) {
 	if *p == nil {
 		*p = &value
 	}
 }
 
-// setDefault gives a plain field its default.
+// setDefault sets an empty plain field to its default.
 func setDefault[T comparable](p *T, value T) {
 	var zero T
 	if *p == zero {

@@ -49,7 +49,7 @@ type (
 	}
 )
 
-// metrics answers what is in use; it says whether the request asked for that.
+// metrics answers what is in use; it reports whether the request asked for that.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSuffix(r.URL.Path, "/"), metricsPath)
 	if !ok || r.Method != http.MethodGet {

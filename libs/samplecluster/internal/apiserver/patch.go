@@ -24,7 +24,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/store"
 )
 
-// maxOperations bounds a JSON patch, as a real API server does.
+// maxOperations limits a JSON patch, as a real API server does.
 const maxOperations = 10_000
 
 // samplesManager owns the fields that the cluster's objects began with.

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
-// settleLimit bounds the passes of one Settle: two controllers that undo each other must not hang the cluster.
+// settleLimit limits the passes of one Settle: two controllers that undo each other must not hang the cluster.
 const settleLimit = 200
 
 // Manager owns what nodes remember about their pods.

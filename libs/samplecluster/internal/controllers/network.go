@@ -159,7 +159,7 @@ func (p *pass) reach(from *corev1.Pod, address string) string {
 	return fmt.Sprintf("dial tcp %s: connect: connection refused", target)
 }
 
-// allowed says whether network policies let one pod speak to another's port.
+// allowed reports whether network policies let one pod speak to another's port.
 func (p *pass) allowed(from, to *corev1.Pod, port int32) bool {
 	return p.admitted(from, to, to, port, networkingv1.PolicyTypeIngress) && p.admitted(from, to, from, port, networkingv1.PolicyTypeEgress)
 }

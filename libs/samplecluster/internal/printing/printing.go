@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/samplecluster/internal/resource"
 )
 
-// Wanted says whether a client would rather have a table than objects.
+// Wanted reports whether a client would rather have a table than objects.
 func Wanted(accept string) bool {
 	first, _, _ := strings.Cut(accept, ",")
 	_, parameters, err := mime.ParseMediaType(first)

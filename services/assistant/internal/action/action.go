@@ -77,7 +77,7 @@ type Action struct {
 	row store.Action
 }
 
-// Decided says whether nothing can be decided any more.
+// Decided reports whether nothing can be decided any more.
 func (a Action) Decided() bool { return a.State != Pending }
 
 // Ops are the operations as they were asked for, without what they were resolved to.

@@ -76,7 +76,7 @@ func (r decisionRule) refusal() string {
 	return ""
 }
 
-// open gives an action that still waits, or why it does not.
+// open returns an action that still waits, or why it does not.
 func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	if a.State != Pending {
 		return a, settledError(a)

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// maxCall bounds one execution with its re-reads: a drain may take 300 s.
+	// maxCall limits one execution with its re-reads: a drain may take 300 s.
 	maxCall = 330 * time.Second
-	// maxVerify bounds what Verify may take beyond its own time.
+	// maxVerify limits what Verify may take beyond its own time.
 	maxVerify = 90 * time.Second
-	// recordTime bounds the record of an outcome, which is written also while the process stops.
+	// recordTime limits the record of an outcome, which is written also while the process stops.
 	recordTime = 10 * time.Second
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// maxDecision bounds the body of a decision, in bytes, and maxReason its reason, in characters.
+// maxDecision limits the body of a decision, in bytes, and maxReason its reason, in characters.
 const (
 	maxDecision = 16 << 10
 	maxReason   = 1000

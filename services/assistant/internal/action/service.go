@@ -79,7 +79,7 @@ type Deps struct {
 	Judge func(role guard.Role, ops []operation.Expanded) guard.Verdict
 	Now   func() time.Time // nil means time.Now
 	Log   *slog.Logger
-	// Moved is told of every move after its commit, for counters; nil means nobody.
+	// Moved is notified of every move after its commit, for counters; nil means nobody.
 	Moved func(Action)
 }
 

@@ -47,7 +47,7 @@ func (s *Service) Stand(ctx context.Context, w event.Who, session string, on boo
 	return err == nil, err
 }
 
-// Stands says whether the principal's writes in the session are approved beforehand.
+// Stands reports whether the principal's writes in the session are approved beforehand.
 func (s *Service) Stands(ctx context.Context, session, principal string) (bool, error) {
 	if s.FourEyes {
 		return false, nil

@@ -34,7 +34,7 @@ import (
 // name is the service's in logs, metrics and the source of its events.
 const name = "assistant"
 
-// maxConns bounds the connections to the database. A turn holds none while it thinks.
+// maxConns limits the connections to the database. A turn holds none while it thinks.
 const maxConns = 20
 
 // clusterSeen is how long after its last answer the cluster counts as there.

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// flushTime bounds the sending of the last spans.
+// flushTime limits the sending of the last spans.
 const flushTime = 3 * time.Second
 
 // openTracing is where spans go; end sends the last of them. The exporter reads

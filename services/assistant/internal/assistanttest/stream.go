@@ -77,7 +77,7 @@ type Usage struct {
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-// SplitStream takes a stream apart. It fails on anything but comments, ids and single data lines, each block ended by an empty
+// SplitStream splits a stream. It fails on anything but comments, ids and single data lines, each block ended by an empty
 // line, and on characters at which a line splitter of any language cuts.
 func SplitStream(stream []byte) ([]Item, error) {
 	if !utf8.Valid(stream) {
@@ -120,7 +120,7 @@ func readBlock(block string) (Item, error) {
 	return item, nil
 }
 
-// ReadStream reads a stream to its end and takes it apart.
+// ReadStream reads a stream to its end and splits it.
 func ReadStream(t testing.TB, r io.Reader) []Item {
 	t.Helper()
 	raw, err := io.ReadAll(io.LimitReader(r, 64<<20))

@@ -18,7 +18,7 @@ const maxPath = 512
 // recordedKey marks a request whose refusal the code that refused has recorded.
 const recordedKey = "refusal recorded"
 
-// maxMint bounds the body of a request for a demo key, in bytes.
+// maxMint limits the body of a request for a demo key, in bytes.
 const maxMint = 16 << 10
 
 // Who returns the caller of a request behind Middleware, as the audit log names them.

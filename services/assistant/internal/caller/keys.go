@@ -81,7 +81,7 @@ func (l *list) has(key string) bool {
 	return found == 1
 }
 
-// isVisibleASCII says whether s is ASCII without blanks and controls.
+// isVisibleASCII reports whether s is ASCII without blanks and controls.
 func isVisibleASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }

@@ -91,7 +91,7 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isReservedName says whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
+// isReservedName reports whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
 // had it would own the sessions of that caller.
 func isReservedName(name string) bool {
 	return keyID.MatchString(name) || strings.EqualFold(name, Local) || strings.EqualFold(name, "anonymous")
@@ -100,7 +100,7 @@ func isReservedName(name string) bool {
 // passed marks an error that came from behind the middleware.
 type passed struct{ error }
 
-// translateRefusal gives the refusals of libs/auth the assistant's codes; its 503 answers stay.
+// translateRefusal maps the refusals of libs/auth to the assistant's codes; its 503 answers stay.
 func translateRefusal(err error) error {
 	if err == nil {
 		return nil

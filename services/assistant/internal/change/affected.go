@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxAffected bounds the objects that feel a write and are named.
+// maxAffected limits the objects that feel a write and are named.
 const maxAffected = 1000
 
 // podKind is the kind of all pods.

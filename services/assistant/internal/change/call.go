@@ -74,7 +74,7 @@ func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructure
 	return s.sendOnce(ctx, c, rehearse)
 }
 
-// onlyOwn says whether an apply conflicts with nobody but the assistant itself.
+// onlyOwn reports whether an apply conflicts with nobody but the assistant itself.
 func onlyOwn(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -149,7 +149,7 @@ func (c call) deletion(dry []string) metav1.DeleteOptions {
 	return o
 }
 
-// isConflict says whether a call failed because its object has another version by now. An
+// isConflict reports whether a call failed because its object has another version by now. An
 // apply that would take fields from another owner is a conflict of another kind.
 func isConflict(err error) bool {
 	if !apierrors.IsConflict(err) {

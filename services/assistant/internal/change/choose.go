@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxTargets bounds what one operation may touch.
+// maxTargets limits what one operation may touch.
 const maxTargets = 500
 
 // chosen is an operation in the one form that is stored, with the objects it stands for.
@@ -207,7 +207,7 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 	return nil
 }
 
-// wasApplied says whether an object came from a manifest: what controllers made does not,
+// wasApplied reports whether an object came from a manifest: what controllers made does not,
 // and is not pruned.
 func wasApplied(o unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(&o) != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxDiff bounds the diff that an action keeps.
+	// maxDiff limits the diff that an action keeps.
 	maxDiff = 64 << 10
 	// maxGone is how many objects that go are shown whole; more are named only.
 	maxGone = 3

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxTold bounds the pods that one sentence names.
+	// maxTold limits the pods that one sentence names.
 	maxTold = 10
 	// drainPause lies between two rounds of evictions: budgets free up as new pods
 	// become ready.

@@ -110,7 +110,7 @@ func notSentError(err error) error {
 	return err
 }
 
-// matchesBinding says whether an object and what is copied from are what the call was bound to. The
+// matchesBinding reports whether an object and what is copied from are what the call was bound to. The
 // resource version may have moved: a new status is no new wish.
 func matchesBinding(c call, e operation.Expanded, t operation.Target) bool {
 	now := newTarget(t.Ref, c.live)

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxCauses bounds how many of a server's reasons are told.
+// maxCauses limits how many of a server's reasons are told.
 const maxCauses = 5
 
 // callError is an error of a call as the reader may see it, with the object that it is
@@ -66,7 +66,7 @@ func errorSentence(ref operation.Ref, err error) string {
 	return err.Error()
 }
 
-// isUnanswered says whether nobody knows if a call had its effect: the server may have
+// isUnanswered reports whether nobody knows if a call had its effect: the server may have
 // done it and not been able to say so.
 func isUnanswered(err error) bool {
 	var status apierrors.APIStatus

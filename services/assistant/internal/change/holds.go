@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// satisfiesBody says whether an object is as a body wants it. What the body does not name may be
+// satisfiesBody reports whether an object is as a body wants it. What the body does not name may be
 // anything; null means absent. Lists of things with names are compared by name. amounts
 // tells that texts are amounts of a resource, of which the server keeps another writing.
 func satisfiesBody(live, body any, amounts bool) bool {
@@ -40,7 +40,7 @@ func satisfiesBody(live, body any, amounts bool) bool {
 	return reflect.DeepEqual(live, body)
 }
 
-// removesOnly says whether a body wants nothing but absences.
+// removesOnly reports whether a body wants nothing but absences.
 func removesOnly(body object) bool {
 	for _, value := range body {
 		inner, ok := value.(object)

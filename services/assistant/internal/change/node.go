@@ -61,7 +61,7 @@ func setTaints(c *call, op operation.Operation) error {
 	return nil
 }
 
-// toleratesTaint says whether a pod stays on a node with such a NoExecute taint.
+// toleratesTaint reports whether a pod stays on a node with such a NoExecute taint.
 func toleratesTaint(pod object, t operation.ParsedTaint) bool {
 	return slices.ContainsFunc(objectsAt(pod, "spec", "tolerations"), func(o object) bool {
 		if effect := textAt(o, "effect"); effect != "" && effect != t.Effect {

@@ -36,7 +36,7 @@ func (s *Service) client(ref operation.Ref) dynamic.ResourceInterface {
 	return s.cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
 }
 
-// read gives an object as it is now.
+// read returns an object as it is now.
 func (s *Service) read(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Service) readIf(ctx context.Context, ref operation.Ref) (*unstructured.
 	return live, err
 }
 
-// list gives the objects of a kind that selectors choose, at most one more than limit.
+// list returns the objects of a kind that selectors choose, at most one more than limit.
 func (s *Service) list(ctx context.Context, of operation.Ref, o metav1.ListOptions, limit int) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -166,7 +166,7 @@ func withoutServerFields(o object) object {
 	return kept
 }
 
-// sameWanted says whether two objects want the same.
+// sameWanted reports whether two objects want the same.
 func sameWanted(a, b object) bool {
 	return reflect.DeepEqual(withoutServerFields(a), withoutServerFields(b))
 }

@@ -60,7 +60,7 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 	return sight{name + " is there, as read back.", true}, nil
 }
 
-// isPruned says whether an apply removes this object: no document has it.
+// isPruned reports whether an apply removes this object: no document has it.
 func isPruned(e operation.Expanded, ref operation.Ref) bool {
 	if e.Verb != operation.Apply || !e.Prune {
 		return false

@@ -65,7 +65,7 @@ func (s *Service) prepare(ctx context.Context, op operation.Operation, ref opera
 	return c, err
 }
 
-// isBuiltIn says whether the server can merge lists of a kind by their keys: only of kinds
+// isBuiltIn reports whether the server can merge lists of a kind by their keys: only of kinds
 // that are built in.
 func isBuiltIn(o *unstructured.Unstructured) bool {
 	return scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))

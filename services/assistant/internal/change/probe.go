@@ -93,7 +93,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	return action.Unclear, nil
 }
 
-// isShortLived says whether what a call creates can be gone again by itself.
+// isShortLived reports whether what a call creates can be gone again by itself.
 func isShortLived(c call) bool {
 	return valueAt(c.body, "spec", "ttlSecondsAfterFinished") != nil || c.copyOf == nil && ownerReferences(c.body) != nil
 }
@@ -124,7 +124,7 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 	return c, err
 }
 
-// writtenByUs says whether the cluster notes that the assistant wrote some of these fields
+// writtenByUs reports whether the cluster notes that the assistant wrote some of these fields
 // after the action began. A write that only takes fields away leaves no such note.
 func writtenByUs(live *unstructured.Unstructured, body object, started *time.Time) bool {
 	if started == nil {
@@ -142,7 +142,7 @@ func writtenByUs(live *unstructured.Unstructured, body object, started *time.Tim
 	return false
 }
 
-// ownsValue says whether any value of a body stands at a place that the fields list.
+// ownsValue reports whether any value of a body stands at a place that the fields list.
 func ownsValue(fields object, body any) bool {
 	switch body := body.(type) {
 	case object:

@@ -20,7 +20,7 @@ import (
 // revisionKey numbers the replica sets of a deployment.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// maxRevisions bounds what is read of one namespace to find the revisions of a workload.
+// maxRevisions limits what is read of one namespace to find the revisions of a workload.
 const maxRevisions = 1000
 
 // revision is an earlier state of a workload's template.

@@ -48,7 +48,7 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 	return sight{text + trouble, rolloutStuck(status)}, nil
 }
 
-// rolloutStuck says whether the controller has given a rollout up.
+// rolloutStuck reports whether the controller has given a rollout up.
 func rolloutStuck(status any) bool {
 	return slices.ContainsFunc(objectsAt(status, "conditions"), func(c object) bool {
 		return c["type"] == "Progressing" && c["status"] == "False"

@@ -153,7 +153,7 @@ func setImages(c *call, op operation.Operation) error {
 	return nil
 }
 
-// pickContainers gives the container that is named, else all but the init containers.
+// pickContainers returns the container that is named, else all but the init containers.
 func pickContainers(c *call, name string) ([]container, []string, error) {
 	have, path, err := containersOf(c)
 	if err != nil {

@@ -62,7 +62,7 @@ func ProfileOf(h http.Header, model, asked string) Profile {
 	return Canonical
 }
 
-// WantsIDs says whether the stream shall carry event ids.
+// WantsIDs reports whether the stream shall carry event ids.
 func WantsIDs(h http.Header) bool { return strings.EqualFold(h.Get("X-Stream-Ids"), "true") }
 
 // SetHeaders prepares the header of a stream.

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// maxFaults bounds how many faults of one request are told.
+// maxFaults limits how many faults of one request are told.
 const maxFaults = 8
 
 // faults are what is wrong with a request, by place.
@@ -50,7 +50,7 @@ func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
 func elementPath(loc []string, i int) []string { return append(slices.Clone(loc), strconv.Itoa(i)) }
 
-// eachMember gives the members of an object in their order, and says whether raw, which is valid JSON, is one. Each value
+// eachMember calls fn with the members of an object in their order, and reports whether raw, which is valid JSON, is one. Each value
 // is good for its call only: a document of very many members costs no memory beyond its own.
 func eachMember(raw []byte, fn func(name string, value json.RawMessage)) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -45,7 +45,7 @@ type Word struct {
 	Reason   string // of DenyOne, if one was given
 }
 
-// maxReason bounds a reason, in code points.
+// maxReason limits a reason, in code points.
 const maxReason = 500
 
 // words are compared with the whole query, so that "yes but later" approves nothing.

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxSentence bounds what is quoted of the server.
+// maxSentence limits what is quoted of the server.
 const maxSentence = 1000
 
 // longValue is a value that the server quotes back, up to a whole object, in front of what is wrong with it.

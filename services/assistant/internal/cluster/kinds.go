@@ -45,7 +45,7 @@ func (r Resource) Ref(namespace, name string) operation.Ref {
 	return operation.Ref{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Resource, Namespace: namespace, Name: name}
 }
 
-// Can says whether the kind knows an API verb, such as list.
+// Can reports whether the kind knows an API verb, such as list.
 func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
 // Resolve finds a kind by plural, singular, kind or short name, in any case, alone or with .group or .version.group

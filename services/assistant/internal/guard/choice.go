@@ -48,7 +48,7 @@ func (v *Verdict) confirmChoice(c Case) {
 	}
 }
 
-// fixes says whether an operation is one of the findings' fixes, on the same objects.
+// fixes reports whether an operation is one of the findings' fixes, on the same objects.
 func (c *Choice) fixes(e operation.Expanded) bool {
 	return slices.ContainsFunc(c.Fixes, func(f operation.Operation) bool {
 		return reflect.DeepEqual(withoutObjects(f), withoutObjects(e.Operation)) && len(e.Targets) > 0 && !slices.ContainsFunc(e.Targets, func(t operation.Target) bool { return !namesObject(f, t.Ref) })
@@ -62,7 +62,7 @@ func withoutObjects(o operation.Operation) operation.Operation {
 	return o
 }
 
-// namesObject says whether an operation as written is for the object. One by manifest has its
+// namesObject reports whether an operation as written is for the object. One by manifest has its
 // objects there, and an equal manifest has the same.
 func namesObject(o operation.Operation, r operation.Ref) bool {
 	if o.Manifest != "" {

@@ -135,7 +135,7 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 	}
 }
 
-// wasRehearsed says whether each target was read, and each that the operation keeps came
+// wasRehearsed reports whether each target was read, and each that the operation keeps came
 // back from the dry run. Without these there is nothing to judge by.
 func wasRehearsed(e operation.Expanded, changes []Change) bool {
 	removes := e.Verb == operation.Delete || e.Verb == operation.Evict || e.Verb == operation.Apply && e.Prune

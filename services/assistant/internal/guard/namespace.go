@@ -13,7 +13,7 @@ type Policy struct {
 	Hidden    []string // exist for nobody
 }
 
-// Visible says whether a namespace exists for callers.
+// Visible reports whether a namespace exists for callers.
 func (p Policy) Visible(namespace string) bool { return !slices.Contains(p.Hidden, namespace) }
 
 // refusal is why a write is out of reach for every role.
@@ -102,7 +102,7 @@ func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
 	return v
 }
 
-// Reach says whether what the operations touch is within anybody's reach, so that
+// Reach reports whether what the operations touch is within anybody's reach, so that
 // nothing outside of it is rehearsed. As with [Policy.Precheck], only a refusal
 // tells something.
 func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {

@@ -46,7 +46,7 @@ func textList(v any) []string {
 	return found
 }
 
-// maxDepth bounds the walk; no API object comes near.
+// maxDepth limits the walk; no API object comes near.
 const maxDepth = 64
 
 // podSpecs finds every pod spec of an object by where it stands: also those of kinds
@@ -80,7 +80,7 @@ func collectSpecs(found map[string]map[string]any, v any, path string, depth int
 	}
 }
 
-// containersOf gives all containers of a pod spec by name, whatever list they are in.
+// containersOf returns all containers of a pod spec by name, whatever list they are in.
 // The API refuses a name twice; other kinds may not, and none may hide another.
 func containersOf(spec map[string]any) map[string]map[string]any {
 	byName := map[string]map[string]any{}

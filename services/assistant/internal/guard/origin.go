@@ -237,7 +237,7 @@ func isValueByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 || strings.IndexByte("._/:@-+%?&#~", b) >= 0
 }
 
-// endsWord says whether a value ends here; a full stop or colon that ends a sentence is
+// endsWord reports whether a value ends here; a full stop or colon that ends a sentence is
 // not part of it.
 func endsWord(rest string) bool {
 	trimmed := strings.TrimLeft(rest, ".:?")

@@ -31,7 +31,7 @@ func Permit(role Role, row Row) Answer {
 	return Refuse
 }
 
-// MayAttempt says whether a role could ever do a verb, before any object is known: a
+// MayAttempt reports whether a role could ever do a verb, before any object is known: a
 // refusal here needs no look at the cluster.
 func MayAttempt(role Role, o operation.Operation) bool {
 	switch {
@@ -45,7 +45,7 @@ func MayAttempt(role Role, o operation.Operation) bool {
 	return Permit(role, HighWrite) != Refuse
 }
 
-// Prompts says whether a person must decide now. beforehand tells that the request or
+// Prompts reports whether a person must decide now. beforehand tells that the request or
 // the session approved writes in advance, which never covers what always asks, and
 // nothing at all where four eyes are wanted.
 func (v Verdict) Prompts(beforehand, fourEyes bool) bool {

@@ -180,7 +180,7 @@ func credentialsOf(spec map[string]any) set {
 	return p
 }
 
-// changesOwner says whether an object belongs to other owners afterwards. One that is
+// changesOwner reports whether an object belongs to other owners afterwards. One that is
 // not there, or ends, takes the object with it: no deletion is asked of anybody.
 func changesOwner(c Change) bool {
 	if c.CopyOf != nil {

@@ -213,7 +213,7 @@ func indentCode(text string) string {
 	return b.String()
 }
 
-// mostLogs bounds how many pods' logs one answer reads.
+// mostLogs limits how many pods' logs one answer reads.
 const mostLogs = 3
 
 var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)

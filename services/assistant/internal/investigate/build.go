@@ -94,7 +94,7 @@ func (b *builder) chosen() []operation.Ref {
 	return b.only(kinds)
 }
 
-// as gives the object that a verb works on in the place of the one that was named: the
+// as returns the object that a verb works on in the place of the one that was named: the
 // workload of a pod, the workload with the name of a service.
 func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 	if len(kinds) == 0 || slices.Contains(kinds, r.Kind) {
@@ -168,7 +168,7 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	return nil
 }
 
-// calls says whether an object is in the state that the change is made against.
+// calls reports whether an object is in the state that the change is made against.
 func (b *builder) calls(r operation.Ref) bool {
 	switch b.change.Verb {
 	case operation.Resume, operation.Suspend, operation.Pause:
@@ -182,7 +182,7 @@ func (b *builder) calls(r operation.Ref) bool {
 	return b.troubled(r)
 }
 
-// troubled says whether a finding is about an object.
+// troubled reports whether a finding is about an object.
 func (b *builder) troubled(r operation.Ref) bool {
 	classes := []engine.Class{}
 	switch b.change.Verb {
@@ -201,7 +201,7 @@ func (b *builder) troubled(r operation.Ref) bool {
 	})
 }
 
-// stopped says whether a cron job is suspended or a rollout paused.
+// stopped reports whether a cron job is suspended or a rollout paused.
 func (b *builder) stopped(r operation.Ref) bool {
 	for i := range b.snap.CronJobs {
 		if c := &b.snap.CronJobs[i]; r.Kind == "CronJob" && c.Name == r.Name && c.Namespace == r.Namespace {

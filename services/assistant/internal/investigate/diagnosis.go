@@ -40,7 +40,7 @@ var shows = map[question.Symptom][]engine.Class{
 	question.Webhook:     {engine.AdmissionWebhook},
 }
 
-// fitsSymptoms says whether a finding, or what follows from it, may be seen as one of the
+// fitsSymptoms reports whether a finding, or what follows from it, may be seen as one of the
 // symptoms.
 func fitsSymptoms(f engine.Finding, symptoms []question.Symptom) bool {
 	for _, s := range symptoms {

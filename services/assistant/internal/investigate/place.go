@@ -116,7 +116,7 @@ func quietObjects(s *engine.Snapshot) []thing {
 	return all
 }
 
-// withinNamespace says whether an object counts in a namespace; what has none counts everywhere.
+// withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
 func withinNamespace(r operation.Ref, namespace string) bool {
 	return namespace == "" || r.Namespace == "" || r.Namespace == namespace
 }

@@ -105,7 +105,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestClusterAway gives the error of a cluster that does not answer to the turn, and
+// TestClusterAway hands the error of a cluster that does not answer to the turn, and
 // says nothing itself.
 func TestClusterAway(t *testing.T) {
 	t.Parallel()

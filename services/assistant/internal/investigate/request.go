@@ -21,7 +21,7 @@ type proposal struct {
 	why string
 }
 
-// mostProposals bounds the writes of one request.
+// mostProposals limits the writes of one request.
 const mostProposals = 10
 
 // request works out the changes that a sentence asks for and gives the first that has
@@ -48,7 +48,7 @@ func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error
 	return w.propose(left, len(all)), nil
 }
 
-// workOut gives the writes of a request, and what has to be said instead of those that
+// workOut returns the writes of a request, and what has to be said instead of those that
 // lack a value.
 func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, missing []string, err error) {
 	for _, c := range a.Changes {
@@ -111,7 +111,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	return turn.Outcome{Write: []operation.Operation{p.op}}
 }
 
-// ranInThisTurn says whether a write that this turn proposed has run already, because it
+// ranInThisTurn reports whether a write that this turn proposed has run already, because it
 // was approved beforehand.
 func (w *work) ranInThisTurn() bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
@@ -119,7 +119,7 @@ func (w *work) ranInThisTurn() bool {
 	})
 }
 
-// settled says whether this turn decided or ran a write of the same kind on the same
+// settled reports whether this turn decided or ran a write of the same kind on the same
 // object.
 func (w *work) settled(op operation.Operation) bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
@@ -279,7 +279,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	return w.propose(left, len(left)+1), nil
 }
 
-// proposedSince says whether an answer after the request at this place of the history
+// proposedSince reports whether an answer after the request at this place of the history
 // has shown a command with the same verb for the same object. Values are not compared:
 // what was shown may be redacted.
 func (w *work) proposedSince(at int, op operation.Operation) bool {

@@ -180,7 +180,7 @@ func parseAssignments(words []string) (map[string]string, error) {
 	return m, nil
 }
 
-// write gives the words of the flag, none if the member is zero.
+// write returns the words of the flag, none if the member is zero.
 func (f flag) write(o *operation.Operation) []string {
 	var text string
 	switch p := f.field(o).(type) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// IsCommand says whether a message is meant as a command line, so that it is read by
+// IsCommand reports whether a message is meant as a command line, so that it is read by
 // Parse and not as a question.
 func IsCommand(message string) bool {
 	words := strings.Fields(message)

@@ -8,7 +8,7 @@ import (
 
 // Render writes an operation as the line that [Parse] reads back as the same
 // operation, quoted for a POSIX shell. The operation must be valid; one of an unknown
-// verb gives the bare verb.
+// verb returns the bare verb.
 func Render(o operation.Operation) string {
 	o = o.AsPatch()
 	c := commandOf(o.Verb)
@@ -49,7 +49,7 @@ func commandOf(v operation.Verb) *command {
 	return nil
 }
 
-// objects gives the words beside the flags.
+// objects returns the words beside the flags.
 func (c *command) objects(o operation.Operation) []string {
 	switch c.args {
 	case refs:

@@ -11,11 +11,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// MaxLine bounds a line: the largest manifest, or the largest patch with every
+// MaxLine limits a line: the largest manifest, or the largest patch with every
 // character quoted, fits.
 const MaxLine = 2 << 20
 
-// maxWords bounds the words of a line: all names, values and flags of the largest
+// maxWords limits the words of a line: all names, values and flags of the largest
 // operation fit.
 const maxWords = 500
 
@@ -62,7 +62,7 @@ type scanner struct {
 	open  bool // a word has begun, perhaps an empty one
 }
 
-// splitLine takes a line apart into words, and the body of a here-document if there is one.
+// splitLine splits a line into words, and the body of a here-document if there is one.
 func splitLine(line string) (words []string, body string, err error) {
 	if len(line) > MaxLine {
 		return nil, "", operation.Refuse(operation.TooLarge, "", "The command is over %d bytes.", MaxLine)

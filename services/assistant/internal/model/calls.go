@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// maxAtOnce bounds the tool calls of one answer that are looked at.
+// maxAtOnce limits the tool calls of one answer that are looked at.
 const maxAtOnce = 16
 
 // called is a tool call as it goes into the conversation.
@@ -39,7 +39,7 @@ func (r *run) addCalls(text string, calls []called) {
 // mark is the name of the element that a tool's output stands in.
 const mark = "untrusted-data"
 
-// addResult gives the model what a call brought, marked as data. The mark cannot be
+// addResult hands the model what a call brought, marked as data. The mark cannot be
 // closed from within.
 func (r *run) addResult(c called, text string) {
 	text = strings.ReplaceAll(text, mark, "untrusted data")
@@ -224,7 +224,7 @@ func objectOf(arguments string) string {
 	return redact.Text(arguments)
 }
 
-// toolName gives a name as endpoints accept it.
+// toolName returns a name as endpoints accept it.
 func toolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {

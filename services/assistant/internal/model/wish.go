@@ -58,5 +58,5 @@ func wishOf(t turn.Turn) wish {
 	return change
 }
 
-// claimsChange says whether an answer pretends that something was changed.
+// claimsChange reports whether an answer pretends that something was changed.
 func claimsChange(answer string) bool { return done.MatchString(answer) }

@@ -25,7 +25,7 @@ type Document struct {
 	Object map[string]any
 }
 
-// Documents takes a manifest apart: documents of a stream and items of lists, each an
+// Documents splits a manifest: documents of a stream and items of lists, each an
 // object with a kind and a name. What could be read in two ways (a key twice, a merge
 // key, yes for true) is refused. The error is a *Fault.
 func Documents(manifest string) ([]Document, error) {
@@ -107,7 +107,7 @@ func CanonicalPatch(text string) (string, error) {
 	return patch, nil
 }
 
-// isCanonicalPatch says whether a text is surely what CanonicalPatch would make of it, if it is a
+// isCanonicalPatch reports whether a text is surely what CanonicalPatch would make of it, if it is a
 // patch at all. It is asked of every patch several times, and YAML is slow to read.
 func isCanonicalPatch(text string) bool {
 	if strings.Contains(text, "-0") { // the one number that is another in YAML

@@ -16,7 +16,7 @@ const (
 	MaxManifest = 256 << 10
 )
 
-// Validate says whether the operation is complete, in range, in normal form and
+// Validate reports whether the operation is complete, in range, in normal form and
 // without members of another verb. The error is a *Fault. Nothing that passes can be
 // taken for a flag, a path or more than one word.
 func (o Operation) Validate() error {

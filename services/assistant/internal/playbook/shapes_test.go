@@ -122,7 +122,7 @@ func ownedBy(by metav1.ObjectMeta, kind string) []metav1.OwnerReference {
 // namespace is where the i-th deployment is, and its pods.
 func (m *maker) namespace(i int) string { return fmt.Sprintf("team-%d", i%max(m.size.Namespaces, 1)) }
 
-// ill says whether the i-th deployment is broken, and how: 0 to 5.
+// ill reports whether the i-th deployment is broken, and how: 0 to 5.
 func (m *maker) ill(i int) (how int, is bool) { return i / 7 % 6, i*37%100 < m.size.Broken }
 
 func appLabels(i int) map[string]string {

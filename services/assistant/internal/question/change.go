@@ -46,7 +46,7 @@ var leads = []string{
 	"you should", "you can", "you may", "you must", "kindly", "dear assistant", "assistant", "actually", "instead", "for now", "do a", "do an", "do", "perform a", "trigger a", "start a",
 }
 
-// polite says whether a question mark after these words still asks for the thing.
+// polite reports whether a question mark after these words still asks for the thing.
 var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
 // verbs are the words with which a request begins.
@@ -389,7 +389,7 @@ func (c *Change) plainValue(w word) int {
 	return 0
 }
 
-// isAmountWord says whether a word is how much something is to move.
+// isAmountWord reports whether a word is how much something is to move.
 func isAmountWord(low string) bool {
 	_, number := numbers[low]
 	return number || countExpr.MatchString(low) || decimalExpr.MatchString(low) || quantityExpr.MatchString(low) || strings.HasSuffix(low, "%")
@@ -452,7 +452,7 @@ func (c *Change) set(key, value string) {
 	c.Set[key] = value
 }
 
-// decide settles the verb where several share a word. It says whether the sentence is a
+// decide settles the verb where several share a word. It reports whether the sentence is a
 // change that is known.
 func (c *Change) decide(s sentence) bool {
 	first := s.words[0].low

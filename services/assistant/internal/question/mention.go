@@ -79,12 +79,12 @@ func (p *place) add(m Mention) {
 	}
 }
 
-// belongsToName says whether a kind word at i belongs to a name beside it.
+// belongsToName reports whether a kind word at i belongs to a name beside it.
 func belongsToName(words []word, taken []bool, i int) bool {
 	return i+1 < len(words) && !taken[i+1] && isName(words[i+1]) || i > 0 && !taken[i-1] && isName(words[i-1])
 }
 
-// isName says whether a word can only be a name.
+// isName reports whether a word can only be a name.
 func isName(w word) bool {
 	if !operation.ValidName(w.low) || strings.Contains(w.low, ":") {
 		return false

@@ -87,7 +87,7 @@ func findIntent(s sentence, p place, a *Ask) Intent {
 	return Advice
 }
 
-// asksAdvice says whether a question is about making a change.
+// asksAdvice reports whether a question is about making a change.
 func asksAdvice(s sentence) bool {
 	return changeWordExpr.MatchString(s.low) && (adviceExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && slices.ContainsFunc(askers, func(w string) bool { return strings.Contains(s.low, w) }) || s.starts("i want to") || s.starts("i think") || s.starts("we should") || s.starts("we could") || s.starts("we need to") || s.starts("i need to") || s.starts("i would"))
 }

@@ -38,7 +38,7 @@ var shortened = map[string]string{
 
 var quotedExpr = regexp.MustCompile("`[^`\n]{1,512}`|\"[^\"\n]{1,512}\"|“[^”\n]{1,512}”|'[^'\n]{1,512}'")
 
-// readSentence takes a message apart.
+// readSentence splits a message.
 func readSentence(message string) sentence {
 	if len(message) > MaxSentence {
 		message = strings.ToValidUTF8(message[:MaxSentence], "")
@@ -130,7 +130,7 @@ func (s sentence) from(n int) sentence {
 	return s
 }
 
-// starts says whether the sentence begins with these words.
+// starts reports whether the sentence begins with these words.
 func (s sentence) starts(with string) bool {
 	return s.low == with || strings.HasPrefix(s.low, with+" ")
 }

@@ -38,7 +38,7 @@ var (
 	habitExpr = regexp.MustCompile(`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$|^(give|run|walk|talk|update) (me|us)\b|^make sense\b|^apply to\b`)
 )
 
-// speaksOfChange says whether a clause that begins with a verb of change speaks of changes and
+// speaksOfChange reports whether a clause that begins with a verb of change speaks of changes and
 // asks for none. noun says that words before it made a noun of the verb: "do a restart".
 func speaksOfChange(s sentence, verb operation.Verb, noun bool) bool {
 	if s.words[0].spoken || habitExpr.MatchString(s.low) {

@@ -43,7 +43,7 @@ func wordSet(s string) map[string]bool {
 	return set
 }
 
-// isTellingName says whether a value under that name is a secret, wherever the name stands: its last word says so.
+// isTellingName reports whether a value under that name is a secret, wherever the name stands: its last word says so.
 func isTellingName(name string) bool {
 	parts := splitName(name)
 	return len(parts) > 0 && wordTells(parts, len(parts)-1)
@@ -80,7 +80,7 @@ func wordTells(parts []string, i int) bool {
 	return keyWord(w) && i > 0 && !isHarmless(parts, i)
 }
 
-// isPluralName says whether a name is that of several secrets, so that what it holds is by name.
+// isPluralName reports whether a name is that of several secrets, so that what it holds is by name.
 func isPluralName(name string) bool {
 	parts := splitName(name)
 	return len(parts) > 0 && pluralWords[parts[len(parts)-1]]
@@ -90,7 +90,7 @@ func keyWord(w string) bool { return w == "key" || w == "keys" }
 
 func isHarmless(parts []string, i int) bool { return i > 0 && harmlessKeys[parts[i-1]] }
 
-// splitName takes a name apart where its case changes and at all that is no letter. Digits separate: password2 is one.
+// splitName splits a name where its case changes and at all that is no letter. Digits separate: password2 is one.
 func splitName(name string) []string {
 	var parts []string
 	runes := []rune(name)

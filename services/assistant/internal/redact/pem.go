@@ -5,7 +5,7 @@ import "strings"
 const (
 	pemBegin = "-----BEGIN "
 	pemEnd   = "-----END "
-	// maxLabel bounds the name in a line that begins or ends a block.
+	// maxLabel limits the name in a line that begins or ends a block.
 	maxLabel = 64
 )
 

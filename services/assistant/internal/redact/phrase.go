@@ -120,7 +120,7 @@ func redactSaid(m []string) string {
 	return m[1] + redactionMark(len(value)) + rest
 }
 
-// isMixedWord says whether a word has more in it than a word has: digits, signs, capitals inside.
+// isMixedWord reports whether a word has more in it than a word has: digits, signs, capitals inside.
 func isMixedWord(value string) bool {
 	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }

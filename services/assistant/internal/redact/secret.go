@@ -21,7 +21,7 @@ var marked = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]$`)
 // redactionMark stands in the place of n bytes.
 func redactionMark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
 
-// mayHoldSecret says whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
+// mayHoldSecret reports whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
 // escaped, there is none. Letters and quotes as \u escapes are what no API server writes, so they count as a hit.
 func mayHoldSecret(body []byte) bool {
 	if bytes.Contains(body, []byte(`"Secret`)) {
@@ -121,7 +121,7 @@ func redactItems(v any, depth int) (any, int) {
 	return list, n
 }
 
-// isKind says whether any decoder would take m for an object of the kind: some fold the case of names.
+// isKind reports whether any decoder would take m for an object of the kind: some fold the case of names.
 func isKind(m map[string]any, kind string) bool {
 	if m["kind"] == kind {
 		return true

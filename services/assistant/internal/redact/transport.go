@@ -58,7 +58,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var version = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// ofSecrets says whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
+// ofSecrets reports whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
 // stand before the API, so each place where its root can be counts, and a path without one is not trusted.
 func ofSecrets(of string) bool {
 	parts := strings.Split(strings.Trim(path.Clean("/"+of), "/"), "/")

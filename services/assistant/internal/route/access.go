@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// recordTime bounds the writing of one refusal: its answer waits for it.
+// recordTime limits the writing of one refusal: its answer waits for it.
 const recordTime = 2 * time.Second
 
 // watch counts requests without an accepted key against their address, and records refused access.
@@ -43,7 +43,7 @@ func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// limited bounds how often a caller may ask.
+// limited limits how often a caller may ask.
 func (a *API) limited(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		by, _ := caller.FromContext(c.Request().Context())

@@ -131,7 +131,7 @@ func (a *API) Mount(e *echo.Echo) {
 	e.POST("/v1/sessions/:session_id/actions/:action_id", a.Actions.ServeDecision, chain...)
 }
 
-// Probe says whether a route stays out of the request log.
+// Probe reports whether a route stays out of the request log.
 func Probe(route string) bool {
 	switch route {
 	case "/livez", "/readyz", "/metrics", "/healthz", "/v1/healthz":

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxShown bounds the turns whose messages a document has, newest kept.
+	// maxShown limits the turns whose messages a document has, newest kept.
 	maxShown = 200
 	// MaxSeed and maxSeedBytes bound what a new session takes over from its first
 	// request, newest kept: an engine looks at 20 messages.
@@ -93,7 +93,7 @@ func headOf(r store.Session) Head {
 
 func notFoundError() error { return fault.SessionNotFound.New("There is no such session.") }
 
-// Readable gives the session if w may read it; to others it does not exist.
+// Readable returns the session if w may read it; to others it does not exist.
 func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.Session, error) {
 	r, err := s.Store.GetSession(ctx, id)
 	switch {

@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// atOnce bounds how many kinds are read at the same time.
+// atOnce limits how many kinds are read at the same time.
 const atOnce = 8
 
 // reading is one snapshot on its way.
@@ -105,7 +105,7 @@ func isUnreachable(err error) bool {
 	return errors.As(cluster.Fail(err), &fail) && fail.Failure == fault.ClusterUnreachable
 }
 
-// has says whether a kind is in the group.
+// has reports whether a kind is in the group.
 func (g *group) has(name string) bool {
 	return slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == name })
 }

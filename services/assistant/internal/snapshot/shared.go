@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// rounds bounds how many snapshots are read at once: each may be as large as the cluster.
+// rounds limits how many snapshots are read at once: each may be as large as the cluster.
 const rounds = 4
 
 // Shared reads snapshots for many at once. Who asks while a namespace is being read waits
@@ -169,7 +169,7 @@ func (r *round) leave() {
 	}
 }
 
-// look gives the step at a place, if there is one, and whether the round has ended
+// look returns the step at a place, if there is one, and whether the round has ended
 // without further ones.
 func (r *round) look(at int) (s step, more, ended bool, changed <-chan struct{}) {
 	r.mu.Lock()

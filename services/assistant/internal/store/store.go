@@ -67,7 +67,7 @@ func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
 }
 
-// None says whether a query for one row found none.
+// None reports whether a query for one row found none.
 func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
 // Text is s as Postgres takes it, without NUL and broken UTF-8.

@@ -129,7 +129,7 @@ type beside struct {
 	table.Table
 }
 
-// maxBeside bounds the rows of a table beside an object.
+// maxBeside limits the rows of a table beside an object.
 const maxBeside = 20
 
 // related finds what belongs to an object: the pods of a workload or node, the endpoints

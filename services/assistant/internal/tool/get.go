@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxObjects bounds how many objects are written out whole: a few fill the result.
+// maxObjects limits how many objects are written out whole: a few fill the result.
 const maxObjects = 50
 
 // lastApplied repeats the object in itself.
@@ -151,7 +151,7 @@ func (c *call) objects(ctx context.Context, r cluster.Resource, limit int) (foun
 	return found, o.Continue != "", nil
 }
 
-// claimed says whether a volume belongs to a hidden namespace.
+// claimed reports whether a volume belongs to a hidden namespace.
 func (c *call) claimed(o *unstructured.Unstructured) bool {
 	namespace, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
 	return c.hidden(namespace)

@@ -26,7 +26,7 @@ const (
 	defaultTail = 100
 	// searchTail is how far back a search for text looks.
 	searchTail = 10_000
-	// maxSources bounds how many containers one call reads.
+	// maxSources limits how many containers one call reads.
 	maxSources = 10
 	maxLogLine = 1000 // characters kept of one line
 )
@@ -198,7 +198,7 @@ func (c *call) sources(pods []corev1.Pod) ([]source, error) {
 	return nil, operation.Refuse(operation.NotFound, "", "No container of %s has started, so there is no log; describe the pod.", pods[0].Name)
 }
 
-// hasStarted says whether a container has run, and so may have written. An init container
+// hasStarted reports whether a container has run, and so may have written. An init container
 // that did its work has nothing to tell.
 func hasStarted(p *corev1.Pod, container string) bool {
 	for _, s := range p.Status.InitContainerStatuses {

@@ -36,7 +36,7 @@ func scopePhrase(r cluster.Resource, namespace string) string {
 	return "namespace " + namespace
 }
 
-// exists says whether an object is there for callers.
+// exists reports whether an object is there for callers.
 func (c *call) exists(r cluster.Resource, namespace, name string) bool {
 	if r.Group == "" && r.Kind == "Namespace" {
 		return !c.hidden(name)
@@ -69,7 +69,7 @@ func (c *call) prune(value any) any {
 	return value
 }
 
-// within says whether a value is a reference into a hidden namespace.
+// within reports whether a value is a reference into a hidden namespace.
 func (c *call) within(value any) bool {
 	m, ok := value.(map[string]any)
 	if !ok {

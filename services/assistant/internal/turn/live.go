@@ -176,7 +176,7 @@ func (l *live) leave() (last bool) {
 	return l.readers == 0 && !l.ended
 }
 
-// full says whether an engine has written as much as a turn may have.
+// full reports whether an engine has written as much as a turn may have.
 func (l *live) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

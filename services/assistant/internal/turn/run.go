@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// storeTime bounds one write of frames, and the close of a turn.
+// storeTime limits one write of frames, and the close of a turn.
 const storeTime = 10 * time.Second
 
 // running is a turn that this process answers.
@@ -358,7 +358,7 @@ func problemDetail(err error) (string, bool) {
 	return p.Detail, true
 }
 
-// isStale says whether err is the problem of an action whose target has changed.
+// isStale reports whether err is the problem of an action whose target has changed.
 func isStale(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && p.Kind.Code == fault.ActionStale.Code

@@ -14,7 +14,7 @@ import (
 // maxDiff bounds, in code points, the diff of a prompt; the action document has all.
 const maxDiff = 3000
 
-// maxAffected bounds the objects that a prompt names.
+// maxAffected limits the objects that a prompt names.
 const maxAffected = 20
 
 const (

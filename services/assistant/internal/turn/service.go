@@ -28,7 +28,7 @@ type Deps struct {
 	Planner Planner
 	Now     func() time.Time // nil means time.Now
 	Log     *slog.Logger
-	// Finished is told of every turn that this process ended, for counters; nil means
+	// Finished is notified of every turn that this process ended, for counters; nil means
 	// nobody.
 	Finished func(outcome string, took time.Duration)
 }

@@ -22,7 +22,7 @@ type sink struct {
 	calls atomic.Int64
 }
 
-// open says whether the engine may still write.
+// open reports whether the engine may still write.
 func (k *sink) open() bool {
 	if k.ctx.Err() != nil {
 		return false

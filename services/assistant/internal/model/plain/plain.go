@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// window bounds how far ahead a construct is looked for; also what is held back at most.
+// window limits how far ahead a construct is looked for; also what is held back at most.
 const window = 2048
 
 // Writer is one text. Its zero value is at the text's beginning.
@@ -261,7 +261,7 @@ func isSpecialByte(c byte) bool {
 	return false
 }
 
-// opensMarkup says whether HTML or an address in angle brackets may begin with < and this.
+// opensMarkup reports whether HTML or an address in angle brackets may begin with < and this.
 func opensMarkup(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '/' || c == '!' || c == '?'
 }
@@ -309,7 +309,7 @@ func findCounterpart(line []byte, n int, whole bool) int {
 	return -1
 }
 
-// isSuspicious says whether text may hold anything that this package would change.
+// isSuspicious reports whether text may hold anything that this package would change.
 func isSuspicious(text []byte) bool {
 	for i, c := range text {
 		switch {

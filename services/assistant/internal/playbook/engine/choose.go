@@ -47,7 +47,7 @@ func (c *Chooser[T]) rarest(namespace string, want map[string]string) (p Pair, f
 	return p, few
 }
 
-// Choose gives the objects of a namespace with all of these labels, with none all.
+// Choose returns the objects of a namespace with all of these labels, with none all.
 // The list is the caller's own.
 func (c *Chooser[T]) Choose(namespace string, want map[string]string) []T {
 	var chosen []T
@@ -63,7 +63,7 @@ func (c *Chooser[T]) Choose(namespace string, want map[string]string) []T {
 	return chosen
 }
 
-// Any says whether a namespace has an object with all of these labels.
+// Any reports whether a namespace has an object with all of these labels.
 func (c *Chooser[T]) Any(namespace string, want map[string]string) bool {
 	if len(want) == 0 {
 		return len(c.all[namespace]) > 0
@@ -96,7 +96,7 @@ func (c *Chooser[T]) ChooseBy(namespace string, s *metav1.LabelSelector) []T {
 	return kept
 }
 
-// HasAll says whether labels hold all that is wanted.
+// HasAll reports whether labels hold all that is wanted.
 func HasAll(have, want map[string]string) bool {
 	for key, value := range want {
 		if got, ok := have[key]; !ok || got != value {

@@ -47,13 +47,13 @@ func (c Container) LastEnd() *corev1.ContainerStateTerminated {
 	return c.Status.LastTerminationState.Terminated
 }
 
-// OutOfMemory says whether the kernel's memory limit ended the container.
+// OutOfMemory reports whether the kernel's memory limit ended the container.
 func (c Container) OutOfMemory() bool {
 	end := c.LastEnd()
 	return end != nil && end.Reason == "OOMKilled"
 }
 
-// KeepsCrashing says whether a container keeps ending. A loop is also seen between two
+// KeepsCrashing reports whether a container keeps ending. A loop is also seen between two
 // crashes, while the container runs and is not ready yet.
 func KeepsCrashing(pod *corev1.Pod, c Container) bool {
 	end := c.LastEnd()
@@ -72,7 +72,7 @@ func KeepsCrashing(pod *corev1.Pod, c Container) bool {
 	return c.Status.RestartCount >= 2 && !c.Status.Ready
 }
 
-// Recent bounds how long a restart that was overcome is still worth telling.
+// Recent limits how long a restart that was overcome is still worth telling.
 const Recent = 24 * time.Hour
 
 // FindContainer returns the container of that name in a template, or nil.

@@ -119,7 +119,7 @@ func (m *merger) Add(f Finding, pod string) {
 	}
 }
 
-// touches says whether a finding about an object elsewhere concerns a namespace.
+// touches reports whether a finding about an object elsewhere concerns a namespace.
 func (f Finding) touches(namespace string) bool { return slices.Contains(f.Namespaces, namespace) }
 
 // rank is the class that decides the order: an init container that crashes is a crash.

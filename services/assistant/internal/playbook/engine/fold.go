@@ -70,7 +70,7 @@ func foldFindings(found []Finding) []Finding {
 	return kept
 }
 
-// findCauses gives each finding the first other one that it follows from, or -1. No finding
+// findCauses finds for each finding the first other one that it follows from, or -1. No finding
 // ends up under itself.
 func findCauses(found []Finding) []int {
 	about := map[operation.Ref][]int{}
@@ -107,7 +107,7 @@ func findCauses(found []Finding) []int {
 	return parents
 }
 
-// isUnder says whether finding i is finding j or above it.
+// isUnder reports whether finding i is finding j or above it.
 func isUnder(parents []int, j, i int) bool {
 	for ; j >= 0; j = parents[j] {
 		if j == i {
@@ -161,7 +161,7 @@ func ClaimsOf(pod *corev1.Pod) []string {
 // NodeOf is the node that a pod is on, or nil.
 func (x *Index) NodeOf(pod *corev1.Pod) *corev1.Node { return x.nodeByName[pod.Spec.NodeName] }
 
-// NodeReady says whether a node's kubelet says that it is ready.
+// NodeReady reports whether a node's kubelet says that it is ready.
 func NodeReady(node *corev1.Node) bool {
 	c := NodeCondition(node, corev1.NodeReady)
 	return c != nil && c.Status == corev1.ConditionTrue

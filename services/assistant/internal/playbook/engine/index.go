@@ -36,7 +36,7 @@ type revision struct {
 	Ready    int32
 }
 
-// Patchable says whether the pod template sits at spec.template and may be changed.
+// Patchable reports whether the pod template sits at spec.template and may be changed.
 func (w *Workload) Patchable() bool {
 	switch w.Ref.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":

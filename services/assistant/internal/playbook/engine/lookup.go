@@ -76,7 +76,7 @@ func (x *Index) autoscaleTable() map[operation.Ref]bool {
 	return all
 }
 
-// Autoscaled says whether an autoscaler decides on a workload's replicas.
+// Autoscaled reports whether an autoscaler decides on a workload's replicas.
 func (x *Index) Autoscaled(r operation.Ref) bool {
 	return x.autoscale()[operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}]
 }

@@ -30,7 +30,7 @@ func ServiceRef(s *corev1.Service) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name}
 }
 
-// IsInitRunning says whether an init container runs that the others wait for.
+// IsInitRunning reports whether an init container runs that the others wait for.
 func IsInitRunning(pod *corev1.Pod, c Container) bool {
 	return c.Init && !RunsBeside(c.Spec) && c.Status.State.Running != nil && pod.Status.Phase == corev1.PodPending
 }
@@ -91,7 +91,7 @@ func AccountOf(pod *corev1.Pod) string {
 	return pod.Spec.ServiceAccountName
 }
 
-// holdsToken says whether any container of a pod can act as its service account.
+// holdsToken reports whether any container of a pod can act as its service account.
 func holdsToken(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil })

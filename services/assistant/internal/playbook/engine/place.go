@@ -21,7 +21,7 @@ func mainContainer(pod *corev1.Pod, w *Workload) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// RunsBeside says whether an init container stays while the others run: a sidecar.
+// RunsBeside reports whether an init container stays while the others run: a sidecar.
 func RunsBeside(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

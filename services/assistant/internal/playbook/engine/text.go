@@ -72,7 +72,7 @@ func HasResource(list corev1.ResourceList, kind corev1.ResourceName) bool {
 	return ok
 }
 
-// shareWord says whether a name has one of these words.
+// shareWord reports whether a name has one of these words.
 func shareWord(own []string, other string) bool {
 	return slices.ContainsFunc(own, func(word string) bool {
 		if !strings.Contains(other, word) {

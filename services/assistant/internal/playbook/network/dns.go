@@ -61,7 +61,7 @@ func (x *Index) lookups(pod *corev1.Pod) []lookup {
 	return all
 }
 
-// isDNS says whether a service is the cluster's name server.
+// isDNS reports whether a service is the cluster's name server.
 func isDNS(s *corev1.Service) bool {
 	return s.Namespace == metav1.NamespaceSystem && s.Labels["k8s-app"] == "kube-dns"
 }

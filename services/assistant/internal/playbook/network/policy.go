@@ -225,7 +225,7 @@ func wantedLabels(x *Index, p *networkingv1.NetworkPolicy, namespace string) map
 	return wanted
 }
 
-// chosenBy says whether something chooses the pod by a label that would change.
+// chosenBy reports whether something chooses the pod by a label that would change.
 func (x *Index) chosenBy(pod *corev1.Pod, change engine.Members) bool {
 	return slices.ContainsFunc(x.Holds().May(pod.Namespace, pod.Labels), func(want map[string]string) bool {
 		if !engine.HasAll(pod.Labels, want) {
@@ -281,7 +281,7 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 	return f, true
 }
 
-// opened says whether another policy lets somebody in to a service: policies add up.
+// opened reports whether another policy lets somebody in to a service: policies add up.
 func (x *Index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
 	for _, pod := range x.kindsBehind(s) {
 		if slices.ContainsFunc(x.limiting().isolating(pod, networkingv1.PolicyTypeIngress), func(other *isolation) bool {
@@ -293,7 +293,7 @@ func (x *Index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
 	return false
 }
 
-// hasLabels says whether a pod has these labels, or would have them.
+// hasLabels reports whether a pod has these labels, or would have them.
 func (x *Index) hasLabels(namespace string, want map[string]string) bool {
 	if x.Templates().Any(namespace, want) {
 		return true

@@ -25,7 +25,7 @@ type target struct {
 	protocol corev1.Protocol
 }
 
-// governsDirection says whether a policy is about a direction. Without types it is about what comes
+// governsDirection reports whether a policy is about a direction. Without types it is about what comes
 // in, and about what goes out if it has rules for that.
 func governsDirection(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) bool {
 	if len(p.Spec.PolicyTypes) > 0 {
@@ -85,7 +85,7 @@ func portOn(pod *corev1.Pod, port intstr.IntOrString, protocol corev1.Protocol) 
 	return 0
 }
 
-// isPeer says whether a pod is one of those that a policy's peer stands for.
+// isPeer reports whether a pod is one of those that a policy's peer stands for.
 func (x *Index) isPeer(peer networkingv1.NetworkPolicyPeer, namespace string, pod *corev1.Pod) bool {
 	if b := peer.IPBlock; b != nil {
 		return inBlock(b, pod.Status.PodIP)
@@ -226,7 +226,7 @@ func parsePort(digits string) (int32, error) {
 	return int32(port), err
 }
 
-// isHost says whether a text may be a host's name, not an address in numbers.
+// isHost reports whether a text may be a host's name, not an address in numbers.
 func isHost(s string) bool {
 	return len(validation.IsDNS1123Subdomain(strings.TrimSuffix(s, "."))) == 0 && strings.ContainsFunc(s, unicode.IsLetter)
 }

@@ -65,7 +65,7 @@ func findDenials(log string) []denial {
 	return all[:min(len(all), engine.MostDenials)]
 }
 
-// valid says whether every member could be what it is said to be.
+// valid reports whether every member could be what it is said to be.
 func (d denial) valid() bool {
 	for _, label := range []string{d.account.Namespace, d.resource, cmp.Or(d.subresource, "x"), cmp.Or(d.namespace, "x")} {
 		if len(validation.IsDNS1123Label(label)) > 0 {

@@ -54,7 +54,7 @@ func (x *Index) grantsOf(account engine.Name, namespace string) grants {
 	return g
 }
 
-// meansAccount says whether a subject of a binding is the account, by name or as a member of one
+// meansAccount reports whether a subject of a binding is the account, by name or as a member of one
 // of the groups that every service account is in.
 func meansAccount(s rbacv1.Subject, account engine.Name, namespace string) bool {
 	switch s.Kind {
@@ -213,7 +213,7 @@ func explainDenied(f *engine.Finding, x *Index, all []denial, namespace string, 
 	f.Text = leastRole(x, all, namespace)
 }
 
-// sawRights says whether anything was read of the roles of a namespace that the question
+// sawRights reports whether anything was read of the roles of a namespace that the question
 // may not have been about.
 func (x *Index) sawRights(namespace string) bool {
 	return slices.ContainsFunc(x.Roles, func(r rbacv1.Role) bool { return r.Namespace == namespace }) ||

@@ -16,7 +16,7 @@ const (
 	defaultClass = "storageclass.kubernetes.io/is-default-class"
 	// noProvisioner stands in classes whose volumes somebody makes by hand.
 	noProvisioner = "kubernetes.io/no-provisioner"
-	// provisioning bounds how long making a volume may take before it is a trouble.
+	// provisioning limits how long making a volume may take before it is a trouble.
 	provisioning = 2 * time.Minute
 )
 
@@ -94,7 +94,7 @@ func (x *Index) absentClaims(users map[engine.Name][]*corev1.Pod) []engine.Findi
 	return found
 }
 
-// WaitsForClaim says whether a pod cannot be placed on any node because of a claim: the
+// WaitsForClaim reports whether a pod cannot be placed on any node because of a claim: the
 // scheduler gives up before it looks at nodes.
 func (x *Index) WaitsForClaim(pod *corev1.Pod) bool {
 	if x.Unread["persistentvolumeclaims"] {
@@ -127,7 +127,7 @@ func (x *Index) storageClass(class *string) *storagev1.StorageClass {
 	return nil
 }
 
-// bindsLate says whether volumes of a class are made only when a pod has its node.
+// bindsLate reports whether volumes of a class are made only when a pod has its node.
 func bindsLate(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }

@@ -33,7 +33,7 @@ func explainNamedVolume(f *engine.Finding, x *Index, c *corev1.PersistentVolumeC
 	return true
 }
 
-// volumesFor says whether a free volume fits a claim, else what is wrong with each.
+// volumesFor reports whether a free volume fits a claim, else what is wrong with each.
 func (x *Index) volumesFor(c *corev1.PersistentVolumeClaim) (fits bool, why []string) {
 	volumes := make([]*corev1.PersistentVolume, 0, len(x.Volumes))
 	for i := range x.Volumes {

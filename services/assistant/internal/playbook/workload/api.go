@@ -22,12 +22,12 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // noMatchExpr is what clients say of a kind in a version that the server does not have.
 var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
 
-// served says whether the server has a version; true while that is not known.
+// served reports whether the server has a version; true while that is not known.
 func (x *Index) served(version string) bool {
 	return x.Served == nil || x.Served[version]
 }
 
-// groupServed says whether the server has any version of a group.
+// groupServed reports whether the server has any version of a group.
 func (x *Index) groupServed(version string) bool {
 	group, _, named := strings.Cut(version, "/")
 	if x.Served == nil || !named {

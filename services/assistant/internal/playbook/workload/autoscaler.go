@@ -46,7 +46,7 @@ func autoscalerCondition(a *autoscalingv2.HorizontalPodAutoscaler, kind autoscal
 	return autoscalingv2.HorizontalPodAutoscalerCondition{}
 }
 
-// explainAutoscaler says whether and why one does not scale.
+// explainAutoscaler reports whether and why one does not scale.
 func explainAutoscaler(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	able := autoscalerCondition(a, autoscalingv2.AbleToScale)
 	active := autoscalerCondition(a, autoscalingv2.ScalingActive)

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkBudgets explains BudgetDeadlock: budgets that let no pod go, so that drains wait for ever.
+// checkBudgets explains BudgetDeadlock: budgets that let no pod go, so that drains wait forever.
 func checkBudgets(x *Index) []engine.Finding {
 	if x.Unread["pods"] {
 		return nil
@@ -48,7 +48,7 @@ func budgetRef(b *policyv1.PodDisruptionBudget) operation.Ref {
 	return operation.Ref{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name}
 }
 
-// explainBudget says whether a budget lets no pod go, and why.
+// explainBudget reports whether a budget lets no pod go, and why.
 func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, guarded map[*corev1.Pod][]string) bool {
 	s := b.Status
 	var draining []string

@@ -129,13 +129,13 @@ func offerRollback(f *engine.Finding, w *engine.Workload, c engine.Container) {
 	}
 }
 
-// badCommand says whether a program was not found or may not be run: shells answer 127
+// badCommand reports whether a program was not found or may not be run: shells answer 127
 // and 126, runtimes notStarted.
 func badCommand(end *corev1.ContainerStateTerminated) bool {
 	return end.ExitCode == 126 || end.ExitCode == 127 || notStarted(end) && noCommandExpr.MatchString(end.Message)
 }
 
-// notStarted says whether the container's own program never ran.
+// notStarted reports whether the container's own program never ran.
 func notStarted(end *corev1.ContainerStateTerminated) bool {
 	return end.Reason == "StartError" || end.Reason == "ContainerCannotRun"
 }

@@ -71,7 +71,7 @@ func (x *Index) newest(ref operation.Ref) []*corev1.Pod {
 	})
 }
 
-// runsAround says whether a later run of the same CronJob ended, well or not, so that this
+// runsAround reports whether a later run of the same CronJob ended, well or not, so that this
 // one is history, and counts the earlier ones that failed.
 func (x *Index) runsAround(j *batchv1.Job) (later bool, failed int) {
 	owner := metav1.GetControllerOf(j)

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// checkMemory explains OutOfMemory. A container that came back and stays is told of for a day.
+// checkMemory explains OutOfMemory. A container that came back and stays is reported for a day.
 func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
 	var found []engine.Finding
 	for _, c := range engine.ListContainers(pod) {

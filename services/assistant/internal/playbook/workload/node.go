@@ -144,7 +144,7 @@ func addAffectedPods(f *engine.Finding, x *Index, pods []*corev1.Pod) {
 	f.Namespaces = append(f.Namespaces, x.Waiting()...) // those that wait may wait for it
 }
 
-// explainPressure says whether a node that is ready runs short of something, or did of late and
+// explainPressure reports whether a node that is ready runs short of something, or did of late and
 // ended pods for it.
 func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*corev1.Pod) bool {
 	evicted := map[string][]string{}

@@ -70,7 +70,7 @@ func sortedNodes(nodes []corev1.Node) []*corev1.Node {
 	return sorted
 }
 
-// affinityAccepts says whether selector and required affinity of a pod take a node.
+// affinityAccepts reports whether selector and required affinity of a pod take a node.
 func affinityAccepts(required nodeaffinity.RequiredNodeAffinity, node *corev1.Node) bool {
 	ok, err := required.Match(node)
 	return err == nil && ok

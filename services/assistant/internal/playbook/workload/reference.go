@@ -206,7 +206,7 @@ func offerUndoReference(f *engine.Finding, r reference, w *engine.Workload) {
 	}
 }
 
-// refersTo says whether a template needs the same object and key.
+// refersTo reports whether a template needs the same object and key.
 func refersTo(t *corev1.PodTemplateSpec, r reference) bool {
 	same := func(o reference) bool { return o.kind == r.kind && o.name == r.name && o.key == r.key }
 	for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// ending bounds how long an object may take to go before it is a trouble. A pod's grace
+// ending limits how long an object may take to go before it is a trouble. A pod's grace
 // period is part of its deletion time already.
 const ending = 2 * time.Minute
 
@@ -108,7 +108,7 @@ func checkTerminating(x *Index) []engine.Finding {
 	return found
 }
 
-// isHeld says whether the namespace controller has told what keeps it from finishing, which
+// isHeld reports whether the namespace controller has told what keeps it from finishing, which
 // it does not before it has tried. That content is left it tells of every pod that is
 // being ended, too.
 func isHeld(n *corev1.Namespace) bool {

@@ -30,7 +30,7 @@ func (v View) services() []*corev1.Service {
 	return all
 }
 
-// isEmptyService says whether a service has a selector and no ready endpoint, of those counted.
+// isEmptyService reports whether a service has a selector and no ready endpoint, of those counted.
 func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool {
 	return len(s.Spec.Selector) > 0 && ready[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] == 0
 }

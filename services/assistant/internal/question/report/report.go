@@ -40,10 +40,10 @@ func (v View) where() string {
 	return "in namespace " + Code(v.Namespace)
 }
 
-// in says whether an object is looked at by its namespace.
+// in reports whether an object is looked at by its namespace.
 func (v View) in(o metav1.Object) bool { return v.Namespace == "" || o.GetNamespace() == v.Namespace }
 
-// about says whether an object is one of those asked about.
+// about reports whether an object is one of those asked about.
 func (v View) about(kind string, o metav1.Object) bool {
 	if !v.in(o) {
 		return false
@@ -181,7 +181,7 @@ func restartsAlways(pod *corev1.Pod, container string) bool {
 	})
 }
 
-// isHealthy says whether a pod does what it should.
+// isHealthy reports whether a pod does what it should.
 func isHealthy(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// mostRows bounds one table; what is beyond is counted.
+// mostRows limits one table; what is beyond is counted.
 const mostRows = 40
 
 // mostText bounds, in code points, one cell.

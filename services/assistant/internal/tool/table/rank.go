@@ -79,7 +79,7 @@ func (t *Table) Grade(i int) Grade {
 	return grade
 }
 
-// isPartial says whether a cell such as 1/3 is not full.
+// isPartial reports whether a cell such as 1/3 is not full.
 func isPartial(cell string) bool {
 	have, want, ok := strings.Cut(cell, "/")
 	if !ok {
@@ -90,7 +90,7 @@ func isPartial(cell string) bool {
 	return err == nil && werr == nil && h < w
 }
 
-// isFewer says whether a number is below another one of its row.
+// isFewer reports whether a number is below another one of its row.
 func isFewer(cells map[string]string, column, than string) bool {
 	have, err := strconv.Atoi(cells[column])
 	want, werr := strconv.Atoi(cells[than])
@@ -107,7 +107,7 @@ func leadingNumber(cell string) int {
 	return n
 }
 
-// isSeconds says whether an age is below two minutes, as the server writes it.
+// isSeconds reports whether an age is below two minutes, as the server writes it.
 func isSeconds(age string) bool {
 	return strings.HasSuffix(age, "s") && !strings.ContainsAny(age, "mhdy") || strings.HasPrefix(age, "1m")
 }

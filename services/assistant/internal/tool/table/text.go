@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxCell bounds one cell: an event's message may be a kilobyte.
+// maxCell limits one cell: an event's message may be a kilobyte.
 const maxCell = 300
 
 // View says how much of a table is shown.
@@ -19,7 +19,7 @@ type View struct {
 	More int64
 }
 
-// Text writes the table, and says whether rows were left out; the last line then tells
+// Text writes the table, and reports whether rows were left out; the last line then tells
 // how many, and how to see them.
 func (t *Table) Text(v View) (text string, cut bool) {
 	columns, rows := t.visible(v)

@@ -106,7 +106,7 @@ var labelLists = map[string]bool{"by": true, "without": true, "on": true, "ignor
 
 var aggregation = regexp.MustCompile(`^(?i:by|without)[ \t\r\n]*\(`)
 
-// isAggregationNext says whether the labels of an aggregation come next, so that the word
+// isAggregationNext reports whether the labels of an aggregation come next, so that the word
 // before them is its name.
 func isAggregationNext(next string) bool { return aggregation.MatchString(next) }
 
@@ -191,7 +191,7 @@ func skipComments(s string) string {
 	}
 }
 
-// reveals says whether one of the label values is a hidden namespace.
+// reveals reports whether one of the label values is a hidden namespace.
 func (h Hidden) reveals(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(h, v) })
 }
