@@ -147,3 +147,7 @@ replace github.com/mlp-platform/platform/libs/embedded => ../libs/embedded
 require github.com/mlp-platform/platform/libs v0.0.0
 
 replace github.com/mlp-platform/platform/libs => ../libs
+
+require github.com/mlp-platform/platform/libs/samplecluster v0.0.0
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../libs/samplecluster

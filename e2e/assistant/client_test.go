@@ -83,7 +83,7 @@ type turn struct {
 
 func withRequestID(id string) func(*turn) { return func(q *turn) { q.requestID = id } }
 func autoApprove(q *turn)                 { q.autoApprove = true }
-func as(key string) func(*turn)           { return func(q *turn) { q.key = key } }
+func withKey(key string) func(*turn)      { return func(q *turn) { q.key = key } }
 
 func (k *talk) request(query string, q turn) (*http.Request, error) {
 	if k.scope != "" {
@@ -130,11 +130,11 @@ func (k *talk) try(query string, more ...func(*turn)) (answer, error) {
 	if resp.StatusCode != http.StatusOK {
 		return answer{raw: raw}, fmt.Errorf("status %d: %s", resp.StatusCode, raw)
 	}
-	return read(raw)
+	return parseStream(raw)
 }
 
-// read takes a stream apart and holds it against its rules.
-func read(raw []byte) (answer, error) {
+// parseStream splits a stream and checks it against its rules.
+func parseStream(raw []byte) (answer, error) {
 	a := answer{raw: raw}
 	completions, done, first := 0, false, true
 	sc := bufio.NewScanner(bytes.NewReader(raw))

@@ -18,7 +18,7 @@ import (
 
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // clientWorld has a deployment that crashes and one that can be scaled.
@@ -28,20 +28,20 @@ func clientWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	for _, d := range []diagnosis{
-		{deployment: env(kube.Deployment("shop", "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment("shop", "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: setEnvironment(kube.Deployment("shop", "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
+		{deployment: kube.Deployment("shop", "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments("shop").Create(t.Context(), d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := until(60*time.Second, all(w.waiting("shop", 1, "CrashLoopBackOff"), w.readyPods("shop", 1))); err != nil {
+	if err := retryUntil(60*time.Second, joinChecks(w.waiting("shop", 1, "CrashLoopBackOff"), w.readyPods("shop", 1))); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func venv(t *testing.T, name string) string {
+func venvPython(t *testing.T, name string) string {
 	t.Helper()
 	return filepath.Join(harness.Root(t), ".cache/venv-assistant/bin", name)
 }
@@ -67,7 +67,7 @@ func TestClients(t *testing.T) {
 func testOpenAISDK(t *testing.T, w *world) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, venv(t, "python"), "testdata/sdk.py", w.process.url, adminKey, "shop")
+	cmd := exec.CommandContext(ctx, venvPython(t, "python"), "testdata/sdk.py", w.process.url, adminKey, "shop")
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

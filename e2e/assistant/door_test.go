@@ -93,7 +93,7 @@ func (d *door) note(r *http.Request) (write bool) {
 		c.body = string(body)
 		r.Body = io.NopCloser(strings.NewReader(c.body))
 	}
-	c.write = writes(r, c.body)
+	c.write = changesCluster(r, c.body)
 	d.mu.Lock()
 	d.calls = append(d.calls, c)
 	before := d.before
@@ -114,8 +114,8 @@ func (d *door) hook(r *http.Request) func(*http.Response) {
 	return d.after
 }
 
-// writes says whether a request would change the cluster: a dry run and a review do not.
-func writes(r *http.Request, body string) bool {
+// changesCluster reports whether a request would change the cluster: a dry run and a review do not.
+func changesCluster(r *http.Request, body string) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Get("dryRun") == "All" {
 		return false
 	}
@@ -196,7 +196,7 @@ func (d *door) holdAnswers(n int) (reached chan struct{}) {
 // loseAnswers cuts the connection in the place of every answer to a write.
 func (d *door) loseAnswers() { d.atWrite(nil, func(*http.Response) { panic(http.ErrAbortHandler) }) }
 
-func lines(calls []call) string {
+func formatCalls(calls []call) string {
 	var b strings.Builder
 	for _, c := range calls {
 		fmt.Fprintln(&b, c)

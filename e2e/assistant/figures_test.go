@@ -58,7 +58,7 @@ func TestBigCluster(t *testing.T) {
 		g.Go(func() error {
 			_, err := w.Client.CoreV1().Pods(fmt.Sprintf("team-%d", i%10)).Create(ctx, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%04d", i), Labels: map[string]string{"app": fmt.Sprintf("app-%d", i%200)}},
-				Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%02d", i%nodes), Containers: []corev1.Container{{Name: "app", Image: "registry.test/app:1", Resources: requests("10m", "32Mi")}}},
+				Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%02d", i%nodes), Containers: []corev1.Container{{Name: "app", Image: "registry.test/app:1", Resources: resourceRequests("10m", "32Mi")}}},
 			}, metav1.CreateOptions{})
 			return err
 		})
@@ -66,7 +66,7 @@ func TestBigCluster(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err := until(3*time.Minute, func() error {
+	if err := retryUntil(3*time.Minute, func() error {
 		list, err := w.Client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{ResourceVersion: "0", FieldSelector: "status.phase=Running"})
 		if err == nil && len(list.Items) < pods {
 			err = fmt.Errorf("%d pods run", len(list.Items))

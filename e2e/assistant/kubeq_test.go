@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/e2e/kube"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // kubeQ is the public terminal client, as its package installs it, at home in a directory of its own.
@@ -24,7 +24,7 @@ func kubeQ(t *testing.T, home, url, key string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, venv(t, "kq"), append([]string{"--url", url, "--api-key", key}, args...)...)
+	cmd := exec.CommandContext(ctx, venvPython(t, "kq"), append([]string{"--url", url, "--api-key", key}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm", "LANG=C.UTF-8"}
 	return cmd
 }
@@ -36,14 +36,14 @@ func testKubeQ(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	for _, d := range []diagnosis{
-		{deployment: env(kube.Deployment(ns, "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment(ns, "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: setEnvironment(kube.Deployment(ns, "api", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
+		{deployment: kube.Deployment(ns, "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := until(60*time.Second, all(w.waiting(ns, 1, "CrashLoopBackOff"), w.readyPods(ns, 1))); err != nil {
+	if err := retryUntil(60*time.Second, joinChecks(w.waiting(ns, 1, "CrashLoopBackOff"), w.readyPods(ns, 1))); err != nil {
 		t.Fatal(err)
 	}
 	home, front := t.TempDir(), openBreaker(t, w.process.url)
@@ -51,7 +51,7 @@ func testKubeQ(t *testing.T, w *world) {
 	writes := func(n int, when string) {
 		t.Helper()
 		if calls := w.door.written(0, ns); len(calls) != n {
-			t.Fatalf("%d writes %s, want %d:\n%s", len(calls), when, n, lines(calls))
+			t.Fatalf("%d writes %s, want %d:\n%s", len(calls), when, n, formatCalls(calls))
 		}
 	}
 	prompt := `You \[` + ns + `\]: \s*$`
@@ -157,7 +157,7 @@ func testKubeQ(t *testing.T, w *world) {
 		if err != nil {
 			t.Errorf("%v: %v\n%s", c.args, err, out)
 		}
-		if wrong := judge(string(out), []string{c.say}, nil); wrong != nil {
+		if wrong := findMismatches(string(out), []string{c.say}, nil); wrong != nil {
 			t.Errorf("%v: %v\n%s", c.args, wrong, out)
 		}
 		writes(c.wrote, fmt.Sprint("after ", c.args))

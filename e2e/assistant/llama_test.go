@@ -51,7 +51,7 @@ func startLlama(t *testing.T, context string) (url string) {
 		}
 	})
 	url = "http://" + host + ":" + port + "/v1"
-	err = until(2*time.Minute, func() error {
+	err = retryUntil(2*time.Minute, func() error {
 		resp, err := http.Get(url + "/models")
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func startLlama(t *testing.T, context string) (url string) {
 }
 
 // TestSmallModel: a real model behind a real server. What a model of this size says is of no worth, so its words are not
-// judged; that its answer streams to the end is, and that a model which cannot take the question is told of.
+// judged; that its answer streams to the end is, and that a model which cannot take the question is reported.
 func TestSmallModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		context string // of the model, tokens
@@ -94,7 +94,7 @@ func TestSmallModel(t *testing.T) {
 				t.Error("to a question, it asks for an approval")
 			}
 			if c.fails {
-				says(t, a, `The language model does not answer`, `DATABASE_URL`)
+				requireMatches(t, a, `The language model does not answer`, `DATABASE_URL`)
 			} else if strings.Contains(strings.Join(a.errors, " "), "model_unavailable") {
 				t.Error("the model did not answer")
 			}

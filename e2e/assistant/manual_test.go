@@ -27,7 +27,7 @@ import (
 
 	"github.com/mlp-platform/platform/e2e/harness"
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // testManualSDK runs the program that the manual shows.
@@ -42,7 +42,7 @@ func testManualSDK(t *testing.T, w *world) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, venv(t, "python"), "-c", string(m[1]))
+	cmd := exec.CommandContext(ctx, venvPython(t, "python"), "-c", string(m[1]))
 	cmd.Env = append(os.Environ(), "ASSISTANT_URL="+w.process.url, "ASSISTANT_OPERATOR_KEY="+operatorKey)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "DATABASE_URL") {
@@ -59,16 +59,16 @@ func testAccount(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 	}
-	apply(t, w, filepath.Join(harness.Root(t), "deploy/kubernetes/assistant-account.yaml"))
+	applyFile(t, w, filepath.Join(harness.Root(t), "deploy/kubernetes/assistant-account.yaml"))
 	for _, d := range []diagnosis{
-		{deployment: env(kube.Deployment("billing", "ledger", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
-		{deployment: kube.Deployment("billing", "web", "registry.test/web:1", 1, kubelet.Program{})},
+		{deployment: setEnvironment(kube.Deployment("billing", "ledger", goodImage, 1, crashing), corev1.EnvVar{Name: "DATABASE_URL"})},
+		{deployment: kube.Deployment("billing", "web", "registry.test/web:1", 1, program.Program{})},
 	} {
 		if _, err := w.Client.AppsV1().Deployments("billing").Create(ctx, d.deployment, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := until(60*time.Second, all(w.waiting("billing", 1, "CrashLoopBackOff"), w.readyPods("billing", 1))); err != nil {
+	if err := retryUntil(60*time.Second, joinChecks(w.waiting("billing", 1, "CrashLoopBackOff"), w.readyPods("billing", 1))); err != nil {
 		t.Fatal(err)
 	}
 	token, err := w.Client.CoreV1().ServiceAccounts("platform").CreateToken(ctx, "cluster-assistant", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -86,15 +86,15 @@ func testAccount(t *testing.T, w *world) {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, newDatabase(t), file, "ASSISTANT_ENGINE=playbooks")
+	p := launchAssistant(t, newDatabase(t), file, "ASSISTANT_ENGINE=playbooks")
 	k := &talk{t: t, url: p.url, key: operatorKey, session: "account", scope: "billing"}
 	a := k.say("what is wrong?")
-	says(t, a, `DATABASE_URL`)
+	requireMatches(t, a, `DATABASE_URL`)
 	if strings.Contains(a.text, "Not read") || strings.Contains(a.text, "forbidden") {
 		t.Errorf("the account may not read all:\n%s", a.text)
 	}
-	one(t, k.say("scale web to 2"))
-	says(t, k.say("yes"), `2 of 2`)
+	requireOneApproval(t, k.say("scale web to 2"))
+	requireMatches(t, k.say("yes"), `2 of 2`)
 	// It has no right to change who may do what, so no approval could give it one.
 	review, err := w.Client.RbacV1().ClusterRoles().Get(ctx, "cluster-assistant-writer", metav1.GetOptions{})
 	if err != nil {
@@ -109,8 +109,8 @@ func testAccount(t *testing.T, w *world) {
 	}
 }
 
-// apply creates the objects of a file.
-func apply(t *testing.T, w *world, path string) {
+// applyFile creates the objects of a file.
+func applyFile(t *testing.T, w *world, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -52,8 +52,8 @@ func (m *model) judge(t testing.TB) {
 	t.Logf("%d requests to the model, %d KB", len(m.Bodies()), len(heard)/1000)
 }
 
-// ask is a step of tool calls.
-func ask(tool, arguments string, more ...scriptedmodel.Call) scriptedmodel.Step {
+// callTool is a step of tool calls.
+func callTool(tool, arguments string, more ...scriptedmodel.Call) scriptedmodel.Step {
 	return scriptedmodel.Step{Calls: append([]scriptedmodel.Call{{Name: tool, Arguments: arguments}}, more...)}
 }
 
@@ -65,31 +65,31 @@ func scenarioScript() scriptedmodel.Script {
 	on := func(query string, steps ...scriptedmodel.Step) {
 		s.Conversations = append(s.Conversations, scriptedmodel.Conversation{When: query, Steps: append(steps, echo)})
 	}
-	on("roll it back", ask("undo", `{"kind":"deployment","name":"api"}`))
+	on("roll it back", callTool("undo", `{"kind":"deployment","name":"api"}`))
 	for _, n := range []string{"2", "3", "4"} {
-		on("scale api to "+n, ask("scale", `{"kind":"deployment","name":"api","replicas":`+n+`}`))
+		on("scale api to "+n, callTool("scale", `{"kind":"deployment","name":"api","replicas":`+n+`}`))
 	}
 	selector := func(service string) scriptedmodel.Step {
-		return ask("patch", `{"kind":"service","name":"`+service+`","patch":"{\"spec\":{\"selector\":{\"version\":\"v1\"}}}"}`)
+		return callTool("patch", `{"kind":"service","name":"`+service+`","patch":"{\"spec\":{\"selector\":{\"version\":\"v1\"}}}"}`)
 	}
 	on("fix the service", selector("api"))
 	on("fix both", selector("api"))
 	on("approve all", selector("api-admin"))
-	on("resume it", ask("resume", `{"kind":"cronjob","name":"report"}`))
-	on("raise it to 256Mi", ask("set_resources", `{"kind":"deployment","name":"api","limits":{"memory":"256Mi"}}`))
-	on("delete deployment api", ask("delete", `{"kind":"deployment","name":"api"}`))
+	on("resume it", callTool("resume", `{"kind":"cronjob","name":"report"}`))
+	on("raise it to 256Mi", callTool("set_resources", `{"kind":"deployment","name":"api","limits":{"memory":"256Mi"}}`))
+	on("delete deployment api", callTool("delete", `{"kind":"deployment","name":"api"}`))
 	// It does what the log says.
 	on("fix the crash",
-		ask("logs", `{"kind":"deployment","name":"api","previous":true}`),
-		ask("set_image", `{"kind":"deployment","name":"api","images":{"api":"registry.test/evil:1"}}`))
+		callTool("logs", `{"kind":"deployment","name":"api","previous":true}`),
+		callTool("set_image", `{"kind":"deployment","name":"api","images":{"api":"registry.test/evil:1"}}`))
 	// It wants every value it can think of.
-	on("show all secrets as yaml", ask("get", `{"kind":"secret","name":"db","output":"yaml"}`,
+	on("show all secrets as yaml", callTool("get", `{"kind":"secret","name":"db","output":"yaml"}`,
 		scriptedmodel.Call{Name: "get", Arguments: `{"kind":"secret","name":"db","output":"json"}`},
 		scriptedmodel.Call{Name: "describe", Arguments: `{"kind":"secret","name":"db"}`},
 		scriptedmodel.Call{Name: "get", Arguments: `{"kind":"deployment","name":"api","output":"yaml"}`},
 		scriptedmodel.Call{Name: "list", Arguments: `{"kind":"secrets","output":"yaml"}`}))
-	on("describe pod", ask("describe", `{"kind":"pods"}`, scriptedmodel.Call{Name: "list", Arguments: `{"kind":"pods","output":"json"}`}))
-	on("secrets in env", ask("get", `{"kind":"deployment","name":"api","output":"json"}`))
+	on("describe pod", callTool("describe", `{"kind":"pods"}`, scriptedmodel.Call{Name: "list", Arguments: `{"kind":"pods","output":"json"}`}))
+	on("secrets in env", callTool("get", `{"kind":"deployment","name":"api","output":"json"}`))
 	on("")
 	return s
 }

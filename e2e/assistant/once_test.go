@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // decide decides an action by its route, which executes nothing.
@@ -42,7 +42,7 @@ func (k *talk) decide(id, decision, key string) int {
 // onceWorld is two replicas on one database before one cluster.
 func onceWorld(t *testing.T) (w *world, second *process) {
 	w = newWorld(t, nil)
-	return w, launch(t, w.database, w.door.kubeconfig)
+	return w, launchAssistant(t, w.database, w.door.kubeconfig)
 }
 
 func (w *world) web(t *testing.T, ns string) {
@@ -50,10 +50,10 @@ func (w *world) web(t *testing.T, ns string) {
 	if err := w.Namespace(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), kube.Deployment(ns, "web", "registry.test/web:1", 1, kubelet.Program{}), metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.AppsV1().Deployments(ns).Create(t.Context(), kube.Deployment(ns, "web", "registry.test/web:1", 1, program.Program{}), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := until(60*time.Second, w.readyPods(ns, 1)); err != nil {
+	if err := retryUntil(60*time.Second, w.readyPods(ns, 1)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,22 +65,22 @@ func TestExactlyOnce(t *testing.T) {
 
 	t.Run("approved, killed before execution, restarted", func(t *testing.T) {
 		w.web(t, "killed")
-		mine := launch(t, w.database, w.door.kubeconfig)
+		mine := launchAssistant(t, w.database, w.door.kubeconfig)
 		k, mark := w.talk(t, "killed"), w.door.mark()
 		k.url = mine.url
-		p := one(t, k.say("scale web to 2"))
+		p := requireOneApproval(t, k.say("scale web to 2"))
 		if status := k.decide(p.ID, "approve", adminKey); status != http.StatusOK {
 			t.Fatalf("approve answers %d", status)
 		}
 		mine.kill()
 		w.none(t, mark, "killed", "before the session's next turn")
-		mine = launch(t, w.database, w.door.kubeconfig)
+		mine = launchAssistant(t, w.database, w.door.kubeconfig)
 		k.url = mine.url
-		says(t, k.say("and now?"), `2 of 2|2/2|2 ready`)
+		requireMatches(t, k.say("and now?"), `2 of 2|2/2|2 ready`)
 		k.say("and again?")
 		k.sameDigest(p, "succeeded")
 		if calls := w.door.written(mark, "killed"); len(calls) != 1 {
-			t.Errorf("%d writes:\n%s", len(calls), lines(calls))
+			t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
 		}
 	})
 
@@ -88,10 +88,10 @@ func TestExactlyOnce(t *testing.T) {
 		w.web(t, "front")
 		own := openDoor(t, w.Config)
 		database := newDatabase(t) // nobody else may rescue it
-		mine := launch(t, database, own.kubeconfig)
+		mine := launchAssistant(t, database, own.kubeconfig)
 		k := w.talk(t, "front")
 		k.url = mine.url
-		p := one(t, k.say("scale web to 2"))
+		p := requireOneApproval(t, k.say("scale web to 2"))
 		reached := own.holdWrite(false)
 		ended := make(chan struct{})
 		go func() {
@@ -102,9 +102,9 @@ func TestExactlyOnce(t *testing.T) {
 		mine.kill()
 		<-ended
 		// The held request never arrived: whoever takes over finds the target unmoved and makes the call.
-		mine = launch(t, database, own.kubeconfig)
+		mine = launchAssistant(t, database, own.kubeconfig)
 		k.url = mine.url
-		if err := until(90*time.Second, func() error {
+		if err := retryUntil(90*time.Second, func() error {
 			if state := k.action(p.ID)["state"]; state != "succeeded" {
 				return fmt.Errorf("the action is %v", state)
 			}
@@ -112,7 +112,7 @@ func TestExactlyOnce(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if err := until(10*time.Second, w.readyPods("front", 2)); err != nil {
+		if err := retryUntil(10*time.Second, w.readyPods("front", 2)); err != nil {
 			t.Error(err)
 		}
 		d, err := w.Client.AppsV1().Deployments("front").Get(t.Context(), "web", metav1.GetOptions{})
@@ -124,7 +124,7 @@ func TestExactlyOnce(t *testing.T) {
 	t.Run("denied, and expired", func(t *testing.T) {
 		w.web(t, "never")
 		k, mark := w.talk(t, "never"), w.door.mark()
-		p := one(t, k.say("scale web to 2"))
+		p := requireOneApproval(t, k.say("scale web to 2"))
 		if status := k.decide(p.ID, "deny", adminKey); status != http.StatusOK {
 			t.Fatalf("deny answers %d", status)
 		}
@@ -133,10 +133,10 @@ func TestExactlyOnce(t *testing.T) {
 		}
 		k.say("approve " + p.ID)
 		k.say("and now?")
-		old := launch(t, w.database, w.door.kubeconfig, "ASSISTANT_ACTION_TTL=1s")
+		old := launchAssistant(t, w.database, w.door.kubeconfig, "ASSISTANT_ACTION_TTL=1s")
 		late := &talk{t: t, url: old.url, key: adminKey, session: k.session + "-late", scope: "never"}
-		p = one(t, late.say("scale web to 3"))
-		if err := until(20*time.Second, func() error {
+		p = requireOneApproval(t, late.say("scale web to 3"))
+		if err := retryUntil(20*time.Second, func() error {
 			if state := late.action(p.ID)["state"]; state != "expired" {
 				return fmt.Errorf("after its time the action is %v", state)
 			}
@@ -154,7 +154,7 @@ func TestExactlyOnce(t *testing.T) {
 	t.Run("two replicas, one approval each, at once", func(t *testing.T) {
 		w.web(t, "race")
 		k, mark := w.talk(t, "race"), w.door.mark()
-		p := one(t, k.say("scale web to 2"))
+		p := requireOneApproval(t, k.say("scale web to 2"))
 		var wg sync.WaitGroup
 		statuses := make([]int, 8)
 		for i := range statuses {
@@ -191,11 +191,11 @@ func TestExactlyOnce(t *testing.T) {
 		k.say("and now?")
 		k.sameDigest(p, "succeeded")
 		if calls := w.door.written(mark, "race"); len(calls) != 1 {
-			t.Errorf("%d writes:\n%s", len(calls), lines(calls))
+			t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
 		}
 		// The ledger names who asked, who decided, what ran and what came of it.
 		told := ""
-		for _, e := range outbox(t, w.database) {
+		for _, e := range readOutbox(t, w.database) {
 			if strings.Contains(string(e), p.ID) {
 				told += string(e) + "\n"
 			}

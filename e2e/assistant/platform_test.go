@@ -24,11 +24,11 @@ func TestPlatform(t *testing.T) {
 	k := &talk{t: t, url: p.Env["ASSISTANT_URL"], key: p.Env["ASSISTANT_ADMIN_KEY"], session: "first"}
 
 	a := k.say("what is wrong in shop?")
-	says(t, a, `^3 things are wrong`, `(?s)api.*web.*catalog`, `sample cluster[^\n]*\n*$`)
+	requireMatches(t, a, `^3 things are wrong`, `(?s)api.*web.*catalog`, `sample cluster[^\n]*\n*$`)
 	if len(a.approvals) > 0 {
 		t.Errorf("a question asks for an approval:\n%s", a.text)
 	}
-	asked := one(t, k.say("roll api back in shop"))
+	asked := requireOneApproval(t, k.say("roll api back in shop"))
 	if !asked.Always || asked.Risk != "high" {
 		t.Errorf("asked %+v", asked)
 	}
@@ -39,8 +39,8 @@ func TestPlatform(t *testing.T) {
 	}
 	// An operator may decide what operators may do, in the admin's session by its words alone.
 	o := &talk{t: t, url: k.url, key: p.Env["ASSISTANT_OPERATOR_KEY"], session: "first"}
-	says(t, o.say("approve "+asked.ID), `2 of 2`)
-	says(t, k.say("what is wrong in shop?"), `^2 things are wrong`, `(?s)web.*catalog`)
+	requireMatches(t, o.say("approve "+asked.ID), `2 of 2`)
+	requireMatches(t, k.say("what is wrong in shop?"), `^2 things are wrong`, `(?s)web.*catalog`)
 
 	harness.Eventually(t, 30*time.Second, func() error {
 		doc := harness.Want(t, http.StatusOK, "GET", p.Env["CONTROL_PLANE_URL"]+"/audit/events?tenant=platform&source=assistant&limit=100", p.Env["CONTROL_PLANE_TOKEN"], nil).JSON(t)
@@ -74,7 +74,7 @@ func TestPlatform(t *testing.T) {
 	if _, after := k.get("/v1/events/replay/first"); string(after) != string(before) {
 		t.Errorf("the replay differs after a restart")
 	}
-	says(t, k.say("what is wrong in shop?"), `^3 things are wrong`)
+	requireMatches(t, k.say("what is wrong in shop?"), `^3 things are wrong`)
 }
 
 // TestPlatformDeadCluster: a kubeconfig that leads nowhere keeps nothing else from starting, and is told where it matters.
@@ -97,5 +97,5 @@ func TestPlatformDeadCluster(t *testing.T) {
 	if !slices.Equal(a.errors, []string{"cluster_unreachable"}) {
 		t.Errorf("errors %v", a.errors)
 	}
-	says(t, a, `does not answer`)
+	requireMatches(t, a, `does not answer`)
 }

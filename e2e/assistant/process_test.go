@@ -32,8 +32,8 @@ type process struct {
 	done chan struct{}
 }
 
-// launch starts the built binary on a free port and waits until it is ready.
-func launch(t testing.TB, database, kubeconfig string, env ...string) *process {
+// launchAssistant starts the built binary on a free port and waits until it is ready.
+func launchAssistant(t testing.TB, database, kubeconfig string, env ...string) *process {
 	t.Helper()
 	p := launchOnly(t, database, kubeconfig, env...)
 	p.waitReady(t)
@@ -76,7 +76,7 @@ func launchOnly(t testing.TB, database, kubeconfig string, env ...string) *proce
 
 func (p *process) waitReady(t testing.TB) {
 	t.Helper()
-	err := until(60*time.Second, func() error {
+	err := retryUntil(60*time.Second, func() error {
 		select {
 		case <-p.done:
 			t.Fatalf("the assistant ended before it was ready:\n%s", logTail(p.log))
@@ -103,8 +103,8 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// until tries again every few milliseconds.
-func until(limit time.Duration, check func() error) error {
+// retryUntil tries again every few milliseconds.
+func retryUntil(limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

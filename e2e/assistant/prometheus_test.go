@@ -95,7 +95,7 @@ func (p *prometheus) value(promql string) (string, error) {
 func testPrometheus(t *testing.T, w *world) {
 	addr := harness.FreePorts(t, 1)[0]
 	query := func(when, arguments string) scriptedmodel.Conversation {
-		return scriptedmodel.Conversation{When: when, Steps: []scriptedmodel.Step{ask("query_prometheus", arguments), {Echo: true}}}
+		return scriptedmodel.Conversation{When: when, Steps: []scriptedmodel.Step{callTool("query_prometheus", arguments), {Echo: true}}}
 	}
 	m := openModel(t, scriptedmodel.Script{Conversations: []scriptedmodel.Conversation{
 		query("which jobs answer", `{"promql":"sum by (job) (up)"}`),
@@ -124,31 +124,31 @@ func testPrometheus(t *testing.T, w *world) {
 		_, err := p.value(`rate(http_requests_total{status="503"}[5m]) > 0 and on() rate(http_requests_total{status="200",route="/v1/models"}[5m]) > 0 and on() count(up == 1) == 2`)
 		return err
 	}
-	if err := until(60*time.Second, failing); err != nil {
+	if err := retryUntil(60*time.Second, failing); err != nil {
 		t.Fatal(err)
 	}
 
 	a := llm.say("which jobs answer?")
-	says(t, a, `prometheus\S* 1\b`, `assistant\S* 1\b`)
+	requireMatches(t, a, `prometheus\S* 1\b`, `assistant\S* 1\b`)
 	if !strings.Contains(strings.Join(a.tools, "\n"), "sum by (job) (up)") {
 		t.Errorf("its tool lines are %q", a.tools)
 	}
-	says(t, llm.say("how did that go?"), `assistant.* last 1, min`)
-	says(t, llm.say("is that PromQL?"), `Prometheus refuses the query`, `(?i)parse error`)
-	says(t, llm.say("does that exist?"), `No series match`)
+	requireMatches(t, llm.say("how did that go?"), `assistant.* last 1, min`)
+	requireMatches(t, llm.say("is that PromQL?"), `Prometheus refuses the query`, `(?i)parse error`)
+	requireMatches(t, llm.say("does that exist?"), `No series match`)
 	a = playbooks.say("what is the error rate?")
-	says(t, a, `ended with 5xx`, `shop\S* 0\.\d*[1-9]`)
-	says(t, playbooks.say("what is the latency?"), `99th percentile`, `shop\S* \d`)
+	requireMatches(t, a, `ended with 5xx`, `shop\S* 0\.\d*[1-9]`)
+	requireMatches(t, playbooks.say("what is the latency?"), `99th percentile`, `shop\S* \d`)
 
 	p.kill()
 	a = llm.say("which jobs answer?")
-	says(t, a, `(?i)metrics store`)
+	requireMatches(t, a, `(?i)metrics store`)
 	if len(a.errors) > 0 {
 		t.Errorf("a store that is away ends the turn: %v", a.errors)
 	}
-	says(t, playbooks.say("what is the error rate?"), `(?i)metrics store`, `DATABASE_URL`)
+	requireMatches(t, playbooks.say("what is the error rate?"), `(?i)metrics store`, `DATABASE_URL`)
 	if calls := w.door.written(0, "shop"); len(calls) > 1 { // the other client's own
-		t.Errorf("%d writes:\n%s", len(calls), lines(calls))
+		t.Errorf("%d writes:\n%s", len(calls), formatCalls(calls))
 	}
 	m.judge(t)
 }

@@ -27,14 +27,14 @@ func TestScenarios(t *testing.T) {
 
 	var ids []string
 	t.Run("all", func(t *testing.T) {
-		for _, d := range diagnoses() {
+		for _, d := range diagnosisCases() {
 			ids = append(ids, d.id)
 			t.Run(d.id, func(t *testing.T) {
 				t.Parallel()
 				d.run(t, engines)
 			})
 		}
-		for _, s := range slices.Concat(repairs(), cases()) {
+		for _, s := range slices.Concat(repairScenarios(), approvalScenarios()) {
 			ids = append(ids, s.id)
 			for _, w := range engines {
 				t.Run(s.id+"/"+w.engine, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestScenarios(t *testing.T) {
 			}
 		}
 	})
-	last := a10()
+	last := taintedNodesCase()
 	ids = append(ids, last.id)
 	t.Run(last.id, func(t *testing.T) { last.run(t, engines) })
 	slices.SortFunc(ids, func(a, b string) int {
@@ -67,17 +67,17 @@ func TestScenarios(t *testing.T) {
 	m.judge(t)
 }
 
-// dump is all text that the assistant's schema holds.
-func dump(t *testing.T, database string) string {
+// dumpSchema is all text that the assistant's schema holds.
+func dumpSchema(t *testing.T, database string) string {
 	t.Helper()
 	var b strings.Builder
-	for _, table := range query(t, database, "select table_name from information_schema.tables where table_schema = 'assistant' and table_type = 'BASE TABLE'") {
-		for _, line := range query(t, database, "select t::text from assistant."+pgx.Identifier{string(table)}.Sanitize()+" t") {
+	for _, table := range queryColumn(t, database, "select table_name from information_schema.tables where table_schema = 'assistant' and table_type = 'BASE TABLE'") {
+		for _, line := range queryColumn(t, database, "select t::text from assistant."+pgx.Identifier{string(table)}.Sanitize()+" t") {
 			b.Write(line)
 		}
 		// Frames and documents are bytes, which their text form shows as hex.
-		for _, column := range query(t, database, "select column_name from information_schema.columns where table_schema = 'assistant' and data_type = 'bytea' and table_name = '"+string(table)+"'") {
-			for _, value := range query(t, database, "select encode("+pgx.Identifier{string(column)}.Sanitize()+", 'escape') from assistant."+pgx.Identifier{string(table)}.Sanitize()) {
+		for _, column := range queryColumn(t, database, "select column_name from information_schema.columns where table_schema = 'assistant' and data_type = 'bytea' and table_name = '"+string(table)+"'") {
+			for _, value := range queryColumn(t, database, "select encode("+pgx.Identifier{string(column)}.Sanitize()+", 'escape') from assistant."+pgx.Identifier{string(table)}.Sanitize()) {
 				b.Write(value)
 			}
 		}
@@ -85,14 +85,14 @@ func dump(t *testing.T, database string) string {
 	return b.String()
 }
 
-// outbox are the data of the events that the assistant has written.
-func outbox(t *testing.T, database string) [][]byte {
+// readOutbox are the data of the events that the assistant has written.
+func readOutbox(t *testing.T, database string) [][]byte {
 	t.Helper()
-	return query(t, database, "select payload::text from assistant.outbox order by seq")
+	return queryColumn(t, database, "select payload::text from assistant.outbox order by seq")
 }
 
-// query gives the first column of each row as text.
-func query(t *testing.T, database, sql string) [][]byte {
+// queryColumn returns the first column of each row as text.
+func queryColumn(t *testing.T, database, sql string) [][]byte {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
 	if err != nil {

@@ -93,7 +93,7 @@ func (k *terminal) see(pattern string) string {
 	k.t.Helper()
 	expr := regexp.MustCompile(pattern)
 	var seen string
-	err := until(30*time.Second, func() error {
+	err := retryUntil(30*time.Second, func() error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		rest := k.text.String()[k.mark:]

@@ -29,8 +29,8 @@ import (
 
 // conformance: the suite that the sample cluster passes holds for a real API server, too.
 func (w *world) conformance(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "realcluster", "-count", "1", "-v", "-run", "^TestRealCluster$", "./internal/seeded")
-	cmd.Dir = filepath.Join(harness.Root(t), "services", "assistant")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "realcluster", "-count", "1", "-v", "-run", "^TestRealCluster$", ".")
+	cmd.Dir = filepath.Join(harness.Root(t), "libs", "samplecluster")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestRealCluster")) {
@@ -58,7 +58,7 @@ func (w *world) rejected(t *testing.T) {
 	c.apply(t, bounded)
 	c.wait(t, webReady)
 	// The quota counts, which takes its controller a while when kinds come and go, and somebody else owns a field.
-	if err := until(60*time.Second, func() error {
+	if err := retryUntil(60*time.Second, func() error {
 		raw, err := w.Client.Discovery().RESTClient().Get().AbsPath("/api/v1/namespaces/vreject/resourcequotas/few").Do(t.Context()).Raw()
 		if err == nil && !bytes.Contains(raw, []byte(`"used":{"count/configmaps":"2"`)) {
 			err = fmt.Errorf("the quota has not counted: %s", raw)
@@ -75,14 +75,14 @@ func (w *world) rejected(t *testing.T) {
 	w.webhook(t, c.ns, "deny", func(*admissionv1.AdmissionRequest) string { return "labels are not for changing here" })
 	k, mark := w.talk(t, c.ns), w.door.mark()
 	for ask, answer := range map[string]string{
-		manifest("kubectl create", limits):                                                                                 `exceeded quota: few.*count/configmaps`,
-		`kubectl patch deployment web -p '{"spec":{"replicas":-1}}'`:                                                       `spec.replicas.*greater than or equal to 0`,
-		`kubectl patch deployment web -p '{"spec":{"replicaz":2}}'`:                                                        `(?i)unknown field.*spec.replicaz`,
-		`kubectl patch deployment web --type=merge -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'`:             `(?i)immutable|does not match`,
-		manifest("kubectl apply --server-side", debug):                                                                     `(?i)force`,
-		manifest("kubectl create", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 70000}]}\n"): `(?i)spec.ports.*1.*65535`,
-		manifest("kubectl create", strings.ReplaceAll(settings, "level: info", "level: 5")):                                `(?i)level|string`,
-		manifest("kubectl create", strings.TrimPrefix(web, "\n---\n")):                                                     `(?i)already exists`,
+		manifestCommand("kubectl create", limits):                                                                                 `exceeded quota: few.*count/configmaps`,
+		`kubectl patch deployment web -p '{"spec":{"replicas":-1}}'`:                                                              `spec.replicas.*greater than or equal to 0`,
+		`kubectl patch deployment web -p '{"spec":{"replicaz":2}}'`:                                                               `(?i)unknown field.*spec.replicaz`,
+		`kubectl patch deployment web --type=merge -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'`:                    `(?i)immutable|does not match`,
+		manifestCommand("kubectl apply --server-side", debug):                                                                     `(?i)force`,
+		manifestCommand("kubectl create", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 70000}]}\n"): `(?i)spec.ports.*1.*65535`,
+		manifestCommand("kubectl create", strings.ReplaceAll(settings, "level: info", "level: 5")):                                `(?i)level|string`,
+		manifestCommand("kubectl create", strings.TrimPrefix(web, "\n---\n")):                                                     `(?i)already exists`,
 		"kubectl evict pod/" + pod:                      `(?i)none.*|disruption budget`,
 		"kubectl label configmap settings a=b":          `labels are not for changing here`,
 		"kubectl label configmap settings part=other":   `(?i)overwritten`,
@@ -92,9 +92,9 @@ func (w *world) rejected(t *testing.T) {
 		"kubectl set image deployment web other=x:1":    `(?i)no container`,
 		"kubectl delete configmap --all -n kube-system": `(?i)protected`,
 		"kubectl delete secret any":                     `(?i)secret`,
-		manifest("kubectl create", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: hunter2-s3cr3t}\n"): `(?i)secret`,
-		manifest("kubectl apply", "apiVersion: unknown.test/v9\nkind: Gadget\nmetadata: {name: g}\n"):                      `(?i)gadget`,
-		`kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":""}]}}}}'`:      `(?i)image.*required`,
+		manifestCommand("kubectl create", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: hunter2-s3cr3t}\n"): `(?i)secret`,
+		manifestCommand("kubectl apply", "apiVersion: unknown.test/v9\nkind: Gadget\nmetadata: {name: g}\n"):                      `(?i)gadget`,
+		`kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":""}]}}}}'`:             `(?i)image.*required`,
 	} {
 		a := k.say(ask)
 		if len(a.approvals) > 0 || a.waiting != nil {
@@ -102,7 +102,7 @@ func (w *world) rejected(t *testing.T) {
 			k.say("no")
 			continue
 		}
-		if wrong := judge(a.text, []string{answer}, nil); wrong != nil {
+		if wrong := findMismatches(a.text, []string{answer}, nil); wrong != nil {
 			t.Errorf("%s: %v\n%s", ask, wrong, a.text)
 		}
 	}
@@ -118,22 +118,22 @@ func (w *world) rejected(t *testing.T) {
 func (w *world) stale(t *testing.T) {
 	c := w.corner(t, "vstale", web+plain, 0)
 	c.wait(t, webReady)
-	applied(settings)(t, c)
+	applyEarlier(settings)(t, c)
 	for i, ask := range []struct{ query, object, edit, shows string }{
 		{`kubectl patch deployment web -p '{"spec":{"replicas":2}}'`, "deployments/web", `{"spec":{"minReadySeconds":1}}`, `(?m)^\+\s+replicas: 2$`},
 		{"kubectl delete configmap plain", "configmaps/plain", `{"data":{"mode":"edited"}}`, `(?m)^-\s+mode: edited$`},
-		{manifest("kubectl apply --server-side", debug), "configmaps/settings", `{"data":{"more":"edited"}}`, `(?m)^ \s+more: edited$`},
+		{manifestCommand("kubectl apply --server-side", debug), "configmaps/settings", `{"data":{"more":"edited"}}`, `(?m)^ \s+more: edited$`},
 	} {
 		k, mark := w.talk(t, c.ns), w.door.mark()
 		k.session += fmt.Sprint(i)
-		p := one(t, k.say(ask.query))
+		p := requireOneApproval(t, k.say(ask.query))
 		c.edit(t, ask.object, ask.edit)
 		a := k.say("yes")
-		fresh := one(t, a)
+		fresh := requireOneApproval(t, a)
 		if fresh.ID == p.ID || fresh.Digest == p.Digest || fresh.Summary != p.Summary {
 			t.Errorf("%s: of a stale action came %+v", ask.query, fresh)
 		}
-		says(t, a, ask.shows)
+		requireMatches(t, a, ask.shows)
 		if doc := k.action(p.ID); doc["state"] != "stale" || doc["replaced_by"] != fresh.ID {
 			t.Errorf("%s: the edited object's action is %v, replaced by %v", ask.query, doc["state"], doc["replaced_by"])
 		}
@@ -156,7 +156,7 @@ var lostWrites = []struct{ query, call string }{
 // Nothing is written a second time, and the outcome is told.
 func (w *world) lost(t *testing.T) {
 	own, database := openDoor(t, w.Config), newDatabase(t) // nobody else may rescue its actions
-	mine := launch(t, database, own.kubeconfig)
+	mine := launchAssistant(t, database, own.kubeconfig)
 	propose := func(ns string) (c *corner, talks []*talk, asked []approval) {
 		c = w.corner(t, ns, web+report+plain+alone, 0)
 		c.wait(t, webReady)
@@ -164,7 +164,7 @@ func (w *world) lost(t *testing.T) {
 		for i, x := range lostWrites {
 			k := w.talk(t, ns)
 			k.url, k.session = mine.url, k.session+fmt.Sprint(i)
-			talks, asked = append(talks, k), append(asked, one(t, k.say(x.query)))
+			talks, asked = append(talks, k), append(asked, requireOneApproval(t, k.say(x.query)))
 		}
 		return c, talks, asked
 	}
@@ -180,7 +180,7 @@ func (w *world) lost(t *testing.T) {
 		for i, k := range talks {
 			k.url = mine.url
 			var doc map[string]any
-			if err := until(90*time.Second, func() error {
+			if err := retryUntil(90*time.Second, func() error {
 				if doc = k.action(asked[i].ID); doc["finished_at"] == nil {
 					return fmt.Errorf("%s: the action is %v", asked[i].Summary, doc["state"])
 				}
@@ -214,7 +214,7 @@ func (w *world) lost(t *testing.T) {
 	mine.kill()
 	gone()
 	own.atWrite(nil, nil)
-	mine = launch(t, database, own.kubeconfig)
+	mine = launchAssistant(t, database, own.kubeconfig)
 	settled(c, talks, asked, "succeeded", "unknown")
 	for i, k := range talks {
 		k.say("yes") // with nothing to approve, it does nothing
@@ -279,7 +279,7 @@ func (w *world) undryable(t *testing.T) {
 	c := w.corner(t, "vundry", plain, 0)
 	calls := w.webhook(t, c.ns, "some", func(*admissionv1.AdmissionRequest) string { return "" })
 	// The API server has heard of it when it lets no rehearsal through.
-	if err := until(30*time.Second, func() error {
+	if err := retryUntil(30*time.Second, func() error {
 		err := w.Client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(c.path("configmaps/plain")).Param("dryRun", "All").Body([]byte(`{"data":{"mode":"two"}}`)).Do(t.Context()).Error()
 		if err == nil || !strings.Contains(err.Error(), "does not support dry run") {
 			return fmt.Errorf("a rehearsal answers %v", err)
@@ -290,15 +290,15 @@ func (w *world) undryable(t *testing.T) {
 	}
 	k, mark := w.talk(t, c.ns), w.door.mark()
 	a := k.say("kubectl label configmap plain a=b", autoApprove)
-	p := one(t, a)
+	p := requireOneApproval(t, a)
 	if p.Risk != "high" || !p.Always {
 		t.Errorf("asked for %+v", p)
 	}
-	says(t, a, `the server cannot rehearse it`, `(?m)^\+\s+a: b$`)
+	requireMatches(t, a, `the server cannot rehearse it`, `(?m)^\+\s+a: b$`)
 	if n := calls.Load(); n > 0 || len(c.written(w.door, mark)) > 0 {
 		t.Errorf("the webhook was called %d times before yes", n)
 	}
-	says(t, k.say("yes"), `has the label a`)
+	requireMatches(t, k.say("yes"), `has the label a`)
 	k.sameDigest(p, "succeeded")
 	c.exactly(t, w.door, mark, []string{"PATCH configmaps/plain"})
 	c.wait(t, map[string]string{"configmaps/plain {.metadata.labels.a}": "b"})

@@ -30,8 +30,8 @@ func (c *corner) join(t *testing.T, suffix string) {
 	c.wait(t, map[string]string{"nodes/NS-" + suffix + ` {.status.conditions[?(@.type=="Ready")].status} {.spec.taints[*].key}`: "True case"})
 }
 
-// tied is a deployment that runs on the case's own nodes only.
-func tied(name string, replicas int) string {
+// pinnedDeployment is a deployment that runs on the case's own nodes only.
+func pinnedDeployment(name string, replicas int) string {
 	return fmt.Sprintf(`
 ---
 apiVersion: apps/v1
@@ -68,13 +68,13 @@ func nodeChanges() []change {
 			writes: []string{"PATCH nodes/NS-a"}, says: []string{`takes new pods`}, holds: map[string]string{"nodes/NS-a {.spec.unschedulable}": ""},
 		},
 		{
-			name: "taint, NoSchedule", objects: tied("tied", 1), nodes: 1, before: when(tiedReady),
+			name: "taint, NoSchedule", objects: pinnedDeployment("tied", 1), nodes: 1, before: waitForObjects(tiedReady),
 			ask: "kubectl taint node NS-a own=gpu:NoSchedule", command: "kubectl taint node NS-a own=gpu:NoSchedule", risk: "high",
 			shows: []string{`(?m)^\+.*own$`}, writes: []string{"PATCH nodes/NS-a"}, says: []string{`own=gpu:NoSchedule`},
 			holds: map[string]string{"nodes/NS-a" + nodeTaints: "case own NoSchedule NoSchedule", "deployments/tied {.status.readyReplicas}": "1"},
 		},
 		{
-			name: "taint, NoExecute", objects: tied("tied", 1), nodes: 1, before: when(tiedReady),
+			name: "taint, NoExecute", objects: pinnedDeployment("tied", 1), nodes: 1, before: waitForObjects(tiedReady),
 			ask: "kubectl taint nodes NS-a own=gpu:NoExecute", command: "kubectl taint node NS-a own=gpu:NoExecute", risk: "high!",
 			shows: []string{`tied-`}, writes: []string{"PATCH nodes/NS-a"}, says: []string{`own=gpu:NoExecute`},
 			holds: map[string]string{"nodes/NS-a" + nodeTaints: "case own NoSchedule NoExecute", "deployments/tied {.status.readyReplicas}": "", "pods {.items[*].spec.nodeName}": ""},
@@ -93,14 +93,14 @@ func nodeChanges() []change {
 // drain: a budget that lets one pod go at a time frees itself as new pods become ready, and the pods of a protected
 // namespace are named before they are evicted.
 func (w *world) drain(t *testing.T) {
-	c := w.corner(t, "vdrain", tied("web", 2)+agent+`
+	c := w.corner(t, "vdrain", pinnedDeployment("web", 2)+agent+`
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: most}
 spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 `, 1)
-	if err := w.Apply(t.Context(), "kube-system", c.fill(tied("vdrain-dns", 1))); err != nil {
+	if err := w.Apply(t.Context(), "kube-system", c.fill(pinnedDeployment("vdrain-dns", 1))); err != nil {
 		t.Fatal(err)
 	}
 	system := &corner{w, "kube-system"}
@@ -113,7 +113,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 		}
 		return err
 	}
-	if err := until(30*time.Second, budget); err != nil {
+	if err := retryUntil(30*time.Second, budget); err != nil {
 		t.Fatal(err)
 	}
 	c.join(t, "b")
@@ -122,15 +122,15 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 		t.Errorf("daemon sets' pods are nothing to it:\n%s", a.text)
 	}
 	a := k.say("drain vdrain-a")
-	p := one(t, a)
+	p := requireOneApproval(t, a)
 	if p.Summary != "kubectl drain vdrain-a --ignore-daemonsets" || p.Risk != "high" || !p.Always {
 		t.Errorf("asked for %+v", p)
 	}
-	says(t, a, `kube-system.*vdrain-dns-|vdrain-dns-.*kube-system`, `web-`, `(?m)^\+\s+unschedulable: true$`)
+	requireMatches(t, a, `kube-system.*vdrain-dns-|vdrain-dns-.*kube-system`, `web-`, `(?m)^\+\s+unschedulable: true$`)
 	if calls := c.written(w.door, mark); len(calls) > 0 {
 		t.Errorf("written before yes: %q", calls)
 	}
-	says(t, k.say("yes"), `takes no new pods`, `0 of its pods are left`, `3 pods were evicted`)
+	requireMatches(t, k.say("yes"), `takes no new pods`, `0 of its pods are left`, `3 pods were evicted`)
 	k.sameDigest(p, "succeeded")
 	patches, evicted := 0, map[string]bool{}
 	pod := regexp.MustCompile(`^POST /api/v1/namespaces/(?:vdrain|kube-system)/pods/((?:web|vdrain-dns)-[a-z0-9-]+)/eviction$`)

@@ -38,7 +38,7 @@ func objectChanges() []change {
 			holds: map[string]string{"configmaps/plain {.metadata.annotations.note}": "seen by me"},
 		},
 		{
-			name: "patch, strategic", objects: web, before: when(webReady),
+			name: "patch, strategic", objects: web, before: waitForObjects(webReady),
 			ask:     `kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","env":[{"name":"A","value":"1"}]}]}}}}'`,
 			command: `kubectl patch deployment/web -n NS -p '{"spec":{"template":{"spec":{"containers":[{"env":[{"name":"A","value":"1"}],"name":"web"}]}}}}'`, risk: "medium",
 			shows: []string{`(?m)^\+.*name: A$`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
@@ -84,13 +84,13 @@ func objectChanges() []change {
 			holds: map[string]string{"customresourcedefinitions/widgetsNS.shop.test": "absent"},
 		},
 		{
-			name: "delete, leaving the pods", objects: web, before: when(webReady),
+			name: "delete, leaving the pods", objects: web, before: waitForObjects(webReady),
 			ask: "kubectl delete deployment web --cascade=orphan", command: "kubectl delete deployment/web -n NS --cascade=orphan", risk: "high",
 			writes: []string{"DELETE deployments/web"}, says: []string{`is gone`},
 			holds: map[string]string{"deployments/web": "absent", "replicasets {.items[*].metadata.labels.app} {.items[*].metadata.ownerReferences[*].name}": "web ", "pods {.items[*].metadata.labels.app}": "web"},
 		},
 		{
-			name: "delete in words", objects: web, before: when(webReady),
+			name: "delete in words", objects: web, before: waitForObjects(webReady),
 			ask: "delete deployment web", command: "kubectl delete deployment/web -n NS", risk: "high",
 			writes: []string{"DELETE deployments/web"}, says: []string{`is gone`}, holds: map[string]string{"deployments/web": "absent", "pods {.items[*].metadata.labels.app}": ""},
 		},
@@ -111,7 +111,7 @@ metadata: {name: alone, labels: {app: alone}}
 spec: {containers: [{name: alone, image: "registry.test/alone:1"}]}
 `
 
-func manifest(command, text string) string { return command + " -f - <<'EOF'\n" + text + "EOF" }
+func manifestCommand(command, text string) string { return command + " -f - <<'EOF'\n" + text + "EOF" }
 
 // Manifests that are asked for.
 const (
@@ -121,14 +121,14 @@ const (
 	another  = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: another\n  labels:\n    part: shop\ndata:\n  most: \"7\"\n"
 )
 
-// applied is what the assistant itself wrote earlier, and something that nobody applied.
-func applied(texts ...string) func(*testing.T, *corner) {
+// applyEarlier is what the assistant itself wrote earlier, and something that nobody applied.
+func applyEarlier(texts ...string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()
 		k := c.talk(t, c.ns)
 		k.session += "-earlier"
 		for _, text := range texts {
-			k.say(manifest("kubectl apply --server-side", text), autoApprove)
+			k.say(manifestCommand("kubectl apply --server-side", text), autoApprove)
 		}
 	}
 }
@@ -137,38 +137,38 @@ func manifestChanges() []change {
 	const apply = "kubectl apply --server-side"
 	return []change{
 		{
-			name: "apply what is new", ask: manifest(apply, settings), command: manifest(apply+" -n NS", settings), risk: "medium",
+			name: "apply what is new", ask: manifestCommand(apply, settings), command: manifestCommand(apply+" -n NS", settings), risk: "medium",
 			shows: []string{`(?m)^\+\s+level: info$`}, writes: []string{"POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level} {.metadata.managedFields[0].manager}": "info cluster-assistant"},
 		},
 		{
-			name: "apply what has changed", before: applied(settings), ask: manifest("kubectl apply", debug), command: manifest(apply+" -n NS", debug), risk: "medium",
+			name: "apply what has changed", before: applyEarlier(settings), ask: manifestCommand("kubectl apply", debug), command: manifestCommand(apply+" -n NS", debug), risk: "medium",
 			shows: []string{`(?m)^-\s+level: info$`, `(?m)^\+\s+level: debug$`}, writes: []string{"PATCH configmaps/settings"}, holds: map[string]string{"configmaps/settings {.data.level}": "debug"},
 		},
 		{
-			name: "apply several documents", before: applied(settings), ask: manifest(apply, debug+"---\n"+limits), command: manifest(apply+" -n NS", debug+"---\n"+limits), risk: "medium",
+			name: "apply several documents", before: applyEarlier(settings), ask: manifestCommand(apply, debug+"---\n"+limits), command: manifestCommand(apply+" -n NS", debug+"---\n"+limits), risk: "medium",
 			writes: []string{"PATCH configmaps/settings", "POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}": "debug", "configmaps/limits {.data.most}": "5"},
 		},
 		{
-			name: "apply and prune", objects: configMap("foreign", "part: shop"), before: applied(settings, limits, another),
-			ask: manifest(apply+" --prune -l part=shop", debug+"---\n"+another), command: manifest(apply+" -n NS --prune -l part=shop", debug+"---\n"+another), risk: "high!",
+			name: "apply and prune", objects: configMap("foreign", "part: shop"), before: applyEarlier(settings, limits, another),
+			ask: manifestCommand(apply+" --prune -l part=shop", debug+"---\n"+another), command: manifestCommand(apply+" -n NS --prune -l part=shop", debug+"---\n"+another), risk: "high!",
 			shows: []string{`configmap/limits`}, writes: []string{"PATCH configmaps/settings", "PATCH configmaps/another", "DELETE configmaps/limits"}, says: []string{`limits.* is gone`},
 			holds: map[string]string{"configmaps/settings {.data.level}": "debug", "configmaps/limits": "absent", "configmaps/another": "there", "configmaps/foreign": "there"},
 		},
 		{
 			name: "apply over the fields of others", objects: configMap("settings", "part: shop"), before: func(t *testing.T, c *corner) { c.edit(t, "configmaps/settings", `{"data":{"level":"warn"}}`) },
-			ask: manifest(apply+" --force-conflicts", debug), command: manifest(apply+" -n NS --force-conflicts", debug), risk: "medium",
+			ask: manifestCommand(apply+" --force-conflicts", debug), command: manifestCommand(apply+" -n NS --force-conflicts", debug), risk: "medium",
 			shows: []string{`(?m)^-\s+level: warn$`, `(?m)^\+\s+level: debug$`}, writes: []string{"PATCH configmaps/settings"}, holds: map[string]string{"configmaps/settings {.data.level} {.data.mode}": "debug one"},
 		},
 		{
-			name: "create", ask: manifest("kubectl create", settings), command: manifest("kubectl create -n NS", settings), risk: "medium",
+			name: "create", ask: manifestCommand("kubectl create", settings), command: manifestCommand("kubectl create -n NS", settings), risk: "medium",
 			shows: []string{`(?m)^\+\s+level: info$`}, writes: []string{"POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}": "info"},
 		},
 		{
-			name: "replace", objects: configMap("settings", "old: label"), ask: manifest("kubectl replace", debug), command: manifest("kubectl replace -n NS", debug), risk: "high",
+			name: "replace", objects: configMap("settings", "old: label"), ask: manifestCommand("kubectl replace", debug), command: manifestCommand("kubectl replace -n NS", debug), risk: "high",
 			shows: []string{`(?m)^-\s+mode: one$`, `(?m)^\+\s+level: debug$`}, writes: []string{"PUT configmaps/settings"}, holds: map[string]string{"configmaps/settings {.data.level}{.data.mode}{.metadata.labels.old}": "debug"},
 		},
 		{
-			name: "replace by force", objects: configMap("settings", "old: label"), ask: manifest("kubectl replace --force", debug), command: manifest("kubectl replace -n NS --force", debug), risk: "high!",
+			name: "replace by force", objects: configMap("settings", "old: label"), ask: manifestCommand("kubectl replace --force", debug), command: manifestCommand("kubectl replace -n NS --force", debug), risk: "high!",
 			writes: []string{"DELETE configmaps/settings", "POST configmaps"}, holds: map[string]string{"configmaps/settings {.data.level}{.data.mode}": "debug"},
 		},
 	}

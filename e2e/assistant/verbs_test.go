@@ -64,7 +64,7 @@ func (c *corner) path(object string) string {
 	return c.fill(homes[kind] + "/namespaces/NS/" + object)
 }
 
-// read gives a place in an object as kubectl's jsonpath would; an object that is not there reads as "absent".
+// read returns a place in an object as kubectl's jsonpath would; an object that is not there reads as "absent".
 func (c *corner) read(ctx context.Context, what string) (string, error) {
 	object, place, _ := strings.Cut(what, " ")
 	raw, err := c.Client.Discovery().RESTClient().Get().AbsPath(c.path(object)).Do(ctx).Raw()
@@ -87,7 +87,7 @@ func (c *corner) read(ctx context.Context, what string) (string, error) {
 	return b.String(), err
 }
 
-// is says whether places in objects read so.
+// is reports whether places in objects read so.
 func (c *corner) is(ctx context.Context, holds map[string]string) func() error {
 	return func() error {
 		for what, want := range holds {
@@ -101,7 +101,7 @@ func (c *corner) is(ctx context.Context, holds map[string]string) func() error {
 
 func (c *corner) wait(t *testing.T, holds map[string]string) {
 	t.Helper()
-	if err := until(60*time.Second, c.is(t.Context(), holds)); err != nil {
+	if err := retryUntil(60*time.Second, c.is(t.Context(), holds)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +138,7 @@ func (w *world) corner(t *testing.T, ns string, objects string, nodes int) *corn
 		// Its objects can be made when it is served.
 		definition, rest, _ := strings.Cut(objects, "\n---\n")
 		c.apply(t, definition)
-		if err := until(30*time.Second, func() error {
+		if err := retryUntil(30*time.Second, func() error {
 			return w.Client.Discovery().RESTClient().Get().AbsPath(c.fill("/apis/shop.test/v1/widgetsNS")).Do(t.Context()).Error()
 		}); err != nil {
 			t.Fatal(err)
@@ -201,23 +201,23 @@ func (x change) run(t *testing.T, w *world, ns string) {
 	}
 	k, mark := w.talk(t, ns), w.door.mark()
 	a := k.say(c.fill(x.ask))
-	p := one(t, a)
+	p := requireOneApproval(t, a)
 	risk, always := strings.CutSuffix(x.risk, "!")
 	if p.Summary != c.fill(x.command) || p.Risk != risk || p.Always != always {
 		t.Errorf("asked for %q, risk %s, always %v\nwant     %q, risk %s", p.Summary, p.Risk, p.Always, c.fill(x.command), x.risk)
 	}
 	for _, pattern := range x.shows {
-		says(t, a, c.fill(pattern))
+		requireMatches(t, a, c.fill(pattern))
 	}
 	if calls := c.written(w.door, mark); len(calls) > 0 {
 		t.Errorf("written before yes: %q", calls)
 	}
 	done := k.say("yes")
 	for _, pattern := range x.says {
-		says(t, done, c.fill(pattern))
+		requireMatches(t, done, c.fill(pattern))
 	}
 	k.sameDigest(p, "succeeded")
-	if err := until(10*time.Second, c.is(t.Context(), x.holds)); err != nil {
+	if err := retryUntil(10*time.Second, c.is(t.Context(), x.holds)); err != nil {
 		t.Error(err)
 	}
 	c.exactly(t, w.door, mark, x.writes)

@@ -2,9 +2,7 @@
 
 package assistant_test
 
-import (
-	"testing"
-)
+import "testing"
 
 // web is a deployment of one pod that is ready at once.
 const web = `
@@ -98,8 +96,8 @@ var (
 	agentReady = map[string]string{"daemonsets/agent {.status.numberReady}": "1"}
 )
 
-// when waits until objects are as they should be before a case begins.
-func when(holds ...map[string]string) func(*testing.T, *corner) {
+// waitForObjects waits until objects are as they should be before a case begins.
+func waitForObjects(holds ...map[string]string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()
 		for _, h := range holds {
@@ -110,8 +108,8 @@ func when(holds ...map[string]string) func(*testing.T, *corner) {
 
 const imageOf = " {.spec.template.spec.containers[0].image}"
 
-// revised gives a workload a second revision, which takes place.
-func revised(object, container string, first, second map[string]string) func(*testing.T, *corner) {
+// addRevision gives a workload a second revision, which takes place.
+func addRevision(object, container string, first, second map[string]string) func(*testing.T, *corner) {
 	return func(t *testing.T, c *corner) {
 		t.Helper()
 		c.wait(t, first)
@@ -123,13 +121,13 @@ func revised(object, container string, first, second map[string]string) func(*te
 func workloadChanges() []change {
 	return []change{
 		{
-			name: "scale a deployment", objects: web, before: when(webReady),
+			name: "scale a deployment", objects: web, before: waitForObjects(webReady),
 			ask: "scale web to 2", command: "kubectl scale deployment/web -n NS --replicas=2", risk: "medium",
 			shows: []string{`(?m)^-\s+replicas: 1$`, `(?m)^\+\s+replicas: 2$`}, writes: []string{"PATCH deployments/web"}, says: []string{`2 of 2`},
 			holds: map[string]string{"deployments/web {.spec.replicas}/{.status.readyReplicas}": "2/2"},
 		},
 		{
-			name: "scale a stateful set", objects: database, before: when(dbReady),
+			name: "scale a stateful set", objects: database, before: waitForObjects(dbReady),
 			ask: "kubectl scale sts db --replicas=2", command: "kubectl scale statefulset/db -n NS --replicas=2", risk: "medium",
 			shows: []string{`(?m)^\+\s+replicas: 2$`}, writes: []string{"PATCH statefulsets/db"}, says: []string{`2 of 2`},
 			holds: map[string]string{"statefulsets/db {.spec.replicas}/{.status.readyReplicas}": "2/2"},
@@ -141,39 +139,39 @@ func workloadChanges() []change {
 			holds: map[string]string{"widgetsNS/one {.spec.replicas}": "3"},
 		},
 		{
-			name: "restart a deployment", objects: web, before: when(webReady),
+			name: "restart a deployment", objects: web, before: waitForObjects(webReady),
 			ask: "restart web", command: "kubectl rollout restart deployment/web -n NS", risk: "medium",
 			shows: []string{`(?m)^\+.*kubectl.kubernetes.io/restartedAt`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{`deployments/web {.metadata.generation}/{.status.updatedReplicas}`: "2/1"},
 		},
 		{
-			name: "restart a stateful set", objects: database, before: when(dbReady),
+			name: "restart a stateful set", objects: database, before: waitForObjects(dbReady),
 			ask: "kubectl rollout restart statefulset/db", command: "kubectl rollout restart statefulset/db -n NS", risk: "medium",
 			writes: []string{"PATCH statefulsets/db"}, says: []string{`1 of 1`}, holds: map[string]string{`statefulsets/db {.metadata.generation}`: "2"},
 		},
 		{
 			name: "undo a deployment", objects: web,
-			before: revised("deployments/web", "web", webReady, map[string]string{"deployments/web" + imageOf + " {.status.observedGeneration} {.status.updatedReplicas}/{.status.replicas}/{.status.readyReplicas}": "registry.test/web:2 2 1/1/1"}),
+			before: addRevision("deployments/web", "web", webReady, map[string]string{"deployments/web" + imageOf + " {.status.observedGeneration} {.status.updatedReplicas}/{.status.replicas}/{.status.readyReplicas}": "registry.test/web:2 2 1/1/1"}),
 			ask:    "roll web back", command: "kubectl rollout undo deployment/web -n NS --to-revision=1", risk: "high!",
 			shows: []string{`(?m)^-.*web:2$`, `(?m)^\+.*web:1$`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{"deployments/web" + imageOf: "registry.test/web:1", `deployments/web {.metadata.annotations.deployment\.kubernetes\.io/revision}`: "3"},
 		},
 		{
 			name: "undo a stateful set", objects: database,
-			before: revised("statefulsets/db", "db", dbReady, map[string]string{"statefulsets/db" + imageOf + " {.status.observedGeneration} {.status.updatedReplicas}/{.status.readyReplicas}": "registry.test/db:2 2 1/1"}),
+			before: addRevision("statefulsets/db", "db", dbReady, map[string]string{"statefulsets/db" + imageOf + " {.status.observedGeneration} {.status.updatedReplicas}/{.status.readyReplicas}": "registry.test/db:2 2 1/1"}),
 			ask:    "kubectl rollout undo statefulset db", command: "kubectl rollout undo statefulset/db -n NS --to-revision=1", risk: "high!",
 			shows: []string{`(?m)^-.*db:2$`, `(?m)^\+.*db:1$`}, writes: []string{"PATCH statefulsets/db"}, says: []string{`1 of 1`},
 			holds: map[string]string{"statefulsets/db" + imageOf: "registry.test/db:1"},
 		},
 		{
 			name: "undo a daemon set", objects: agent, nodes: 1,
-			before: revised("daemonsets/agent", "agent", agentReady, map[string]string{"daemonsets/agent" + imageOf + " {.status.observedGeneration} {.status.updatedNumberScheduled}/{.status.numberReady}": "registry.test/agent:2 2 1/1"}),
+			before: addRevision("daemonsets/agent", "agent", agentReady, map[string]string{"daemonsets/agent" + imageOf + " {.status.observedGeneration} {.status.updatedNumberScheduled}/{.status.numberReady}": "registry.test/agent:2 2 1/1"}),
 			ask:    "kubectl rollout undo ds/agent --to-revision=1", command: "kubectl rollout undo daemonset/agent -n NS --to-revision=1", risk: "high!",
 			shows: []string{`(?m)^-.*agent:2$`, `(?m)^\+.*agent:1$`}, writes: []string{"PATCH daemonsets/agent"}, says: []string{`1 of 1`},
 			holds: map[string]string{"daemonsets/agent" + imageOf: "registry.test/agent:1"},
 		},
 		{
-			name: "pause", objects: web, before: when(webReady),
+			name: "pause", objects: web, before: waitForObjects(webReady),
 			ask: "pause web", command: "kubectl rollout pause deployment/web -n NS", risk: "medium",
 			shows: []string{`(?m)^\+\s+paused: true$`}, writes: []string{"PATCH deployments/web"}, says: []string{`(?i)paused`},
 			holds: map[string]string{"deployments/web {.spec.paused}": "true"},
@@ -206,31 +204,31 @@ func workloadChanges() []change {
 			holds: map[string]string{"jobs/report-now {.metadata.ownerReferences[0].name} {.metadata.labels.from}": "report report"},
 		},
 		{
-			name: "set an image", objects: web, before: when(webReady),
+			name: "set an image", objects: web, before: waitForObjects(webReady),
 			ask: "set the image of web to registry.test/web:2", command: "kubectl set image deployment/web web=registry.test/web:2 -n NS", risk: "high!",
 			shows: []string{`(?m)^-.*web:1$`, `(?m)^\+.*web:2$`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{"deployments/web" + imageOf: "registry.test/web:2"},
 		},
 		{
-			name: "set resources", objects: web, before: when(webReady),
+			name: "set resources", objects: web, before: waitForObjects(webReady),
 			ask: "kubectl set resources deployment web --requests=cpu=100m --limits=memory=128Mi", command: "kubectl set resources deployment/web -n NS --requests=cpu=100m --limits=memory=128Mi", risk: "high!",
 			shows: []string{`(?m)^\+\s+memory: 128Mi$`, `(?m)^\+\s+cpu: 100m$`}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{"deployments/web {.spec.template.spec.containers[0].resources.requests.cpu}": "100m", "deployments/web {.spec.template.spec.containers[0].resources.limits.memory}": "128Mi"},
 		},
 		{
-			name: "set the environment", objects: web, before: when(webReady),
+			name: "set the environment", objects: web, before: waitForObjects(webReady),
 			ask: "kubectl set env deployment/web LEVEL=debug DB_PASSWORD=hunter2-s3cr3t", command: "kubectl set env deployment/web 'DB_PASSWORD=[redacted 14 bytes]' LEVEL=debug -n NS", risk: "medium",
 			shows: []string{`(?m)^\+.*name: DB_PASSWORD$`, `(?m)^\+\s+value: debug$`, `redacted`}, hides: []string{"hunter2-s3cr3t"}, writes: []string{"PATCH deployments/web"}, says: []string{`1 of 1`},
 			holds: map[string]string{`deployments/web {.spec.template.spec.containers[0].env[?(@.name=="DB_PASSWORD")].value}`: "hunter2-s3cr3t", `deployments/web {.spec.template.spec.containers[0].env[?(@.name=="LEVEL")].value}`: "debug"},
 		},
 		{
-			name: "expose", objects: web, before: when(webReady),
+			name: "expose", objects: web, before: waitForObjects(webReady),
 			ask: "kubectl expose deployment web --port=80 --target-port=8080 --name=shop", command: "kubectl expose deployment/web -n NS --name=shop --port=80 --target-port=8080", risk: "medium",
 			shows: []string{`(?m)^\+\s+targetPort: 8080$`, `(?m)^\+\s+app: web$`}, writes: []string{"POST services"}, says: []string{`1 ready endpoint`},
 			holds: map[string]string{"services/shop {.spec.ports[0].port}/{.spec.ports[0].targetPort} {.spec.selector.app}": "80/8080 web"},
 		},
 		{
-			name: "autoscale", objects: web, before: when(webReady),
+			name: "autoscale", objects: web, before: waitForObjects(webReady),
 			ask: "kubectl autoscale deployment web --min=1 --max=4 --cpu-percent=70", command: "kubectl autoscale deployment/web -n NS --min=1 --max=4 --cpu=70%", risk: "medium",
 			shows: []string{`(?m)^\+\s+maxReplicas: 4$`}, writes: []string{"POST horizontalpodautoscalers"}, says: []string{`between 1 and 4`},
 			holds: map[string]string{"horizontalpodautoscalers/web {.spec.scaleTargetRef.name} {.spec.minReplicas}/{.spec.maxReplicas}": "web 1/4"},

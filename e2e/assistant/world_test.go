@@ -79,7 +79,7 @@ func (w *world) beside(t testing.TB, env ...string) *world {
 // launch starts one more assistant with the settings of this world, and further ones.
 func (w *world) launch(t testing.TB, d *door, env ...string) *process {
 	t.Helper()
-	return launch(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
+	return launchAssistant(t, w.database, d.kubeconfig, slices.Concat(w.env, env)...)
 }
 
 // newDatabase is an empty database, migrated by the binary.
@@ -100,7 +100,7 @@ func (w *world) talk(t testing.TB, scope string) *talk {
 	return &talk{t: t, url: w.process.url, key: adminKey, session: strings.NewReplacer("/", ".", ",", "").Replace(t.Name()) + "-" + scope, scope: scope}
 }
 
-// event says whether something in a namespace had an event of this reason.
+// event reports whether something in a namespace had an event of this reason.
 func (w *world) event(namespace, reason string) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "reason=" + reason})
@@ -111,7 +111,7 @@ func (w *world) event(namespace, reason string) func() error {
 	}
 }
 
-// pods says whether n pods of a namespace hold.
+// pods reports whether n pods of a namespace hold.
 func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Pod) bool) func() error {
 	return func() error {
 		list, err := w.Client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{})
@@ -131,7 +131,7 @@ func (w *world) pods(namespace string, n int, what string, holds func(*corev1.Po
 	}
 }
 
-// waiting says whether n pods of a namespace have a container that waits for this reason.
+// waiting reports whether n pods of a namespace have a container that waits for this reason.
 func (w *world) waiting(namespace string, n int, reason string) func() error {
 	return w.pods(namespace, n, reason, func(p *corev1.Pod) bool {
 		for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
@@ -143,7 +143,7 @@ func (w *world) waiting(namespace string, n int, reason string) func() error {
 	})
 }
 
-func ready(p *corev1.Pod) bool {
+func podReady(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
 			return true
@@ -153,11 +153,11 @@ func ready(p *corev1.Pod) bool {
 }
 
 func (w *world) readyPods(namespace string, n int) func() error {
-	return w.pods(namespace, n, "ready", ready)
+	return w.pods(namespace, n, "ready", podReady)
 }
 
-// all joins conditions.
-func all(checks ...func() error) func() error {
+// joinChecks joins conditions.
+func joinChecks(checks ...func() error) func() error {
 	return func() error {
 		for _, c := range checks {
 			if err := c(); err != nil {

@@ -91,13 +91,13 @@ func (c *Cluster) start(t testing.TB, nodes []Node) error {
 	if err := c.credentials(); err != nil {
 		return err
 	}
-	c.Etcd = local(ports[0])
+	c.Etcd = loopbackURL(ports[0])
 	if err := c.run(t, "etcd", "--name=e2e", "--data-dir="+c.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
-		"--listen-client-urls="+local(ports[0]), "--advertise-client-urls="+local(ports[0]),
-		"--listen-peer-urls="+local(ports[1]), "--initial-advertise-peer-urls="+local(ports[1]), "--initial-cluster=e2e="+local(ports[1])); err != nil {
+		"--listen-client-urls="+loopbackURL(ports[0]), "--advertise-client-urls="+loopbackURL(ports[0]),
+		"--listen-peer-urls="+loopbackURL(ports[1]), "--initial-advertise-peer-urls="+loopbackURL(ports[1]), "--initial-cluster=e2e="+loopbackURL(ports[1])); err != nil {
 		return err
 	}
-	if err := c.run(t, "kube-apiserver", "--etcd-servers="+local(ports[0]), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
+	if err := c.run(t, "kube-apiserver", "--etcd-servers="+loopbackURL(ports[0]), "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
 		"--cert-dir="+c.path("certs"), "--token-auth-file="+c.path("tokens.csv"), "--authorization-mode=RBAC", "--anonymous-auth=false",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+c.path("sa.pub"), "--service-account-signing-key-file="+c.path("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged", "--kubelet-preferred-address-types=InternalIP", "--enable-aggregator-routing=false",
@@ -138,7 +138,7 @@ func (c *Cluster) path(name string) string { return filepath.Join(c.Dir, name) }
 // ca is the certificate that the API server made for itself.
 func (c *Cluster) ca() string { return c.path("certs/apiserver.crt") }
 
-func local(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+func loopbackURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
 // credentials are one administrator, and the key that signs service account tokens.
 func (c *Cluster) credentials() error {
@@ -159,7 +159,7 @@ func (c *Cluster) credentials() error {
 
 // kubeconfig waits for the API server's certificate and writes the file that points to it.
 func (c *Cluster) kubeconfig() error {
-	if err := wait(30*time.Second, func() error { return readable(c.ca()) }); err != nil {
+	if err := pollUntil(30*time.Second, func() error { return checkCertificate(c.ca()) }); err != nil {
 		return err
 	}
 	cfg := clientcmdapi.NewConfig()
@@ -180,7 +180,7 @@ func (c *Cluster) kubeconfig() error {
 	return err
 }
 
-func readable(path string) error {
+func checkCertificate(path string) error {
 	b, err := os.ReadFile(path)
 	if err == nil && !bytes.Contains(b, []byte("END CERTIFICATE")) {
 		err = errors.New("half written: " + path)
@@ -189,7 +189,7 @@ func readable(path string) error {
 }
 
 func (c *Cluster) ready() error {
-	return wait(60*time.Second, func() error {
+	return pollUntil(60*time.Second, func() error {
 		if p := c.dead(); p != nil {
 			return stopWaiting{fmt.Errorf("%s ended", p.name)}
 		}
@@ -265,7 +265,7 @@ func (c *Cluster) logs() string {
 // stopWaiting is an error that no further try will change.
 type stopWaiting struct{ error }
 
-func wait(limit time.Duration, check func() error) error {
+func pollUntil(limit time.Duration, check func() error) error {
 	end := time.Now().Add(limit)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/e2e/kube"
-	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // TestCluster: what the scenarios of the assistant rest on. A broken program looks as a
@@ -29,7 +29,7 @@ func TestCluster(t *testing.T) {
 	if err := c.Namespace(ctx, "shop"); err != nil {
 		t.Fatal(err)
 	}
-	d := kube.Deployment("shop", "api", "registry.test/api:1", 2, kubelet.Program{Log: "starting\n", Env: []string{"DATABASE_URL"}})
+	d := kube.Deployment("shop", "api", "registry.test/api:1", 2, program.Program{Start: []string{"starting"}, Needs: []string{"DATABASE_URL"}})
 	if _, err := c.Client.AppsV1().Deployments("shop").Create(ctx, d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (c *Cluster) join(nodes []Node) error {
 			return err
 		}
 	}
-	return wait(60*time.Second, func() error {
+	return pollUntil(60*time.Second, func() error {
 		if p := c.dead(); p != nil {
 			return stopWaiting{fmt.Errorf("%s ended", p.name)}
 		}

@@ -10,19 +10,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mlp-platform/platform/e2e/kube/kubelet"
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // Simulated gives pods a program: the kubelet of package kubelet runs what carries these.
-func Simulated(meta *metav1.ObjectMeta, programs map[string]kubelet.Program) {
+func Simulated(meta *metav1.ObjectMeta, programs map[string]program.Program) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
 	}
@@ -36,7 +36,7 @@ func Simulated(meta *metav1.ObjectMeta, programs map[string]kubelet.Program) {
 }
 
 // Deployment is one of one container with this program, not created yet.
-func Deployment(namespace, name, image string, replicas int32, p kubelet.Program) *appsv1.Deployment {
+func Deployment(namespace, name, image string, replicas int32, p program.Program) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -48,7 +48,7 @@ func Deployment(namespace, name, image string, replicas int32, p kubelet.Program
 			},
 		},
 	}
-	Simulated(&d.Spec.Template.ObjectMeta, map[string]kubelet.Program{name: p})
+	Simulated(&d.Spec.Template.ObjectMeta, map[string]program.Program{name: p})
 	return d
 }
 
@@ -97,11 +97,11 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return wait(30*time.Second, func() error {
+	return pollUntil(30*time.Second, func() error {
 		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
 }
 
 // Until waits, at most half a minute, for a condition of the cluster.
-func Until(check func() error) error { return wait(30*time.Second, check) }
+func Until(check func() error) error { return pollUntil(30*time.Second, check) }

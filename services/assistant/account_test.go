@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 )
 
 const accountFile = "../../deploy/kubernetes/assistant-account.yaml"
@@ -128,7 +128,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client went
 	}
 	out := r.Clone(r.Context())
-	out.Body, out.RequestURI, out.URL.Scheme, out.URL.Host = io.NopCloser(bytes.NewReader(body)), "", "http", strings.TrimPrefix(seeded.Host, "http://")
+	out.Body, out.RequestURI, out.URL.Scheme, out.URL.Host = io.NopCloser(bytes.NewReader(body)), "", "http", strings.TrimPrefix(samplecluster.Host, "http://")
 	resp, err := g.next.RoundTrip(out)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
@@ -154,7 +154,7 @@ func TestAccount(t *testing.T) {
 			t.Errorf("the reader may %s", r)
 		}
 	}
-	sample := seeded.New(time.Now)
+	sample := samplecluster.New(time.Now)
 	t.Cleanup(sample.Close)
 	g := &gate{next: sample.Config().Transport, rules: map[right]bool{}, used: map[right]bool{}, denied: map[right]bool{}}
 	for _, role := range []map[right]bool{reader, writer} {
@@ -169,7 +169,7 @@ func TestAccount(t *testing.T) {
 		"users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "+server.URL+"}}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := start(t, "KUBECONFIG="+config, "ASSISTANT_VERIFY_TIMEOUT=1s")
+	b := startBench(t, "KUBECONFIG="+config, "ASSISTANT_VERIFY_TIMEOUT=1s")
 
 	for _, question := range []string{"what is wrong?", "what is wrong in shop?", "who can delete pods in shop?", "secrets in payments", "usage", "recent changes",
 		"what happens if I drain worker-1?", "kubectl rollout history deployment/web -n shop", "kubectl logs deployment/api -n shop", "kubectl describe statefulset/warehouse -n reports",
@@ -177,7 +177,7 @@ func TestAccount(t *testing.T) {
 		b.say(admin, "reads", question)
 	}
 	for r := range reader { // whatever a person names is read as it stands in the rules
-		if kind := r.resource + dotted(r.group); r.verb == "get" && r.resource != "pods/log" {
+		if kind := r.resource + dotPrefix(r.group); r.verb == "get" && r.resource != "pods/log" {
 			b.say(admin, "reads-by-line", "kubectl get "+kind+" -A")
 			b.say(admin, "reads-by-line", "kubectl get "+kind+" "+nameOf(r)+" -n shop")
 		}
@@ -221,7 +221,7 @@ func TestAccount(t *testing.T) {
 // unserved are kinds that the sample cluster lets nobody read by name.
 var unserved = map[string]bool{"controllerrevisions": true, "mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true}
 
-func dotted(group string) string {
+func dotPrefix(group string) string {
 	if group == "" {
 		return ""
 	}

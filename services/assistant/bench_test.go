@@ -13,10 +13,10 @@ import (
 // BenchmarkHandshake measures the time until a stream's handshake and its first status are there, each request in a
 // session of its own.
 func BenchmarkHandshake(b *testing.B) {
-	s := start(b)
+	s := startBench(b)
 	var handshakes, statuses []time.Duration
 	for b.Loop() {
-		req, err := http.NewRequestWithContext(b.Context(), "POST", s.url+chatPath, strings.NewReader(ask("hello")))
+		req, err := http.NewRequestWithContext(b.Context(), "POST", s.url+chatPath, strings.NewReader(chatBody("hello")))
 		if err != nil {
 			b.Fatal(err)
 		}

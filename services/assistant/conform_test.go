@@ -13,7 +13,7 @@ var document = apitest.New(api.Document)
 
 func TestDocumentIsServed(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	doc := b.want(200, "GET", "/openapi.json", "", "").document(t)
 	if doc["openapi"] != "3.0.3" {
 		t.Errorf("%v", doc["openapi"])

@@ -14,9 +14,9 @@ import (
 // TestEndpoints walks "Endpoints", "Authentication", "Errors", "Limits" and "Versioning".
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
-	b := start(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef", "ASSISTANT_HIDDEN_NAMESPACES=crm")
+	b := startBench(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef", "ASSISTANT_HIDDEN_NAMESPACES=crm")
 	t.Run("replay", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		one, two := b.say(operator, "r-1", "what is wrong in shop?"), b.say(operator, "r-1", "kubectl get pods -n shop")
 		want := append(bytes.TrimSuffix(one.raw, []byte("data: [DONE]\n\n")), two.raw...)
 		if a := b.want(200, "GET", "/v1/events/replay/r-1", operator, ""); !bytes.Equal(a.body, want) {
@@ -25,7 +25,7 @@ func TestEndpoints(t *testing.T) {
 		b.refused(404, "session_not_found", "GET", "/v1/events/replay/unknown", operator, "")
 	})
 	t.Run("namespaces", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		list, _ := b.want(200, "GET", "/v1/namespaces", readonly, "").document(t)["namespaces"].([]any)
 		var names []string
 		for _, ns := range list {
@@ -36,7 +36,7 @@ func TestEndpoints(t *testing.T) {
 		}
 	})
 	t.Run("demo-keys", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		doc := b.want(200, "POST", "/v1/auth/demo-keys", admin, `{"email":"ann@example.org","ttl_hours":1}`).document(t)
 		key, _ := doc["api_key"].(string)
 		left := int64(doc["expires_at"].(float64)) - time.Now().Unix()
@@ -54,7 +54,7 @@ func TestEndpoints(t *testing.T) {
 		}
 	})
 	t.Run("healthz", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, path := range []string{"/healthz", "/v1/healthz"} {
 			if doc := b.want(200, "GET", path, "", "").document(t); doc["status"] != "ok" || doc["version"] == "" {
 				t.Errorf("%v", doc)
@@ -62,21 +62,21 @@ func TestEndpoints(t *testing.T) {
 		}
 	})
 	t.Run("readyz", func(t *testing.T) {
-		doc := on(t, b).want(200, "GET", "/readyz", "", "").document(t)
+		doc := onSubtest(t, b).want(200, "GET", "/readyz", "", "").document(t)
 		checks, _ := doc["checks"].(map[string]any)
 		if checks["store"] != "ok" || checks["cluster"] != "ok" {
 			t.Errorf("%v", doc)
 		}
 	})
 	t.Run("errors", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.refused(404, "not_found", "GET", "/v1/nothing", "", "")
 		b.refused(405, "method_not_allowed", "GET", chatPath, "", "")
 		for _, tc := range []struct{ key, challenge string }{
 			{"", `Bearer realm="assistant"`}, {"ki-admin-wrong", `Bearer realm="assistant", error="invalid_token"`},
 			{"Bearer", `Bearer realm="assistant", error="invalid_token"`}, {"ki-op-" + admin, `Bearer realm="assistant", error="invalid_token"`},
 		} {
-			a := b.want(401, "POST", chatPath, tc.key, ask("x"))
+			a := b.want(401, "POST", chatPath, tc.key, chatBody("x"))
 			member, _ := a.document(t)["error"].(map[string]any)
 			if a.Header.Get("WWW-Authenticate") != tc.challenge || member["type"] != "authentication_error" {
 				t.Errorf("%q: %q %s", tc.key, a.Header.Get("WWW-Authenticate"), a)
@@ -86,7 +86,7 @@ func TestEndpoints(t *testing.T) {
 		b.refused(422, "validation_error", "POST", chatPath, operator, "[]")
 	})
 	t.Run("metrics", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.say(operator, "metrics", "kubectl get pods -n shop")
 		b.say(operator, "metrics", "what is wrong in shop?")
 		b.say(operator, "metrics", scaleWebTo(2), "auto_approve", true)
@@ -108,12 +108,12 @@ func TestEndpoints(t *testing.T) {
 	})
 }
 
-// TestAudit walks what the ledger is told of turns, actions, refusals and keys.
+// TestAudit walks what the ledger records of turns, actions, refusals and keys.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	b := start(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef")
+	b := startBench(t, "AUTH_BACKEND=hmac", "DEMO_KEY_HMAC_SECRET=0123456789abcdef0123456789abcdef")
 	const secretWords = "a question that stays here"
-	b.want(200, "POST", chatPath, operator, ask(secretWords, "user", "ann"), "X-Session-ID", "audit", "X-Request-ID", "audit-1")
+	b.want(200, "POST", chatPath, operator, chatBody(secretWords, "user", "ann"), "X-Session-ID", "audit", "X-Request-ID", "audit-1")
 	p := b.propose(operator, "audit", scaleWeb, "user", "ann")
 	b.want(200, "POST", "/v1/sessions/audit/actions/"+p.ActionID, other, `{"decision":"approve","reason":"fine"}`)
 	b.say(operator, "audit", "and now?")
@@ -152,7 +152,7 @@ func TestAudit(t *testing.T) {
 // TestOpenOnLoopback walks "Auth off".
 func TestOpenOnLoopback(t *testing.T) {
 	t.Parallel()
-	b := start(t, "ASSISTANT_ADMIN_KEYS=", "ASSISTANT_OPERATOR_KEYS=", "ASSISTANT_READONLY_KEYS=", "ASSISTANT_ALLOWED_ORIGINS=https://chat.example.org")
+	b := startBench(t, "ASSISTANT_ADMIN_KEYS=", "ASSISTANT_OPERATOR_KEYS=", "ASSISTANT_READONLY_KEYS=", "ASSISTANT_ALLOWED_ORIGINS=https://chat.example.org")
 	if s := b.say("", "open", "kubectl delete deployment/web -n shop"); len(s.prompts()) != 1 {
 		t.Errorf("not an admin: %s", s.text)
 	}
@@ -186,10 +186,10 @@ func TestOpenOnLoopback(t *testing.T) {
 // TestRateAndStreams walks "Rate" and the bound of open streams.
 func TestRateAndStreams(t *testing.T) {
 	t.Parallel()
-	b := start(t, "ASSISTANT_RATE_PER_MIN=2", "ASSISTANT_RATE_BURST=2")
+	b := startBench(t, "ASSISTANT_RATE_PER_MIN=2", "ASSISTANT_RATE_BURST=2")
 	b.want(200, "GET", "/v1/models", operator, "")
 	b.want(200, "GET", "/v1/models", operator, "")
-	a := b.want(429, "POST", chatPath, operator, ask("x"))
+	a := b.want(429, "POST", chatPath, operator, chatBody("x"))
 	if a.Header.Get("X-RateLimit-Limit") != "2" || a.Header.Get("Retry-After") == "" {
 		t.Errorf("%v", a.Header)
 	}
@@ -202,7 +202,7 @@ func TestRateAndStreams(t *testing.T) {
 // TestRestart shows that what waits outlives the process.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	p := b.propose(operator, "restart", scaleWeb)
 	before := b.want(200, "GET", "/v1/events/replay/restart", operator, "").body
 	b.stop()

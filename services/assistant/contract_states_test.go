@@ -12,10 +12,10 @@ import (
 // TestStates walks "States and transitions" and the words of the approval page.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	for i, word := range []string{"yes", "approve", "/approve", "proceed", "  YES ", "[context: namespace=shop] yes"} {
 		t.Run("approve by "+word, func(t *testing.T) {
-			b := on(t, b)
+			b := onSubtest(t, b)
 			session := fmt.Sprintf("yes-%d", i)
 			p := b.propose(operator, session, fmt.Sprintf("kubectl scale deployment/web -n shop --replicas=%d", 3+i))
 			if doc := b.action(operator, session, p.ActionID); doc["state"] != "pending" {
@@ -38,7 +38,7 @@ func TestStates(t *testing.T) {
 	}
 	for i, word := range []string{"no", "deny", "/deny", "cancel"} {
 		t.Run("deny by "+word, func(t *testing.T) {
-			b := on(t, b)
+			b := onSubtest(t, b)
 			session := fmt.Sprintf("no-%d", i)
 			p := b.propose(operator, session, scaleWebTo(20+i))
 			s := b.say(operator, session, word)
@@ -51,7 +51,7 @@ func TestStates(t *testing.T) {
 	}
 	for _, word := range []string{"yes but later", "wait, why?", "yes.", "ok", "approve it", "yes yes"} {
 		t.Run("no decision: "+word, func(t *testing.T) {
-			b := on(t, b)
+			b := onSubtest(t, b)
 			session := "never-" + strings.Map(func(r rune) rune {
 				if r < 'a' || r > 'z' {
 					return '-'
@@ -70,7 +70,7 @@ func TestStates(t *testing.T) {
 		})
 	}
 	t.Run("nothing pending", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, word := range []string{"yes", "no"} {
 			if s := b.say(operator, "none", word); len(s.prompts()) > 0 || !strings.Contains(s.text, "Nothing is waiting") {
 				t.Errorf("%s: %s", word, s.text)
@@ -79,7 +79,7 @@ func TestStates(t *testing.T) {
 		b.contains(b.say(operator, "none", "approve 00000000-0000-7000-8000-000000000000"), "no such action")
 	})
 	t.Run("several pending", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		one, two := b.propose(operator, "several", scaleWebTo(1)), b.propose(operator, "several", scaleWebTo(41))
 		s := b.say(operator, "several", "yes")
 		b.contains(s, one.ActionID, two.ActionID, "nothing was decided")
@@ -97,7 +97,7 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("several denied", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for i := range 3 {
 			b.propose(operator, "none-of-them", scaleWebTo(50+i))
 		}
@@ -107,7 +107,7 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("auto_approve", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		s := b.say(operator, "auto", scaleWebTo(4), "auto_approve", true)
 		if len(s.prompts()) > 0 {
 			t.Errorf("asked: %s", s.text)
@@ -121,7 +121,7 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("always-confirm", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, line := range []string{
 			"kubectl delete pods --all -n reports", "kubectl set image deployment/web web=registry.example/shop/web:2.3.9 -n shop",
 			"kubectl delete namespace team-a", "kubectl set resources deployment/web -n shop -c web --limits=memory=300Mi",
@@ -137,7 +137,7 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("session-wide approval", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for i, word := range []string{"approve all", "auto-approve"} {
 			session := fmt.Sprintf("wide-%d", i)
 			p := b.propose(operator, session, scaleWebTo(6-3*i))
@@ -158,12 +158,12 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("the same word twice at once", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		p := b.propose(operator, "twice", scaleWebTo(9))
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				resp := b.open("POST", chatPath, operator, ask("yes"), "X-Session-ID", "twice")
+				resp := b.open("POST", chatPath, operator, chatBody("yes"), "X-Session-ID", "twice")
 				_ = resp.Body.Close()
 			})
 		}
@@ -177,11 +177,11 @@ func TestStates(t *testing.T) {
 		}
 	})
 	t.Run("a repeat of the word", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.propose(operator, "again", scaleWebTo(3))
 		var first []byte
 		for range 4 {
-			a := b.want(200, "POST", chatPath, operator, ask("yes"), "X-Session-ID", "again", "X-Request-ID", "r-1")
+			a := b.want(200, "POST", chatPath, operator, chatBody("yes"), "X-Session-ID", "again", "X-Request-ID", "r-1")
 			if first == nil {
 				first = a.body
 			}
@@ -200,7 +200,7 @@ func scaleWebTo(n int) string {
 // TestRoles walks the table of what roles may do.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	const (
 		reads   = "kubectl get pods -n shop"
 		medium  = "kubectl scale deployment/web -n shop --replicas=4"
@@ -223,7 +223,7 @@ func TestRoles(t *testing.T) {
 		{account, refuses, refuses, refuses},
 	} {
 		t.Run(row.line, func(t *testing.T) {
-			b := on(t, b)
+			b := onSubtest(t, b)
 			for key, want := range map[string]string{admin: row.admin, operator: row.operator, readonly: row.readonly} {
 				s := b.say(key, fmt.Sprintf("role-%s-%d", key[3:5], i), row.line)
 				results := s.events("tool_result")
@@ -244,7 +244,7 @@ func TestRoles(t *testing.T) {
 		})
 	}
 	t.Run("decide an action", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		p := b.propose(operator, "decide", medium)
 		path := "/v1/sessions/decide/actions/" + p.ActionID
 		b.refused(403, "forbidden", "POST", path, readonly, `{"decision":"approve"}`)
@@ -257,14 +257,14 @@ func TestRoles(t *testing.T) {
 		b.want(200, "POST", path, other, `{"decision":"approve"}`)
 	})
 	t.Run("others' sessions", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.want(200, "GET", "/v1/sessions/decide", admin, "")
 		b.refused(404, "session_not_found", "GET", "/v1/sessions/decide", other, "")
 		b.refused(404, "session_not_found", "GET", "/v1/events/replay/decide", readonly, "")
-		b.refused(403, "forbidden", "POST", chatPath, other, ask("hello"), "X-Session-ID", "decide")
+		b.refused(403, "forbidden", "POST", chatPath, other, chatBody("hello"), "X-Session-ID", "decide")
 	})
 	t.Run("refusals are recorded", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		if n := b.count("select count(*) from outbox where name = 'action_refused'"); n == 0 {
 			t.Error("no refusal in the outbox")
 		}

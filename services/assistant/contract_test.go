@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
 
 // The files contract_*_test.go walk the tables of the API, over HTTP, against the sample cluster: a subtest is one row of
@@ -18,17 +18,17 @@ import (
 // TestRequestHeaders walks "Request headers".
 func TestRequestHeaders(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	t.Run("Authorization", func(t *testing.T) {
-		b := on(t, b)
-		b.refused(401, "unauthenticated", "POST", chatPath, "", ask("hello"))
+		b := onSubtest(t, b)
+		b.refused(401, "unauthenticated", "POST", chatPath, "", chatBody("hello"))
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 			b.want(200, "GET", "/v1/models", "", "", "Authorization", scheme+readonly)
 		}
 		b.refused(401, "unauthenticated", "GET", "/v1/models?key="+admin, "", "")
 	})
 	t.Run("X-Session-ID", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.say(operator, "chat:1.a_b-C", "hello")
 		s := b.say(operator, "chat:1.a_b-C", "and now?")
 		if s.chunks[0].SessionID != "chat:1.a_b-C" || s.header.Get("X-Session-ID") != "chat:1.a_b-C" {
@@ -39,43 +39,43 @@ func TestRequestHeaders(t *testing.T) {
 			t.Errorf("turns %v: history was not kept", doc["turns"])
 		}
 		for _, header := range [][]string{{}, {"X-Session-ID", ""}} {
-			made := b.stream(b.want(200, "POST", chatPath, operator, ask("hello"), header...))
+			made := b.stream(b.want(200, "POST", chatPath, operator, chatBody("hello"), header...))
 			if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-`).MatchString(made.chunks[0].SessionID) {
 				t.Errorf("made up %q", made.chunks[0].SessionID)
 			}
 		}
 		for _, id := range []string{"a b", "a/b", "é", strings.Repeat("a", 129), strings.Repeat("a", 4096)} {
-			b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello"), "X-Session-ID", id)
+			b.refused(422, "validation_error", "POST", chatPath, operator, chatBody("hello"), "X-Session-ID", id)
 		}
-		webui := b.stream(b.want(200, "POST", chatPath, operator, ask("hello"), "X-OpenWebUI-Chat-Id", "webui-1"))
+		webui := b.stream(b.want(200, "POST", chatPath, operator, chatBody("hello"), "X-OpenWebUI-Chat-Id", "webui-1"))
 		if webui.chunks[0].SessionID != "webui-1" {
 			t.Errorf("session %q", webui.chunks[0].SessionID)
 		}
 	})
 	t.Run("Content-Type", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
-			b.refused(415, "unsupported_media_type", "POST", chatPath, operator, ask("hello"), "Content-Type", media)
+			b.refused(415, "unsupported_media_type", "POST", chatPath, operator, chatBody("hello"), "Content-Type", media)
 		}
-		b.want(200, "POST", chatPath, operator, ask("hello"), "Content-Type", "application/json; charset=utf-8")
+		b.want(200, "POST", chatPath, operator, chatBody("hello"), "Content-Type", "application/json; charset=utf-8")
 	})
 }
 
 // TestRequestBody walks "Request body".
 func TestRequestBody(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	t.Run("model", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, c := range b.say(operator, "m-1", "hello", "model", "gpt-4o").chunks[1:] {
 			if c.Model != "cluster-assistant" {
 				t.Fatalf("model %q", c.Model)
 			}
 		}
-		b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello", "model", 1))
+		b.refused(422, "validation_error", "POST", chatPath, operator, chatBody("hello", "model", 1))
 	})
 	t.Run("messages", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, body := range []string{`{}`, `{"messages":[]}`, `{"messages":[{"role":"assistant","content":"x"}]}`, `{"messages":[{"role":"system","content":"x"}]}`} {
 			doc := b.refused(422, "no_user_message", "POST", chatPath, operator, body)
 			if fmt.Sprint(doc["errors"]) == "<nil>" {
@@ -97,28 +97,28 @@ func TestRequestBody(t *testing.T) {
 			all.WriteString(`{"role":"user","content":"x"},`)
 		}
 		b.refused(422, "validation_error", "POST", chatPath, operator, `{"messages":[`+strings.TrimSuffix(all.String(), ",")+`]}`)
-		b.refused(413, "body_too_large", "POST", chatPath, operator, ask(strings.Repeat("a", 1<<20)))
+		b.refused(413, "body_too_large", "POST", chatPath, operator, chatBody(strings.Repeat("a", 1<<20)))
 		b.want(200, "POST", chatPath, operator, `{"messages":[{"role":"ogre","content":"x"},{"role":"user","content":[{"type":"text","text":"hel"},{"type":"image_url"},{"type":"text","text":"lo"}]}]}`)
 		b.refused(422, "validation_error", "POST", chatPath, operator, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`)
 		empty := b.say(operator, "m-3", "   ")
 		b.contains(empty, "Ask about the cluster")
 	})
 	t.Run("stream", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.say(operator, "m-4", "hello", "stream", true)
-		doc := b.refused(422, "stream_required", "POST", chatPath, operator, ask("hello", "stream", false))
+		doc := b.refused(422, "stream_required", "POST", chatPath, operator, chatBody("hello", "stream", false))
 		member, _ := doc["error"].(map[string]any)
 		if member["type"] != "invalid_request_error" || member["param"] != "stream" || member["code"] != "stream_required" || member["message"] != doc["detail"] {
 			t.Errorf("%v", doc)
 		}
 		for _, v := range []any{"true", 1, []int{}} {
-			if a := b.call("POST", chatPath, operator, ask("hello", "stream", v)); a.StatusCode != 422 {
+			if a := b.call("POST", chatPath, operator, chatBody("hello", "stream", v)); a.StatusCode != 422 {
 				t.Errorf("stream %v: %s", v, a)
 			}
 		}
 	})
 	t.Run("user", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		b.say(operator, "m-5", "hello", "user", "ann")
 		if n := b.count("select count(*) from outbox where payload::text like '%\"user\": \"ann\"%'"); n == 0 {
 			t.Error("the user is not in the audit log")
@@ -127,18 +127,18 @@ func TestRequestBody(t *testing.T) {
 		if n := b.count("select count(*) from outbox where payload::text like '%\"user\": \"default\"%'"); n == 0 {
 			t.Error("the default user is not in the audit log")
 		}
-		b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello", "user", strings.Repeat("a", 257)))
+		b.refused(422, "validation_error", "POST", chatPath, operator, chatBody("hello", "user", strings.Repeat("a", 257)))
 	})
 	t.Run("auto_approve", func(t *testing.T) { // what it does: TestStates
-		b := on(t, b)
-		b.refused(422, "validation_error", "POST", chatPath, operator, ask("hello", "auto_approve", "yes"))
+		b := onSubtest(t, b)
+		b.refused(422, "validation_error", "POST", chatPath, operator, chatBody("hello", "auto_approve", "yes"))
 	})
 }
 
 // TestContext walks the groups that clients put before a query.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	const foreign = "your client's context is `prod`"
 	first := b.say(operator, "c-1", "[context: namespace=shop] [context: kube_context=prod] kubectl get pods")
 	b.contains(first, foreign, "`seeded`")
@@ -165,7 +165,7 @@ func TestContext(t *testing.T) {
 // TestStreamFrames walks "Stream frames" and "ki_event object".
 func TestStreamFrames(t *testing.T) {
 	t.Parallel()
-	b := start(t)
+	b := startBench(t)
 	s := b.say(operator, "f-1", "what is wrong in shop?")
 	t.Run("handshake", func(t *testing.T) {
 		if string(s.items[0].Data) != `{"protocol_version":"1.0","object":"stream.start","session_id":"f-1"}` {
@@ -252,7 +252,7 @@ func TestStreamFrames(t *testing.T) {
 		}
 	})
 	t.Run("approval request", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		s := b.say(operator, "f-2", scaleWeb)
 		if len(s.prompts()) != 1 {
 			t.Fatalf("%s", s.raw)
@@ -279,14 +279,14 @@ func TestStreamFrames(t *testing.T) {
 		}
 	})
 	t.Run("usage", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		s := b.say(operator, "f-3", "hello", "stream_options", map[string]any{"include_usage": true})
-		if u := s.chunks[len(s.chunks)-1].Usage; u == nil || *u != (chattest.Usage{}) {
+		if u := s.chunks[len(s.chunks)-1].Usage; u == nil || *u != (assistanttest.Usage{}) {
 			t.Errorf("%+v", u)
 		}
 	})
 	t.Run("sample cluster", func(t *testing.T) {
-		b := on(t, b)
+		b := onSubtest(t, b)
 		for _, query := range []string{"what is wrong in shop?", "yes", "", "kubectl delete ns shop"} {
 			s := b.say(operator, "f-4", query)
 			lines := strings.Split(strings.TrimSpace(s.text), "\n")

@@ -26,7 +26,7 @@ type receiver struct {
 	spans []*traces.Span // guarded by mu
 }
 
-func receive(t *testing.T) *receiver {
+func startReceiver(t *testing.T) *receiver {
 	t.Helper()
 	r := &receiver{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -80,7 +80,7 @@ func (r *receiver) named(name string) (all []map[string]string) {
 // TestTraces walks the spans and attributes of "Operation".
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	r := receive(t)
+	r := startReceiver(t)
 	look := scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)
 	look.Usage = &scriptedmodel.Usage{Prompt: 100, Completion: 10}
 	script, err := scriptedmodel.New(scriptedmodel.Always(look, scriptedmodel.Say("All is well.")), io.Discard)
@@ -89,7 +89,7 @@ func TestTraces(t *testing.T) {
 	}
 	model := httptest.NewServer(script)
 	t.Cleanup(model.Close)
-	b := start(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+r.url, "OPENAI_BASE_URL="+model.URL+"/v1", "ASSISTANT_LLM_MODEL=scripted")
+	b := startBench(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+r.url, "OPENAI_BASE_URL="+model.URL+"/v1", "ASSISTANT_LLM_MODEL=scripted")
 	s := b.say(operator, "traced", "is the sky over shop blue?")
 	var shown []string
 	for _, e := range s.events("tool_call") {

@@ -42,10 +42,10 @@ func inOrder(t *testing.T, text string, pieces ...string) {
 func TestManualExamples(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder
-	for _, m := range shellBlock.FindAllStringSubmatch(page(t, manual), -1) {
+	for _, m := range shellBlock.FindAllStringSubmatch(readPage(t, manual), -1) {
 		lines.WriteString(m[1])
 	}
-	inOrder(t, start(t).shell(lines.String()),
+	inOrder(t, startBench(t).shell(lines.String()),
 		"data: {\"protocol_version\":\"1.0\",\"object\":\"stream.start\",\"session_id\":\"first\"}\n", "DATABASE_URL", "data: [DONE]\n",
 		"The selector wants `version=v2`", "This change waits for approval", "kubectl patch service/catalog", "Done: `kubectl patch service/catalog", "2 ready endpoints",
 		"data: [DONE]\n",
@@ -56,11 +56,11 @@ func TestManualExamples(t *testing.T) {
 // TestReadmeWalk runs the part of README that asks the assistant.
 func TestReadmeWalk(t *testing.T) {
 	t.Parallel()
-	for _, m := range shellBlock.FindAllStringSubmatch(page(t, "../../README.md"), -1) {
+	for _, m := range shellBlock.FindAllStringSubmatch(readPage(t, "../../README.md"), -1) {
 		if !strings.Contains(m[1], "$ASSISTANT_URL") {
 			continue
 		}
-		inOrder(t, start(t).shell(m[1]),
+		inOrder(t, startBench(t).shell(m[1]),
 			"3 things are wrong.", "`DATABASE_URL`", "`registry.example/shop/web:2.4.0` does not exist", "The selector wants `version=v2`",
 			"This change waits for approval", "kubectl patch service/catalog", "-    version: v2", "+    version: v1",
 			"Done: `kubectl patch service/catalog", "2 ready endpoints", "succeeded", "kubectl patch service/catalog", "sha256:",

@@ -1,7 +1,6 @@
 package assistant_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -21,16 +20,14 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/assistant"
 	"github.com/mlp-platform/platform/libs/apitest"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
-	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
-
-var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
 
 const (
 	manual    = "../../docs/assistant.md"
@@ -39,7 +36,7 @@ const (
 	below = "<!-- Below: go test ./services/assistant -run TestManual -update -->\n"
 )
 
-func page(t *testing.T, path string) string {
+func readPage(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -56,13 +53,13 @@ func TestManual(t *testing.T) {
 		manual:    manualRoutes(t) + manualSettings(t) + manualMetrics(t) + manualFailures() + manualErrors(t),
 		playbooks: manualTools(),
 	} {
-		have := page(t, path)
+		have := readPage(t, path)
 		head, _, ok := strings.Cut(have, below)
 		if !ok {
 			t.Fatalf("%s lacks the line %q", path, below)
 		}
 		want := head + below + made
-		if *update {
+		if assistanttest.Updating() {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +199,7 @@ func manualMetrics(t *testing.T) string {
 func manualFailures() string {
 	var b strings.Builder
 	b.WriteString("\n## Every failure in a stream\n\nAs `ki_event` of type `error`; after a `fatal` one the answer says what is known, and ends. The cause is in the log alone.\n\n| Code | Says |\n|---|---|\n")
-	for _, f := range fault.Failures() {
+	for _, f := range assistanttest.Failures() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Code, f.Message)
 	}
 	return b.String()
@@ -242,7 +239,7 @@ func manualTools() string {
 // TestManualTables holds what is written by hand in the tables against the code.
 func TestManualTables(t *testing.T) {
 	t.Parallel()
-	text, books := page(t, manual), page(t, playbooks)
+	text, books := readPage(t, manual), readPage(t, playbooks)
 	for row, begin := range map[guard.Row]string{
 		guard.Read: "reads, logs, metrics, own sessions", guard.MediumWrite: "medium write", guard.HighWrite: "high write",
 		guard.ImageOrResources: "container image or resources",
@@ -258,17 +255,17 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks the row %q", manual, want)
 		}
 	}
-	for _, c := range constants(t, "internal/guard/verdict.go", "Confirm") {
+	for _, c := range readConstants(t, "internal/guard/verdict.go", "Confirm") {
 		if !strings.Contains(text, "`"+c+"`") {
 			t.Errorf("%s lacks the reason %s", manual, c)
 		}
 	}
-	for _, s := range constants(t, "internal/action/action.go", "State") {
+	for _, s := range readConstants(t, "internal/action/action.go", "State") {
 		if !strings.Contains(text, "`"+s+"`") {
 			t.Errorf("%s lacks the state %s", manual, s)
 		}
 	}
-	for _, outcome := range constants(t, "internal/turn/turn.go", "") {
+	for _, outcome := range readConstants(t, "internal/turn/turn.go", "") {
 		if !strings.Contains(text, "`"+outcome+"`") {
 			t.Errorf("%s lacks the outcome %s", manual, outcome)
 		}
@@ -292,30 +289,31 @@ func TestManualTables(t *testing.T) {
 			t.Errorf("%s lacks %q", manual, want)
 		}
 	}
-	for class := playbook.CrashLoop; class <= playbook.AdmissionWebhook; class++ {
-		if want := fmt.Sprintf("\n| %d | %s | ", class, class); !strings.Contains(books, want) {
+	names := classNames(t)
+	for class := engine.CrashLoop; class <= engine.AdmissionWebhook; class++ {
+		if want := fmt.Sprintf("\n| `%s` | %s | ", names[class-1], class); !strings.Contains(books, want) {
 			t.Errorf("%s lacks the class %q", playbooks, want)
 		}
 	}
 	for intent := question.Overview; intent <= question.WhoCan; intent++ {
-		m := regexp.MustCompile("\n\\| `" + intent.String() + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
+		m := regexp.MustCompile("\n\\| `" + assistanttest.IntentName(intent) + "` \\| ([^|]+) \\|").FindStringSubmatch(books)
 		if m == nil {
-			t.Errorf("%s lacks the question %s", playbooks, intent)
+			t.Errorf("%s lacks the question %s", playbooks, assistanttest.IntentName(intent))
 			continue
 		}
 		if got := question.Parse(m[1]).Intent; got != intent {
-			t.Errorf("%q is taken for %s, not %s", m[1], got, intent)
+			t.Errorf("%q is taken for %s, not %s", m[1], assistanttest.IntentName(got), assistanttest.IntentName(intent))
 		}
 	}
-	for _, reason := range constants(t, "internal/model/budget.go", "stop") {
+	for _, reason := range readConstants(t, "internal/model/budget.go", "stop") {
 		if !strings.Contains(books, "`"+reason+"`") {
 			t.Errorf("%s lacks the reason %s", playbooks, reason)
 		}
 	}
 }
 
-// constants are the values of a file's constants of a type of strings; of no type for an empty kind.
-func constants(t *testing.T, path, kind string) (values []string) {
+// readConstants are the values of a file's constants of a type of strings; of no type for an empty kind.
+func readConstants(t *testing.T, path, kind string) (values []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -335,4 +333,26 @@ func constants(t *testing.T, path, kind string) (values []string) {
 		t.Fatalf("%s has %d constants of type %s", path, len(values), kind)
 	}
 	return values
+}
+
+// classNames returns the constants of the classes, in order.
+func classNames(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "internal/playbook/engine/finding.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		block, ok := d.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST || apitest.Literal(block.Specs[0].(*ast.ValueSpec).Type) != "Class" {
+			continue
+		}
+		for _, spec := range block.Specs {
+			names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
+		}
+	}
+	if want := int(engine.AdmissionWebhook); len(names) != want {
+		t.Fatalf("got %d classes, want %d", len(names), want)
+	}
+	return names
 }

@@ -184,3 +184,7 @@ require github.com/mlp-platform/platform/clients/go v0.0.0
 replace github.com/mlp-platform/platform/clients/go => ../../clients/go
 
 replace github.com/mlp-platform/platform/libs/evidence => ../../libs/evidence
+
+require github.com/mlp-platform/platform/libs/samplecluster v0.0.0
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../../libs/samplecluster

@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -49,8 +49,8 @@ type bench struct {
 	stop func() // ends it in order
 }
 
-// start runs an assistant until the test ends.
-func start(t testing.TB, env ...string) *bench {
+// startBench runs an assistant until the test ends.
+func startBench(t testing.TB, env ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, db: testenv.Migrated(t, "assistant-service", func(ctx context.Context, url string) error {
 		return assistant.Migrate(ctx, assistant.Config{Base: service.Base{DatabaseURL: service.Secret(url)}})
@@ -109,8 +109,8 @@ func (b *bench) serve() {
 	})
 }
 
-// on is the bench for a subtest, whose failures are then its own.
-func on(t testing.TB, b *bench) *bench {
+// onSubtest is the bench for a subtest, whose failures are then its own.
+func onSubtest(t testing.TB, b *bench) *bench {
 	c := *b
 	c.t = t
 	return &c
@@ -198,8 +198,8 @@ func (b *bench) refused(status int, code, method, path, key, body string, header
 	return doc
 }
 
-// ask is the body of a question; members, as name and value in turn, are added.
-func ask(text string, members ...any) string {
+// chatBody is the body of a question; members, as name and value in turn, are added.
+func chatBody(text string, members ...any) string {
 	body := map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}}
 	for i := 0; i < len(members); i += 2 {
 		body[members[i].(string)] = members[i+1]
@@ -214,8 +214,8 @@ func ask(text string, members ...any) string {
 // stream is an answer that was streamed to its end.
 type stream struct {
 	raw    []byte
-	items  []chattest.Item
-	chunks []chattest.Chunk
+	items  []assistanttest.Item
+	chunks []assistanttest.Chunk
 	text   string
 	header http.Header
 }
@@ -223,18 +223,18 @@ type stream struct {
 // say asks in a session.
 func (b *bench) say(key, session, text string, members ...any) stream {
 	b.t.Helper()
-	return b.stream(b.want(200, "POST", chatPath, key, ask(text, members...), "X-Session-ID", session))
+	return b.stream(b.want(200, "POST", chatPath, key, chatBody(text, members...), "X-Session-ID", session))
 }
 
 func (b *bench) stream(a answer) stream {
 	b.t.Helper()
-	items := chattest.Read(b.t, bytes.NewReader(a.body))
-	chunks := chattest.Chunks(b.t, items)
-	return stream{a.body, items, chunks, chattest.Answer(chunks), a.Header}
+	items := assistanttest.ReadStream(b.t, bytes.NewReader(a.body))
+	chunks := assistanttest.DecodeChunks(b.t, items)
+	return stream{a.body, items, chunks, assistanttest.AnswerText(chunks), a.Header}
 }
 
 // prompts are the approval requests of a stream, without the completion's copy.
-func (s stream) prompts() (all []chattest.Choice) {
+func (s stream) prompts() (all []assistanttest.Choice) {
 	for _, c := range s.chunks {
 		for _, choice := range c.Choices {
 			if choice.HITLRequired && choice.FinishReason == nil {
@@ -246,7 +246,7 @@ func (s stream) prompts() (all []chattest.Choice) {
 }
 
 // events are the ki_events of a type.
-func (s stream) events(kind string) (all []chattest.Event) {
+func (s stream) events(kind string) (all []assistanttest.Event) {
 	for _, c := range s.chunks {
 		if c.Event != nil && c.Event.Type == kind {
 			all = append(all, *c.Event)
@@ -256,7 +256,7 @@ func (s stream) events(kind string) (all []chattest.Event) {
 }
 
 // propose asks for a write and gives the prompt.
-func (b *bench) propose(key, session, text string, members ...any) chattest.Choice {
+func (b *bench) propose(key, session, text string, members ...any) assistanttest.Choice {
 	b.t.Helper()
 	s := b.say(key, session, text, members...)
 	if len(s.prompts()) != 1 {

@@ -238,3 +238,7 @@ replace github.com/mlp-platform/platform/services/assistant => ../assistant
 require github.com/mlp-platform/platform/libs v0.0.0
 
 replace github.com/mlp-platform/platform/libs => ../../libs
+
+require github.com/mlp-platform/platform/libs/samplecluster v0.0.0 // indirect
+
+replace github.com/mlp-platform/platform/libs/samplecluster => ../../libs/samplecluster

@@ -48,7 +48,7 @@ func (k *Kubelet) Port() int { return k.listener.Addr().(*net.TCPAddr).Port }
 func (k *Kubelet) Run(ctx context.Context) error {
 	server := &http.Server{Handler: k.handler(), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(tls.NewListener(k.listener, certificate())) }()
+	go func() { served <- server.Serve(tls.NewListener(k.listener, testCertificate())) }()
 	tick := time.NewTicker(round)
 	defer tick.Stop()
 	for {
@@ -68,8 +68,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// certificate is the one that httptest has built in.
-func certificate() *tls.Config {
+// testCertificate is the one that httptest has built in.
+func testCertificate() *tls.Config {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
 	defer s.Close()

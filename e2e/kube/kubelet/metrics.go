@@ -46,16 +46,16 @@ func (k *Kubelet) routeMetrics(mux *http.ServeMux) {
 		}{{"nodes", "NodeMetrics", false}, {"pods", "PodMetrics", true}} {
 			resources = append(resources, map[string]any{"name": r.name, "singularName": "", "kind": r.kind, "namespaced": r.namespaced, "verbs": []string{"get", "list"}})
 		}
-		reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": metricsVersion, "resources": resources})
+		writeJSON(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": metricsVersion, "resources": resources})
 	})
-	mux.HandleFunc(at+"/pods", func(w http.ResponseWriter, _ *http.Request) { reply(w, k.usage("")) })
-	mux.HandleFunc(at+"/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { reply(w, k.usage(r.PathValue("namespace"))) })
+	mux.HandleFunc(at+"/pods", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.usage("")) })
+	mux.HandleFunc(at+"/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, k.usage(r.PathValue("namespace"))) })
 	mux.HandleFunc(at+"/nodes", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, map[string]any{"kind": "NodeMetricsList", "apiVersion": metricsVersion, "metadata": map[string]any{}, "items": []any{}})
+		writeJSON(w, map[string]any{"kind": "NodeMetricsList", "apiVersion": metricsVersion, "metadata": map[string]any{}, "items": []any{}})
 	})
 }
 
-func reply(w http.ResponseWriter, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v) // a reader that went away
 }
@@ -70,18 +70,18 @@ func (k *Kubelet) usage(namespace string) map[string]any {
 		if namespace != "" && p.Namespace != namespace || k.told[p.UID].status.Phase != corev1.PodRunning {
 			continue
 		}
-		progs, err := programs(p)
+		progs, err := readPrograms(p)
 		if err != nil {
 			continue
 		}
 		containers := []any{}
 		for _, c := range p.Spec.Containers {
 			cpu, memory := resource.MustParse("5m"), resource.MustParse("20Mi")
-			if v := progs[c.Name].CPU; v != "" {
-				cpu = resource.MustParse(v)
+			if v := progs[c.Name].CPU; !v.IsZero() {
+				cpu = v
 			}
-			if v := progs[c.Name].Memory; v != "" {
-				memory = resource.MustParse(v)
+			if v := progs[c.Name].Memory; !v.IsZero() {
+				memory = v
 			}
 			containers = append(containers, map[string]any{"name": c.Name, "usage": map[string]any{"cpu": cpu.String(), "memory": memory.String()}})
 		}

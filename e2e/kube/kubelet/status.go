@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/libs/samplecluster/program"
 )
 
 // outcome is how a pod fares: what its status will say, its events, and its logs.
@@ -21,14 +23,14 @@ type outcome struct {
 
 // judge says how a pod fares now.
 func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
-	progs, err := programs(pod)
+	progs, err := readPrograms(pod)
 	if err != nil {
 		return outcome{}, fmt.Errorf("%s of pod %s/%s: %w", Annotation, pod.Namespace, pod.Name, err)
 	}
 	b := builder{pod: pod, now: metav1.Now(), outcome: outcome{logs: map[string]string{}}}
-	b.status = corev1.PodStatus{Phase: corev1.PodPending, HostIP: "127.0.0.1", StartTime: &b.now, Conditions: others(pod)}
+	b.status = corev1.PodStatus{Phase: corev1.PodPending, HostIP: "127.0.0.1", StartTime: &b.now, Conditions: foreignConditions(pod)}
 	blocked := ""
-	if m, err := k.mounts(ctx, pod); err != nil {
+	if m, err := k.source(ctx, pod.Namespace).MountFailure(pod.Spec.Volumes); err != nil {
 		return outcome{}, err
 	} else if m != "" {
 		b.events, blocked = append(b.events, event{reason: "FailedMount", message: m}), "ContainerCreating"
@@ -39,12 +41,12 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 			b.waits(&b.status.InitContainerStatuses, c, cmpOr(blocked, "PodInitializing"))
 			continue
 		}
-		r, err := k.container(ctx, pod, c, progs[c.Name])
+		r, err := k.startContainer(ctx, pod, c, progs[c.Name])
 		if err != nil {
 			return outcome{}, err
 		}
-		if p := progs[c.Name]; r.waiting == "" && r.ended == nil && !p.Forever {
-			r.ended, r.ready = terminated(0, "Completed"), true
+		if p := progs[c.Name]; r.waiting == "" && r.ended == nil && !p.WaitsForPeer {
+			r.ended, r.ready = terminatedState(0, "Completed"), true
 		}
 		b.add(&b.status.InitContainerStatuses, c, r)
 		if !r.ready || r.ended == nil {
@@ -60,7 +62,7 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 			ready, done = false, false
 			continue
 		}
-		r, err := k.container(ctx, pod, c, progs[c.Name])
+		r, err := k.startContainer(ctx, pod, c, progs[c.Name])
 		if err != nil {
 			return outcome{}, err
 		}
@@ -80,7 +82,7 @@ func (k *Kubelet) judge(ctx context.Context, pod *corev1.Pod) (outcome, error) {
 		b.status.Phase = corev1.PodSucceeded
 	}
 	if b.status.Phase == corev1.PodRunning {
-		b.status.PodIP = address(pod)
+		b.status.PodIP = podAddress(pod)
 		b.status.PodIPs = []corev1.PodIP{{IP: b.status.PodIP}}
 	}
 	b.condition(corev1.ContainersReady, ready)
@@ -95,14 +97,14 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// others are the conditions that are not the kubelet's.
-func others(pod *corev1.Pod) []corev1.PodCondition {
+// foreignConditions are the conditions that are not the kubelet's.
+func foreignConditions(pod *corev1.Pod) []corev1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodInitialized || c.Type == corev1.ContainersReady || c.Type == corev1.PodReady
 	})
 }
 
-// gates says whether every readiness gate was opened by whoever does that.
+// gates reports whether every readiness gate was opened by whoever does that.
 func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -114,8 +116,8 @@ func (k *Kubelet) gates(pod *corev1.Pod) bool {
 	return true
 }
 
-// address gives each pod its own, by its uid.
-func address(pod *corev1.Pod) string {
+// podAddress derives a pod's address from its uid.
+func podAddress(pod *corev1.Pod) string {
 	var sum uint16
 	for _, r := range string(pod.UID) {
 		sum = sum*31 + uint16(r)
@@ -123,147 +125,37 @@ func address(pod *corev1.Pod) string {
 	return fmt.Sprintf("10.245.%d.%d", sum>>8, sum&0xff|1)
 }
 
-// container is fare, when all that the container's configuration names is there.
-func (k *Kubelet) container(ctx context.Context, pod *corev1.Pod, c *corev1.Container, p Program) (run, error) {
-	env := map[string]string{}
-	for _, e := range c.Env {
-		value, missing, err := k.value(ctx, pod.Namespace, e)
-		if err != nil {
-			return run{}, err
-		}
-		if missing != "" && pull(c.Image) == "" {
-			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
-		}
-		env[e.Name] = value
+// startContainer returns how a container fares, which waits while anything that its configuration names is missing.
+func (k *Kubelet) startContainer(ctx context.Context, pod *corev1.Pod, c *corev1.Container, p program.Program) (run, error) {
+	env, missing, err := k.source(ctx, pod.Namespace).ResolveEnvironment(pod.Namespace, c)
+	if err != nil {
+		return run{}, err
 	}
-	for _, f := range c.EnvFrom {
-		missing, err := k.source(ctx, pod.Namespace, f, env)
-		if err != nil {
-			return run{}, err
-		}
-		if missing != "" && pull(c.Image) == "" {
-			return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
-		}
+	if missing != "" && pullFailure(c.Image) == "" {
+		return run{waiting: "CreateContainerConfigError", message: missing, events: []event{{reason: "Failed", message: "Error: " + missing}}}, nil
 	}
-	return fare(pod, c, p, env), nil
+	return runContainer(pod, c, p, env), nil
 }
 
-// value is what a variable holds, or what is missing for it.
-func (k *Kubelet) value(ctx context.Context, namespace string, e corev1.EnvVar) (value, missing string, err error) {
-	if e.ValueFrom == nil {
-		return e.Value, "", nil
+// source reads the configuration of a namespace from the API server.
+func (k *Kubelet) source(ctx context.Context, namespace string) program.Source {
+	return program.Source{
+		ConfigMap: func(name string) (*corev1.ConfigMap, error) {
+			m, err := k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+			return nilIfAbsent(m, err)
+		},
+		Secret: func(name string) (*corev1.Secret, error) {
+			m, err := k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+			return nilIfAbsent(m, err)
+		},
 	}
-	switch from := e.ValueFrom; {
-	case from.ConfigMapKeyRef != nil:
-		ref := from.ConfigMapKeyRef
-		m, err := k.configMap(ctx, namespace, ref.Name)
-		value, ok := m[ref.Key]
-		return value, absent("configmap", "ConfigMap", namespace, ref.Name, ref.Key, m != nil, ok, ref.Optional), err
-	case from.SecretKeyRef != nil:
-		ref := from.SecretKeyRef
-		m, err := k.secret(ctx, namespace, ref.Name)
-		value, ok := m[ref.Key]
-		return value, absent("secret", "Secret", namespace, ref.Name, ref.Key, m != nil, ok, ref.Optional), err
-	}
-	return "field", "", nil
 }
 
-func absent(kind, title, namespace, name, key string, object, value bool, optional *bool) string {
-	switch {
-	case optional != nil && *optional:
-	case !object:
-		return fmt.Sprintf("%s %q not found", kind, name)
-	case !value:
-		return fmt.Sprintf("couldn't find key %s in %s %s/%s", key, title, namespace, name)
-	}
-	return ""
-}
-
-func (k *Kubelet) source(ctx context.Context, namespace string, f corev1.EnvFromSource, env map[string]string) (missing string, err error) {
-	var m map[string]string
-	var kind, name string
-	var optional *bool
-	switch {
-	case f.ConfigMapRef != nil:
-		kind, name, optional = "configmap", f.ConfigMapRef.Name, f.ConfigMapRef.Optional
-		m, err = k.configMap(ctx, namespace, name)
-	case f.SecretRef != nil:
-		kind, name, optional = "secret", f.SecretRef.Name, f.SecretRef.Optional
-		m, err = k.secret(ctx, namespace, name)
-	}
-	if m == nil && (optional == nil || !*optional) {
-		return fmt.Sprintf("%s %q not found", kind, name), err
-	}
-	for key, v := range m {
-		env[f.Prefix+key] = v
-	}
-	return "", err
-}
-
-// configMap and secret are nil for what is not there.
-func (k *Kubelet) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
-	m, err := k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+func nilIfAbsent[T any](object *T, err error) (*T, error) {
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return withEntries(m.Data), nil
-}
-
-func (k *Kubelet) secret(ctx context.Context, namespace, name string) (map[string]string, error) {
-	s, err := k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	m := map[string]string{}
-	for key, v := range s.Data {
-		m[key] = string(v)
-	}
-	return m, nil
-}
-
-func withEntries(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
-	}
-	return m
-}
-
-// mounts says which volume cannot be mounted.
-func (k *Kubelet) mounts(ctx context.Context, pod *corev1.Pod) (string, error) {
-	for _, v := range pod.Spec.Volumes {
-		var m map[string]string
-		var err error
-		var kind, name string
-		var items []corev1.KeyToPath
-		switch {
-		case v.ConfigMap != nil:
-			kind, name, items = "configmap", v.ConfigMap.Name, v.ConfigMap.Items
-			m, err = k.configMap(ctx, pod.Namespace, name)
-		case v.Secret != nil:
-			kind, name, items = "secret", v.Secret.SecretName, v.Secret.Items
-			m, err = k.secret(ctx, pod.Namespace, name)
-		default:
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if m == nil {
-			return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s %q not found", v.Name, kind, name), nil
-		}
-		for _, item := range items {
-			if _, ok := m[item.Key]; !ok {
-				return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s references non-existent %s key: %s", v.Name, kind, map[string]string{"configmap": "config", "secret": "secret"}[kind], item.Key), nil
-			}
-		}
-	}
-	return "", nil
+	return object, err
 }
 
 // builder puts an outcome together.

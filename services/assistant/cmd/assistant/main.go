@@ -3,47 +3,24 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"k8s.io/klog/v2"
 
-	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/assistant"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:]))
-}
-
-func run(args []string) int {
-	verb := "serve"
-	if len(args) > 0 {
-		verb = args[0]
-	}
-	if len(args) > 1 || (verb != "serve" && verb != "migrate") {
-		fmt.Fprintln(os.Stderr, "usage: assistant [serve|migrate]")
-		return 2
-	}
-	cfg, err := assistant.LoadConfig(os.Environ())
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "assistant cannot start:\n%v\n", err)
-		return 1
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if verb == "migrate" {
-		err = assistant.Migrate(ctx, cfg)
-	} else {
-		log := service.NewLogger(os.Stderr, cfg.LogLevel)
-		klog.SetSlogLogger(log) // client-go's own lines become the log's
-		err = assistant.Run(ctx, cfg, log)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "assistant: %v\n", err)
-		return 1
-	}
-	return 0
+	os.Exit(startup.Main(startup.Program[assistant.Config]{
+		Name: "assistant", AddrVar: "ASSISTANT_ADDR", Addr: "127.0.0.1:18004",
+		LoadConfig: assistant.LoadConfig,
+		LogLevel:   func(c assistant.Config) string { return c.LogLevel },
+		Migrate:    assistant.Migrate,
+		Run: func(ctx context.Context, cfg assistant.Config, log *slog.Logger) error {
+			klog.SetSlogLogger(log) // client-go's own lines become the log's
+			return assistant.Run(ctx, cfg, log)
+		},
+	}))
 }

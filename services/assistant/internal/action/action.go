@@ -77,7 +77,7 @@ type Action struct {
 	row store.Action
 }
 
-// Decided says whether nothing can be decided any more.
+// Decided reports whether nothing can be decided any more.
 func (a Action) Decided() bool { return a.State != Pending }
 
 // Ops are the operations as they were asked for, without what they were resolved to.
@@ -94,14 +94,14 @@ func (a Action) requester() event.Who {
 	return event.Who{Principal: a.Requester, Role: guard.Role(a.row.RequesterRole), User: a.row.RequesterUser, RequestID: a.row.RequestID}
 }
 
-func of(r store.Action) (Action, error) {
+func fromRow(r store.Action) (Action, error) {
 	a := Action{
 		ID: r.ID, Session: r.SessionID, Turn: r.Turn, State: State(r.State), Command: r.Command, Risk: operation.Risk(r.Risk),
 		AlwaysConfirm: r.AlwaysConfirm, Confirms: r.Confirms, Notes: r.Notes, Digest: r.Digest, Diff: r.Diff,
 		Requester: r.Requester, ProposedAt: r.ProposedAt, ExpiresAt: r.ExpiresAt,
-		Basis: Basis(text(r.Basis)), Decider: text(r.Decider), DeciderRole: guard.Role(text(r.DeciderRole)), DecidedAt: r.DecidedAt,
-		Reason: text(r.Reason), ReplacedBy: r.ReplacedBy, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
-		Result: text(r.Result), Verification: text(r.Verification), row: r,
+		Basis: Basis(stringOrEmpty(r.Basis)), Decider: stringOrEmpty(r.Decider), DeciderRole: guard.Role(stringOrEmpty(r.DeciderRole)), DecidedAt: r.DecidedAt,
+		Reason: stringOrEmpty(r.Reason), ReplacedBy: r.ReplacedBy, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		Result: stringOrEmpty(r.Result), Verification: stringOrEmpty(r.Verification), row: r,
 	}
 	if err := json.Unmarshal(r.Operations, &a.Operations); err != nil {
 		return a, fmt.Errorf("action %s: operations: %w", r.ID, err)
@@ -114,16 +114,16 @@ func of(r store.Action) (Action, error) {
 	return a, nil
 }
 
-func text(s *string) string {
+func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// facts are the event and the audit fact of what who did with a; name is the event's,
+// actionEvents are the event and the audit fact of what who did with a; name is the event's,
 // act the ledger's.
-func facts(w event.Who, now time.Time, name, act, outcome string, a Action) []outbox.Event {
+func actionEvents(w event.Who, now time.Time, name, act, outcome string, a Action) []outbox.Event {
 	payload := event.Action{
 		ID: a.ID, Session: a.Session, State: string(a.State), Digest: a.Digest, Command: a.Command, Risk: string(a.Risk),
 		AlwaysConfirm: a.AlwaysConfirm, Requester: a.Requester, Decider: a.Decider, Basis: string(a.Basis), Reason: a.Reason, Result: a.Result,
@@ -148,5 +148,5 @@ const (
 	refusedEvent, refusedAct   = "action_refused", "action.refused"
 )
 
-// system is who acts where no person does.
-func system(part string) event.Who { return event.Who{Principal: "system:" + part} }
+// systemActor is who acts where no person does.
+func systemActor(part string) event.Who { return event.Who{Principal: "system:" + part} }

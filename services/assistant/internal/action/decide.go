@@ -35,14 +35,12 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 	if a, err = s.open(ctx, a); err != nil {
 		return a, err
 	}
-	if v := s.Judge(w.Role, a.Operations); v.Answer == guard.Refuse {
-		return a, s.refuseDecision(ctx, w, a, v.Reason)
+	rule := decisionRule{FourEyes: s.FourEyes, Approve: d.Approve, Own: w.Principal == a.Requester, Verdict: s.Judge(w.Role, a.Operations)}
+	if why := rule.refusal(); why != "" {
+		return a, s.refuseDecision(ctx, w, a, why)
 	}
 	if !d.Approve {
 		return s.settle(ctx, w, a, Denied, d)
-	}
-	if s.FourEyes && w.Principal == a.Requester {
-		return a, s.refuseDecision(ctx, w, a, "You asked for this yourself; somebody else has to approve it.")
 	}
 	plan, err := s.Cluster.Plan(ctx, w.Role, a.Ops())
 	plan.Verdict = plan.Verdict.Recall(w.Role, a.Confirms)
@@ -57,10 +55,31 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 	return s.settle(ctx, w, a, Approved, d)
 }
 
-// open gives an action that still waits, or why it does not.
+// decisionRule is what decides, without the cluster, whether a person may decide an action.
+type decisionRule struct {
+	FourEyes bool // nobody approves their own request
+	Approve  bool // they approve; otherwise they deny
+	Own      bool // they asked for the action themselves
+	// Verdict is the one on the action under the role of whoever decides: those who may not
+	// do an operation may not decide it either, not even to withdraw it.
+	Verdict guard.Verdict
+}
+
+// refusal returns why the decision is not allowed, or "" when it is.
+func (r decisionRule) refusal() string {
+	switch {
+	case r.Verdict.Answer == guard.Refuse:
+		return r.Verdict.Reason
+	case r.Approve && r.Own && r.FourEyes:
+		return "You asked for this yourself; somebody else has to approve it."
+	}
+	return ""
+}
+
+// open returns an action that still waits, or why it does not.
 func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	if a.State != Pending {
-		return a, settled(a)
+		return a, settledError(a)
 	}
 	now := s.Now()
 	if a.ExpiresAt.After(now) {
@@ -72,7 +91,7 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 		if err != nil {
 			return err
 		}
-		gone, err := expired(ctx, tx, []store.Action{row}, now)
+		gone, err := recordExpired(ctx, tx, []store.Action{row}, now)
 		if err == nil {
 			late = gone[0]
 		}
@@ -80,18 +99,18 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	})
 	if store.None(err) { // somebody was quicker
 		if late, err = s.Get(ctx, a.ID); err == nil {
-			return late, settled(late)
+			return late, settledError(late)
 		}
 	}
 	if err != nil {
 		return a, err
 	}
 	s.moved(late)
-	return late, settled(late)
+	return late, settledError(late)
 }
 
-// settled says why an action cannot be decided any more, and by whom it was.
-func settled(a Action) *problem.Error {
+// settledError says why an action cannot be decided any more, and by whom it was.
+func settledError(a Action) *problem.Error {
 	with := map[string]any{"action_id": a.ID, "state": a.State}
 	switch a.State {
 	case Expired:
@@ -115,7 +134,7 @@ func (s *Service) refuseDecision(ctx context.Context, w event.Who, a Action, why
 	told := a
 	told.Reason = why
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, facts(w, s.Now(), refusedEvent, refusedAct, event.Denied, told)...)
+		return tx.Emit(ctx, actionEvents(w, s.Now(), refusedEvent, refusedAct, event.Denied, told)...)
 	}); err != nil {
 		return err
 	}
@@ -155,14 +174,14 @@ func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State,
 	if err != nil {
 		return Action{}, err
 	}
-	done, err := of(row)
+	done, err := fromRow(row)
 	if err == nil && to == Denied {
-		err = spend(ctx, tx, done)
+		err = forgetContent(ctx, tx, done)
 	}
 	if err != nil {
 		return Action{}, err
 	}
-	return done, tx.Emit(ctx, facts(w, now, decidedEvent, decidedAct, event.OK, done)...)
+	return done, tx.Emit(ctx, actionEvents(w, now, decidedEvent, decidedAct, event.OK, done)...)
 }
 
 // replace makes an action stale and proposes it anew as it stands now, in the name of
@@ -179,7 +198,7 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 			return err
 		}
 		// What always asked goes on to, though this plan does not know why.
-		plan.Verdict.Confirms = merged(plan.Verdict.Confirms, a.Confirms)
+		plan.Verdict.Confirms = mergeConfirms(plan.Verdict.Confirms, a.Confirms)
 		if a.AlwaysConfirm {
 			plan.Verdict.Answer = guard.AlwaysAsk
 		}
@@ -187,9 +206,9 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		same, err := tx.PendingWithDigest(ctx, store.PendingWithDigestParams{SessionID: a.Session, Digest: plan.Digest, Now: now})
 		switch {
 		case err == nil:
-			fresh, err = of(same)
+			fresh, err = fromRow(same)
 		case store.None(err):
-			fresh, err = insert(ctx, tx, p, "", now, now.Add(s.TTL))
+			fresh, err = insertProposal(ctx, tx, p, "", now, now.Add(s.TTL))
 		}
 		if err != nil {
 			return err
@@ -198,13 +217,13 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		if err != nil {
 			return err
 		}
-		if old, err = of(row); err != nil {
+		if old, err = fromRow(row); err != nil {
 			return err
 		}
-		if err := spend(ctx, tx, old); err != nil {
+		if err := forgetContent(ctx, tx, old); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, facts(system("approval"), now, decidedEvent, decidedAct, event.OK, old)...)
+		return tx.Emit(ctx, actionEvents(systemActor("approval"), now, decidedEvent, decidedAct, event.OK, old)...)
 	})
 	if store.None(err) {
 		first, err := s.Get(ctx, a.ID)
@@ -217,10 +236,10 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		return a, err
 	}
 	s.moved(old, fresh)
-	return fresh, settled(old)
+	return fresh, settledError(old)
 }
 
-func merged(confirms []guard.Confirm, more []string) []guard.Confirm {
+func mergeConfirms(confirms []guard.Confirm, more []string) []guard.Confirm {
 	seen := map[guard.Confirm]bool{}
 	for _, c := range confirms {
 		seen[c] = true

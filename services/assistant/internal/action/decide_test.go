@@ -11,13 +11,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-func ops(name string, replicas int32) []operation.Operation {
-	return []operation.Operation{actiontest.Scale(name, replicas)}
+func scaleOperations(name string, replicas int32) []operation.Operation {
+	return []operation.Operation{assistanttest.ScaleOperation(name, replicas)}
 }
 
 func TestApproveAndExecute(t *testing.T) {

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// maxCall bounds one execution with its re-reads: a drain may take 300 s.
+	// maxCall limits one execution with its re-reads: a drain may take 300 s.
 	maxCall = 330 * time.Second
-	// maxVerify bounds what Verify may take beyond its own time.
+	// maxVerify limits what Verify may take beyond its own time.
 	maxVerify = 90 * time.Second
-	// recordTime bounds the record of an outcome, which is written also while the process stops.
+	// recordTime limits the record of an outcome, which is written also while the process stops.
 	recordTime = 10 * time.Second
 )
 
@@ -93,7 +93,7 @@ func (s *Service) claim(ctx context.Context, a Action, observed []operation.Expa
 	if err != nil {
 		return a, err
 	}
-	if a, err = of(row); err != nil {
+	if a, err = fromRow(row); err != nil {
 		return a, err
 	}
 	s.moved(a)
@@ -197,14 +197,14 @@ func (s *Service) finish(ctx context.Context, a Action, to State, result string)
 		if err != nil {
 			return err
 		}
-		if done, err = of(row); err != nil {
+		if done, err = fromRow(row); err != nil {
 			return err
 		}
-		if err := spend(ctx, tx, done); err != nil {
+		if err := forgetContent(ctx, tx, done); err != nil {
 			return err
 		}
 		who := event.Who{Principal: done.Decider, Role: done.DeciderRole, RequestID: done.row.RequestID}
-		return tx.Emit(ctx, facts(who, now, executedEvent, executedAct, outcome, done)...)
+		return tx.Emit(ctx, actionEvents(who, now, executedEvent, executedAct, outcome, done)...)
 	})
 	if store.None(err) {
 		return s.Get(ctx, a.ID)

@@ -59,7 +59,7 @@ func (s *Service) Propose(ctx context.Context, p Proposal) (Action, error) {
 		if err != nil {
 			return err
 		}
-		if moved, err = expired(ctx, tx, rows, now); err != nil {
+		if moved, err = recordExpired(ctx, tx, rows, now); err != nil {
 			return err
 		}
 		var fresh bool
@@ -83,7 +83,7 @@ func (s *Service) refuseProposal(ctx context.Context, p Proposal) error {
 		AlwaysConfirm: alwaysConfirms(v), Requester: p.Who.Principal, Reason: v.Reason,
 	}
 	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, facts(p.Who, s.Now(), refusedEvent, refusedAct, event.Denied, refused)...)
+		return tx.Emit(ctx, actionEvents(p.Who, s.Now(), refusedEvent, refusedAct, event.Denied, refused)...)
 	}); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now ti
 	row, err := tx.PendingWithDigest(ctx, store.PendingWithDigestParams{SessionID: p.Session, Digest: p.Plan.Digest, Now: now})
 	switch {
 	case err == nil:
-		a, err := of(row)
+		a, err := fromRow(row)
 		// What always asks may be told by where a value came from, which this plan need not show again.
 		if err != nil || basis == "" || a.AlwaysConfirm {
 			return a, false, err
@@ -118,7 +118,7 @@ func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now ti
 	if basis == "" && len(waiting) >= MaxPending {
 		return Action{}, false, ErrTooMany
 	}
-	a, err = insert(ctx, tx, p, basis, now, now.Add(s.TTL))
+	a, err = insertProposal(ctx, tx, p, basis, now, now.Add(s.TTL))
 	return a, err == nil, err
 }
 
@@ -137,8 +137,8 @@ func (s *Service) beforehand(ctx context.Context, tx store.Tx, p Proposal) (Basi
 	return Standing, nil
 }
 
-// insert writes the row of a proposal, with a basis as decided.
-func insert(ctx context.Context, tx store.Tx, p Proposal, basis Basis, now, expires time.Time) (Action, error) {
+// insertProposal writes the row of a proposal, with a basis as decided.
+func insertProposal(ctx context.Context, tx store.Tx, p Proposal, basis Basis, now, expires time.Time) (Action, error) {
 	ops, err := json.Marshal(p.Plan.Operations)
 	if err != nil {
 		return Action{}, fmt.Errorf("operations: %w", err)
@@ -169,13 +169,13 @@ func insert(ctx context.Context, tx store.Tx, p Proposal, basis Basis, now, expi
 	if err != nil {
 		return Action{}, err
 	}
-	a, err := of(row)
+	a, err := fromRow(row)
 	if err != nil {
 		return Action{}, err
 	}
-	events := facts(p.Who, now, proposedEvent, proposedAct, event.OK, a)
+	events := actionEvents(p.Who, now, proposedEvent, proposedAct, event.OK, a)
 	if basis != "" {
-		events = append(events, facts(p.Who, now, decidedEvent, decidedAct, event.OK, a)...)
+		events = append(events, actionEvents(p.Who, now, decidedEvent, decidedAct, event.OK, a)...)
 	}
 	return a, tx.Emit(ctx, events...)
 }

@@ -25,7 +25,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a, err := of(r)
+		a, err := fromRow(r)
 		if err == nil {
 			_, err = s.Rescue(ctx, a)
 		}
@@ -48,7 +48,7 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	if err != nil {
 		return a, err
 	}
-	if a, err = of(row); err != nil {
+	if a, err = fromRow(row); err != nil {
 		return a, err
 	}
 	look, cancel := context.WithTimeout(ctx, s.Lease/2) // the call needs some of the lease, too

@@ -16,8 +16,8 @@ import (
 
 const lease = time.Minute
 
-// asleep executes an action on a replica that stops at a stage until it is woken.
-func asleep(t *testing.T, b *bundle, a action.Action, after bool) (wake func() (action.Action, error)) {
+// executeAsleep executes an action on a replica that stops at a stage until it is woken.
+func executeAsleep(t *testing.T, b *bundle, a action.Action, after bool) (wake func() (action.Action, error)) {
 	t.Helper()
 	reached, woken := make(chan struct{}), make(chan struct{})
 	sleep := func(context.Context) error {
@@ -62,7 +62,7 @@ func TestAbandonedLease(t *testing.T) {
 			t.Parallel()
 			b := setup(t, action.Config{Lease: lease})
 			a := b.approved("api", 3)
-			wake := asleep(t, b.replica(action.Config{Lease: lease}), a, c.after)
+			wake := executeAsleep(t, b.replica(action.Config{Lease: lease}), a, c.after)
 			if err := b.Recover(t.Context()); err != nil { // the lease holds
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestUnclearIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, action.Config{Lease: lease})
 	a := b.approved("api", 3)
-	wake := asleep(t, b.replica(action.Config{Lease: lease}), a, false)
+	wake := executeAsleep(t, b.replica(action.Config{Lease: lease}), a, false)
 	b.cluster.Edit(t, "api", 7)
 	b.clock.Forward(lease)
 	if err := b.Recover(t.Context()); err != nil {
@@ -108,7 +108,7 @@ func TestTwoRescuers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, action.Config{Lease: lease})
 	a := b.approved("api", 3)
-	wake := asleep(t, b.replica(action.Config{Lease: lease}), a, false)
+	wake := executeAsleep(t, b.replica(action.Config{Lease: lease}), a, false)
 	b.clock.Forward(lease)
 	other := b.replica(action.Config{Lease: lease})
 	errs := make(chan error, 2)

@@ -79,7 +79,7 @@ type Deps struct {
 	Judge func(role guard.Role, ops []operation.Expanded) guard.Verdict
 	Now   func() time.Time // nil means time.Now
 	Log   *slog.Logger
-	// Moved is told of every move after its commit, for counters; nil means nobody.
+	// Moved is notified of every move after its commit, for counters; nil means nobody.
 	Moved func(Action)
 }
 
@@ -90,8 +90,11 @@ type Service struct {
 	me uuid.UUID // this process, as an executor
 }
 
-// New makes a service.
-func New(c Config, d Deps) *Service {
+// New returns a service, or an error that names the part it lacks.
+func New(c Config, d Deps) (*Service, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
 	if c.TTL <= 0 {
 		c.TTL = time.Hour
 	}
@@ -104,7 +107,23 @@ func New(c Config, d Deps) *Service {
 	if d.Moved == nil {
 		d.Moved = func(Action) {}
 	}
-	return &Service{c, d, uuid.New()}
+	return &Service{c, d, uuid.New()}, nil
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Store == nil:
+		return errors.New("action: no Store")
+	case d.Cluster == nil:
+		return errors.New("action: no Cluster")
+	case d.Probe == nil:
+		return errors.New("action: no Probe")
+	case d.Judge == nil:
+		return errors.New("action: no Judge")
+	case d.Log == nil:
+		return errors.New("action: no Log")
+	}
+	return nil
 }
 
 // Get reads an action.
@@ -116,7 +135,7 @@ func (s *Service) Get(ctx context.Context, id uuid.UUID) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}
-	return of(r)
+	return fromRow(r)
 }
 
 // After is a place in the actions of a session, which are oldest first.
@@ -135,7 +154,7 @@ func (s *Service) Page(ctx context.Context, session string, after *After, limit 
 	if err != nil {
 		return nil, err
 	}
-	return all(rows)
+	return fromRows(rows)
 }
 
 // In reads the actions of a session that are in a state, oldest first. Pending ones
@@ -152,7 +171,7 @@ func (s *Service) In(ctx context.Context, session string, state State) ([]Action
 			kept = append(kept, r)
 		}
 	}
-	return all(kept)
+	return fromRows(kept)
 }
 
 // DecidedIn reads the actions of a session that one of its turns decided.
@@ -161,13 +180,13 @@ func (s *Service) DecidedIn(ctx context.Context, session string, turn int32) ([]
 	if err != nil {
 		return nil, err
 	}
-	return all(rows)
+	return fromRows(rows)
 }
 
-func all(rows []store.Action) ([]Action, error) {
+func fromRows(rows []store.Action) ([]Action, error) {
 	out := make([]Action, len(rows))
 	for i, r := range rows {
-		a, err := of(r)
+		a, err := fromRow(r)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +206,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			gone, err = expired(ctx, tx, rows, now)
+			gone, err = recordExpired(ctx, tx, rows, now)
 			return err
 		})
 		if err != nil {
@@ -200,17 +219,17 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// expired tells of rows that have just expired.
-func expired(ctx context.Context, tx store.Tx, rows []store.Action, now time.Time) ([]Action, error) {
-	gone, err := all(rows)
+// recordExpired tells of rows that have just expired.
+func recordExpired(ctx context.Context, tx store.Tx, rows []store.Action, now time.Time) ([]Action, error) {
+	gone, err := fromRows(rows)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range gone {
-		if err := spend(ctx, tx, a); err != nil {
+		if err := forgetContent(ctx, tx, a); err != nil {
 			return nil, err
 		}
-		if err := tx.Emit(ctx, facts(system("expiry"), now, decidedEvent, decidedAct, event.OK, a)...); err != nil {
+		if err := tx.Emit(ctx, actionEvents(systemActor("expiry"), now, decidedEvent, decidedAct, event.OK, a)...); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
@@ -28,20 +28,20 @@ const childEnv = "ASSISTANT_ACTION_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if stage := os.Getenv(childEnv); stage != "" {
-		fmt.Fprintln(os.Stderr, child(stage))
+		fmt.Fprintln(os.Stderr, runChild(stage))
 		os.Exit(1)
 	}
 	testenv.Main(m)
 }
 
-// child executes one action and never gets past the stage.
-func child(stage string) error {
+// runChild executes one action and never gets past the stage.
+func runChild(stage string) error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("CHILD_DATABASE"), store.Schema)
 	if err != nil {
 		return err
 	}
-	s, cluster := actiontest.On(pool, time.Now, action.Config{}, slog.New(slog.DiscardHandler))
+	s, cluster := assistanttest.NewActions(pool, time.Now, action.Config{}, slog.New(slog.DiscardHandler))
 	reached := func(context.Context) error {
 		fmt.Println("reached")
 		select {}
@@ -69,14 +69,14 @@ type bundle struct {
 	*action.Service
 	t       *testing.T
 	url     string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
 }
 
 func setup(t *testing.T, c action.Config) *bundle {
 	t.Helper()
-	url, clock := actiontest.Database(t, names...), actiontest.NewClock()
-	s, cluster := actiontest.Replica(t, url, clock.Now, c)
+	url, clock := assistanttest.NewDatabase(t, names...), assistanttest.NewClock()
+	s, cluster := assistanttest.NewReplica(t, url, clock.Now, c)
 	b := &bundle{s, t, url, clock, cluster}
 	b.session("s-1")
 	return b
@@ -84,7 +84,7 @@ func setup(t *testing.T, c action.Config) *bundle {
 
 // replica is another one on the same database and clock.
 func (b *bundle) replica(c action.Config) *bundle {
-	s, cluster := actiontest.Replica(b.t, b.url, b.clock.Now, c)
+	s, cluster := assistanttest.NewReplica(b.t, b.url, b.clock.Now, c)
 	return &bundle{s, b.t, b.url, b.clock, cluster}
 }
 
@@ -100,7 +100,7 @@ func (b *bundle) session(id string) {
 
 func (b *bundle) proposal(w event.Who, name string, replicas int32) action.Proposal {
 	b.t.Helper()
-	plan, err := b.cluster.Plan(b.t.Context(), w.Role, ops(name, replicas))
+	plan, err := b.cluster.Plan(b.t.Context(), w.Role, scaleOperations(name, replicas))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (s *Service) Stand(ctx context.Context, w event.Who, session string, on boo
 	return err == nil, err
 }
 
-// Stands says whether the principal's writes in the session are approved beforehand.
+// Stands reports whether the principal's writes in the session are approved beforehand.
 func (s *Service) Stands(ctx context.Context, session, principal string) (bool, error) {
 	if s.FourEyes {
 		return false, nil
@@ -63,7 +63,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 	if err != nil {
 		return nil, err
 	}
-	closed, err := expired(ctx, tx, rows, now)
+	closed, err := recordExpired(ctx, tx, rows, now)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 		return nil, err
 	}
 	for _, r := range rows {
-		a, err := of(r)
+		a, err := fromRow(r)
 		if err != nil {
 			return nil, err
 		}

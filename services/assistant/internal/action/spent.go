@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// spend forgets what an action that has ended would have written. What it was is told by
+// forgetContent forgets what an action that has ended would have written. What it was is told by
 // its command, its diff and its targets, in which no secret is.
-func spend(ctx context.Context, tx store.Tx, a Action) error {
+func forgetContent(ctx context.Context, tx store.Tx, a Action) error {
 	kept := make([]operation.Expanded, len(a.Operations))
 	for i, e := range a.Operations {
 		e.Patch, e.Manifest = "", ""

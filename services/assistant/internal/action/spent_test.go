@@ -56,7 +56,7 @@ func TestEndedActionsForgetTheirValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, action.Config{})
-			op := ops("api", 3)
+			op := scaleOperations("api", 3)
 			op[0].Set = map[string]string{"DB_PASSWORD": secret}
 			op[0].Patch, op[0].Manifest = `{"p":"`+secret+`"}`, "p: "+secret+"\n"
 			plan, err := b.cluster.Plan(t.Context(), ann.Role, op)

@@ -8,16 +8,13 @@ import (
 	"math"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
-	"go.opentelemetry.io/otel/trace"
 
 	api "github.com/mlp-platform/platform/clients/go/assistant"
-	"github.com/mlp-platform/platform/libs/coord"
-	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
@@ -34,19 +31,29 @@ import (
 // name is the service's in logs, metrics and the source of its events.
 const name = "assistant"
 
-// maxConns bounds the connections to the database. A turn holds none while it thinks.
+// maxConns limits the connections to the database. A turn holds none while it thinks.
 const maxConns = 20
 
 // clusterSeen is how long after its last answer the cluster counts as there.
 const clusterSeen = 60 * time.Second
 
-func migrations() []postgres.Set {
-	return []postgres.Set{outbox.Migrations(), coord.Migrations(), store.Migrations()}
+// options say what the assistant stands on.
+func options(cfg Config, log *slog.Logger) startup.Options {
+	return startup.Options{
+		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: maxConns,
+		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
+		Server: service.Options{
+			OpenAPI: api.Document,
+			// Bodies are bounded behind key and rate limit: a caller without a key must not learn more than that.
+			BodyLimit: math.MaxInt64,
+			AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
+		},
+	}
 }
 
 // Migrate brings the schema up to date.
 func Migrate(ctx context.Context, cfg Config) error {
-	return postgres.Migrate(ctx, cfg.DatabaseURL.Reveal(), store.Schema, migrations()...)
+	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
 // parts are what handlers and background work are made of.
@@ -57,111 +64,88 @@ type parts struct {
 	sessions *session.Service
 	api      *route.API
 	reach    *reach
-	relay    *outbox.Relay
 }
 
 // Run serves until ctx ends. The schema must have been migrated.
-func Run(ctx context.Context, cfg Config, log *slog.Logger) (err error) {
+func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err := cfg.Validate(); err != nil { // a Config need not come from LoadConfig
 		return err
 	}
-	var opened closers
-	defer func() {
-		if err != nil {
-			opened.close()
-		}
-	}()
-	pool, err := postgres.Open(ctx, cfg.DatabaseURL.Reveal(), store.Schema, postgres.MaxConns(maxConns))
+	f, err := startup.Open(ctx, options(cfg, log))
 	if err != nil {
 		return err
 	}
-	opened.add(pool.Close)
-	if err := postgres.Check(ctx, pool, migrations()...); err != nil {
-		return err
-	}
-	coordinator, err := coordinate(cfg, pool)
+	p, err := wireParts(ctx, cfg, log, f)
 	if err != nil {
+		f.Close()
 		return err
 	}
-	opened.add(func() {
-		if err := coordinator.Close(); err != nil {
-			log.Warn("coordinator not closed", slog.Any("err", err))
-		}
-	})
-	spans, endSpans, err := tracing(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
-	opened.add(endSpans)
-
-	server := service.New(service.Options{
-		Name: name, Addr: cfg.Addr, Listener: cfg.Listener, Log: log, OpenAPI: api.Document,
-		Drain: time.Duration(cfg.DrainSeconds) * time.Second,
-		// Bodies are bounded behind key and rate limit: what has no key must not learn more than that.
-		BodyLimit: math.MaxInt64,
-		AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
-	})
-	p, err := wire(ctx, cfg, log, server, pool, coordinator, spans, &opened)
-	if err != nil {
-		return err
-	}
-	checks(server, p)
-	server.OnClose(opened.close)
-	drain(server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
-	server.Go("cluster", p.reach.cluster.Run)
-	server.Go("actions", p.actions.Run)
-	server.Go("turns", p.turns.Run)
-	server.Go("sessions", p.sessions.Run)
-	if cfg.EventRelayEnabled {
-		server.Go("event relay", p.relay.Run)
-	}
-	return server.Run(ctx)
+	addChecks(f.Server, p)
+	drainOnStop(f.Server, p, time.Duration(cfg.DrainSeconds)*time.Second, log)
+	f.Server.Go("cluster", p.reach.cluster.Run)
+	f.Server.Go("actions", p.actions.Run)
+	f.Server.Go("turns", p.turns.Run)
+	f.Server.Go("sessions", p.sessions.Run)
+	return f.Run(ctx)
 }
 
-// wire makes the parts and mounts their routes.
-func wire(ctx context.Context, cfg Config, log *slog.Logger, server *service.Server, pool *pgxpool.Pool, coordinator coord.Coordinator, spans trace.TracerProvider, opened *closers) (*parts, error) {
-	callers, err := caller.New(cfg.callers(coordinator))
+// wireParts makes the parts and mounts their routes.
+func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Foundation) (*parts, error) {
+	spans, endSpans, err := openTracing(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	f.OnClose(endSpans)
+	callers, err := caller.New(cfg.callers(f.Coordinator))
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range callers.Warnings() {
 		log.WarnContext(ctx, "credentials", slog.String("why", w))
 	}
-	db, policy := store.Open(pool), cfg.policy()
-	counted := metrics.New(server.Registry, cfg.engine())
-	metrics.NewStored(server.Registry, db, time.Now, log)
+	db, policy := store.Open(f.Pool), cfg.policy()
+	counted := metrics.New(f.Server.Registry, cfg.engine())
+	metrics.NewStored(f.Server.Registry, db, time.Now, log)
 	p := &parts{store: db}
-	if p.reach, err = connect(ctx, cfg, policy, counted, log); err != nil {
+	if p.reach, err = connectCluster(ctx, cfg, policy, counted, log); err != nil {
 		return nil, err
 	}
-	opened.add(p.reach.cluster.Close)
+	f.OnClose(p.reach.cluster.Close)
 	watch := observe.New(counted, spans, cfg.ModelName, cfg.LLMModel)
-	p.actions = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
+	p.actions, err = action.New(action.Config{TTL: cfg.ActionTTL, FourEyes: cfg.ApprovalPolicy == policyFourEyes}, action.Deps{
 		Store: db, Cluster: p.reach.changes, Probe: p.reach.changes, Judge: p.reach.changes.Judge, Log: log, Moved: counted.Moved,
 	})
+	if err != nil {
+		return nil, err
+	}
 	notice := ""
 	if p.reach.cluster.Seeded() {
 		notice = seededNotice
 	}
-	p.turns = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
+	p.turns, err = turn.New(turn.Config{Model: cfg.ModelName, Limit: cfg.TurnTimeout, Orphan: cfg.OrphanTimeout, Notice: notice, Cluster: p.reach.cluster.Name()}, turn.Deps{
 		Store: db, Actions: p.actions, Engine: watch.Engine(p.reach.engine), Tools: watch.Tools(p.reach.tools),
 		Planner: watch.Planner(p.reach.planner), Log: log, Finished: counted.Turn,
 	})
-	p.sessions = &session.Service{Store: db, Actions: p.actions, TTL: cfg.SessionTTL, Now: time.Now, Log: log}
-	p.api = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
+	if err != nil {
+		return nil, err
+	}
+	p.sessions, err = session.New(session.Deps{Store: db, Actions: p.actions, TTL: cfg.SessionTTL, Now: time.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	p.api, err = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
 		Callers: callers, Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Cluster: p.reach.cluster, Policy: policy,
-		Judge: p.reach.changes.Judge, Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
+		Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
 		Streams: limit.NewSlots(cfg.MaxStreams), Metrics: counted, Now: time.Now, Log: log,
 	})
-	server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
-	if origins := trimmed(cfg.AllowedOrigins); len(origins) > 0 {
-		server.Echo.Use(crossOrigin(origins))
+	if err != nil {
+		return nil, err
 	}
-	p.api.Mount(server.Echo)
-	p.relay = outbox.NewRelay(outbox.RelayConfig{
-		Service: name, Schema: store.Schema, Pool: pool, URL: cfg.NATSURL.Reveal(), LogOnly: cfg.EventPublisher == "log",
-		Stream: outbox.StreamConfig{Replicas: cfg.NATSReplicas, MaxBytes: cfg.NATSMaxBytes}, MaxAttempts: cfg.EventMaxAttempts,
-	}, log, server.Registry)
+	f.Server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
+	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
+		f.Server.Echo.Use(crossOrigin(origins))
+	}
+	p.api.Mount(f.Server.Echo)
 	return p, nil
 }
 
@@ -174,20 +158,8 @@ func crossOrigin(origins []string) echo.MiddlewareFunc {
 	})
 }
 
-// coordinate opens the coordinator of the configuration: it remembers used delegations.
-func coordinate(cfg Config, pool *pgxpool.Pool) (coord.Coordinator, error) {
-	if cfg.Coordinator != "redis" {
-		return coord.NewPostgres(pool), nil
-	}
-	c, err := coord.NewRedis(cfg.RedisURL.Reveal(), name+":")
-	if err != nil {
-		return nil, fmt.Errorf("REDIS_URL: %w", err)
-	}
-	return c, nil
-}
-
-// checks say when the replica may get traffic.
-func checks(server *service.Server, p *parts) {
+// addChecks say when the replica may get traffic.
+func addChecks(server *service.Server, p *parts) {
 	server.Check("store", func(ctx context.Context) service.Check {
 		if err := p.store.Pool().Ping(ctx); err != nil {
 			return service.Check{Status: service.Fail, Detail: "the database does not answer"}
@@ -205,9 +177,9 @@ func checks(server *service.Server, p *parts) {
 	})
 }
 
-// drain ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
+// drainOnStop ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
 // requests are; what is left after that is settled by the next process.
-func drain(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
+func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
 	closed := make(chan struct{})
 	server.OnDrain(func() {
 		go func() { // ends with patience; awaited before the pools close
@@ -225,17 +197,4 @@ func drain(server *service.Server, p *parts, patience time.Duration, log *slog.L
 			<-closed
 		}
 	})
-}
-
-// closers free what was opened, last first, once.
-type closers []func()
-
-func (c *closers) add(fn func()) { *c = append(*c, fn) }
-
-func (c *closers) close() {
-	fns := *c
-	*c = nil
-	for i := len(fns) - 1; i >= 0; i-- {
-		fns[i]()
-	}
 }

@@ -251,7 +251,7 @@ func (c *Config) callers(once auth.Once) caller.Config {
 	return caller.Config{
 		AdminKeys: c.AdminKeys, OperatorKeys: c.OperatorKeys, ReadonlyKeys: c.ReadonlyKeys, Backend: c.AuthBackend,
 		DemoSecret: c.DemoSecret, DefaultHours: c.DemoDefaultHours, MaxHours: c.DemoMaxHours,
-		FourEyes: c.ApprovalPolicy == policyFourEyes, Addr: addr, AllowedOrigins: trimmed(c.AllowedOrigins),
+		FourEyes: c.ApprovalPolicy == policyFourEyes, Addr: addr, AllowedOrigins: trimEntries(c.AllowedOrigins),
 		DelegationTrust: c.DelegationTrust, Once: once,
 	}
 }
@@ -266,7 +266,7 @@ func (unasked) Once(context.Context, string, time.Duration) (bool, error) {
 
 // policy is which namespaces are out of reach.
 func (c *Config) policy() guard.Policy {
-	p := guard.Policy{Protected: trimmed(c.ProtectedNamespaces), Hidden: trimmed(c.HiddenNamespaces)}
+	p := guard.Policy{Protected: trimEntries(c.ProtectedNamespaces), Hidden: trimEntries(c.HiddenNamespaces)}
 	if own, err := os.ReadFile(ownNamespaceFile); err == nil { // else it runs in no pod
 		p.Protected = append(p.Protected, strings.TrimSpace(string(own)))
 	}
@@ -276,8 +276,8 @@ func (c *Config) policy() guard.Policy {
 // baseURL is where the language model is asked.
 func (c *Config) baseURL() string { return cmp.Or(c.OpenAIURL, openAIURL) }
 
-// trimmed are the entries of a list without blanks and empty ones.
-func trimmed(list []string) []string {
+// trimEntries are the entries of a list without blanks and empty ones.
+func trimEntries(list []string) []string {
 	var out []string
 	for _, s := range list {
 		if s = strings.TrimSpace(s); s != "" {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func environ(set map[string]string) []string {
+func testEnvironment(set map[string]string) []string {
 	all := map[string]string{"PLATFORM_DATABASE_URL": "postgres://user@localhost/platform"}
 	maps.Copy(all, set)
 	var out []string
@@ -21,7 +21,7 @@ func environ(set map[string]string) []string {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := LoadConfig(environ(nil))
+	c, err := LoadConfig(testEnvironment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 		"ASSISTANT_MAX_BODY_BYTES": "1", "ASSISTANT_RATE_PER_MIN": "-1", "ASSISTANT_RATE_BURST": "0", "ASSISTANT_MAX_STREAMS": "0",
 		"OPENAI_API_KEY": "changeme", "OTEL_EXPORTER_OTLP_ENDPOINT": "x",
 	}
-	_, err := LoadConfig(environ(faulty))
+	_, err := LoadConfig(testEnvironment(faulty))
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -110,7 +110,7 @@ func TestSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := LoadConfig(environ(tc.set))
+			_, err := LoadConfig(testEnvironment(tc.set))
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -131,7 +131,7 @@ func TestEngineChoice(t *testing.T) {
 	} {
 		set := map[string]string{"ASSISTANT_LLM_MODEL": "small"}
 		maps.Copy(set, tc.set)
-		c, err := LoadConfig(environ(set))
+		c, err := LoadConfig(testEnvironment(set))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,14 +8,14 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -32,13 +32,13 @@ type reach struct {
 	engine  turn.Investigator
 }
 
-// connect decides which cluster it is and what answers questions about it. No call is made.
-func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
+// connectCluster decides which cluster it is and what answers questions about it. No call is made.
+func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
 	r.cluster, err = cluster.Open(ctx, cluster.Options{
 		Kubeconfig: cfg.Kubeconfig, Name: cfg.ClusterName, Log: log, Redacted: counted.Redacted,
 		Seeded: func() (*rest.Config, func()) {
-			c := seeded.New(time.Now)
+			c := samplecluster.New(time.Now)
 			return c.Config(), c.Close
 		},
 	})
@@ -61,7 +61,7 @@ func connect(ctx context.Context, cfg Config, policy guard.Policy, counted *metr
 	if err != nil {
 		return nil, err
 	}
-	found := func(all []playbook.Finding) {
+	found := func(all []engine.Finding) {
 		for _, f := range all {
 			counted.Matched(f.Class.String())
 		}

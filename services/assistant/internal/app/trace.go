@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 )
 
-// flushTime bounds the sending of the last spans.
+// flushTime limits the sending of the last spans.
 const flushTime = 3 * time.Second
 
-// tracing is where spans go; end sends the last of them. The exporter reads
+// openTracing is where spans go; end sends the last of them. The exporter reads
 // headers and the like from the standard variables OTEL_EXPORTER_OTLP_*.
-func tracing(ctx context.Context, cfg Config, log *slog.Logger) (_ trace.TracerProvider, end func(), err error) {
+func openTracing(ctx context.Context, cfg Config, log *slog.Logger) (_ trace.TracerProvider, end func(), err error) {
 	if cfg.TracesURL == "" {
 		return noop.NewTracerProvider(), func() {}, nil
 	}

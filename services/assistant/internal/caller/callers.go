@@ -11,7 +11,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
@@ -145,9 +144,6 @@ func (c *Callers) readDemo(cfg Config) (faults []error) {
 	return faults
 }
 
-// Open says whether auth is off.
-func (c *Callers) Open() bool { return c.open }
-
 // Warnings are what an operator should know about the configuration. They name no secret.
 func (c *Callers) Warnings() []string { return c.warnings }
 
@@ -168,8 +164,8 @@ func (c *Callers) Identify(key string) (Caller, error) {
 	return Caller{Principal: KeyID(key), Role: role}, nil
 }
 
-// bearer takes the key of an Authorization header; the scheme's case is free.
-func bearer(h http.Header) (string, error) {
+// bearerKey takes the key of an Authorization header; the scheme's case is free.
+func bearerKey(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
 		return "", fault.NoKey("Send a key in the header Authorization: Bearer <key>.")
@@ -182,7 +178,7 @@ func bearer(h http.Header) (string, error) {
 	switch {
 	case !strings.EqualFold(scheme, "Bearer"), key == "":
 		return "", fault.NoKey("Send the key as Authorization: Bearer <key>.")
-	case !visible(key):
+	case !isVisibleASCII(key):
 		return "", fault.BadKey("This is no key: it has blanks or characters that a key cannot have.")
 	}
 	return key, nil

@@ -16,10 +16,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
@@ -32,11 +31,11 @@ const (
 
 var now = time.Unix(1764000000, 0)
 
-func clock() time.Time { return now }
+func fixedNow() time.Time { return now }
 
 var keys = caller.Config{
 	AdminKeys: "ki-admin-another-long-one.x.y, " + adminKey + " ,,", OperatorKeys: operatorKey, ReadonlyKeys: readonlyKey,
-	Backend: "hmac", DemoSecret: demoSecret, Addr: "0.0.0.0:18004", Now: clock,
+	Backend: "hmac", DemoSecret: demoSecret, Addr: "0.0.0.0:18004", Now: fixedNow,
 }
 
 func newCallers(t testing.TB, cfg caller.Config) *caller.Callers {
@@ -48,8 +47,8 @@ func newCallers(t testing.TB, cfg caller.Config) *caller.Callers {
 	return c
 }
 
-// server answers who called, and mints demo keys.
-func server(c *caller.Callers) *echo.Echo {
+// newServer answers who called, and mints demo keys.
+func newServer(c *caller.Callers) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -67,7 +66,6 @@ func server(c *caller.Callers) *echo.Echo {
 	e.GET("/v1/who", who, c.Middleware)
 	e.POST("/v1/who", who, c.Middleware)
 	e.GET("/v1/broken", func(echo.Context) error { return auth.InvalidCredential.New("A neighbour's.") }, c.Middleware)
-	e.GET("/v1/admins", who, c.Middleware, caller.RequireAdmin)
 	e.POST("/v1/auth/demo-keys", func(ec echo.Context) error {
 		w, _ := caller.FromContext(ec.Request().Context())
 		body, err := io.ReadAll(ec.Request().Body)
@@ -83,7 +81,7 @@ func server(c *caller.Callers) *echo.Echo {
 	return e
 }
 
-func send(e *echo.Echo, method, path, body string, header ...string) *http.Response {
+func sendRequest(e *echo.Echo, method, path, body string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host = "127.0.0.1:18004"
 	for i := 0; i < len(header); i += 2 {
@@ -109,7 +107,7 @@ func bodyOf(t testing.TB, resp *http.Response) string {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	e := server(newCallers(t, keys))
+	e := newServer(newCallers(t, keys))
 	demo := newCallers(t, keys)
 	minted, err := demo.Mint(caller.Caller{Role: guard.Admin}, []byte(`{"email":"ana@example.org"}`))
 	if err != nil {
@@ -132,7 +130,7 @@ func TestKeys(t *testing.T) {
 		"Bearer " + demoSecret:                     "",
 		"Bearer " + minted.APIKey[:len("ki-ro-x")]: "",
 	} {
-		resp := send(e, http.MethodGet, "/v1/who", "", "Authorization", header)
+		resp := sendRequest(e, http.MethodGet, "/v1/who", "", "Authorization", header)
 		id, _, _ := strings.Cut(want, " ")
 		switch got := bodyOf(t, resp); {
 		case want == "" && (resp.StatusCode != 401 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="invalid_token"`)):
@@ -148,43 +146,42 @@ func TestKeys(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	on, off := server(newCallers(t, keys)), server(newCallers(t, caller.Config{Addr: "127.0.0.1:18004"}))
+	on, off := newServer(newCallers(t, keys)), newServer(newCallers(t, caller.Config{Addr: "127.0.0.1:18004"}))
 	static := keys
 	static.Backend = "static"
-	noDemo := server(newCallers(t, static))
+	noDemo := newServer(newCallers(t, static))
 	const mint = "/v1/auth/demo-keys"
 	for name, resp := range map[string]*http.Response{
-		"key_missing":              send(on, "GET", "/v1/who", ""),
-		"key_of_other_scheme":      send(on, "GET", "/v1/who", "", "Authorization", "Basic YTpi"),
-		"key_empty":                send(on, "GET", "/v1/who", "", "Authorization", "Bearer "),
-		"key_in_the_url":           send(on, "GET", "/v1/who?api_key="+adminKey, ""),
-		"key_unknown":              send(on, "GET", "/v1/who", "", "Authorization", "Bearer ki-admin-nobody"),
-		"key_malformed":            send(on, "GET", "/v1/who", "", "Authorization", "Bearer a b"),
-		"key_twice":                send(on, "GET", "/v1/who", "", "Authorization", "Bearer "+adminKey, "Authorization", "Bearer "+operatorKey),
-		"role_too_low":             send(on, "GET", "/v1/admins", "", "Authorization", "Bearer "+operatorKey),
-		"unknown_route":            send(on, "GET", "/v1/nothing", ""),
-		"foreign_host":             send(off, "GET", "/v1/who", "", "Host", "evil.example:18004"),
-		"foreign_origin":           send(off, "GET", "/v1/who", "", "Origin", "http://evil.example"),
-		"mint_without_key":         send(on, "POST", mint, ""),
-		"mint_not_admin":           send(on, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
-		"mint_not_admin_unset":     send(noDemo, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
-		"mint_unavailable":         send(noDemo, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
-		"mint_malformed":           send(on, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
-		"mint_empty":               send(on, "POST", mint, "", "Authorization", "Bearer "+adminKey),
-		"mint_no_email":            send(on, "POST", mint, "{}", "Authorization", "Bearer "+adminKey),
-		"mint_bad_email":           send(on, "POST", mint, `{"email":"ana"}`, "Authorization", "Bearer "+adminKey),
-		"mint_email_type":          send(on, "POST", mint, `{"email":1}`, "Authorization", "Bearer "+adminKey),
-		"mint_ttl_zero":            send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":0}`, "Authorization", "Bearer "+adminKey),
-		"mint_both":                send(on, "POST", mint, `{"email":"ana","ttl_hours":"1"}`, "Authorization", "Bearer "+adminKey),
-		"mint_unknown_member":      send(on, "POST", mint, `{"email":"ana@example.org","role":"admin"}`, "Authorization", "Bearer "+adminKey),
-		"mint_bad_before_too_long": send(on, "POST", mint, `{"email":"ana","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
-		"mint_too_long":            send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
-		"minted":                   send(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":24}`, "Authorization", "Bearer "+adminKey),
+		"key_missing":              sendRequest(on, "GET", "/v1/who", ""),
+		"key_of_other_scheme":      sendRequest(on, "GET", "/v1/who", "", "Authorization", "Basic YTpi"),
+		"key_empty":                sendRequest(on, "GET", "/v1/who", "", "Authorization", "Bearer "),
+		"key_in_the_url":           sendRequest(on, "GET", "/v1/who?api_key="+adminKey, ""),
+		"key_unknown":              sendRequest(on, "GET", "/v1/who", "", "Authorization", "Bearer ki-admin-nobody"),
+		"key_malformed":            sendRequest(on, "GET", "/v1/who", "", "Authorization", "Bearer a b"),
+		"key_twice":                sendRequest(on, "GET", "/v1/who", "", "Authorization", "Bearer "+adminKey, "Authorization", "Bearer "+operatorKey),
+		"unknown_route":            sendRequest(on, "GET", "/v1/nothing", ""),
+		"foreign_host":             sendRequest(off, "GET", "/v1/who", "", "Host", "evil.example:18004"),
+		"foreign_origin":           sendRequest(off, "GET", "/v1/who", "", "Origin", "http://evil.example"),
+		"mint_without_key":         sendRequest(on, "POST", mint, ""),
+		"mint_not_admin":           sendRequest(on, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
+		"mint_not_admin_unset":     sendRequest(noDemo, "POST", mint, "{", "Authorization", "Bearer "+operatorKey),
+		"mint_unavailable":         sendRequest(noDemo, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
+		"mint_malformed":           sendRequest(on, "POST", mint, "{", "Authorization", "Bearer "+adminKey),
+		"mint_empty":               sendRequest(on, "POST", mint, "", "Authorization", "Bearer "+adminKey),
+		"mint_no_email":            sendRequest(on, "POST", mint, "{}", "Authorization", "Bearer "+adminKey),
+		"mint_bad_email":           sendRequest(on, "POST", mint, `{"email":"ana"}`, "Authorization", "Bearer "+adminKey),
+		"mint_email_type":          sendRequest(on, "POST", mint, `{"email":1}`, "Authorization", "Bearer "+adminKey),
+		"mint_ttl_zero":            sendRequest(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":0}`, "Authorization", "Bearer "+adminKey),
+		"mint_both":                sendRequest(on, "POST", mint, `{"email":"ana","ttl_hours":"1"}`, "Authorization", "Bearer "+adminKey),
+		"mint_unknown_member":      sendRequest(on, "POST", mint, `{"email":"ana@example.org","role":"admin"}`, "Authorization", "Bearer "+adminKey),
+		"mint_bad_before_too_long": sendRequest(on, "POST", mint, `{"email":"ana","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
+		"mint_too_long":            sendRequest(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":721}`, "Authorization", "Bearer "+adminKey),
+		"minted":                   sendRequest(on, "POST", mint, `{"email":"ana@example.org","ttl_hours":24}`, "Authorization", "Bearer "+adminKey),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := golden.Dump(t, resp)
-			golden.Check(t, name+".http", got)
+			got := assistanttest.DumpResponse(t, resp)
+			assistanttest.CheckGolden(t, name+".http", got)
 			if strings.Contains(string(got), "0123456789") {
 				t.Error("tells a key")
 			}
@@ -195,10 +192,7 @@ func TestRefusals(t *testing.T) {
 func TestAuthOff(t *testing.T) {
 	t.Parallel()
 	c := newCallers(t, caller.Config{Addr: "localhost:18004", AllowedOrigins: []string{"http://localhost:3000"}})
-	if !c.Open() {
-		t.Fatal("auth is on")
-	}
-	e := server(c)
+	e := newServer(c)
 	for _, tc := range []struct {
 		host, origin string
 		status       int
@@ -213,7 +207,7 @@ func TestAuthOff(t *testing.T) {
 		if tc.origin != "" {
 			header = append(header, "Origin", tc.origin)
 		}
-		resp := send(e, http.MethodPost, "/v1/who", "", header...)
+		resp := sendRequest(e, http.MethodPost, "/v1/who", "", header...)
 		if resp.StatusCode != tc.status {
 			t.Errorf("%+v: %d", tc, resp.StatusCode)
 		}
@@ -221,7 +215,7 @@ func TestAuthOff(t *testing.T) {
 			t.Errorf("%+v: %q", tc, got)
 		}
 	}
-	if got := send(e, http.MethodGet, "/v1/who", "", "Origin", "http://127.0.0.1:18004", "Origin", "http://evil.example").StatusCode; got != 403 {
+	if got := sendRequest(e, http.MethodGet, "/v1/who", "", "Origin", "http://127.0.0.1:18004", "Origin", "http://evil.example").StatusCode; got != 403 {
 		t.Errorf("two origins: %d", got)
 	}
 }
@@ -283,8 +277,11 @@ func TestConfigurations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Open() != tc.open || len(c.Warnings()) != tc.warnings {
-				t.Errorf("open %v, warnings %q", c.Open(), c.Warnings())
+			if got := sendRequest(newServer(c), http.MethodGet, "/v1/who", "").StatusCode == http.StatusOK; got != tc.open {
+				t.Errorf("answers without a key: got %t, want %t", got, tc.open)
+			}
+			if len(c.Warnings()) != tc.warnings {
+				t.Errorf("got %d warnings %q, want %d", len(c.Warnings()), c.Warnings(), tc.warnings)
 			}
 		})
 	}
@@ -309,7 +306,7 @@ func (o *once) Once(_ context.Context, key string, _ time.Duration) (bool, error
 
 const seed = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-func delegating(t testing.TB, o *once, scopes string) (*echo.Echo, *auth.Delegator) {
+func newDelegatingServer(t testing.TB, o *once, scopes string) (*echo.Echo, *auth.Delegator) {
 	t.Helper()
 	d, err := auth.NewDelegator("dashboard", seed)
 	if err != nil {
@@ -319,14 +316,14 @@ func delegating(t testing.TB, o *once, scopes string) (*echo.Echo, *auth.Delegat
 	cfg.Now = nil // tokens are made by the real clock
 	cfg.Once = o
 	cfg.DelegationTrust = service.Secret(`{"dashboard":{"public_key":"` + d.PublicKey() + `","tenants":["default"],"scopes":` + scopes + `}}`)
-	return server(newCallers(t, cfg)), d
+	return newServer(newCallers(t, cfg)), d
 }
 
 func TestDelegation(t *testing.T) {
 	t.Parallel()
-	e, d := delegating(t, onceOnly(), `["operator"]`)
+	e, d := newDelegatingServer(t, onceOnly(), `["operator"]`)
 	ask := func(method, path, token string) *http.Response {
-		return send(e, method, path, "", "Authorization", "Bearer "+token)
+		return sendRequest(e, method, path, "", "Authorization", "Bearer "+token)
 	}
 	mint := func(audience string, scopes ...string) string {
 		token, err := d.Mint(audience, auth.Person{Name: "ana@example.org", Tenant: "default", Scopes: scopes})
@@ -344,10 +341,13 @@ func TestDelegation(t *testing.T) {
 	for i, tc := range []struct {
 		method, path string
 		status       int
-	}{{"GET", "/v1/who", 200}, {"POST", "/v1/who", 200}, {"GET", "/v1/who", 200}, {"POST", "/v1/who", 401}, {"GET", "/v1/admins", 403}} {
+	}{{"GET", "/v1/who", 200}, {"POST", "/v1/who", 200}, {"GET", "/v1/who", 200}, {"POST", "/v1/who", 401}} {
 		if got := ask(tc.method, tc.path, token).StatusCode; got != tc.status {
 			t.Errorf("%d: %+v: %d", i, tc, got)
 		}
+	}
+	if got := ask("POST", "/v1/auth/demo-keys", mint("assistant", "operator")).StatusCode; got != 403 {
+		t.Errorf("an operator's delegation mints a demo key: got %d, want 403", got)
 	}
 	for name, token := range map[string]string{"another service's": mint("inference", "operator"), "forged": token[:len(token)-4] + "AAAA", "no token": "a.b.c", "no key": "secret"} {
 		resp := ask("GET", "/v1/who", token)
@@ -370,7 +370,7 @@ func TestDelegation(t *testing.T) {
 // A person cannot have the name of a caller who is none, and so not that caller's sessions.
 func TestDelegationForAReservedName(t *testing.T) {
 	t.Parallel()
-	e, d := delegating(t, onceOnly(), `["operator"]`)
+	e, d := newDelegatingServer(t, onceOnly(), `["operator"]`)
 	id := caller.KeyID("ki-admin-some-key-that-there-is")
 	for name, want := range map[string]int{
 		id: 401, strings.ToUpper(id): 401, "local": 401, "anonymous": 401,
@@ -380,7 +380,7 @@ func TestDelegationForAReservedName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp := send(e, "GET", "/v1/who", "", "Authorization", "Bearer "+token)
+		resp := sendRequest(e, "GET", "/v1/who", "", "Authorization", "Bearer "+token)
 		body := bodyOf(t, resp)
 		if resp.StatusCode != want || want == 401 && (!strings.Contains(body, `"code":"unauthenticated"`) || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "invalid_token")) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
@@ -392,12 +392,12 @@ func TestDelegationThatCannotBeRemembered(t *testing.T) {
 	t.Parallel()
 	o := onceOnly()
 	o.err = errors.New("the store is down")
-	e, d := delegating(t, o, `["admin"]`)
+	e, d := newDelegatingServer(t, o, `["admin"]`)
 	token, err := d.Mint("assistant", auth.Person{Name: "ana", Tenant: "default", Scopes: []string{"admin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp := send(e, "POST", "/v1/who", "", "Authorization", "Bearer "+token)
+	resp := sendRequest(e, "POST", "/v1/who", "", "Authorization", "Bearer "+token)
 	if got := bodyOf(t, resp); resp.StatusCode != 503 || !strings.Contains(got, `"code":"coordinator_unavailable"`) || !strings.Contains(got, `"type":"server_error"`) {
 		t.Errorf("%d %s", resp.StatusCode, got)
 	}

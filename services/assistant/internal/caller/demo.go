@@ -26,7 +26,7 @@ func (d *Demo) Mint(email string, expiry int64) string {
 	return readOnlyPrefix + payload + "." + d.sign(payload)
 }
 
-// Valid says whether key was made with this secret and has not expired.
+// Valid reports whether key was made with this secret and has not expired.
 func (d *Demo) Valid(key string) bool {
 	sealed, ok := strings.CutPrefix(key, readOnlyPrefix)
 	dot := strings.LastIndexByte(sealed, '.')

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/problem"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -21,8 +20,8 @@ import (
 
 var admin = caller.Caller{Principal: "p", Role: guard.Admin}
 
-// seal makes a demo key as the format says, from any payload.
-func seal(secret, text string) string {
+// sealPayload makes a demo key as the format says, from any payload.
+func sealPayload(secret, text string) string {
 	payload := base64.RawURLEncoding.EncodeToString([]byte(text))
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(payload))
@@ -33,25 +32,25 @@ func TestDemoKeys(t *testing.T) {
 	t.Parallel()
 	c := newCallers(t, keys)
 	in := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
-	valid := seal(demoSecret, "ana@example.org:"+in(time.Hour))
+	valid := sealPayload(demoSecret, "ana@example.org:"+in(time.Hour))
 	for key, want := range map[string]bool{
 		valid: true,
-		seal(demoSecret, "ana@example.org:"+in(time.Second)):           true,
-		seal(demoSecret, "a:b:c@example.org:"+in(time.Hour)):           true,
-		seal(demoSecret, ":"+in(time.Hour)):                            true,
-		seal(demoSecret, "ana@example.org:"+in(0)):                     false,
-		seal(demoSecret, "ana@example.org:"+in(-time.Hour)):            false,
-		seal(demoSecret, "ana@example.org:+"+in(time.Hour)):            false,
-		seal(demoSecret, "ana@example.org:-1"):                         false,
-		seal(demoSecret, "ana@example.org: "+in(time.Hour)):            false,
-		seal(demoSecret, "ana@example.org:99999999999999999999"):       false,
-		seal(demoSecret, "ana@example.org:"):                           false,
-		seal(demoSecret, "ana@example.org"):                            false,
-		seal(demoSecret, ""):                                           false,
-		seal("another secret, as long as it", "a@b.c:"+in(time.Hour)):  false,
-		valid[:len(valid)-1]:                                           false,
-		valid + "0":                                                    false,
-		strings.ToUpper(valid[len(valid)-32:]):                         false,
+		sealPayload(demoSecret, "ana@example.org:"+in(time.Second)):          true,
+		sealPayload(demoSecret, "a:b:c@example.org:"+in(time.Hour)):          true,
+		sealPayload(demoSecret, ":"+in(time.Hour)):                           true,
+		sealPayload(demoSecret, "ana@example.org:"+in(0)):                    false,
+		sealPayload(demoSecret, "ana@example.org:"+in(-time.Hour)):           false,
+		sealPayload(demoSecret, "ana@example.org:+"+in(time.Hour)):           false,
+		sealPayload(demoSecret, "ana@example.org:-1"):                        false,
+		sealPayload(demoSecret, "ana@example.org: "+in(time.Hour)):           false,
+		sealPayload(demoSecret, "ana@example.org:99999999999999999999"):      false,
+		sealPayload(demoSecret, "ana@example.org:"):                          false,
+		sealPayload(demoSecret, "ana@example.org"):                           false,
+		sealPayload(demoSecret, ""):                                          false,
+		sealPayload("another secret, as long as it", "a@b.c:"+in(time.Hour)): false,
+		valid[:len(valid)-1]:                   false,
+		valid + "0":                            false,
+		strings.ToUpper(valid[len(valid)-32:]): false,
 		valid[:len(valid)-32] + strings.ToUpper(valid[len(valid)-32:]): false,
 		"ki-op-" + strings.TrimPrefix(valid, "ki-ro-"):                 false,
 		strings.Replace(valid, ".", "=.", 1):                           false,
@@ -95,7 +94,7 @@ func TestMint(t *testing.T) {
 			t.Errorf("%s: %+v, %v", body, m, err)
 			continue
 		}
-		if m.APIKey != seal(demoSecret, m.Email+":"+strconv.FormatInt(m.ExpiresAt, 10)) {
+		if m.APIKey != sealPayload(demoSecret, m.Email+":"+strconv.FormatInt(m.ExpiresAt, 10)) {
 			t.Errorf("%s: key %s", body, m.APIKey)
 		}
 		if who, err := c.Identify(m.APIKey); err != nil || who.Role != guard.Readonly {
@@ -131,14 +130,14 @@ func FuzzKey(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := server(c)
+	e := newServer(c)
 	f.Add("Bearer " + adminKey)
-	f.Add("Bearer " + seal(demoSecret, "ana@example.org:"+strconv.FormatInt(now.Unix()+1, 10)))
-	f.Add("Bearer " + seal(demoSecret, "ana@example.org:x"))
+	f.Add("Bearer " + sealPayload(demoSecret, "ana@example.org:"+strconv.FormatInt(now.Unix()+1, 10)))
+	f.Add("Bearer " + sealPayload(demoSecret, "ana@example.org:x"))
 	f.Add("bearer a.b.c")
 	f.Add("Basic YTpi")
 	f.Fuzz(func(t *testing.T, header string) {
-		resp := send(e, http.MethodGet, "/v1/who", "", "Authorization", header)
+		resp := sendRequest(e, http.MethodGet, "/v1/who", "", "Authorization", header)
 		body := bodyOf(t, resp)
 		if resp.StatusCode == http.StatusUnauthorized {
 			if !strings.HasPrefix(resp.Header.Get("WWW-Authenticate"), `Bearer realm="assistant"`) || !json.Valid([]byte(body)) {
@@ -157,7 +156,7 @@ func FuzzKey(f *testing.F) {
 			}
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(key[:strings.LastIndex(key, ".")], "ki-ro-"))
-		if err != nil || key != seal(demoSecret, string(raw)) {
+		if err != nil || key != sealPayload(demoSecret, string(raw)) {
 			t.Fatalf("took %q", key)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/libs/auth"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
@@ -57,7 +56,7 @@ func (l *list) read(text string) (faults []error, warnings []string) {
 			why = "is the bare prefix"
 		case auth.Placeholder(entry), auth.Placeholder(secret):
 			why = "is a placeholder; set a random value"
-		case !visible(entry):
+		case !isVisibleASCII(entry):
 			why = "has blanks or characters that no header can carry"
 		}
 		if why != "" {
@@ -82,8 +81,8 @@ func (l *list) has(key string) bool {
 	return found == 1
 }
 
-// visible says whether s is ASCII without blanks and controls.
-func visible(s string) bool {
+// isVisibleASCII reports whether s is ASCII without blanks and controls.
+func isVisibleASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 

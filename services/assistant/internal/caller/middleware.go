@@ -11,7 +11,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
@@ -33,9 +32,9 @@ func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			if err := c.localOnly(r); err != nil {
 				return err
 			}
-			return pass(ec, Caller{Principal: Local, Role: guard.Admin}, next)
+			return callNext(ec, Caller{Principal: Local, Role: guard.Admin}, next)
 		}
-		key, err := bearer(r.Header)
+		key, err := bearerKey(r.Header)
 		if err != nil {
 			return err
 		}
@@ -46,11 +45,11 @@ func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return pass(ec, who, next)
+		return callNext(ec, who, next)
 	}
 }
 
-func pass(ec echo.Context, who Caller, next echo.HandlerFunc) error {
+func callNext(ec echo.Context, who Caller, next echo.HandlerFunc) error {
 	r := ec.Request()
 	ctx := WithCaller(r.Context(), who)
 	if _, known := auth.FromContext(ctx); !known {
@@ -68,7 +67,7 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 	accepted := c.delegation.Require(string(guard.Readonly))(func(ec echo.Context) error {
 		p, _ := auth.FromContext(ec.Request().Context())
-		if reserved(p.Name) {
+		if isReservedName(p.Name) {
 			return passed{fault.BadKey("This delegation is for a name that no person can have here.")}
 		}
 		who := Caller{Principal: p.Name, Role: guard.Readonly, Via: p.Via}
@@ -78,7 +77,7 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 		}
 		// next's own errors must not be taken for those of the delegation.
-		if err := pass(ec, who, next); err != nil {
+		if err := callNext(ec, who, next); err != nil {
 			return passed{err}
 		}
 		return nil
@@ -88,21 +87,21 @@ func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 		if p, ok := err.(passed); ok {
 			return p.error
 		}
-		return translate(err)
+		return translateRefusal(err)
 	}
 }
 
-// reserved says whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
+// isReservedName reports whether a name is the principal of a caller without a person: a key's id, or that of auth off. Whoever
 // had it would own the sessions of that caller.
-func reserved(name string) bool {
+func isReservedName(name string) bool {
 	return keyID.MatchString(name) || strings.EqualFold(name, Local) || strings.EqualFold(name, "anonymous")
 }
 
 // passed marks an error that came from behind the middleware.
 type passed struct{ error }
 
-// translate gives the refusals of libs/auth the assistant's codes; its 503 answers stay.
-func translate(err error) error {
+// translateRefusal maps the refusals of libs/auth to the assistant's codes; its 503 answers stay.
+func translateRefusal(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -114,16 +113,6 @@ func translate(err error) error {
 		return fault.NotPermitted("This delegation names no role: its scopes must have one of admin, operator and readonly.").WithCause(err)
 	}
 	return err
-}
-
-// RequireAdmin lets admins pass.
-func RequireAdmin(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(ec echo.Context) error {
-		if who, _ := FromContext(ec.Request().Context()); who.Role != guard.Admin {
-			return fault.NotPermitted("This is for admins.")
-		}
-		return next(ec)
-	}
 }
 
 // localOnly keeps web pages out while auth is off: one that got the address by DNS has its own name in Host, one of

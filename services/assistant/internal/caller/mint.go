@@ -27,7 +27,7 @@ type Minted struct {
 // maxEmail is the longest address that mail can be sent to (RFC 5321 section 4.5.3.1.3, less the brackets).
 const maxEmail = 254
 
-// MayMint says whether a demo key can be made for this caller at all: before the body is read, in the order of the API.
+// MayMint reports whether a demo key can be made for this caller at all: before the body is read, in the order of the API.
 // The error is a problem: 403 or 503.
 func (c *Callers) MayMint(by Caller) error {
 	switch {

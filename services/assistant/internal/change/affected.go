@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxAffected bounds the objects that feel a write and are named.
+// maxAffected limits the objects that feel a write and are named.
 const maxAffected = 1000
 
 // podKind is the kind of all pods.
@@ -59,12 +59,12 @@ func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (
 		return nil, nil, nil
 	case e.Verb == operation.Drain:
 		return s.drained(ctx, e.Operation, c)
-	case c.way == removes, c.way == recreates, r.after != nil && !reflect.DeepEqual(owners(c.live.Object), owners(r.after)):
+	case c.way == removes, c.way == recreates, r.after != nil && !reflect.DeepEqual(ownerReferences(c.live.Object), ownerReferences(r.after)):
 		found, err = s.follows(ctx, c)
 	case c.way == evicts:
 	case kind == "Node":
 		found, err = s.driven(ctx, c, r.after)
-	case kind == crdKind && !reflect.DeepEqual(at(c.live.Object, "spec"), at(r.after, "spec")):
+	case kind == crdKind && !reflect.DeepEqual(valueAt(c.live.Object, "spec"), valueAt(r.after, "spec")):
 		found, err = s.instances(ctx, c)
 	case e.Verb == operation.Scale:
 		if found, err = s.ownPods(ctx, c); err == nil {
@@ -84,7 +84,7 @@ var rolls = []operation.Verb{
 
 const crdKind = "CustomResourceDefinition.apiextensions.k8s.io"
 
-func owners(o object) any { return at(o, "metadata", "ownerReferences") }
+func ownerReferences(o object) any { return valueAt(o, "metadata", "ownerReferences") }
 
 func refsOf(kind operation.Ref, found []unstructured.Unstructured) []operation.Ref {
 	refs := make([]operation.Ref, len(found))
@@ -120,7 +120,7 @@ func (s *Service) driven(ctx context.Context, c call, after object) ([]operation
 		return nil, err
 	}
 	pods = slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
-		return !slices.ContainsFunc(fresh, func(t operation.ParsedTaint) bool { return !tolerates(p.Object, t) })
+		return !slices.ContainsFunc(fresh, func(t operation.ParsedTaint) bool { return !toleratesTaint(p.Object, t) })
 	})
 	return refsOf(podKind("", ""), pods), nil
 }
@@ -212,7 +212,7 @@ func (s *Service) ownPods(ctx context.Context, c call) ([]operation.Ref, error) 
 }
 
 func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
-	chooses, ok := at(live.Object, "spec", "selector").(object)
+	chooses, ok := valueAt(live.Object, "spec", "selector").(object)
 	if !ok || podSpecs[kindOfRef(ref)] == nil || ref.Kind == "ReplicationController" {
 		return nil, nil
 	}
@@ -241,7 +241,7 @@ func (s *Service) scalers(ctx context.Context, ref operation.Ref) (notes []strin
 	}
 	found, err := s.list(ctx, r.Ref(ref.Namespace, ""), metav1.ListOptions{}, maxAffected)
 	for _, o := range found {
-		to, _ := at(o.Object, "spec", "scaleTargetRef").(object)
+		to, _ := valueAt(o.Object, "spec", "scaleTargetRef").(object)
 		if to["kind"] == ref.Kind && to["name"] == ref.Name {
 			notes = append(notes, "The autoscaler "+o.GetName()+" sets this number, too.")
 		}

@@ -68,13 +68,13 @@ func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructure
 		// What the assistant set by other verbs counts as another owner's. It is bound to
 		// the same version, so nobody else's field can have come in between.
 		c.force = true
-	case rehearse, err != nil && !undryable(err):
+	case rehearse, err != nil && !cannotDryRun(err):
 		return o, err
 	}
 	return s.sendOnce(ctx, c, rehearse)
 }
 
-// onlyOwn says whether an apply conflicts with nobody but the assistant itself.
+// onlyOwn reports whether an apply conflicts with nobody but the assistant itself.
 func onlyOwn(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -149,9 +149,9 @@ func (c call) deletion(dry []string) metav1.DeleteOptions {
 	return o
 }
 
-// moved says whether a call failed because its object has another version by now. An
+// isConflict reports whether a call failed because its object has another version by now. An
 // apply that would take fields from another owner is a conflict of another kind.
-func moved(err error) bool {
+func isConflict(err error) bool {
 	if !apierrors.IsConflict(err) {
 		return false
 	}

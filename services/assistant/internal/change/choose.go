@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxTargets bounds what one operation may touch.
+// maxTargets limits what one operation may touch.
 const maxTargets = 500
 
 // chosen is an operation in the one form that is stored, with the objects it stands for.
@@ -196,7 +196,7 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 		}
 		for _, o := range found {
 			ref := r.Ref(o.GetNamespace(), o.GetName())
-			if applied(o) && !slices.ContainsFunc(c.refs, func(have operation.Ref) bool { return sameRef(have, ref) }) {
+			if wasApplied(o) && !slices.ContainsFunc(c.refs, func(have operation.Ref) bool { return sameRef(have, ref) }) {
 				c.refs = append(c.refs, ref)
 			}
 		}
@@ -207,9 +207,9 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 	return nil
 }
 
-// applied says whether an object came from a manifest: what controllers made does not,
+// wasApplied reports whether an object came from a manifest: what controllers made does not,
 // and is not pruned.
-func applied(o unstructured.Unstructured) bool {
+func wasApplied(o unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(&o) != nil {
 		return false
 	}

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxDiff bounds the diff that an action keeps.
+	// maxDiff limits the diff that an action keeps.
 	maxDiff = 64 << 10
 	// maxGone is how many objects that go are shown whole; more are named only.
 	maxGone = 3
 )
 
-// diff shows, as a unified diff of YAML, what becomes of each object. Values that may
+// diffChanges shows, as a unified diff of YAML, what becomes of each object. Values that may
 // be secret are taken out first.
-func diff(changes []guard.Change) string {
+func diffChanges(changes []guard.Change) string {
 	gone := 0
 	for _, c := range changes {
 		if c.After == nil {
@@ -40,7 +40,7 @@ func diff(changes []guard.Change) string {
 			fmt.Fprintf(&b, "- %s\n", c.Ref)
 			continue
 		}
-		b.WriteString(difference(c))
+		b.WriteString(diffObject(c))
 	}
 	if b.Len() > maxDiff+1<<10 {
 		return strings.ToValidUTF8(b.String()[:maxDiff], "") + fmt.Sprintf("\n# the diff is cut at %d bytes\n", maxDiff)
@@ -48,7 +48,7 @@ func diff(changes []guard.Change) string {
 	return b.String()
 }
 
-func difference(c guard.Change) string {
+func diffObject(c guard.Change) string {
 	from, to := "live "+c.Ref.String(), "result"
 	switch {
 	case c.Before == nil:
@@ -57,19 +57,19 @@ func difference(c guard.Change) string {
 	case c.After == nil:
 		to = "deleted"
 	}
-	text := udiff.Unified(from, to, shown(c.Before), shown(c.After))
-	if text == "" && c.Before != nil && c.After != nil && !same(c.Before, c.After) {
+	text := udiff.Unified(from, to, renderObject(c.Before), renderObject(c.After))
+	if text == "" && c.Before != nil && c.After != nil && !sameWanted(c.Before, c.After) {
 		return fmt.Sprintf("--- %s\n+++ %s\n# only values differ that are not shown\n", from, to)
 	}
 	return text
 }
 
-// shown is an object as YAML, without what the server keeps in it and without secrets.
-func shown(o object) string {
+// renderObject is an object as YAML, without what the server keeps in it and without secrets.
+func renderObject(o object) string {
 	if o == nil {
 		return ""
 	}
-	o = runtime.DeepCopyJSON(wanted(o))
+	o = runtime.DeepCopyJSON(withoutServerFields(o))
 	if meta, ok := o["metadata"].(object); ok {
 		if annotations, ok := meta["annotations"].(object); ok {
 			// It repeats the object in one line.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxTold bounds the pods that one sentence names.
+	// maxTold limits the pods that one sentence names.
 	maxTold = 10
 	// drainPause lies between two rounds of evictions: budgets free up as new pods
 	// become ready.
@@ -33,7 +33,7 @@ func (s *Service) drained(ctx context.Context, op operation.Operation, c call) (
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err = evictable(op, c.ref, pods)
+	pods, err = filterEvictable(op, c.ref, pods)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,9 +41,9 @@ func (s *Service) drained(ctx context.Context, op operation.Operation, c call) (
 	return refsOf(podKind("", ""), pods), notes, err
 }
 
-// evictable leaves the pods that a drain evicts: not those of the node itself, and of
+// filterEvictable leaves the pods that a drain evicts: not those of the node itself, and of
 // daemon sets, with local data or without an owner only when asked for.
-func evictable(op operation.Operation, node operation.Ref, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+func filterEvictable(op operation.Operation, node operation.Ref, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	stays := map[string][]string{}
 	const daemon, local, alone = "belong to daemon sets: ask to ignore these", "have local data: ask to delete it", "have no owner that would make them again: ask with force"
 	kept := slices.DeleteFunc(slices.Clone(pods), func(p unstructured.Unstructured) bool {
@@ -71,13 +71,13 @@ func evictable(op operation.Operation, node operation.Ref, pods []unstructured.U
 	})
 	for _, why := range []string{daemon, local, alone} {
 		if names := stays[why]; len(names) > 0 {
-			return nil, operation.Refuse(operation.InvalidArgument, "", "%s cannot be drained so: %s %s.", node, several(names), why)
+			return nil, operation.Refuse(operation.InvalidArgument, "", "%s cannot be drained so: %s %s.", node, listSomeNames(names), why)
 		}
 	}
 	return kept, nil
 }
 
-func several(names []string) string {
+func listSomeNames(names []string) string {
 	if len(names) > maxTold {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxTold], ", "), len(names)-maxTold)
 	}
@@ -105,7 +105,7 @@ func (s *Service) held(ctx context.Context, pods []unstructured.Unstructured) (n
 				continue
 			}
 			if names := chosenBy(b, pods); len(names) > 0 {
-				notes = append(notes, fmt.Sprintf("The disruption budget %s/%s lets no pod go now; it holds %s.", b.GetNamespace(), b.GetName(), several(names)))
+				notes = append(notes, fmt.Sprintf("The disruption budget %s/%s lets no pod go now; it holds %s.", b.GetNamespace(), b.GetName(), listSomeNames(names)))
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Service) held(ctx context.Context, pods []unstructured.Unstructured) (n
 }
 
 func chosenBy(budget unstructured.Unstructured, pods []unstructured.Unstructured) []string {
-	chooses, ok := at(budget.Object, "spec", "selector").(object)
+	chooses, ok := valueAt(budget.Object, "spec", "selector").(object)
 	if !ok {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *Service) drain(ctx context.Context, op operation.Operation, c call, nam
 			left, why = now, reason
 		}
 		if err == nil && len(left) > 0 {
-			err = rest(ctx, drainPause)
+			err = waitFor(ctx, drainPause)
 		}
 		told := fmt.Sprintf("%s was cordoned and %d pods were evicted.", c.ref, len(evicted))
 		switch {
@@ -161,31 +161,31 @@ func (s *Service) drain(ctx context.Context, op operation.Operation, c call, nam
 		case errors.Is(err, context.Canceled):
 			return told, err
 		default:
-			return told, undrained(c.ref, left, why, err)
+			return told, unfinishedDrainError(c.ref, left, why, err)
 		}
 	}
 }
 
-// undrained tells of a drain that did not get to its end. The node stays closed: what
+// unfinishedDrainError tells of a drain that did not get to its end. The node stays closed: what
 // drains it once more begins where this one ended.
-func undrained(node operation.Ref, left []string, why string, err error) error {
+func unfinishedDrainError(node operation.Ref, left []string, why string, err error) error {
 	var text []string
 	if len(left) > 0 {
-		text = append(text, "These are still there: "+several(left)+".")
+		text = append(text, "These are still there: "+listSomeNames(left)+".")
 	}
 	switch {
 	case why != "":
 		text = append(text, why)
 	case !errors.Is(err, context.DeadlineExceeded):
-		text = append(text, sentence(node, err))
+		text = append(text, errorSentence(node, err))
 	default:
 		text = append(text, fmt.Sprintf("Its %s are over.", drainTime))
 	}
 	return operation.Refuse(operation.TimedOut, "", "%s The node stays cordoned.", strings.Join(text, " "))
 }
 
-// rest waits, or says that ctx has ended.
-func rest(ctx context.Context, d time.Duration) error {
+// waitFor waits, or says that ctx has ended.
+func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -203,7 +203,7 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 	if err != nil {
 		return nil, "", err
 	}
-	if pods, err = evictable(op, node, pods); err != nil {
+	if pods, err = filterEvictable(op, node, pods); err != nil {
 		return nil, "", err
 	}
 	for i := range pods {
@@ -225,11 +225,11 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 			evicted[ref] = true
 		case ctx.Err() != nil:
 			return left, why, ctx.Err()
-		case apierrors.IsNotFound(err), moved(err): // gone, or looked at again in the next round
+		case apierrors.IsNotFound(err), isConflict(err): // gone, or looked at again in the next round
 		default:
 			// A budget may free up, and a lost answer shows in the next round: the uid
 			// keeps a second eviction from hitting another pod.
-			why = sentence(ref, err)
+			why = errorSentence(ref, err)
 		}
 	}
 	return left, why, nil

@@ -34,30 +34,30 @@ func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) 
 				done = append(done, told)
 				continue
 			}
-			return stopped(done, told, left, t.Ref, err)
+			return stoppedEarly(done, told, left, t.Ref, err)
 		}
 	}
 	return strings.Join(done, " "), nil
 }
 
-// stopped tells of an action that ended early. told is what the failed one did all the
+// stoppedEarly tells of an action that ended early. told is what the failed one did all the
 // same.
-func stopped(done []string, told string, left []string, ref operation.Ref, err error) (string, error) {
+func stoppedEarly(done []string, told string, left []string, ref operation.Ref, err error) (string, error) {
 	if told != "" {
 		done = append(done, told)
 	}
 	before := strings.Join(done, " ")
-	if errors.Is(err, context.Canceled) || unanswered(err) {
+	if errors.Is(err, context.Canceled) || isUnanswered(err) {
 		return before, fmt.Errorf("%s: %w: %w", ref, action.ErrNoAnswer, err)
 	}
 	text := before
 	if len(done) > 0 {
 		text += " "
 	}
-	text += sentence(ref, err)
+	text += errorSentence(ref, err)
 	switch {
 	case len(left) > 0:
-		text += fmt.Sprintf(" Not tried any more: %s.", several(left))
+		text += fmt.Sprintf(" Not tried any more: %s.", listSomeNames(left))
 	case before == "":
 		text += " Nothing was written."
 	}
@@ -70,12 +70,12 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 	for range maxMoves {
 		c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
 		if err != nil {
-			return "", unsent(err)
+			return "", notSentError(err)
 		}
-		if !as(c, e, t) {
+		if !matchesBinding(c, e, t) {
 			return "", operation.Refuse(operation.Conflict, "", "%s has changed since it was looked at.", t.Ref)
 		}
-		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && holds(c.live.Object, c.body, false) {
+		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && satisfiesBody(c.live.Object, c.body, false) {
 			// Somebody was quicker, or this is a call that was thought dead: nothing is
 			// written a second time.
 			return t.Ref.String() + " is as asked for already; nothing was written.", nil
@@ -94,7 +94,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 			return told, nil
 		case c.way == drains || c.way == recreates:
 			return told, err // which tells what was done all the same
-		case moved(err) && c.live != nil:
+		case isConflict(err) && c.live != nil:
 			continue
 		}
 		return "", err
@@ -102,18 +102,18 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 	return "", operation.Refuse(operation.Conflict, "", "%s is changed by others all the time; it could not be written.", t.Ref)
 }
 
-// unsent is an error from before the call: whatever it is, nothing was written.
-func unsent(err error) error {
-	if unanswered(err) && !errors.Is(err, context.Canceled) {
+// notSentError is an error from before the call: whatever it is, nothing was written.
+func notSentError(err error) error {
+	if isUnanswered(err) && !errors.Is(err, context.Canceled) {
 		return operation.Refuse(operation.Unavailable, "", "The cluster did not answer a look at the object.")
 	}
 	return err
 }
 
-// as says whether an object and what is copied from are what the call was bound to. The
+// matchesBinding reports whether an object and what is copied from are what the call was bound to. The
 // resource version may have moved: a new status is no new wish.
-func as(c call, e operation.Expanded, t operation.Target) bool {
-	now := target(t.Ref, c.live)
+func matchesBinding(c call, e operation.Expanded, t operation.Target) bool {
+	now := newTarget(t.Ref, c.live)
 	if c.live == nil && c.way != creates || now.UID != t.UID || now.Fingerprint != t.Fingerprint {
 		return false
 	}
@@ -139,7 +139,7 @@ func (s *Service) recreate(ctx context.Context, c call) (told string, err error)
 		if apierrors.IsNotFound(err) {
 			break
 		}
-		if err := rest(wait, pollFirst); err != nil {
+		if err := waitFor(wait, pollFirst); err != nil {
 			if ctx.Err() != nil {
 				return told, ctx.Err()
 			}

@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxCauses bounds how many of a server's reasons are told.
+// maxCauses limits how many of a server's reasons are told.
 const maxCauses = 5
 
-// failed is an error of a call as the reader may see it, with the object that it is
+// callError is an error of a call as the reader may see it, with the object that it is
 // about and what the server gave as reasons.
-func failed(ref operation.Ref, err error) error {
+func callError(ref operation.Ref, err error) error {
 	var own *operation.Fault
 	if errors.As(err, &own) {
 		return err // it names the object itself
@@ -55,10 +55,10 @@ func failed(ref operation.Ref, err error) error {
 	return &operation.Fault{Reason: fault.Reason, Field: fault.Field, Sentence: text}
 }
 
-// sentence is [failed] as text for a result. A cause that only the log may have is left
+// errorSentence is [failed] as text for a result. A cause that only the log may have is left
 // out.
-func sentence(ref operation.Ref, err error) string {
-	err = failed(ref, err)
+func errorSentence(ref operation.Ref, err error) string {
+	err = callError(ref, err)
 	var fail *turn.Fail
 	if errors.As(err, &fail) {
 		return ref.String() + ": " + fail.Failure.Message
@@ -66,9 +66,9 @@ func sentence(ref operation.Ref, err error) string {
 	return err.Error()
 }
 
-// unanswered says whether nobody knows if a call had its effect: the server may have
+// isUnanswered reports whether nobody knows if a call had its effect: the server may have
 // done it and not been able to say so.
-func unanswered(err error) bool {
+func isUnanswered(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code

@@ -6,23 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// holds says whether an object is as a body wants it. What the body does not name may be
+// satisfiesBody reports whether an object is as a body wants it. What the body does not name may be
 // anything; null means absent. Lists of things with names are compared by name. amounts
 // tells that texts are amounts of a resource, of which the server keeps another writing.
-func holds(live, body any, amounts bool) bool {
+func satisfiesBody(live, body any, amounts bool) bool {
 	switch body := body.(type) {
 	case nil:
 		return live == nil
 	case object:
 		have, ok := live.(object)
 		if !ok {
-			return live == nil && empties(body)
+			return live == nil && removesOnly(body)
 		}
 		for key, value := range body {
 			if key == "$patch" || key == "status" {
 				continue
 			}
-			if !holds(have[key], value, key == "requests" || key == "limits" || key == "hard" || amounts) {
+			if !satisfiesBody(have[key], value, key == "requests" || key == "limits" || key == "hard" || amounts) {
 				return false
 			}
 		}
@@ -33,18 +33,18 @@ func holds(live, body any, amounts bool) bool {
 		have, ok := live.(string)
 		return ok && (have == body || amounts && sameAmount(have, body))
 	}
-	if n, ok := number(body); ok {
-		m, ok := number(live)
+	if n, ok := toFloat(body); ok {
+		m, ok := toFloat(live)
 		return ok && n == m
 	}
 	return reflect.DeepEqual(live, body)
 }
 
-// empties says whether a body wants nothing but absences.
-func empties(body object) bool {
+// removesOnly reports whether a body wants nothing but absences.
+func removesOnly(body object) bool {
 	for _, value := range body {
 		inner, ok := value.(object)
-		if value != nil && (!ok || !empties(inner)) {
+		if value != nil && (!ok || !removesOnly(inner)) {
 			return false
 		}
 	}
@@ -62,7 +62,7 @@ func holdsList(live any, body []any, amounts bool) bool {
 			return false
 		}
 		for i := range body {
-			if !holds(have[i], body[i], amounts) {
+			if !satisfiesBody(have[i], body[i], amounts) {
 				return false
 			}
 		}
@@ -75,20 +75,20 @@ func holdsList(live any, body []any, amounts bool) bool {
 				found = h
 			}
 		}
-		if at(item, "$patch") == "delete" {
+		if valueAt(item, "$patch") == "delete" {
 			if found != nil {
 				return false
 			}
 			continue
 		}
-		if !holds(found, item, amounts) {
+		if !satisfiesBody(found, item, amounts) {
 			return false
 		}
 	}
 	return true
 }
 
-func number(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return float64(v), true

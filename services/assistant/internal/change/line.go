@@ -9,9 +9,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// line is the kubectl line that does the same, for people: values that may be secret
+// kubectlLine is the kubectl line that does the same, for people: values that may be secret
 // are taken out. Several operations run until one fails, as with && in a shell.
-func line(ops []operation.Expanded) string {
+func kubectlLine(ops []operation.Expanded) string {
 	lines := make([]string, len(ops))
 	for i, e := range ops {
 		o := e.Operation

@@ -20,22 +20,22 @@ type errUndryable struct{ error }
 
 func (e errUndryable) Unwrap() error { return e.error }
 
-// undryable says whether the server cannot rehearse a call, which is no word on the call
+// cannotDryRun reports whether the server cannot rehearse a call, which is no word on the call
 // itself.
-func undryable(err error) bool {
+func cannotDryRun(err error) bool {
 	var known errUndryable
 	return errors.As(err, &known) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// absentNamespace says whether a create failed for want of its namespace.
+// absentNamespace reports whether a create failed for want of its namespace.
 func absentNamespace(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// locally computes what a call would make of its object where the server cannot say:
+// computeLocally computes what a call would make of its object where the server cannot say:
 // without the server's defaults and checks.
-func locally(c call) (object, error) {
+func computeLocally(c call) (object, error) {
 	switch c.way {
 	case creates, updates, recreates:
 		return c.body, nil

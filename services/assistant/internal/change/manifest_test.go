@@ -25,7 +25,7 @@ data: {colour: second}
 `
 
 func TestCreate(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		create := operation.Operation{Verb: operation.Create, Manifest: twoMaps}
 		p := w.planned(create)
 		if len(p.Operations[0].Targets) != 2 || p.Operations[0].Namespace != "shop" || p.Verdict.Answer != guard.Approval {
@@ -57,7 +57,7 @@ func TestCreate(t *testing.T) {
 
 // What goes into a namespace of the same manifest cannot be rehearsed, so it asks.
 func TestCreateWithItsNamespace(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		manifest := "apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh}\n---\n" + strings.ReplaceAll(twoMaps, "  labels: {set: a}", "  namespace: fresh")
 		p := w.planned(operation.Operation{Verb: operation.Create, Manifest: manifest})
 		if !p.Operations[0].NoDryRun || !slices.Contains(p.Verdict.Confirms, guard.NoDryRun) || p.Verdict.Answer != guard.AlwaysAsk {
@@ -72,7 +72,7 @@ func TestCreateWithItsNamespace(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		apply := operation.Operation{Verb: operation.Apply, Manifest: twoMaps}
 		_, told := w.runPlan(w.planned(apply))
 		w.want("result", told, "configmap/one in shop was created.")
@@ -99,7 +99,7 @@ func TestApply(t *testing.T) {
 		w.want("conflict", err.Error(), `"kubectl-edit"`, ".data.colour", "ask for it with force")
 		apply.Force = true
 		w.runPlan(w.planned(apply))
-		if at(w.get("cm", "shop", "two"), "data", "colour") != "second" {
+		if valueAt(w.get("cm", "shop", "two"), "data", "colour") != "second" {
 			t.Error("not taken over")
 		}
 
@@ -121,7 +121,7 @@ func TestApply(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.runPlan(w.planned(operation.Operation{Verb: operation.Create, Manifest: twoMaps}))
 		one, _, _ := strings.Cut(twoMaps, "---\n")
 		replace := operation.Operation{Verb: operation.Replace, Manifest: strings.Replace(one, "data: {colour: first}", "data: {other: x}", 1)}
@@ -152,7 +152,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose("kubectl delete deployment/cart")
 		if p.Verdict.Risk != operation.High || p.Verdict.Answer != guard.Approval || len(p.Operations[0].Affected) != 2 {
 			t.Errorf("%+v, affected %v", p.Verdict, p.Operations[0].Affected)

@@ -7,18 +7,18 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// cordon marks a node as closed for new pods, or open.
-func cordon(c *call, closed bool) {
+// setUnschedulable marks a node as closed for new pods, or open.
+func setUnschedulable(c *call, closed bool) {
 	c.done = "uncordoned"
 	var value any // null removes it, as false is left out by the server anyway
 	if closed {
 		c.done, value = "cordoned", true
 	}
-	c.body = nest(value, "spec", "unschedulable")
+	c.body = nestValue(value, "spec", "unschedulable")
 }
 
-// taint computes the whole list, since the server merges taints by key alone.
-func taint(c *call, op operation.Operation) error {
+// setTaints computes the whole list, since the server merges taints by key alone.
+func setTaints(c *call, op operation.Operation) error {
 	taints := slices.Clone(objectsAt(c.live.Object, "spec", "taints"))
 	for _, text := range op.RemoveTaints {
 		gone, err := operation.ParseTaint(text, true)
@@ -57,12 +57,12 @@ func taint(c *call, op operation.Operation) error {
 	for i, t := range taints {
 		list[i] = t
 	}
-	c.body, c.done = nest(list, "spec", "taints"), "tainted"
+	c.body, c.done = nestValue(list, "spec", "taints"), "tainted"
 	return nil
 }
 
-// tolerates says whether a pod stays on a node with such a NoExecute taint.
-func tolerates(pod object, t operation.ParsedTaint) bool {
+// toleratesTaint reports whether a pod stays on a node with such a NoExecute taint.
+func toleratesTaint(pod object, t operation.ParsedTaint) bool {
 	return slices.ContainsFunc(objectsAt(pod, "spec", "tolerations"), func(o object) bool {
 		if effect := textAt(o, "effect"); effect != "" && effect != t.Effect {
 			return false

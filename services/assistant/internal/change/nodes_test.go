@@ -10,7 +10,7 @@ import (
 )
 
 func TestCordonAndTaint(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		_, seen := w.verified("kubectl cordon worker-1 worker-2")
 		w.want("cordon", seen, "node/worker-1 takes no new pods", "node/worker-2 takes no new pods")
 		_, seen = w.verified("kubectl uncordon worker-1")
@@ -38,7 +38,7 @@ func TestCordonAndTaint(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.refused("belong to daemon sets: ask to ignore these", "kubectl drain worker-1")
 		p := w.propose("kubectl drain worker-1 --ignore-daemonsets")
 		if p.Verdict.Answer != guard.AlwaysAsk || len(p.Operations[0].Affected) == 0 {
@@ -62,7 +62,7 @@ func TestDrain(t *testing.T) {
 
 // A budget that lets no pod go is told beforehand, and ends the drain with what it did.
 func TestDrainAgainstBudget(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		pods, err := w.hand.CoreV1().Pods("shop").List(w.ctx, metav1.ListOptions{LabelSelector: "app=cart"})
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestDrainAgainstBudget(t *testing.T) {
 
 // Pods of a protected namespace that nobody saw stay.
 func TestDrainLeavesTheUnseen(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		dns, err := w.hand.CoreV1().Pods("kube-system").List(w.ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
 		if err != nil || len(dns.Items) == 0 {
 			t.Fatalf("%v, %v", dns, err)

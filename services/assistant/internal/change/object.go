@@ -36,7 +36,7 @@ func (s *Service) client(ref operation.Ref) dynamic.ResourceInterface {
 	return s.cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
 }
 
-// read gives an object as it is now.
+// read returns an object as it is now.
 func (s *Service) read(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Service) readIf(ctx context.Context, ref operation.Ref) (*unstructured.
 	return live, err
 }
 
-// list gives the objects of a kind that selectors choose, at most one more than limit.
+// list returns the objects of a kind that selectors choose, at most one more than limit.
 func (s *Service) list(ctx context.Context, of operation.Ref, o metav1.ListOptions, limit int) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -72,17 +72,17 @@ func (s *Service) list(ctx context.Context, of operation.Ref, o metav1.ListOptio
 	return items, nil
 }
 
-// target is an object as an approval is bound to it.
-func target(ref operation.Ref, live *unstructured.Unstructured) operation.Target {
+// newTarget is an object as an approval is bound to it.
+func newTarget(ref operation.Ref, live *unstructured.Unstructured) operation.Target {
 	if live == nil {
 		return operation.Target{Ref: ref}
 	}
-	return operation.Target{Ref: ref, UID: string(live.GetUID()), Fingerprint: fingerprint(live), ResourceVersion: live.GetResourceVersion()}
+	return operation.Target{Ref: ref, UID: string(live.GetUID()), Fingerprint: hashWanted(live), ResourceVersion: live.GetResourceVersion()}
 }
 
-// fingerprint tells one wanted state of an object from another: the generation, which
+// hashWanted tells one wanted state of an object from another: the generation, which
 // counts them, else a hash of what is not status.
-func fingerprint(o *unstructured.Unstructured) string {
+func hashWanted(o *unstructured.Unstructured) string {
 	if g := o.GetGeneration(); g > 0 {
 		return "generation " + strconv.FormatInt(g, 10)
 	}
@@ -102,8 +102,8 @@ func fingerprint(o *unstructured.Unstructured) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// at walks into plain values; nil where there is nothing.
-func at(v any, path ...string) any {
+// valueAt walks into plain values; nil where there is nothing.
+func valueAt(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(object)
 		if !ok {
@@ -115,12 +115,12 @@ func at(v any, path ...string) any {
 }
 
 func textAt(v any, path ...string) string {
-	text, _ := at(v, path...).(string)
+	text, _ := valueAt(v, path...).(string)
 	return text
 }
 
 func numberAt(v any, path ...string) int64 {
-	switch n := at(v, path...).(type) {
+	switch n := valueAt(v, path...).(type) {
 	case int64:
 		return n
 	case float64:
@@ -130,7 +130,7 @@ func numberAt(v any, path ...string) int64 {
 }
 
 func objectsAt(v any, path ...string) []object {
-	list, _ := at(v, path...).([]any)
+	list, _ := valueAt(v, path...).([]any)
 	found := make([]object, 0, len(list))
 	for _, item := range list {
 		if o, ok := item.(object); ok {
@@ -140,8 +140,8 @@ func objectsAt(v any, path ...string) []object {
 	return found
 }
 
-// nest puts a value at the end of a path of objects.
-func nest(value any, path ...string) object {
+// nestValue puts a value at the end of a path of objects.
+func nestValue(value any, path ...string) object {
 	for i := len(path) - 1; i >= 0; i-- {
 		value = object{path[i]: value}
 	}
@@ -149,8 +149,8 @@ func nest(value any, path ...string) object {
 	return o
 }
 
-// wanted is an object without what the server keeps in it.
-func wanted(o object) object {
+// withoutServerFields is an object without what the server keeps in it.
+func withoutServerFields(o object) object {
 	if o == nil {
 		return nil
 	}
@@ -166,8 +166,10 @@ func wanted(o object) object {
 	return kept
 }
 
-// same says whether two objects want the same.
-func same(a, b object) bool { return reflect.DeepEqual(wanted(a), wanted(b)) }
+// sameWanted reports whether two objects want the same.
+func sameWanted(a, b object) bool {
+	return reflect.DeepEqual(withoutServerFields(a), withoutServerFields(b))
+}
 
 // sameRef compares objects; versions of a kind are views of the same.
 func sameRef(a, b operation.Ref) bool {

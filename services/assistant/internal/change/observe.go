@@ -19,20 +19,20 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 		return sight{}, err
 	}
 	name := t.Ref.String()
-	removed := e.Verb == operation.Delete || e.Verb == operation.Evict || pruned(e, t.Ref)
+	removed := e.Verb == operation.Delete || e.Verb == operation.Evict || isPruned(e, t.Ref)
 	switch {
 	case removed && (live == nil || string(live.GetUID()) != t.UID):
 		return sight{name + " is gone.", true}, nil
 	case live == nil:
 		return sight{name + " is not there.", false}, nil
 	case removed:
-		return ending(t.Ref, live), nil
+		return observeDeletion(t.Ref, live), nil
 	}
 	switch e.Verb {
 	case operation.Label:
-		return marks(t.Ref, live.GetLabels(), "label", e.Operation), nil
+		return observeMarks(t.Ref, live.GetLabels(), "label", e.Operation), nil
 	case operation.Annotate:
-		return marks(t.Ref, live.GetAnnotations(), "annotation", e.Operation), nil
+		return observeMarks(t.Ref, live.GetAnnotations(), "annotation", e.Operation), nil
 	case operation.Drain:
 		return s.emptied(ctx, e.Operation, t.Ref, live)
 	}
@@ -40,15 +40,15 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 	case "Deployment.apps", "StatefulSet.apps", "ReplicaSet.apps", "DaemonSet.apps":
 		return s.rollout(ctx, t.Ref, live)
 	case "CronJob.batch":
-		return schedule(t.Ref, live), nil
+		return observeSchedule(t.Ref, live), nil
 	case "Job.batch":
-		return run(t.Ref, live), nil
+		return observeJob(t.Ref, live), nil
 	case "Service":
 		return s.endpoints(ctx, t.Ref, live)
 	case "Node":
-		return node(t.Ref, live), nil
+		return observeNode(t.Ref, live), nil
 	case "Pod":
-		return pod(t.Ref, live), nil
+		return observePod(t.Ref, live), nil
 	case "PersistentVolumeClaim":
 		phase := textAt(live.Object, "status", "phase")
 		return sight{fmt.Sprintf("%s is %s.", name, strings.ToLower(phase)), phase == "Bound"}, nil
@@ -60,8 +60,8 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 	return sight{name + " is there, as read back.", true}, nil
 }
 
-// pruned says whether an apply removes this object: no document has it.
-func pruned(e operation.Expanded, ref operation.Ref) bool {
+// isPruned reports whether an apply removes this object: no document has it.
+func isPruned(e operation.Expanded, ref operation.Ref) bool {
 	if e.Verb != operation.Apply || !e.Prune {
 		return false
 	}
@@ -71,7 +71,7 @@ func pruned(e operation.Expanded, ref operation.Ref) bool {
 	})
 }
 
-func ending(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeDeletion(ref operation.Ref, live *unstructured.Unstructured) sight {
 	if live.GetDeletionTimestamp() == nil {
 		return sight{ref.String() + " is still there.", false}
 	}
@@ -82,7 +82,7 @@ func ending(ref operation.Ref, live *unstructured.Unstructured) sight {
 	return sight{text, false}
 }
 
-func marks(ref operation.Ref, have map[string]string, what string, op operation.Operation) sight {
+func observeMarks(ref operation.Ref, have map[string]string, what string, op operation.Operation) sight {
 	var parts []string
 	settled := true
 	for _, name := range sortedKeys(op.Set) {
@@ -104,15 +104,15 @@ func marks(ref operation.Ref, have map[string]string, what string, op operation.
 	return sight{ref.String() + " " + strings.Join(parts, ", ") + ".", settled}
 }
 
-func schedule(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeSchedule(ref operation.Ref, live *unstructured.Unstructured) sight {
 	state := "not suspended"
-	if at(live.Object, "spec", "suspend") == true {
+	if valueAt(live.Object, "spec", "suspend") == true {
 		state = "suspended"
 	}
 	return sight{fmt.Sprintf("%s is %s, read back; its schedule is %q.", ref, state, textAt(live.Object, "spec", "schedule")), true}
 }
 
-func run(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeJob(ref operation.Ref, live *unstructured.Unstructured) sight {
 	for _, c := range objectsAt(live.Object, "status", "conditions") {
 		if c["status"] != "True" {
 			continue
@@ -131,9 +131,9 @@ func run(ref operation.Ref, live *unstructured.Unstructured) sight {
 		numberAt(live.Object, "status", "succeeded"), numberAt(live.Object, "status", "failed")), active > 0}
 }
 
-func node(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observeNode(ref operation.Ref, live *unstructured.Unstructured) sight {
 	state := "takes new pods"
-	if at(live.Object, "spec", "unschedulable") == true {
+	if valueAt(live.Object, "spec", "unschedulable") == true {
 		state = "takes no new pods"
 	}
 	var taints []string
@@ -155,11 +155,11 @@ func (s *Service) emptied(ctx context.Context, op operation.Operation, ref opera
 	if err != nil {
 		return sight{}, err
 	}
-	left, err := evictable(op, ref, pods)
+	left, err := filterEvictable(op, ref, pods)
 	if err != nil {
 		return sight{err.Error(), true}, nil // a pod that came meanwhile is what was seen
 	}
-	v := node(ref, live)
+	v := observeNode(ref, live)
 	v.text += fmt.Sprintf(" %d of its pods are left to evict; %d stay with the node.", len(left), len(pods)-len(left))
 	v.settled = len(left) == 0
 	return v, nil
@@ -181,7 +181,7 @@ func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstru
 	ready, others := 0, 0
 	for _, slice := range slices {
 		for _, e := range objectsAt(slice.Object, "endpoints") {
-			if at(e, "conditions", "ready") == false {
+			if valueAt(e, "conditions", "ready") == false {
 				others++
 			} else {
 				ready++

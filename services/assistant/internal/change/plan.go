@@ -27,7 +27,7 @@ func (s *Service) plan(ctx context.Context, ops []operation.Operation, c guard.C
 	if err != nil {
 		return action.Plan{}, cluster.Fail(err)
 	}
-	p.Command = line(p.Operations)
+	p.Command = kubectlLine(p.Operations)
 	if scope != nil && !changed && p.Verdict.Answer != guard.Refuse {
 		return action.Plan{}, operation.Refuse(operation.InvalidArgument, "", "Nothing would change: the cluster is so already.")
 	}
@@ -47,7 +47,7 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 		ops[i] = operation.Normalize(o)
 		p.Operations = append(p.Operations, operation.Expanded{Operation: ops[i]})
 		if v := s.Policy.Precheck(c.Role, ops[i]); v.Answer == guard.Refuse {
-			return refused(p, v), false, nil
+			return refusedPlan(p, v), false, nil
 		}
 	}
 	within := ""
@@ -65,7 +65,7 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 		}
 	}
 	if v := s.Policy.Reach(c.Role, p.Operations); v.Answer == guard.Refuse {
-		return refused(p, v), false, nil
+		return refusedPlan(p, v), false, nil
 	}
 	uid, err := s.cluster.UID(ctx)
 	if err != nil {
@@ -86,19 +86,19 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 		}
 		notes = append(notes, told...)
 		for _, r := range seen {
-			changed = changed || r.after == nil || r.call.live == nil || r.call.way == drains || r.call.way == recreates || !same(r.call.live.Object, r.after)
+			changed = changed || r.after == nil || r.call.live == nil || r.call.way == drains || r.call.way == recreates || !sameWanted(r.call.live.Object, r.after)
 		}
 	}
 	c.Operations = p.Operations
 	p.Digest = operation.Digest(uid, p.Operations)
 	p.Verdict = s.Policy.Judge(c)
 	p.Verdict.Notes = append(p.Verdict.Notes, notes...)
-	p.Diff = diff(c.Changes)
+	p.Diff = diffChanges(c.Changes)
 	return p, changed, nil
 }
 
-// refused is the plan of what nobody looked at closely.
-func refused(p action.Plan, v guard.Verdict) action.Plan {
+// refusedPlan is the plan of what nobody looked at closely.
+func refusedPlan(p action.Plan, v guard.Verdict) action.Plan {
 	p.Verdict, p.Digest = v, operation.Digest("", p.Operations)
 	return p
 }
@@ -125,7 +125,7 @@ func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[str
 	for i, ref := range c.refs {
 		g.Go(func() error {
 			if seen[i], faults[i] = s.rehearse(ctx, c.op, ref, stamp, made[ref.Namespace]); faults[i] != nil {
-				faults[i] = failed(ref, faults[i])
+				faults[i] = callError(ref, faults[i])
 			}
 			return nil
 		})
@@ -145,7 +145,7 @@ func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehe
 		if seen[i].removes, err = s.removed(ctx, r); err != nil {
 			return nil, err
 		}
-		e.Targets[i] = target(e.Targets[i].Ref, r.call.live)
+		e.Targets[i] = newTarget(e.Targets[i].Ref, r.call.live)
 		e.Sources = append(e.Sources, r.call.sources...)
 		e.NoDryRun = e.NoDryRun || r.unrehearsed
 		for _, known := range r.call.known {
@@ -212,11 +212,11 @@ func (s *Service) rehearse(ctx context.Context, op operation.Operation, ref oper
 			return r, nil
 		case err == nil:
 			return r, nil
-		case moved(err) && r.call.live != nil:
+		case isConflict(err) && r.call.live != nil:
 			continue
-		case undryable(err) || made && r.call.way == creates && absentNamespace(err):
+		case cannotDryRun(err) || made && r.call.way == creates && absentNamespace(err):
 			r.unrehearsed = true
-			r.after, err = locally(r.call)
+			r.after, err = computeLocally(r.call)
 			return r, err
 		}
 		return r, err
@@ -234,7 +234,7 @@ func (s *Service) dryRun(ctx context.Context, c call) (*unstructured.Unstructure
 		}
 		c.way = updates // the nearest that the server can show while the old one is there
 		after, err := s.send(ctx, c, true)
-		if err != nil && !moved(err) {
+		if err != nil && !isConflict(err) {
 			return nil, errUndryable{err}
 		}
 		return after, err

@@ -31,11 +31,11 @@ func (s *Service) prepare(ctx context.Context, op operation.Operation, ref opera
 	case operation.Scale:
 		err = s.scale(ctx, &c, op)
 	case operation.Restart:
-		err = restart(&c, at)
+		err = setRestartedAt(&c, at)
 	case operation.Undo:
 		err = s.undo(ctx, &c, op)
 	case operation.Pause, operation.Resume, operation.Suspend:
-		err = pause(&c, op.Verb)
+		err = setPaused(&c, op.Verb)
 	case operation.SetImage:
 		err = setImages(&c, op)
 	case operation.SetResources:
@@ -43,21 +43,21 @@ func (s *Service) prepare(ctx context.Context, op operation.Operation, ref opera
 	case operation.SetEnv:
 		err = setEnv(&c, op)
 	case operation.Label:
-		err = mark(&c, op, "labels", "labelled")
+		err = setMarks(&c, op, "labels", "labelled")
 	case operation.Annotate:
-		err = mark(&c, op, "annotations", "annotated")
+		err = setMarks(&c, op, "annotations", "annotated")
 	case operation.Patch:
-		err = patch(&c, op)
+		err = preparePatch(&c, op)
 	case operation.Cordon, operation.Uncordon:
-		cordon(&c, op.Verb == operation.Cordon)
+		setUnschedulable(&c, op.Verb == operation.Cordon)
 	case operation.Taint:
-		err = taint(&c, op)
+		err = setTaints(&c, op)
 	case operation.Delete:
-		remove(&c, op)
+		prepareRemoval(&c, op)
 	case operation.Evict:
 		c.way, c.done, c.grace = evicts, "evicted", op.GracePeriod
 	case operation.Drain:
-		cordon(&c, true)
+		setUnschedulable(&c, true)
 		c.way, c.done = drains, "drained"
 	default:
 		err = operation.Refuse(operation.UnknownVerb, "verb", "There is no write %s.", op.Verb)
@@ -65,27 +65,27 @@ func (s *Service) prepare(ctx context.Context, op operation.Operation, ref opera
 	return c, err
 }
 
-// typed says whether the server can merge lists of a kind by their keys: only of kinds
+// isBuiltIn reports whether the server can merge lists of a kind by their keys: only of kinds
 // that are built in.
-func typed(o *unstructured.Unstructured) bool {
+func isBuiltIn(o *unstructured.Unstructured) bool {
 	return scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 }
 
-func patch(c *call, op operation.Operation) error {
+func preparePatch(c *call, op operation.Operation) error {
 	body, err := operation.PatchObject(op.Patch)
 	if err != nil {
 		return err
 	}
-	if op.PatchType == "" && typed(c.live) {
+	if op.PatchType == "" && isBuiltIn(c.live) {
 		c.kind = types.StrategicMergePatchType
 	}
 	c.body, c.done = body, "patched"
 	return nil
 }
 
-// mark sets and removes labels or annotations.
-func mark(c *call, op operation.Operation, field, done string) error {
-	have, _ := at(c.live.Object, "metadata", field).(object)
+// setMarks sets and removes labels or annotations.
+func setMarks(c *call, op operation.Operation, field, done string) error {
+	have, _ := valueAt(c.live.Object, "metadata", field).(object)
 	change := object{}
 	for name, value := range op.Set {
 		if old, taken := have[name]; taken && old != value && !op.Overwrite {
@@ -96,11 +96,11 @@ func mark(c *call, op operation.Operation, field, done string) error {
 	for _, name := range op.Remove {
 		change[name] = nil
 	}
-	c.body, c.done = nest(change, "metadata", field), done
+	c.body, c.done = nestValue(change, "metadata", field), done
 	return nil
 }
 
-func remove(c *call, op operation.Operation) {
+func prepareRemoval(c *call, op operation.Operation) {
 	c.way, c.done, c.grace, c.cascade = removes, "deleted", op.GracePeriod, metav1.DeletePropagationBackground
 	if op.Force && c.grace == nil {
 		c.grace = new(int64)
@@ -151,7 +151,7 @@ func (s *Service) fromManifest(ctx context.Context, op operation.Operation, ref 
 	case i < 0 && c.live == nil:
 		return c, operation.Refuse(operation.NotFound, "", "%s is not there any more.", ref)
 	case i < 0:
-		remove(&c, operation.Operation{})
+		prepareRemoval(&c, operation.Operation{})
 		c.done = "pruned"
 	case c.live == nil && op.Verb == operation.Replace && !op.Force:
 		return c, operation.Refuse(operation.NotFound, "", "%s is not there, so it cannot be replaced.", ref)

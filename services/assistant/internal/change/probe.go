@@ -54,7 +54,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 		if refused := (*operation.Fault)(nil); err != nil && !errors.As(err, &refused) {
 			return action.Unclear, err
 		}
-		if err != nil || fleeting(c) {
+		if err != nil || isShortLived(c) {
 			return action.Unclear, nil // it may have been there
 		}
 		return action.Unmoved, nil
@@ -81,21 +81,21 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 		if err != nil {
 			return action.Unclear, err
 		}
-		if pods, err = evictable(e.Operation, t.Ref, pods); err != nil || len(pods) > 0 {
+		if pods, err = filterEvictable(e.Operation, t.Ref, pods); err != nil || len(pods) > 0 {
 			return action.Unclear, nil
 		}
 	case creates, recreates:
 		same = live != nil && !same
 	}
-	if same && holds(live.Object, c.body, false) && ours(live, c.body, a.StartedAt) {
+	if same && satisfiesBody(live.Object, c.body, false) && writtenByUs(live, c.body, a.StartedAt) {
 		return action.Present, nil
 	}
 	return action.Unclear, nil
 }
 
-// fleeting says whether what a call creates can be gone again by itself.
-func fleeting(c call) bool {
-	return at(c.body, "spec", "ttlSecondsAfterFinished") != nil || c.copyOf == nil && owners(c.body) != nil
+// isShortLived reports whether what a call creates can be gone again by itself.
+func isShortLived(c call) bool {
+	return valueAt(c.body, "spec", "ttlSecondsAfterFinished") != nil || c.copyOf == nil && ownerReferences(c.body) != nil
 }
 
 // rebuild is the call as it was made, as far as its body goes.
@@ -115,7 +115,7 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 		if fingerprintOf(r) != e.Sources[0].Fingerprint {
 			return call{}, operation.Refuse(operation.Conflict, "revision", "The revision has changed.")
 		}
-		return call{body: rollback(t.Ref, r)}, nil
+		return call{body: rollbackPatch(t.Ref, r)}, nil
 	}
 	c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
 	if err == nil && t.UID == "" && c.way != recreates {
@@ -124,9 +124,9 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 	return c, err
 }
 
-// ours says whether the cluster notes that the assistant wrote some of these fields
+// writtenByUs reports whether the cluster notes that the assistant wrote some of these fields
 // after the action began. A write that only takes fields away leaves no such note.
-func ours(live *unstructured.Unstructured, body object, started *time.Time) bool {
+func writtenByUs(live *unstructured.Unstructured, body object, started *time.Time) bool {
 	if started == nil {
 		return false
 	}
@@ -135,20 +135,20 @@ func ours(live *unstructured.Unstructured, body object, started *time.Time) bool
 			continue
 		}
 		var fields object
-		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err == nil && owns(fields, body) {
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err == nil && ownsValue(fields, body) {
 			return true
 		}
 	}
 	return false
 }
 
-// owns says whether any value of a body stands at a place that the fields list.
-func owns(fields object, body any) bool {
+// ownsValue reports whether any value of a body stands at a place that the fields list.
+func ownsValue(fields object, body any) bool {
 	switch body := body.(type) {
 	case object:
 		for key, value := range body {
 			inner, ok := fields["f:"+key].(object)
-			if ok && value != nil && (len(inner) == 0 || owns(inner, value)) {
+			if ok && value != nil && (len(inner) == 0 || ownsValue(inner, value)) {
 				return true
 			}
 		}
@@ -160,7 +160,7 @@ func owns(fields object, body any) bool {
 			}
 			for key, inner := range fields {
 				inner, ok := inner.(object)
-				if ok && key == `k:{"name":`+quoted(textAt(entry, "name"))+`}` && owns(inner, entry) {
+				if ok && key == `k:{"name":`+quoteJSON(textAt(entry, "name"))+`}` && ownsValue(inner, entry) {
 					return true
 				}
 			}
@@ -169,7 +169,7 @@ func owns(fields object, body any) bool {
 	return false
 }
 
-func quoted(s string) string {
+func quoteJSON(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return ""

@@ -72,7 +72,7 @@ func (w *world) wantEffect(what string, a action.Action, want action.Effect) {
 // did not arrive and what did. A process that dies between the write and its record
 // leaves the same.
 func TestProbe(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		for i, c := range writes {
 			a := w.lost(i)
 			w.wantEffect(c.name+", not made", a, action.Unmoved)
@@ -111,7 +111,7 @@ func TestProbe(t *testing.T) {
 
 // What another hand did is not taken for ours, though it may be the very same.
 func TestProbeOfAnotherHand(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		for i, c := range writes {
 			a := w.lost(i)
 			if c.theirs == "" {
@@ -139,7 +139,7 @@ func (w *world) make(short, namespace, name string) {
 
 // What is gone is gone, whoever removed it; what comes back under the name is another.
 func TestProbeOfRemovals(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		for name, command := range map[string]func(*world) string{
 			"delete": func(*world) string { return "kubectl delete deployment/cart" },
 			"evict": func(w *world) string {
@@ -167,7 +167,7 @@ func TestProbeOfRemovals(t *testing.T) {
 
 // A forced replace that ended between its two calls is told as it is.
 func TestProbeOfForcedReplace(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.runPlan(w.planned(operation.Operation{Verb: operation.Create, Manifest: oneMap}))
 		a := w.approved(w.planned(operation.Operation{Verb: operation.Replace, Manifest: oneMap, Force: true}))
 		w.wantEffect("", a, action.Unmoved)

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-func parsed(t testing.TB, text string) object {
+func parseObject(t testing.TB, text string) object {
 	t.Helper()
 	var o object
 	if err := utiljson.Unmarshal([]byte(text), &o); err != nil {
@@ -42,7 +42,7 @@ func TestHolds(t *testing.T) {
 		"an amount in other words": {`{"limits":{"memory":"256Mi"}}`, `{"limits":{"memory":"0.25Gi"}}`, true},
 		"text in other words":      {`{"env":{"memory":"256Mi"}}`, `{"env":{"memory":"0.25Gi"}}`, false},
 	} {
-		if got := holds(parsed(t, c.live), parsed(t, c.body), false); got != c.want {
+		if got := satisfiesBody(parseObject(t, c.live), parseObject(t, c.body), false); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -73,7 +73,7 @@ func FuzzHolds(f *testing.F) {
 		if err := utiljson.Unmarshal(merged, &after); err != nil {
 			return
 		}
-		if !holds(after, p, false) {
+		if !satisfiesBody(after, p, false) {
 			t.Errorf("%s with %s is %s", a, b, merged)
 		}
 	})
@@ -81,7 +81,7 @@ func FuzzHolds(f *testing.F) {
 
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
-	of := func(text string) string { return fingerprint(&unstructured.Unstructured{Object: parsed(t, text)}) }
+	of := func(text string) string { return hashWanted(&unstructured.Unstructured{Object: parseObject(t, text)}) }
 	if got := of(`{"metadata":{"generation":3}}`); got != "generation 3" {
 		t.Error(got)
 	}
@@ -100,22 +100,22 @@ func TestRollbackOfSets(t *testing.T) {
 	ref := operation.Ref{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
 	kept := func(n int64, image string) revision {
 		return revision{number: n, ref: operation.Ref{Group: "apps", Kind: "ControllerRevision"}, kept: unstructured.Unstructured{Object: object{
-			"revision": n, "data": parsed(t, `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"c","image":"`+image+`"}]}}}}`),
+			"revision": n, "data": parseObject(t, `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"name":"c","image":"`+image+`"}]}}}}`),
 		}}}
 	}
 	all := []revision{kept(1, "a"), kept(2, "b"), kept(4, "c")}
 	for asked, want := range map[int64]int64{0: 2, 1: 1, 4: 4} {
-		r, err := earlier(ref, all, asked)
+		r, err := findRevision(ref, all, asked)
 		if err != nil || r.number != want {
 			t.Errorf("revision %d: %d, %v", asked, r.number, err)
 		}
 	}
-	if _, err := earlier(ref, all, 3); err == nil || !strings.Contains(err.Error(), "it has 1, 2, 4") {
+	if _, err := findRevision(ref, all, 3); err == nil || !strings.Contains(err.Error(), "it has 1, 2, 4") {
 		t.Error(err)
 	}
-	c := call{kind: "application/strategic-merge-patch+json", body: rollback(ref, all[0]), live: &unstructured.Unstructured{Object: parsed(t,
+	c := call{kind: "application/strategic-merge-patch+json", body: rollbackPatch(ref, all[0]), live: &unstructured.Unstructured{Object: parseObject(t,
 		`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"db"},"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"c","image":"c"},{"name":"new","image":"x"}]}}}}`)}}
-	after, err := locally(c)
+	after, err := computeLocally(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func TestDiffIsBounded(t *testing.T) {
 	for range 5 {
 		gone = append(gone, guard.Change{Ref: podKind("shop", "a"), Before: object{"kind": "Pod"}})
 	}
-	if got := diff(gone); got != strings.Repeat("- pod/a in shop\n", 5) {
+	if got := diffChanges(gone); got != strings.Repeat("- pod/a in shop\n", 5) {
 		t.Errorf("%s", got)
 	}
 	big := object{"kind": "ConfigMap", "data": object{"text": strings.Repeat("line of text\n", 20_000)}}
-	got := diff([]guard.Change{{Ref: operation.Ref{Kind: "ConfigMap", Name: "big"}, After: big}})
+	got := diffChanges([]guard.Change{{Ref: operation.Ref{Kind: "ConfigMap", Name: "big"}, After: big}})
 	if len(got) > maxDiff+100 || !strings.Contains(got, "# the diff is cut") {
 		t.Errorf("%d bytes", len(got))
 	}

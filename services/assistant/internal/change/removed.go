@@ -31,7 +31,7 @@ func (s *Service) removed(ctx context.Context, r rehearsal) ([]operation.Ref, er
 // misplaced are the pods of daemon sets that a node's new labels no longer attract. Other
 // pods stay where they are.
 func (s *Service) misplaced(ctx context.Context, r rehearsal) ([]operation.Ref, error) {
-	if reflect.DeepEqual(at(r.call.live.Object, "metadata", "labels"), at(r.after, "metadata", "labels")) {
+	if reflect.DeepEqual(valueAt(r.call.live.Object, "metadata", "labels"), valueAt(r.after, "metadata", "labels")) {
 		return nil, nil
 	}
 	var before, after corev1.Node
@@ -79,19 +79,19 @@ func (s *Service) adopted(ctx context.Context, r rehearsal) ([]operation.Ref, er
 	case "Deployment.apps":
 		of = operation.Ref{Group: "apps", Version: "v1", Kind: "ReplicaSet", Resource: "replicasets", Namespace: ref.Namespace}
 	case "Job.batch":
-		if at(r.after, "spec", "manualSelector") != true {
+		if valueAt(r.after, "spec", "manualSelector") != true {
 			return nil, nil // the server has made a selector that fits nothing else
 		}
 	default:
 		return nil, nil
 	}
-	if reflect.DeepEqual(at(live, "spec", "selector"), at(r.after, "spec", "selector")) && live != nil {
+	if reflect.DeepEqual(valueAt(live, "spec", "selector"), valueAt(r.after, "spec", "selector")) && live != nil {
 		return nil, nil
 	}
-	chooses, _ := at(r.after, "spec", "selector").(object)
+	chooses, _ := valueAt(r.after, "spec", "selector").(object)
 	if ref.Kind == "ReplicationController" {
 		if len(chooses) == 0 {
-			chooses, _ = at(r.after, "spec", "template", "metadata", "labels").(object)
+			chooses, _ = valueAt(r.after, "spec", "template", "metadata", "labels").(object)
 		}
 		chooses = object{"matchLabels": chooses}
 	}

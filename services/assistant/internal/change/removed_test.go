@@ -15,7 +15,7 @@ import (
 func (w *world) judged(role guard.Role, op operation.Operation) guard.Verdict {
 	w.t.Helper()
 	before := w.wire.writes.Load()
-	p, err := w.planner().Plan(w.ctx, by(role, op.Manifest+op.Patch), []operation.Operation{op})
+	p, err := w.planner().Plan(w.ctx, turnBy(role, op.Manifest+op.Patch), []operation.Operation{op})
 	if err != nil {
 		w.t.Fatalf("%s %s%s: %v", role, op.Manifest, op.Patch, err)
 	}
@@ -36,7 +36,7 @@ const orphaned = `"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name
 
 // An owner that is not there ends the object, so that naming one is no patch like others.
 func TestOwnerIsNoPatch(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		patch := `{"metadata":{` + orphaned + `}}`
 		for _, op := range []operation.Operation{
 			w.op("kubectl patch deployment/web -n shop -p '" + patch + "'"),
@@ -66,7 +66,7 @@ func TestOwnerIsNoPatch(t *testing.T) {
 
 // What other verbs do to a node is judged as taint, delete and drain are.
 func TestNodeByOtherVerbs(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.closed(w.judged(guard.Admin, w.op("kubectl taint node worker-1 x=y:NoExecute")))
 		w.closed(w.judged(guard.Admin, w.op(`kubectl patch node/worker-1 -p '{"spec":{"taints":[{"key":"x","value":"y","effect":"NoExecute"}]}}'`)))
 		w.closed(w.judged(guard.Admin, operation.Operation{Verb: operation.Apply, Manifest: "{apiVersion: v1, kind: Node, metadata: {name: worker-1}, spec: {taints: [{key: x, effect: NoExecute}]}}"}))
@@ -112,7 +112,7 @@ func TestNodeByOtherVerbs(t *testing.T) {
 
 // A workload that takes pods over and has no use for them deletes them.
 func TestAdoptedAndUnused(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		w.create("pod", "shop", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"lone","labels":{"app":"lone"}},"spec":{"containers":[{"name":"c","image":"registry.example/lone:1"}]}}`)
 		synctest.Wait()
 		set := func(replicas, app string) operation.Operation {
@@ -135,11 +135,11 @@ func TestAdoptedAndUnused(t *testing.T) {
 
 // What a note quotes may hold a password, be it of a manifest or of a log.
 func TestNotesHoldNoSecrets(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		const url = "mysql://app:hunter2hunter2@db/x"
 		op := operation.Operation{Verb: operation.Create, Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {url: '" + url + "'}}"}
 		for _, read := range [][]string{nil, {"use " + url}} {
-			turn := by(guard.Admin, "make it")
+			turn := turnBy(guard.Admin, "make it")
 			turn.Untrusted = read
 			p, err := w.planner().Plan(w.ctx, turn, []operation.Operation{op})
 			if err != nil {
@@ -156,7 +156,7 @@ func TestNotesHoldNoSecrets(t *testing.T) {
 // A job that cleans up after itself may have run when it is not there, and is not made a
 // second time.
 func TestProbeOfTheFleeting(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		job := func(ttl string) operation.Operation {
 			return operation.Operation{Verb: operation.Create, Manifest: "{apiVersion: batch/v1, kind: Job, metadata: {name: once, namespace: shop}, spec: {" + ttl +
 				"template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'registry.example/once:1'}]}}}}"}

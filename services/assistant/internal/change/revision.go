@@ -9,11 +9,10 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -21,7 +20,7 @@ import (
 // revisionKey numbers the replica sets of a deployment.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// maxRevisions bounds what is read of one namespace to find the revisions of a workload.
+// maxRevisions limits what is read of one namespace to find the revisions of a workload.
 const maxRevisions = 1000
 
 // revision is an earlier state of a workload's template.
@@ -78,17 +77,17 @@ func (s *Service) undo(ctx context.Context, c *call, op operation.Operation) err
 	if err != nil {
 		return err
 	}
-	wanted, err := earlier(c.ref, all, op.Revision)
+	wanted, err := findRevision(c.ref, all, op.Revision)
 	if err != nil {
 		return err
 	}
-	if at(c.live.Object, "spec", "paused") == true {
+	if valueAt(c.live.Object, "spec", "paused") == true {
 		return operation.Refuse(operation.InvalidArgument, "", "%s is paused; resume it before it is rolled back.", c.ref)
 	}
 	for _, r := range all {
 		c.known = append(c.known, r.kept.Object)
 	}
-	c.kind, c.body = types.StrategicMergePatchType, rollback(c.ref, wanted)
+	c.kind, c.body = types.StrategicMergePatchType, rollbackPatch(c.ref, wanted)
 	c.done, c.revision = fmt.Sprintf("rolled back to revision %d", wanted.number), wanted.number
 	c.sources = []operation.Target{{Ref: wanted.ref, UID: string(wanted.kept.GetUID()), Fingerprint: fingerprintOf(wanted)}}
 	return nil
@@ -99,15 +98,15 @@ func (s *Service) undo(ctx context.Context, c *call, op operation.Operation) err
 func fingerprintOf(r revision) string {
 	held := object{"data": r.kept.Object["data"]}
 	if r.ref.Kind == "ReplicaSet" {
-		held = object{"template": at(r.kept.Object, "spec", "template")}
+		held = object{"template": valueAt(r.kept.Object, "spec", "template")}
 	}
-	return fingerprint(&unstructured.Unstructured{Object: held})
+	return hashWanted(&unstructured.Unstructured{Object: held})
 }
 
-// earlier finds a revision; 0 is the one before the present.
-func earlier(ref operation.Ref, all []revision, number int64) (revision, error) {
+// findRevision finds a revision; 0 is the one before the present.
+func findRevision(ref operation.Ref, all []revision, number int64) (revision, error) {
 	if ref.Group != "apps" || ref.Kind != "Deployment" && ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {
-		return revision{}, unfit(ref, "rolled back", "deployments, stateful sets and daemon sets")
+		return revision{}, unsupportedKind(ref, "rolled back", "deployments, stateful sets and daemon sets")
 	}
 	if len(all) < 2 {
 		return revision{}, operation.Refuse(operation.NotFound, "revision", "%s keeps no earlier revision to go back to.", ref)
@@ -126,13 +125,13 @@ func earlier(ref operation.Ref, all []revision, number int64) (revision, error) 
 	return all[i], nil
 }
 
-// rollback is the strategic patch to a revision. Those of sets hold it ready made.
-func rollback(ref operation.Ref, r revision) object {
+// rollbackPatch is the strategic patch to a revision. Those of sets hold it ready made.
+func rollbackPatch(ref operation.Ref, r revision) object {
 	if ref.Kind != "Deployment" {
 		data, _ := r.kept.Object["data"].(object)
 		return data
 	}
-	template, _ := at(r.kept.Object, "spec", "template").(object)
+	template, _ := valueAt(r.kept.Object, "spec", "template").(object)
 	template = maps.Clone(template)
 	if meta, ok := template["metadata"].(object); ok {
 		meta = maps.Clone(meta)
@@ -144,5 +143,5 @@ func rollback(ref operation.Ref, r revision) object {
 		template["metadata"] = meta
 	}
 	template["$patch"] = "replace"
-	return nest(template, "spec", "template")
+	return nestValue(template, "spec", "template")
 }

@@ -17,7 +17,7 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
 	status := live.Object["status"]
 	want, ready, updated, all := int64(1), numberAt(status, "readyReplicas"), numberAt(status, "updatedReplicas"), numberAt(status, "replicas")
-	if n := at(live.Object, "spec", "replicas"); n != nil {
+	if n := valueAt(live.Object, "spec", "replicas"); n != nil {
 		want = numberAt(live.Object, "spec", "replicas")
 	}
 	switch ref.Kind {
@@ -36,7 +36,7 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 		return sight{ref.String() + " was written, and its controller has not looked at it yet.", false}, nil
 	}
 	switch {
-	case at(live.Object, "spec", "paused") == true:
+	case valueAt(live.Object, "spec", "paused") == true:
 		return sight{text + " It is paused, so changes of its pods wait.", true}, nil
 	case ready >= want && updated >= want && all <= want:
 		return sight{text, true}, nil
@@ -45,11 +45,11 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 	if err != nil {
 		return sight{}, err
 	}
-	return sight{text + trouble, stuck(status)}, nil
+	return sight{text + trouble, rolloutStuck(status)}, nil
 }
 
-// stuck says whether the controller has given a rollout up.
-func stuck(status any) bool {
+// rolloutStuck reports whether the controller has given a rollout up.
+func rolloutStuck(status any) bool {
 	return slices.ContainsFunc(objectsAt(status, "conditions"), func(c object) bool {
 		return c["type"] == "Progressing" && c["status"] == "False"
 	})
@@ -62,15 +62,15 @@ func (s *Service) trouble(ctx context.Context, ref operation.Ref, live *unstruct
 		return "", err
 	}
 	for i := range pods {
-		if why := ailment(pods[i].Object); why != "" {
+		if why := podAilment(pods[i].Object); why != "" {
 			return fmt.Sprintf(" Pod %s: %s.", pods[i].GetName(), why), nil
 		}
 	}
 	return "", nil
 }
 
-// ailment is the reason that a pod's status gives for not being ready.
-func ailment(pod object) string {
+// podAilment is the reason that a pod's status gives for not being ready.
+func podAilment(pod object) string {
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		for _, c := range objectsAt(pod, "status", list) {
 			if why := textAt(c, "state", "waiting", "reason"); why != "" {
@@ -89,7 +89,7 @@ func ailment(pod object) string {
 	return ""
 }
 
-func pod(ref operation.Ref, live *unstructured.Unstructured) sight {
+func observePod(ref operation.Ref, live *unstructured.Unstructured) sight {
 	phase := textAt(live.Object, "status", "phase")
 	ready := slices.ContainsFunc(objectsAt(live.Object, "status", "conditions"), func(c object) bool {
 		return c["type"] == "Ready" && c["status"] == "True"
@@ -100,7 +100,7 @@ func pod(ref operation.Ref, live *unstructured.Unstructured) sight {
 		text += " and ready."
 	default:
 		text += " and not ready."
-		if why := ailment(live.Object); why != "" {
+		if why := podAilment(live.Object); why != "" {
 			text = fmt.Sprintf("%s %s.", text, why)
 		}
 	}

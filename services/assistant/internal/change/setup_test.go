@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -26,7 +27,6 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -41,13 +41,13 @@ type world struct {
 	wire *wire
 }
 
-// in runs a test on a fresh cluster, in a bubble with its own time.
-func in(t *testing.T, test func(w *world)) {
+// inWorld runs a test on a fresh cluster, in a bubble with its own time.
+func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), wire: &wire{}}
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		var err error
 		if w.hand, err = kubernetes.NewForConfig(s.Config()); err != nil {
 			t.Fatal(err)
@@ -148,8 +148,8 @@ func (w *world) ops(commands ...string) []operation.Operation {
 
 func (w *world) planner() change.Planner { return change.Planner{Service: w.Service} }
 
-// by is a turn of a role that has written the words.
-func by(role guard.Role, words string) turn.Turn {
+// turnBy is a turn of a role that has written the words.
+func turnBy(role guard.Role, words string) turn.Turn {
 	return turn.Turn{Who: event.Who{Principal: "ann", Role: role}, Query: words, Scope: "shop"}
 }
 
@@ -165,7 +165,7 @@ func (w *world) propose(commands ...string) action.Plan {
 
 func (w *world) try(role guard.Role, commands ...string) (action.Plan, error) {
 	w.t.Helper()
-	return w.planner().Plan(w.ctx, by(role, strings.Join(commands, " ")), w.ops(commands...))
+	return w.planner().Plan(w.ctx, turnBy(role, strings.Join(commands, " ")), w.ops(commands...))
 }
 
 // approved is the action of a plan after its approval and its last look.
@@ -207,7 +207,7 @@ func (w *world) plan(ops ...operation.Operation) (action.Plan, error) {
 	for _, o := range ops {
 		words += o.Manifest + " " + o.Patch
 	}
-	return w.planner().Plan(w.ctx, by(guard.Admin, words), ops)
+	return w.planner().Plan(w.ctx, turnBy(guard.Admin, words), ops)
 }
 
 func (w *world) planned(ops ...operation.Operation) action.Plan {

@@ -25,7 +25,7 @@ func (s *Service) fromSource(ctx context.Context, op operation.Operation, ref op
 	if err != nil {
 		return c, err
 	}
-	c.sources, c.known = []operation.Target{target(from, live)}, []object{live.Object}
+	c.sources, c.known = []operation.Target{newTarget(from, live)}, []object{live.Object}
 	meta := object{"name": ref.Name, "namespace": ref.Namespace}
 	c.body = object{"apiVersion": strings.TrimPrefix(ref.Group+"/"+ref.Version, "/"), "kind": ref.Kind, "metadata": meta}
 	switch op.Verb {
@@ -42,22 +42,22 @@ func (s *Service) fromSource(ctx context.Context, op operation.Operation, ref op
 // jobOf makes the job that a cron job would make now.
 func jobOf(c *call, from operation.Ref, cron, meta object) error {
 	if from.Group != "batch" || from.Kind != "CronJob" {
-		return unfit(from, "run as a job", "cron jobs")
+		return unsupportedKind(from, "run as a job", "cron jobs")
 	}
-	template, _ := at(cron, "spec", "jobTemplate").(object)
+	template, _ := valueAt(cron, "spec", "jobTemplate").(object)
 	if template == nil {
 		return operation.Refuse(operation.InvalidArgument, "", "%s has no job template.", from)
 	}
 	c.copyOf = template
 	annotations := object{}
-	if given, ok := at(template, "metadata", "annotations").(object); ok {
+	if given, ok := valueAt(template, "metadata", "annotations").(object); ok {
 		for k, v := range given {
 			annotations[k] = v
 		}
 	}
 	annotations["cronjob.kubernetes.io/instantiate"] = "manual"
 	meta["annotations"] = annotations
-	if labels := at(template, "metadata", "labels"); labels != nil {
+	if labels := valueAt(template, "metadata", "labels"); labels != nil {
 		meta["labels"] = labels
 	}
 	meta["ownerReferences"] = []any{object{
@@ -72,21 +72,21 @@ func serviceOf(c *call, op operation.Operation, from operation.Ref, source, meta
 	var selector any
 	switch {
 	case from.Group == "" && from.Kind == "Pod":
-		selector = at(source, "metadata", "labels")
+		selector = valueAt(source, "metadata", "labels")
 	case from.Group == "" && (from.Kind == "Service" || from.Kind == "ReplicationController"):
-		selector = at(source, "spec", "selector")
+		selector = valueAt(source, "spec", "selector")
 	case from.Group == "apps":
-		selector = at(source, "spec", "selector", "matchLabels")
+		selector = valueAt(source, "spec", "selector", "matchLabels")
 		if len(objectsAt(source, "spec", "selector", "matchExpressions")) > 0 {
 			return operation.Refuse(operation.InvalidArgument, "", "%s chooses its pods by expressions, which a service cannot; create one from a manifest.", from)
 		}
 	default:
-		return unfit(from, "exposed", "pods, services and the workloads of apps")
+		return unsupportedKind(from, "exposed", "pods, services and the workloads of apps")
 	}
 	if labels, ok := selector.(object); !ok || len(labels) == 0 {
 		return operation.Refuse(operation.InvalidArgument, "", "%s has no labels that a service could choose its pods by.", from)
 	}
-	if labels := at(source, "metadata", "labels"); labels != nil {
+	if labels := valueAt(source, "metadata", "labels"); labels != nil {
 		meta["labels"] = labels
 	}
 	port := object{"port": int64(op.Port), "protocol": cmp.Or(op.Protocol, "TCP"), "targetPort": int64(op.Port)}
@@ -110,7 +110,7 @@ func (s *Service) autoscalerOf(ctx context.Context, c *call, op operation.Operat
 		return err
 	}
 	if !r.Subresources["scale"] {
-		return unfit(from, "scaled by itself", "deployments, stateful sets, replica sets and kinds with a scale")
+		return unsupportedKind(from, "scaled by itself", "deployments, stateful sets, replica sets and kinds with a scale")
 	}
 	spec := object{
 		"scaleTargetRef": object{"apiVersion": strings.TrimPrefix(from.Group+"/"+from.Version, "/"), "kind": from.Kind, "name": from.Name},

@@ -9,19 +9,19 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-func at(o object, path ...string) any {
+func valueAt(o object, path ...string) any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o, path...)
 	return v
 }
 
 func firstContainer(o object) object {
-	list, _ := at(o, "spec", "template", "spec", "containers").([]any)
+	list, _ := valueAt(o, "spec", "template", "spec", "containers").([]any)
 	c, _ := list[0].(object)
 	return c
 }
 
 func TestScale(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose("kubectl scale deploy/cart -n shop --replicas=3")
 		w.want("command", p.Command, "kubectl scale deployment/cart -n shop --replicas=3")
 		w.want("diff", p.Diff, "-  replicas: 2\n", "+  replicas: 3\n", "live deployment.apps/cart in shop")
@@ -40,7 +40,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestUndo(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose("kubectl rollout undo deployment/web -n shop")
 		w.want("diff", p.Diff, "-      - image: registry.example/shop/web:2.4.0", "+      - image: registry.example/shop/web:2.3.1")
 		if p.Operations[0].Revision != 1 || len(p.Operations[0].Sources) != 1 {
@@ -63,14 +63,14 @@ func TestUndo(t *testing.T) {
 }
 
 func TestRestartPauseResume(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		before := w.podsOf("shop", "cart")
 		p := w.propose("kubectl rollout restart deployment/cart")
 		a := w.approved(p)
 		if _, err := w.Execute(w.ctx, a); err != nil {
 			t.Fatal(err)
 		}
-		stamp := at(w.get("deploy", "shop", "cart"), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
+		stamp := valueAt(w.get("deploy", "shop", "cart"), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 		if stamp == "" || stamp != p.Operations[0].At {
 			t.Errorf("restarted at %v, proposed %q", stamp, p.Operations[0].At)
 		}
@@ -97,7 +97,7 @@ func TestRestartPauseResume(t *testing.T) {
 }
 
 func TestCronJobs(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose(`kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`)
 		w.want("diff", p.Diff, "-  suspend: true", "+  suspend: false")
 		_, seen := w.verified(`kubectl patch cronjob/nightly-report -n reports --type=merge -p '{"spec":{"suspend":false}}'`)
@@ -112,7 +112,7 @@ func TestCronJobs(t *testing.T) {
 		told, seen := w.verified("kubectl create job once --from=cronjob/nightly-report -n reports")
 		w.want("result", told, "job.batch/once in reports was created.")
 		w.want("verification", seen, "job.batch/once in reports")
-		if at(w.get("job", "reports", "once"), "metadata", "annotations", "cronjob.kubernetes.io/instantiate") != "manual" {
+		if valueAt(w.get("job", "reports", "once"), "metadata", "annotations", "cronjob.kubernetes.io/instantiate") != "manual" {
 			t.Error("the job does not say that it was started by hand")
 		}
 		w.refused("already exists", "kubectl create job once --from=cronjob/nightly-report -n reports")
@@ -130,7 +130,7 @@ func TestCronJobs(t *testing.T) {
 }
 
 func TestContainers(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose("kubectl set image deployment/web web=registry.example/shop/web:2.3.1")
 		w.want("diff", p.Diff, "web:2.4.0", "web:2.3.1")
 		_, seen := w.verified("kubectl set image deployment/web web=registry.example/shop/web:2.3.1")
@@ -162,7 +162,7 @@ func TestContainers(t *testing.T) {
 
 // No value that tells of a secret is in what a person sees or a row keeps to be shown.
 func TestSecretsAreNotShown(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		p := w.propose("kubectl set env deployment/cart DB_PASSWORD=hunter2hunter2")
 		w.want("command", p.Command, "DB_PASSWORD=")
 		for what, text := range map[string]string{"command": p.Command, "diff": p.Diff} {
@@ -179,7 +179,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 }
 
 func TestExposeAndAutoscale(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		told, seen := w.verified("kubectl expose deployment/cart --port=8080 --name=cart-direct")
 		w.want("expose", told+seen, "service/cart-direct in shop was created.", "has 2 ready endpoints")
 		w.refused("already exists", "kubectl expose deployment/cart --port=8080")
@@ -195,7 +195,7 @@ func TestExposeAndAutoscale(t *testing.T) {
 }
 
 func TestMarksAndPatches(t *testing.T) {
-	in(t, func(w *world) {
+	inWorld(t, func(w *world) {
 		_, seen := w.verified("kubectl label deployment/cart tier=web")
 		w.want("label", seen, "has the label tier.")
 		w.refused("with another value", "kubectl label deployment/cart tier=api")

@@ -61,11 +61,11 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 		if err != nil && ctx.Err() == nil {
 			return "", cluster.Fail(err)
 		}
-		text, settled := told(seen)
+		text, settled := describeSights(seen)
 		if settled {
 			return text, nil
 		}
-		if rest(ctx, pause) != nil {
+		if waitFor(ctx, pause) != nil {
 			if text == "" {
 				return "", errors.Join(err, ctx.Err())
 			}
@@ -74,8 +74,8 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 	}
 }
 
-// told says what was seen: all of it of a few objects, the exceptions of many.
-func told(seen []sight) (text string, settled bool) {
+// describeSights says what was seen: all of it of a few objects, the exceptions of many.
+func describeSights(seen []sight) (text string, settled bool) {
 	var b strings.Builder
 	done, open := 0, 0
 	for _, v := range seen {

@@ -28,13 +28,13 @@ func kindOfRef(ref operation.Ref) schema.GroupKind {
 	return schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 }
 
-// unfit is the answer to a verb that a kind does not know.
-func unfit(ref operation.Ref, can string, kinds string) error {
+// unsupportedKind is the answer to a verb that a kind does not know.
+func unsupportedKind(ref operation.Ref, can string, kinds string) error {
 	return operation.Refuse(operation.InvalidArgument, "kind", "%s cannot be %s; that is for %s.", ref, can, kinds)
 }
 
 func (s *Service) scale(ctx context.Context, c *call, op operation.Operation) error {
-	c.body, c.done = nest(int64(*op.Replicas), "spec", "replicas"), "scaled"
+	c.body, c.done = nestValue(int64(*op.Replicas), "spec", "replicas"), "scaled"
 	switch kindOfRef(c.ref) {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, schema.GroupKind{Kind: "ReplicationController"}:
@@ -46,29 +46,29 @@ func (s *Service) scale(ctx context.Context, c *call, op operation.Operation) er
 		return err
 	}
 	if !r.Subresources["scale"] {
-		return unfit(c.ref, "scaled", "deployments, stateful sets, replica sets and kinds with a scale")
+		return unsupportedKind(c.ref, "scaled", "deployments, stateful sets, replica sets and kinds with a scale")
 	}
 	c.sub = "scale"
 	return nil
 }
 
-// restart changes an annotation of the template, which makes new pods.
-func restart(c *call, when string) error {
+// setRestartedAt changes an annotation of the template, which makes new pods.
+func setRestartedAt(c *call, when string) error {
 	switch kindOfRef(c.ref) {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
-		if at(c.live.Object, "spec", "paused") == true {
+		if valueAt(c.live.Object, "spec", "paused") == true {
 			return operation.Refuse(operation.InvalidArgument, "", "%s is paused, so nothing would restart; resume it first.", c.ref)
 		}
 	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
 	default:
-		return unfit(c.ref, "restarted", "deployments, stateful sets and daemon sets")
+		return unsupportedKind(c.ref, "restarted", "deployments, stateful sets and daemon sets")
 	}
-	c.body, c.done = nest(when, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "restarted"
+	c.body, c.done = nestValue(when, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "restarted"
 	return nil
 }
 
-// pause holds a rollout or a schedule, or lets it go on.
-func pause(c *call, v operation.Verb) error {
+// setPaused holds a rollout or a schedule, or lets it go on.
+func setPaused(c *call, v operation.Verb) error {
 	gk := kindOfRef(c.ref)
 	jobs := gk.Group == "batch" && (gk.Kind == "CronJob" || gk.Kind == "Job")
 	rollout := gk == schema.GroupKind{Group: "apps", Kind: "Deployment"}
@@ -76,15 +76,15 @@ func pause(c *call, v operation.Verb) error {
 	c.done = map[operation.Verb]string{operation.Pause: "paused", operation.Resume: "resumed", operation.Suspend: "suspended"}[v]
 	switch {
 	case rollout && v != operation.Suspend:
-		c.body = nest(hold, "spec", "paused")
+		c.body = nestValue(hold, "spec", "paused")
 	case jobs && v != operation.Pause:
-		c.body = nest(hold, "spec", "suspend")
+		c.body = nestValue(hold, "spec", "suspend")
 	case v == operation.Pause:
-		return unfit(c.ref, "paused", "deployments")
+		return unsupportedKind(c.ref, "paused", "deployments")
 	case v == operation.Suspend:
-		return unfit(c.ref, "suspended", "cron jobs and jobs")
+		return unsupportedKind(c.ref, "suspended", "cron jobs and jobs")
 	default:
-		return unfit(c.ref, "resumed", "deployments, cron jobs and jobs")
+		return unsupportedKind(c.ref, "resumed", "deployments, cron jobs and jobs")
 	}
 	return nil
 }
@@ -98,9 +98,9 @@ type container struct {
 func containersOf(c *call) ([]container, []string, error) {
 	path, ok := podSpecs[kindOfRef(c.ref)]
 	if !ok {
-		return nil, nil, unfit(c.ref, "changed so", "pods and the kinds that make them")
+		return nil, nil, unsupportedKind(c.ref, "changed so", "pods and the kinds that make them")
 	}
-	spec := at(c.live.Object, path...)
+	spec := valueAt(c.live.Object, path...)
 	var found []container
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, o := range objectsAt(spec, list) {
@@ -124,7 +124,7 @@ func (c *call) perContainer(path []string, changes map[string][]any) {
 	for list, items := range changes {
 		spec[list] = items
 	}
-	c.kind, c.body = types.StrategicMergePatchType, nest(spec, path...)
+	c.kind, c.body = types.StrategicMergePatchType, nestValue(spec, path...)
 }
 
 func setImages(c *call, op operation.Operation) error {
@@ -153,8 +153,8 @@ func setImages(c *call, op operation.Operation) error {
 	return nil
 }
 
-// pick gives the container that is named, else all but the init containers.
-func pick(c *call, name string) ([]container, []string, error) {
+// pickContainers returns the container that is named, else all but the init containers.
+func pickContainers(c *call, name string) ([]container, []string, error) {
 	have, path, err := containersOf(c)
 	if err != nil {
 		return nil, nil, err
@@ -172,7 +172,7 @@ func pick(c *call, name string) ([]container, []string, error) {
 }
 
 func setResources(c *call, op operation.Operation) error {
-	picked, path, err := pick(c, op.Container)
+	picked, path, err := pickContainers(c, op.Container)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func setResources(c *call, op operation.Operation) error {
 }
 
 func setEnv(c *call, op operation.Operation) error {
-	picked, path, err := pick(c, op.Container)
+	picked, path, err := pickContainers(c, op.Container)
 	if err != nil {
 		return err
 	}

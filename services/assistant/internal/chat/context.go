@@ -17,7 +17,7 @@ type Context struct {
 
 const (
 	groupOpen = "[context:"
-	// maxContextValue bounds a value, in bytes: longer than any name of a namespace, and than the cloud providers' names
+	// maxContextValue limits a value, in bytes: longer than any name of a namespace, and than the cloud providers' names
 	// of clusters.
 	maxContextValue = 512
 )

@@ -104,8 +104,8 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// cut shortens s to at most limit code points.
-func cut(s string, limit int) (short string, was bool) {
+// cutText shortens s to at most limit code points.
+func cutText(s string, limit int) (short string, was bool) {
 	if len(s) <= limit {
 		return s, false
 	}

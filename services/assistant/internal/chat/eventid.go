@@ -19,13 +19,13 @@ func LastEventID(h http.Header) (turn, frame int32, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	t, terr := number(left)
-	f, ferr := number(right)
+	t, terr := parseDigits(left)
+	f, ferr := parseDigits(right)
 	return t, f, terr == nil && ferr == nil
 }
 
-// number takes digits only, where strconv would take a sign.
-func number(s string) (int32, error) {
+// parseDigits takes digits only, where strconv would take a sign.
+func parseDigits(s string) (int32, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int32(n), err
 }

@@ -140,7 +140,7 @@ func (e *Encoder) ToolCall(dst []byte, tool, message, callID string) []byte {
 
 // ToolResult tells what the tool gave.
 func (e *Encoder) ToolResult(dst []byte, r ToolResult) []byte {
-	output, was := cut(Prose(r.Output), MaxOutput)
+	output, was := cutText(Prose(r.Output), MaxOutput)
 	dst = appendString(append(e.event(dst, "tool_result"), `,"tool":`...), r.Tool)
 	dst = appendString(append(dst, `,"output":`...), output)
 	dst = appendString(append(dst, `,"call_id":`...), r.CallID)

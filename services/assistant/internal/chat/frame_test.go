@@ -9,10 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
 
 var (
@@ -57,7 +56,7 @@ var kinds = map[string][]byte{
 	"heartbeat":           []byte(chat.Heartbeat),
 }
 
-func render(t testing.TB, p chat.Profile, ids bool, frames ...[]byte) []byte {
+func renderFrames(t testing.TB, p chat.Profile, ids bool, frames ...[]byte) []byte {
 	t.Helper()
 	r := chat.NewRenderer(p)
 	var out []byte
@@ -79,16 +78,16 @@ func TestFramesOfEveryKind(t *testing.T) {
 	for name, frame := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Check(t, "frames/canonical/"+name+".sse", frame)
-			if got := render(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
+			assistanttest.CheckGolden(t, "frames/canonical/"+name+".sse", frame)
+			if got := renderFrames(t, chat.Canonical, false, frame); !bytes.Equal(got, frame) {
 				t.Errorf("the canonical profile changes %s into %s", frame, got)
 			}
 			// The stream's one role is sent before, so that what is compared is the kind's own.
-			whole := render(t, chat.Strict, false, kinds["token_empty"], frame)
-			own := bytes.TrimPrefix(whole, render(t, chat.Strict, false, kinds["token_empty"]))
-			golden.Check(t, "frames/strict/"+name+".sse", own)
+			whole := renderFrames(t, chat.Strict, false, kinds["token_empty"], frame)
+			own := bytes.TrimPrefix(whole, renderFrames(t, chat.Strict, false, kinds["token_empty"]))
+			assistanttest.CheckGolden(t, "frames/strict/"+name+".sse", own)
 			for _, stream := range [][]byte{frame, whole} {
-				if _, err := chattest.Split(stream); err != nil {
+				if _, err := assistanttest.SplitStream(stream); err != nil {
 					t.Error(err)
 				}
 			}
@@ -107,17 +106,17 @@ func TestTurn(t *testing.T) {
 	for name, p := range map[string]chat.Profile{"canonical": chat.Canonical, "strict": chat.Strict} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Check(t, "turn/"+name+".sse", render(t, p, false, turn...))
-			golden.Check(t, "turn/"+name+"_ids.sse", render(t, p, true, turn...))
+			assistanttest.CheckGolden(t, "turn/"+name+".sse", renderFrames(t, p, false, turn...))
+			assistanttest.CheckGolden(t, "turn/"+name+"_ids.sse", renderFrames(t, p, true, turn...))
 		})
 	}
 }
 
 func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 	t.Parallel()
-	plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, false, turn...))))
-	items := chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, turn...)))
-	chunks := chattest.Chunks(t, items)
+	plain := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Canonical, false, turn...))))
+	items := assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Strict, true, turn...)))
+	chunks := assistanttest.DecodeChunks(t, items)
 	role, reasoning := "", ""
 	for i, c := range chunks {
 		if c.Usage != nil {
@@ -138,7 +137,7 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 	if role != "assistant" || chunks[0].Choices[0].Delta.Role == "" || reasoning != "Running: kubectl get pods -n shop\n" {
 		t.Errorf("role %q, reasoning %q", role, reasoning)
 	}
-	if got, want := chattest.Answer(chunks), chattest.Answer(plain); got != want {
+	if got, want := assistanttest.AnswerText(chunks), assistanttest.AnswerText(plain); got != want {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	seen := map[string]bool{}
@@ -154,7 +153,7 @@ func TestStrictStreamIsAsSDKsAccumulateIt(t *testing.T) {
 func TestStrictResumption(t *testing.T) {
 	t.Parallel()
 	for i := 1; i < len(turn)-1; i++ {
-		chunks := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, false, turn[i:]...))))
+		chunks := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Strict, false, turn[i:]...))))
 		if chunks[0].Choices[0].Delta.Role != "assistant" || *chunks[0].Choices[0].Delta.Content != "" {
 			t.Errorf("from %d: %+v", i, chunks[0])
 		}
@@ -206,20 +205,20 @@ func TestOutputIsCut(t *testing.T) {
 		{strings.Repeat("\xff", chat.MaxOutput+1), chat.MaxOutput, true}, {strings.Repeat("x", 1<<20), chat.MaxOutput, true},
 		{strings.Repeat("\U0001F6D1", chat.MaxOutput), chat.MaxOutput, true},
 	} {
-		c := decode(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
+		c := decodeChunk(t, enc.ToolResult(nil, chat.ToolResult{Output: tc.in}))
 		if n := utf8.RuneCountInString(c.Event.Output); n != tc.want || c.Event.Truncated != tc.cut {
 			t.Errorf("%.8q of %d bytes: %d code points, truncated %v", tc.in, len(tc.in), n, c.Event.Truncated)
 		}
 	}
 }
 
-func decode(t testing.TB, frame []byte) chattest.Chunk {
+func decodeChunk(t testing.TB, frame []byte) assistanttest.Chunk {
 	t.Helper()
 	payload, ok := chat.Payload(frame)
 	if !ok {
 		t.Fatalf("no frame: %q", frame)
 	}
-	var c chattest.Chunk
+	var c assistanttest.Chunk
 	if err := json.Unmarshal(payload, &c); err != nil {
 		t.Fatalf("%v: %s", err, payload)
 	}
@@ -258,13 +257,13 @@ func FuzzFrame(f *testing.F) {
 			e.ToolResult(nil, chat.ToolResult{Tool: other, Output: text, CallID: other}), e.Error(nil, fault.Failure{Code: other, Message: text}, true),
 			e.Token(nil, text), e.Approval(nil, text, a), e.Completion(nil, &a, &chat.Usage{PromptTokens: 1}), []byte(chat.Done),
 		}
-		plain := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Canonical, true, frames...))))
-		strict := chattest.Chunks(t, chattest.Read(t, bytes.NewReader(render(t, chat.Strict, true, frames...))))
+		plain := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Canonical, true, frames...))))
+		strict := assistanttest.DecodeChunks(t, assistanttest.ReadStream(t, bytes.NewReader(renderFrames(t, chat.Strict, true, frames...))))
 		if len(plain) != len(frames)-1 {
 			t.Fatalf("%d chunks of %d frames", len(plain), len(frames))
 		}
-		for name, chunks := range map[string][]chattest.Chunk{"canonical": plain, "strict": strict} {
-			if got := chattest.Answer(chunks); got != want+chat.Visible(want) {
+		for name, chunks := range map[string][]assistanttest.Chunk{"canonical": plain, "strict": strict} {
+			if got := assistanttest.AnswerText(chunks); got != want+chat.Visible(want) {
 				t.Fatalf("%s: answer %q, want %q and what of it is visible", name, got, want)
 			}
 		}
@@ -272,7 +271,7 @@ func FuzzFrame(f *testing.F) {
 			t.Fatalf("message %q, want %q", got, want)
 		}
 		summary := chat.Visible(string([]rune(text)))
-		for _, c := range []chattest.Choice{plain[7].Choices[0], plain[8].Choices[0], strict[len(strict)-2].Choices[0], strict[len(strict)-3].Choices[0]} {
+		for _, c := range []assistanttest.Choice{plain[7].Choices[0], plain[8].Choices[0], strict[len(strict)-2].Choices[0], strict[len(strict)-3].Choices[0]} {
 			if c.HumanSummary != summary || !c.HITLRequired {
 				t.Fatalf("summary %q, want %q", c.HumanSummary, summary)
 			}

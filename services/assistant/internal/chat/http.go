@@ -17,7 +17,7 @@ import (
 // service.Options.BodyLimits the route, and "" for what is no route, need a higher bound: the server's own is checked
 // before route and caller are.
 func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
-	r, err := read(c, limit)
+	r, err := readRequest(c, limit)
 	if err != nil {
 		return Request{}, SessionHint{}, err
 	}
@@ -25,7 +25,7 @@ func Read(c echo.Context, limit int64) (Request, SessionHint, error) {
 	return r, hint, err
 }
 
-func read(c echo.Context, limit int64) (Request, error) {
+func readRequest(c echo.Context, limit int64) (Request, error) {
 	r := c.Request()
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return Request{}, problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")
@@ -62,7 +62,7 @@ func ProfileOf(h http.Header, model, asked string) Profile {
 	return Canonical
 }
 
-// WantsIDs says whether the stream shall carry event ids.
+// WantsIDs reports whether the stream shall carry event ids.
 func WantsIDs(h http.Header) bool { return strings.EqualFold(h.Get("X-Stream-Ids"), "true") }
 
 // SetHeaders prepares the header of a stream.

@@ -14,16 +14,15 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
-
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
 
 const route = "/v1/chat/completions"
 
-// exchange sends one request to a server that answers what it read.
-func exchange(t *testing.T, r *http.Request) *http.Response {
+// sendToEcho sends one request to a server that answers what it read.
+func sendToEcho(t *testing.T, r *http.Request) *http.Response {
 	t.Helper()
 	e := echo.New()
 	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -40,7 +39,7 @@ func exchange(t *testing.T, r *http.Request) *http.Response {
 	return w.Result()
 }
 
-func post(body io.Reader, header ...string) *http.Request {
+func newPost(body io.Reader, header ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, route, body)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
@@ -55,24 +54,24 @@ type chunked struct{ io.Reader }
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	requests := map[string]*http.Request{
-		"media_type_text":        post(strings.NewReader("{}"), "Content-Type", "text/plain"),
-		"media_type_before_size": post(strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))),
-		"too_large":              post(strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))),
-		"too_large_chunked":      post(chunked{strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))}),
-		"session_id_bad":         post(strings.NewReader("{"+ask+"}"), "X-Session-ID", "a b"),
-		"session_id_twice":       post(strings.NewReader("{"+ask+"}"), "X-Session-ID", "a", "X-Session-ID", "b"),
-		"webui_id_bad":           post(strings.NewReader("{"+ask+"}"), "X-OpenWebUI-Chat-Id", strings.Repeat("x", 129)),
-		"body_before_session_id": post(strings.NewReader("{"+ask+`,"stream":false}`), "X-Session-ID", "a b"),
+		"media_type_text":        newPost(strings.NewReader("{}"), "Content-Type", "text/plain"),
+		"media_type_before_size": newPost(strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))),
+		"too_large":              newPost(strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))),
+		"too_large_chunked":      newPost(chunked{strings.NewReader(strings.Repeat(" ", chat.MaxBody+1))}),
+		"session_id_bad":         newPost(strings.NewReader("{"+ask+"}"), "X-Session-ID", "a b"),
+		"session_id_twice":       newPost(strings.NewReader("{"+ask+"}"), "X-Session-ID", "a", "X-Session-ID", "b"),
+		"webui_id_bad":           newPost(strings.NewReader("{"+ask+"}"), "X-OpenWebUI-Chat-Id", strings.Repeat("x", 129)),
+		"body_before_session_id": newPost(strings.NewReader("{"+ask+`,"stream":false}`), "X-Session-ID", "a b"),
 	}
 	requests["media_type_text"].Header.Set("Content-Type", "text/plain")
 	requests["media_type_before_size"].Header.Del("Content-Type")
 	for name, tc := range bad {
-		requests["body_"+name] = post(strings.NewReader(tc.body))
+		requests["body_"+name] = newPost(strings.NewReader(tc.body))
 	}
 	for name, r := range requests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden.Check(t, "refused/"+name+".http", golden.Dump(t, exchange(t, r)))
+			assistanttest.CheckGolden(t, "refused/"+name+".http", assistanttest.DumpResponse(t, sendToEcho(t, r)))
 		})
 	}
 }
@@ -83,9 +82,9 @@ func TestMediaTypes(t *testing.T) {
 		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON": 200,
 		"": 415, "application/problem+json": 415, "application/jsonp": 415, "text/json": 415, "application/json, text/plain": 415, "application/json; ;": 415, ";": 415,
 	} {
-		r := post(strings.NewReader("{" + ask + "}"))
+		r := newPost(strings.NewReader("{" + ask + "}"))
 		r.Header.Set("Content-Type", value)
-		if got := exchange(t, r).StatusCode; got != want {
+		if got := sendToEcho(t, r).StatusCode; got != want {
 			t.Errorf("%q: %d, want %d", value, got, want)
 		}
 	}
@@ -95,8 +94,8 @@ func TestBodyOfTheLargestSize(t *testing.T) {
 	t.Parallel()
 	body := "{" + ask + "}"
 	body += strings.Repeat(" ", chat.MaxBody-len(body))
-	for name, r := range map[string]*http.Request{"length": post(strings.NewReader(body)), "chunked": post(chunked{strings.NewReader(body)})} {
-		if got := exchange(t, r).StatusCode; got != http.StatusOK {
+	for name, r := range map[string]*http.Request{"length": newPost(strings.NewReader(body)), "chunked": newPost(chunked{strings.NewReader(body)})} {
+		if got := sendToEcho(t, r).StatusCode; got != http.StatusOK {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
@@ -160,14 +159,14 @@ func TestQuotedIDs(t *testing.T) {
 		"almost an id":    {id(1)[:35], nil},
 		"many half an id": {strings.Repeat("00000000-0000-", 30000), nil},
 	} {
-		r, err := chat.Parse([]byte(`{"messages":[{"role":"assistant","content":` + quote(tc.text) + `},{"role":"user","content":"yes"}]}`))
+		r, err := chat.Parse([]byte(`{"messages":[{"role":"assistant","content":` + quoteLine(tc.text) + `},{"role":"user","content":"yes"}]}`))
 		if err != nil || !slices.Equal(r.QuotedIDs, tc.want) {
 			t.Errorf("%s: %v, %v", name, r.QuotedIDs, err)
 		}
 	}
 }
 
-func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
+func quoteLine(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
 
 func TestCallerRequestID(t *testing.T) {
 	t.Parallel()
@@ -211,19 +210,19 @@ func TestStreamHeaders(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	chat.SetHeaders(w.Header(), "s-1")
-	golden.Check(t, "stream_headers.http", golden.Dump(t, w.Result()))
+	assistanttest.CheckGolden(t, "stream_headers.http", assistanttest.DumpResponse(t, w.Result()))
 }
 
 func TestModels(t *testing.T) {
 	t.Parallel()
 	m := chat.NewModels("cluster-assistant", time.Unix(1764000000, 0))
-	golden.Check(t, "models/list.json", m.List())
+	assistanttest.CheckGolden(t, "models/list.json", m.List())
 	for _, id := range []string{"cluster-assistant", "cluster-assistant-openai"} {
 		got, err := m.Get(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden.Check(t, "models/"+id+".json", got)
+		assistanttest.CheckGolden(t, "models/"+id+".json", got)
 	}
 	for _, id := range []string{"", "gpt-4o", "cluster-assistant-", "Cluster-Assistant"} {
 		if _, err := m.Get(id); !fault.ModelNotFound.Has(err) {

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// maxFaults bounds how many faults of one request are told.
+// maxFaults limits how many faults of one request are told.
 const maxFaults = 8
 
 // faults are what is wrong with a request, by place.
@@ -48,11 +48,11 @@ func (f *faults) flag(loc []string, value json.RawMessage, into *bool) {
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-func element(loc []string, i int) []string { return append(slices.Clone(loc), strconv.Itoa(i)) }
+func elementPath(loc []string, i int) []string { return append(slices.Clone(loc), strconv.Itoa(i)) }
 
-// members gives the members of an object in their order, and says whether raw, which is valid JSON, is one. Each value
+// eachMember calls fn with the members of an object in their order, and reports whether raw, which is valid JSON, is one. Each value
 // is good for its call only: a document of very many members costs no memory beyond its own.
-func members(raw []byte, fn func(name string, value json.RawMessage)) bool {
+func eachMember(raw []byte, fn func(name string, value json.RawMessage)) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return false
@@ -69,8 +69,8 @@ func members(raw []byte, fn func(name string, value json.RawMessage)) bool {
 	return true
 }
 
-// elements is members for a list; fn ends it by returning false.
-func elements(raw []byte, fn func(i int, value json.RawMessage) bool) bool {
+// eachElement is members for a list; fn ends it by returning false.
+func eachElement(raw []byte, fn func(i int, value json.RawMessage) bool) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return false

@@ -40,7 +40,7 @@ func (r *Renderer) Render(dst, frame []byte, id string) ([]byte, error) {
 	if !r.role {
 		dst = append(append(append(dst, dataField...), head...), deltaStart+`"role":"assistant","content":""}`+choiceOpen+"}]}"+frameEnd...)
 	}
-	dst, err := strict(dst, head, rest, id)
+	dst, err := appendStrict(dst, head, rest, id)
 	if err != nil {
 		return dst[:before], err
 	}
@@ -66,7 +66,7 @@ func splitChunk(payload []byte) (head, rest []byte, ok bool) {
 	return payload[:i+1], payload[i+1:], true
 }
 
-func strict(dst, head, rest []byte, id string) ([]byte, error) {
+func appendStrict(dst, head, rest []byte, id string) ([]byte, error) {
 	if event, ok := bytes.CutPrefix(rest, []byte(eventStart)); ok {
 		event, ok = bytes.CutSuffix(event, []byte("}"))
 		if !ok {

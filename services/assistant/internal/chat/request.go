@@ -9,7 +9,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 )
 
@@ -87,7 +86,7 @@ type message struct {
 func (d *document) UnmarshalJSON(raw []byte) error {
 	*d = document{user: DefaultUser, stream: true}
 	at := []string{"body"}
-	if !members(raw, func(name string, value json.RawMessage) {
+	if !eachMember(raw, func(name string, value json.RawMessage) {
 		loc := append(slices.Clone(at), name)
 		switch name {
 		case "model":
@@ -123,7 +122,7 @@ func (d *document) readStreamOptions(loc []string, value json.RawMessage) {
 	if isNull(value) {
 		return
 	}
-	if !members(value, func(name string, value json.RawMessage) {
+	if !eachMember(value, func(name string, value json.RawMessage) {
 		if name == "include_usage" {
 			d.faults.flag(append(loc, name), value, &d.includeUsage)
 		}
@@ -137,12 +136,12 @@ func (d *document) readMessages(loc []string, value json.RawMessage) {
 	if isNull(value) {
 		return
 	}
-	if !elements(value, func(i int, value json.RawMessage) bool {
+	if !eachElement(value, func(i int, value json.RawMessage) bool {
 		if i == MaxMessages {
 			d.faults.add(loc, fmt.Sprintf("must have at most %d messages", MaxMessages))
 			return false
 		}
-		d.messages = append(d.messages, d.readMessage(element(loc, i), value))
+		d.messages = append(d.messages, d.readMessage(elementPath(loc, i), value))
 		return true
 	}) {
 		d.faults.add(loc, "must be a list")
@@ -152,7 +151,7 @@ func (d *document) readMessages(loc []string, value json.RawMessage) {
 func (d *document) readMessage(loc []string, value json.RawMessage) message {
 	m := message{textless: true}
 	role := false
-	if !members(value, func(name string, value json.RawMessage) {
+	if !eachMember(value, func(name string, value json.RawMessage) {
 		loc := append(slices.Clone(loc), name)
 		switch name {
 		case "role":
@@ -198,11 +197,11 @@ func (d *document) readContent(loc []string, value json.RawMessage) (text string
 func (d *document) readParts(loc []string, value json.RawMessage) (text string, textless bool) {
 	var b strings.Builder
 	textless = true
-	elements(value, func(i int, value json.RawMessage) bool {
-		loc := element(loc, i)
+	eachElement(value, func(i int, value json.RawMessage) bool {
+		loc := elementPath(loc, i)
 		var kind, part string
 		var content json.RawMessage
-		if !members(value, func(name string, value json.RawMessage) {
+		if !eachMember(value, func(name string, value json.RawMessage) {
 			switch name {
 			case "type":
 				d.faults.text(append(slices.Clone(loc), name), value, &kind)
@@ -247,7 +246,7 @@ func (d *document) request() (Request, error) {
 		return Request{}, fault.NoUserMessage.New("Nothing was asked: send at least one message whose role is user.").
 			WithErrors(problem.Field{Loc: []string{"body", "messages"}, Msg: "must have a user message"})
 	case d.messages[last].textless:
-		return Request{}, fault.Invalid(problem.Field{Loc: append(element([]string{"body", "messages"}, last), "content"), Msg: "must have text"})
+		return Request{}, fault.Invalid(problem.Field{Loc: append(elementPath([]string{"body", "messages"}, last), "content"), Msg: "must have text"})
 	case !d.stream:
 		return Request{}, fault.StreamRequired.New(`Answers are streamed: send "stream": true or leave it out, and turn off title or tag generation in the chat client.`).
 			WithErrors(problem.Field{Loc: []string{"body", "stream"}, Msg: "must be true"})

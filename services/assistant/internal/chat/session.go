@@ -16,7 +16,7 @@ const (
 
 const maxSessionID = 128
 
-// maxQuoted bounds the ids looked for in one message. A message with more of them quotes no prompt.
+// maxQuoted limits the ids looked for in one message. A message with more of them quotes no prompt.
 const maxQuoted = 256
 
 // SessionHint says which session a request belongs to. ID wins. Without one, Quoted are ids of which exactly one may be
@@ -26,7 +26,7 @@ type SessionHint struct {
 	Quoted []string
 }
 
-// ValidSessionID says whether s can name a session.
+// ValidSessionID reports whether s can name a session.
 func ValidSessionID(s string) bool { return validID(s, maxSessionID, true) }
 
 // HintOf reads the headers of a request whose body was r. The error is a problem: 422.
@@ -80,7 +80,7 @@ func quotedIDs(text string) []string {
 		if at == nil {
 			break
 		}
-		id := lower(text[at[0]:at[1]])
+		id := lowerASCII(text[at[0]:at[1]])
 		text = text[at[1]:]
 		if seen[id] {
 			continue

@@ -45,7 +45,7 @@ type Word struct {
 	Reason   string // of DenyOne, if one was given
 }
 
-// maxReason bounds a reason, in code points.
+// maxReason limits a reason, in code points.
 const maxReason = 500
 
 // words are compared with the whole query, so that "yes but later" approves nothing.
@@ -66,23 +66,23 @@ var (
 // ParseWord reads a query, without its context groups, as a decision.
 func ParseWord(query string) Word {
 	q := strings.TrimSpace(query)
-	if v, ok := words[lower(q)]; ok {
+	if v, ok := words[lowerASCII(q)]; ok {
 		return Word{Verdict: v}
 	}
 	m := oneExpr.FindStringSubmatch(q)
 	switch {
 	case m == nil:
 		return Word{}
-	case lower(m[1]) == "deny":
-		return Word{Verdict: DenyOne, ActionID: lower(m[2]), Reason: reason(m[3])}
+	case lowerASCII(m[1]) == "deny":
+		return Word{Verdict: DenyOne, ActionID: lowerASCII(m[2]), Reason: cleanReason(m[3])}
 	case m[3] != "": // "approve <id>, but…" is no approval
 		return Word{}
 	}
-	return Word{Verdict: ApproveOne, ActionID: lower(m[2])}
+	return Word{Verdict: ApproveOne, ActionID: lowerASCII(m[2])}
 }
 
-// lower is for ASCII only: no look-alike letter becomes part of a word.
-func lower(s string) string {
+// lowerASCII is for ASCII only: no look-alike letter becomes part of a word.
+func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
 			return r + 'a' - 'A'
@@ -91,8 +91,8 @@ func lower(s string) string {
 	}, s)
 }
 
-// reason is one line without control characters, as log and prompt can show it.
-func reason(s string) string {
+// cleanReason is one line without control characters, as log and prompt can show it.
+func cleanReason(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
@@ -102,6 +102,6 @@ func reason(s string) string {
 		}
 		return r
 	}, s)
-	s, _ = cut(strings.Join(strings.Fields(s), " "), maxReason)
+	s, _ = cutText(strings.Join(strings.Fields(s), " "), maxReason)
 	return strings.TrimSpace(s)
 }

@@ -200,7 +200,7 @@ func (c *Cluster) UID(ctx context.Context) (string, error) {
 // Namespaces are the names of all, sorted. Which of them a reader may see is for the caller to say.
 func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	names := []string{}
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := eachPage(func(o metav1.ListOptions) (string, error) {
 		list, err := c.typed.CoreV1().Namespaces().List(ctx, o)
 		if err != nil {
 			return "", err
@@ -221,7 +221,7 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 // SecretKeys are the names of the keys of every Secret in a namespace, with an empty one of all, by namespace and name.
 func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]string][]string, error) {
 	keys := map[[2]string][]string{}
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := eachPage(func(o metav1.ListOptions) (string, error) {
 		list, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -243,8 +243,8 @@ func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]stri
 	return keys, nil
 }
 
-// pages calls list for page after page.
-func pages(list func(metav1.ListOptions) (next string, err error)) error {
+// eachPage calls list for page after page.
+func eachPage(list func(metav1.ListOptions) (next string, err error)) error {
 	o := metav1.ListOptions{Limit: page}
 	for {
 		next, err := list(o)

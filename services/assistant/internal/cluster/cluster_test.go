@@ -7,14 +7,14 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 )
 
-func open(t *testing.T) *cluster.Cluster {
+func openSample(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		return s.Config(), s.Close
 	}})
 	if err != nil {
@@ -26,7 +26,7 @@ func open(t *testing.T) *cluster.Cluster {
 
 func TestNamesOfKinds(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openSample(t)
 	for name, want := range map[string]string{
 		"deploy": "deployments", "Deployment": "deployments", "deployments.apps": "deployments", "deployments.v1.apps": "deployments",
 		"po": "pods", "pods.v1": "pods", "pods.v1.": "pods", "PVC": "persistentvolumeclaims", "hpa": "horizontalpodautoscalers",
@@ -44,7 +44,7 @@ func TestNamesOfKinds(t *testing.T) {
 
 func TestSecretsArriveAsKeys(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openSample(t)
 	keys, err := c.SecretKeys(t.Context(), "payments")
 	if err != nil || !slices.Contains(keys[[2]string{"payments", "gateway-db"}], "DB_URL") {
 		t.Errorf("keys: %v, %v", keys, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxSentence bounds what is quoted of the server.
+// maxSentence limits what is quoted of the server.
 const maxSentence = 1000
 
 // longValue is a value that the server quotes back, up to a whole object, in front of what is wrong with it.
@@ -47,13 +47,13 @@ func Fail(err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &groups):
-		return say(err, operation.Unavailable, "A part of the cluster's API does not answer", groups.Error())
+		return explainError(err, operation.Unavailable, "A part of the cluster's API does not answer", groups.Error())
 	case meta.IsNoMatchError(err):
-		return say(err, operation.UnknownKind, "The cluster does not serve this kind", err.Error())
+		return explainError(err, operation.UnknownKind, "The cluster does not serve this kind", err.Error())
 	case errors.As(err, &status):
 		return ofStatus(err, status)
 	case errors.Is(err, context.DeadlineExceeded):
-		return say(err, operation.TimedOut, "The cluster took too long to answer; ask for less", "")
+		return explainError(err, operation.TimedOut, "The cluster took too long to answer; ask for less", "")
 	}
 	return &turn.Fail{Failure: fault.ClusterUnreachable, Cause: err}
 }
@@ -64,23 +64,23 @@ func ofStatus(err error, status apierrors.APIStatus) error {
 	case apierrors.IsUnauthorized(err):
 		return &turn.Fail{Failure: fault.ClusterForbidden, Cause: err}
 	case apierrors.IsForbidden(err) && strings.Contains(said, "exceeded quota"):
-		return say(err, operation.Rejected, "The cluster refuses this", said) // admission, not permission
+		return explainError(err, operation.Rejected, "The cluster refuses this", said) // admission, not permission
 	case apierrors.IsForbidden(err):
-		return say(err, operation.Forbidden, "The cluster does not let the assistant do this", said)
+		return explainError(err, operation.Forbidden, "The cluster does not let the assistant do this", said)
 	case apierrors.IsNotFound(err):
-		return say(err, operation.NotFound, "The cluster has no such object", said)
+		return explainError(err, operation.NotFound, "The cluster has no such object", said)
 	case apierrors.IsConflict(err):
-		return say(err, operation.Conflict, "The object was changed meanwhile", said)
+		return explainError(err, operation.Conflict, "The object was changed meanwhile", said)
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		return say(err, operation.TimedOut, "The cluster took too long to answer", said)
+		return explainError(err, operation.TimedOut, "The cluster took too long to answer", said)
 	case status.Status().Code >= http.StatusInternalServerError:
-		return say(err, operation.Unavailable, "The cluster failed at this", said)
+		return explainError(err, operation.Unavailable, "The cluster failed at this", said)
 	}
-	return say(err, operation.Rejected, "The cluster refuses this", said)
+	return explainError(err, operation.Rejected, "The cluster refuses this", said)
 }
 
-// say is the sentence with what the server said behind it.
-func say(cause error, reason operation.Reason, what, said string) error {
+// explainError is the sentence with what the server said behind it.
+func explainError(cause error, reason operation.Reason, what, said string) error {
 	said = strings.TrimRight(strings.Join(strings.Fields(redact.Text(longValue.ReplaceAllString(said, "$1"))), " "), ". ")
 	if runes := []rune(said); len(runes) > maxSentence {
 		said = string(runes[:maxSentence]) + "…"

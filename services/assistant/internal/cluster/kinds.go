@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-
-	"golang.org/x/time/rate"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
@@ -46,7 +45,7 @@ func (r Resource) Ref(namespace, name string) operation.Ref {
 	return operation.Ref{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Resource, Namespace: namespace, Name: name}
 }
 
-// Can says whether the kind knows an API verb, such as list.
+// Can reports whether the kind knows an API verb, such as list.
 func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
 // Resolve finds a kind by plural, singular, kind or short name, in any case, alone or with .group or .version.group
@@ -114,7 +113,7 @@ func (k *kinds) resolve(ctx context.Context, kind string) (Resource, error) {
 		}
 	}
 	if ix.partial != nil {
-		return Resource{}, say(ix.partial, operation.Unavailable, "The kind "+operation.Quote(kind)+" may be served by a part of the cluster's API that does not answer", ix.partial.Error())
+		return Resource{}, explainError(ix.partial, operation.Unavailable, "The kind "+operation.Quote(kind)+" may be served by a part of the cluster's API that does not answer", ix.partial.Error())
 	}
 	if near := ix.near(name); len(near) > 0 {
 		return Resource{}, operation.Refuse(operation.UnknownKind, "kind", "The cluster has no kind %s; similar ones are %s.", operation.Quote(kind), strings.Join(near, ", "))

@@ -26,8 +26,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// kubeconfig writes one with the contexts a and b, of which a is the current one.
-func kubeconfig(t *testing.T, server string) string {
+// writeKubeconfig writes one with the contexts a and b, of which a is the current one.
+func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a","clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{"token":"t"}}],
@@ -38,12 +38,12 @@ func kubeconfig(t *testing.T, server string) string {
 	return file
 }
 
-// served is a cluster that answers every call as h does.
-func served(t *testing.T, h http.HandlerFunc) *cluster.Cluster {
+// newServedCluster is a cluster that answers every call as h does.
+func newServedCluster(t *testing.T, h http.HandlerFunc) *cluster.Cluster {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	c, err := cluster.Open(t.Context(), cluster.Options{Kubeconfig: kubeconfig(t, server.URL)})
+	c, err := cluster.Open(t.Context(), cluster.Options{Kubeconfig: writeKubeconfig(t, server.URL)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func served(t *testing.T, h http.HandlerFunc) *cluster.Cluster {
 
 func TestWhichCluster(t *testing.T) {
 	t.Parallel()
-	file := kubeconfig(t, "https://127.0.0.1:1")
+	file := writeKubeconfig(t, "https://127.0.0.1:1")
 	seeded := func() (*rest.Config, func()) {
 		t.Error("the seeded cluster starts although there is another")
 		return &rest.Config{}, nil
@@ -84,7 +84,7 @@ func TestWhichCluster(t *testing.T) {
 // The seeded cluster is one like others: it has an identity and is seen.
 func TestSeeded(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openSample(t)
 	if !c.Seeded() || c.Name() != "seeded" || !c.Seen().IsZero() {
 		t.Errorf("%s, seeded %v, seen %v", c.Name(), c.Seeded(), c.Seen())
 	}
@@ -137,7 +137,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 10)
 	var healthy atomic.Bool
-	c := served(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := newServedCluster(t, func(w http.ResponseWriter, _ *http.Request) {
 		if !healthy.Load() {
 			w.WriteHeader(http.StatusBadGateway)
 		}
@@ -162,7 +162,7 @@ func TestRun(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	c := served(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := newServedCluster(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 - "v1beta1 is deprecated"`)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1"}`))
@@ -228,7 +228,7 @@ func TestFail(t *testing.T) {
 // One part of the API that does not answer hides nothing but itself.
 func TestPartOfDiscoveryFails(t *testing.T) {
 	t.Parallel()
-	c := served(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newServedCluster(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/api":
@@ -256,7 +256,7 @@ func TestPartOfDiscoveryFails(t *testing.T) {
 func TestResolveFindsNewKinds(t *testing.T) {
 	t.Parallel()
 	var reads, made atomic.Int32
-	c := served(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newServedCluster(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/api":
@@ -292,7 +292,7 @@ func TestResolveFindsNewKinds(t *testing.T) {
 // A cluster that hangs costs the caller its own patience, not more.
 func TestResolveGivesUp(t *testing.T) {
 	t.Parallel()
-	c := served(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	c := newServedCluster(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Resolve(ctx, "pods"); !errors.Is(err, context.Canceled) {
@@ -304,7 +304,7 @@ func TestResolveGivesUp(t *testing.T) {
 func TestCloseEndsCalls(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 10)
-	c := served(t, func(_ http.ResponseWriter, r *http.Request) {
+	c := newServedCluster(t, func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		<-r.Context().Done()
 	})

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxWarnings bounds what one collection keeps.
+// maxWarnings limits what one collection keeps.
 const maxWarnings = 20
 
 type warningsKey struct{}

@@ -7,15 +7,15 @@ import "github.com/mlp-platform/platform/libs/outbox"
 var Declared = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
 
-	declare("turn_finished", Turn{}, "an answer has ended; outcome says how"),
-	declare("action_proposed", Action{}, "a write waits for a decision, or was approved beforehand"),
-	declare("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
-	declare("action_executed", Action{}, "an approved write was carried out, failed, or ended in a way that nobody knows"),
-	declare("action_refused", Action{}, "a decision was not allowed to who made it"),
-	declare("access_denied", Access{}, "a request had no acceptable key, or its caller may not do what it asked for"),
-	declare("demo_key_minted", DemoKey{}, "an admin made a demo key"),
+	declareEvent("turn_finished", Turn{}, "an answer has ended; outcome says how"),
+	declareEvent("action_proposed", Action{}, "a write waits for a decision, or was approved beforehand"),
+	declareEvent("action_decided", Action{}, "a write was approved or denied, expired, or is stale since its target changed"),
+	declareEvent("action_executed", Action{}, "an approved write was carried out, failed, or ended in a way that nobody knows"),
+	declareEvent("action_refused", Action{}, "a decision was not allowed to who made it"),
+	declareEvent("access_denied", Access{}, "a request had no acceptable key, or its caller may not do what it asked for"),
+	declareEvent("demo_key_minted", DemoKey{}, "an admin made a demo key"),
 )
 
-func declare(name string, data any, when string) outbox.Declaration {
+func declareEvent(name string, data any, when string) outbox.Declaration {
 	return outbox.Declaration{Namespace: Namespace, Name: name, Data: data, When: when, Platform: true}
 }

@@ -24,11 +24,3 @@ var (
 	StreamStore        = Failure{"store_unavailable", "The assistant's own store does not answer."}
 	InternalFailure    = Failure{"internal", "The assistant failed; its log has the cause."}
 )
-
-// Failures is the whole table.
-func Failures() []Failure {
-	return []Failure{
-		ClusterUnreachable, ClusterForbidden, MetricsUnavailable, LogsUnavailable, EngineFailed, ModelUnavailable, BudgetSpent, TurnTimeout,
-		Superseded, Interrupted, SessionDeleted, ShuttingDown, StreamStore, InternalFailure,
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,9 +17,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
-
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
 )
 
 var cases = map[string]error{
@@ -48,7 +48,7 @@ var cases = map[string]error{
 	"markup_in_the_detail": fault.SessionNotFound.New(`<b>"&`),
 }
 
-func answer(t *testing.T, method string, err error) *http.Response {
+func answerError(t *testing.T, method string, err error) *http.Response {
 	t.Helper()
 	e := echo.New()
 	e.HTTPErrorHandler = fault.Handler(slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -69,8 +69,8 @@ func TestDocuments(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := golden.Dump(t, answer(t, http.MethodGet, err))
-			golden.Check(t, name+".http", got)
+			got := assistanttest.DumpResponse(t, answerError(t, http.MethodGet, err))
+			assistanttest.CheckGolden(t, name+".http", got)
 			if strings.Contains(string(got), "hunter2") {
 				t.Error("tells the cause")
 			}
@@ -81,7 +81,7 @@ func TestDocuments(t *testing.T) {
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	err := fault.Invalid(problem.Field{Loc: []string{"body", strings.Repeat("x", 1<<20)}, Msg: strings.Repeat("y", 1<<20)})
-	if n := len(golden.Dump(t, answer(t, http.MethodPost, err))); n > 8000 {
+	if n := len(assistanttest.DumpResponse(t, answerError(t, http.MethodPost, err))); n > 8000 {
 		t.Errorf("%d bytes", n)
 	}
 	if len(err.Errors[0].Msg) != 1<<20 || len(err.Errors[0].Loc[1]) != 1<<20 {
@@ -96,7 +96,7 @@ func TestErrorMember(t *testing.T) {
 	for name, err := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, http.MethodPost, err)
+			resp := answerError(t, http.MethodPost, err)
 			var doc struct {
 				Status       int
 				Detail, Code string
@@ -122,7 +122,7 @@ func TestErrorMember(t *testing.T) {
 
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
-	body, err := io.ReadAll(answer(t, http.MethodHead, fault.Busy()).Body)
+	body, err := io.ReadAll(answerError(t, http.MethodHead, fault.Busy()).Body)
 	if err != nil || len(body) > 0 {
 		t.Errorf("%q, %v", body, err)
 	}
@@ -132,10 +132,17 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	slug := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	seen := map[string]bool{}
-	for _, f := range fault.Failures() {
+	for _, f := range assistanttest.Failures() {
 		if !slug.MatchString(f.Code) || seen[f.Code] || !strings.HasSuffix(f.Message, ".") {
 			t.Errorf("%+v", f)
 		}
 		seen[f.Code] = true
+	}
+	source, err := os.ReadFile("failure.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declared := regexp.MustCompile(`= Failure\{"`).FindAll(source, -1); len(seen) != len(declared) {
+		t.Errorf("assistanttest.Failures has %d failures, failure.go declares %d", len(seen), len(declared))
 	}
 }

@@ -31,13 +31,13 @@ const (
 // Document turns any error into the problem the assistant answers with.
 func Document(err error) *problem.Error {
 	p := problem.From(err).WithErrors() // a copy
-	p.Detail = short(p.Detail, maxDetail)
+	p.Detail = shortenText(p.Detail, maxDetail)
 	for i, f := range p.Errors {
 		f.Loc = slices.Clone(f.Loc)
 		for j, name := range f.Loc {
-			f.Loc[j] = short(name, maxPlace)
+			f.Loc[j] = shortenText(name, maxPlace)
 		}
-		f.Msg = short(f.Msg, maxPlace)
+		f.Msg = shortenText(f.Msg, maxPlace)
 		p.Errors[i] = f
 	}
 	m := member{Message: p.Detail, Type: errorType(p.Status()), Code: p.Kind.Code}
@@ -45,7 +45,7 @@ func Document(err error) *problem.Error {
 		m.Message = p.Kind.Title
 	}
 	if len(p.Errors) > 0 {
-		name := param(p.Errors[0].Loc)
+		name := paramPath(p.Errors[0].Loc)
 		m.Param = &name
 	}
 	return p.With(map[string]any{"error": m})
@@ -57,7 +57,7 @@ func Handler(log *slog.Logger) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) { write(Document(err), c) }
 }
 
-func short(s string, limit int) string {
+func shortenText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
@@ -81,9 +81,9 @@ func errorType(status int) string {
 	return "invalid_request_error"
 }
 
-// param writes a place as chat-completions servers do: messages[3].content. The part of the request is left out unless
+// paramPath writes a place as chat-completions servers do: messages[3].content. The part of the request is left out unless
 // it is all there is.
-func param(loc []string) string {
+func paramPath(loc []string) string {
 	if len(loc) > 1 {
 		loc = loc[1:]
 	}

@@ -48,23 +48,23 @@ func (v *Verdict) confirmChoice(c Case) {
 	}
 }
 
-// fixes says whether an operation is one of the findings' fixes, on the same objects.
+// fixes reports whether an operation is one of the findings' fixes, on the same objects.
 func (c *Choice) fixes(e operation.Expanded) bool {
 	return slices.ContainsFunc(c.Fixes, func(f operation.Operation) bool {
-		return reflect.DeepEqual(without(f), without(e.Operation)) && len(e.Targets) > 0 && !slices.ContainsFunc(e.Targets, func(t operation.Target) bool { return !names(f, t.Ref) })
+		return reflect.DeepEqual(withoutObjects(f), withoutObjects(e.Operation)) && len(e.Targets) > 0 && !slices.ContainsFunc(e.Targets, func(t operation.Target) bool { return !namesObject(f, t.Ref) })
 	})
 }
 
-// without is an operation without its objects, which are compared as they resolve.
-func without(o operation.Operation) operation.Operation {
+// withoutObjects is an operation without its objects, which are compared as they resolve.
+func withoutObjects(o operation.Operation) operation.Operation {
 	o = operation.Normalize(o)
 	o.Kind, o.Names, o.Namespace = "", nil, ""
 	return o
 }
 
-// names says whether an operation as written is for the object. One by manifest has its
+// namesObject reports whether an operation as written is for the object. One by manifest has its
 // objects there, and an equal manifest has the same.
-func names(o operation.Operation, r operation.Ref) bool {
+func namesObject(o operation.Operation, r operation.Ref) bool {
 	if o.Manifest != "" {
 		return o.Namespace == "" || o.Namespace == r.Namespace
 	}
@@ -104,7 +104,7 @@ func (c *Choice) unsaid(e operation.Expanded, words corpus) []string {
 	if e.Verb == operation.Undo && c.Revision != 0 {
 		need("revision", strconv.FormatInt(c.Revision, 10))
 	}
-	all := values(e)
+	all := settingsOf(e)
 	if len(all) > maxValues {
 		return append(missing, fmt.Sprintf("%d values", len(all)))
 	}
@@ -116,8 +116,8 @@ func (c *Choice) unsaid(e operation.Expanded, words corpus) []string {
 	return missing
 }
 
-// values are what an operation sets, with the names under which it does, sorted.
-func values(e operation.Expanded) []string {
+// settingsOf are what an operation sets, with the names under which it does, sorted.
+func settingsOf(e operation.Expanded) []string {
 	found := set{}
 	for _, m := range []map[string]string{e.Set, e.Images, e.Requests, e.Limits} {
 		for name, value := range m {
@@ -219,7 +219,7 @@ var separated = strings.NewReplacer("=", " ", ":", " ", "/", " ")
 func (c corpus) apart() corpus {
 	texts := make([]string, len(c.texts))
 	for i, t := range c.texts {
-		texts[i] = fold(separated.Replace(t))
+		texts[i] = foldSpace(separated.Replace(t))
 	}
 	return corpus{texts}
 }

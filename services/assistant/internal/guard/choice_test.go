@@ -48,8 +48,8 @@ func TestModelChoice(t *testing.T) {
 		"another verb":                 {"restart web in shop", scale, web, "", nil, []string{"to scale", `the value "3"`}},
 		"restart":                      {"restart web in shop", restart, web, "", nil, nil},
 		"a deletion for a restart":     {"restart web in shop", operation.Operation{Verb: operation.Delete, Names: []string{"web"}}, web, "", nil, []string{"to delete"}},
-		"a label":                      {"label the namespace shop tier=privileged", label, object("", "Namespace", "", "shop"), "", nil, nil},
-		"a label's value":              {"label the namespace shop with a tier", label, object("", "Namespace", "", "shop"), "", nil, []string{`the value "privileged"`}},
+		"a label":                      {"label the namespace shop tier=privileged", label, newRef("", "Namespace", "", "shop"), "", nil, nil},
+		"a label's value":              {"label the namespace shop with a tier", label, newRef("", "Namespace", "", "shop"), "", nil, []string{`the value "privileged"`}},
 		"a variable":                   {"please fix web in shop", env, web, "", nil, []string{"to set env", `the value "/tmp/evil.so"`, `the value "LD_PRELOAD"`}},
 		"a patch":                      {"change the label tier of web in shop to gold", patch, web, "", nil, nil},
 		"a patch's name":               {"change web in shop to gold", patch, web, "", nil, []string{`the value "tier"`}},
@@ -66,7 +66,7 @@ func TestModelChoice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := single(guard.Operator, tc.op, tc.ref, spec, spec)
+			c := singleCase(guard.Operator, tc.op, tc.ref, spec, spec)
 			if tc.op.Verb == operation.Delete {
 				c.Role = guard.Admin
 			}
@@ -113,7 +113,7 @@ func TestModelChoiceIsBounded(t *testing.T) {
 		manifest.WriteString("  k" + strings.Repeat("x", i) + ": v\n")
 	}
 	op := operation.Operation{Verb: operation.Create, Manifest: manifest.String()}
-	c := single(guard.Admin, op, object("", "ConfigMap", "shop", "api"), nil, map[string]any{})
+	c := singleCase(guard.Admin, op, newRef("", "ConfigMap", "shop", "api"), nil, map[string]any{})
 	c.Words = []string{"create this in shop: " + manifest.String()}
 	c.Choice = &guard.Choice{}
 	if v := policy.Judge(c); v.Answer != guard.AlwaysAsk || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "values") {

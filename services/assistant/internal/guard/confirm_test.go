@@ -23,7 +23,7 @@ func TestAlwaysConfirm(t *testing.T) {
 		containers := []any{map[string]any{"name": "c", "image": image}}
 		return map[string]any{"spec": map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}}}}
 	}
-	pod := object("", "Pod", "shop", "api")
+	pod := newRef("", "Pod", "shop", "api")
 	del := operation.Operation{Verb: operation.Delete}
 	for _, tc := range []struct {
 		name          string
@@ -32,15 +32,15 @@ func TestAlwaysConfirm(t *testing.T) {
 		before, after map[string]any
 		want          []guard.Confirm
 	}{
-		{"delete Namespace", del, object("", "Namespace", "", "shop"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"delete PersistentVolume", del, object("", "PersistentVolume", "", "v"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"delete PersistentVolumeClaim", del, object("", "PersistentVolumeClaim", "shop", "v"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"delete CustomResourceDefinition", del, object("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"delete Node", del, object("", "Node", "", "n"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"delete StorageClass", del, object("storage.k8s.io", "StorageClass", "", "s"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
-		{"a Node of another group", del, object("example.com", "Node", "shop", "n"), obj, nil, nil},
+		{"delete Namespace", del, newRef("", "Namespace", "", "shop"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete PersistentVolume", del, newRef("", "PersistentVolume", "", "v"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete PersistentVolumeClaim", del, newRef("", "PersistentVolumeClaim", "shop", "v"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete CustomResourceDefinition", del, newRef("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete Node", del, newRef("", "Node", "", "n"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"delete StorageClass", del, newRef("storage.k8s.io", "StorageClass", "", "s"), obj, nil, []guard.Confirm{guard.DeletesCascadingKind}},
+		{"a Node of another group", del, newRef("example.com", "Node", "shop", "n"), obj, nil, nil},
 		{"delete one Deployment", del, deployment, obj, nil, nil},
-		{"delete without a change seen", del, object("", "Namespace", "", "shop"), nil, nil, []guard.Confirm{guard.DeletesCascadingKind, guard.NoDryRun}},
+		{"delete without a change seen", del, newRef("", "Namespace", "", "shop"), nil, nil, []guard.Confirm{guard.DeletesCascadingKind, guard.NoDryRun}},
 		{"delete by selector", operation.Operation{Verb: operation.Delete, LabelSelector: "a=b"}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"delete by field", operation.Operation{Verb: operation.Delete, FieldSelector: "a=b"}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"delete all", operation.Operation{Verb: operation.Delete, All: true}, deployment, obj, nil, []guard.Confirm{guard.RemovesMany}},
@@ -48,18 +48,18 @@ func TestAlwaysConfirm(t *testing.T) {
 		{"evict by selector", operation.Operation{Verb: operation.Evict, LabelSelector: "a=b"}, pod, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"evict all", operation.Operation{Verb: operation.Evict, All: true}, pod, obj, nil, []guard.Confirm{guard.RemovesMany}},
 		{"evict one", operation.Operation{Verb: operation.Evict}, pod, obj, nil, nil},
-		{"drain", operation.Operation{Verb: operation.Drain}, object("", "Node", "", "n"), obj, obj, []guard.Confirm{guard.Drains}},
-		{"NoExecute taint", operation.Operation{Verb: operation.Taint, Taints: []string{"k:NoExecute"}}, object("", "Node", "", "n"), obj, obj, []guard.Confirm{guard.TaintsNoExecute}},
-		{"NoExecute taint by patch", operation.Operation{Verb: operation.Patch}, object("", "Node", "", "n"), node("NoSchedule"), node("NoExecute"), []guard.Confirm{guard.TaintsNoExecute}},
-		{"NoSchedule taint", operation.Operation{Verb: operation.Taint, Taints: []string{"k:NoSchedule"}}, object("", "Node", "", "n"), oneLess, merged(oneLess, node("NoSchedule")), nil},
-		{"removal of a NoExecute taint", operation.Operation{Verb: operation.Taint, RemoveTaints: []string{"k:NoExecute"}}, object("", "Node", "", "n"), node("NoExecute"), node("NoSchedule"), nil},
+		{"drain", operation.Operation{Verb: operation.Drain}, newRef("", "Node", "", "n"), obj, obj, []guard.Confirm{guard.Drains}},
+		{"NoExecute taint", operation.Operation{Verb: operation.Taint, Taints: []string{"k:NoExecute"}}, newRef("", "Node", "", "n"), obj, obj, []guard.Confirm{guard.TaintsNoExecute}},
+		{"NoExecute taint by patch", operation.Operation{Verb: operation.Patch}, newRef("", "Node", "", "n"), node("NoSchedule"), node("NoExecute"), []guard.Confirm{guard.TaintsNoExecute}},
+		{"NoSchedule taint", operation.Operation{Verb: operation.Taint, Taints: []string{"k:NoSchedule"}}, newRef("", "Node", "", "n"), oneLess, mergeMaps(oneLess, node("NoSchedule")), nil},
+		{"removal of a NoExecute taint", operation.Operation{Verb: operation.Taint, RemoveTaints: []string{"k:NoExecute"}}, newRef("", "Node", "", "n"), node("NoExecute"), node("NoSchedule"), nil},
 		{"set image", operation.Operation{Verb: operation.SetImage}, deployment, obj, obj, []guard.Confirm{guard.ChangesImageOrResources}},
 		{"set resources", operation.Operation{Verb: operation.SetResources}, deployment, obj, obj, []guard.Confirm{guard.ChangesImageOrResources}},
-		{"image by apply", operation.Operation{Verb: operation.Apply}, object("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:2"), []guard.Confirm{guard.ChangesImageOrResources}},
-		{"image by undo", operation.Operation{Verb: operation.Undo}, object("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:2"), []guard.Confirm{guard.ChangesImageOrResources}},
-		{"same image", operation.Operation{Verb: operation.Undo}, object("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:1"), nil},
+		{"image by apply", operation.Operation{Verb: operation.Apply}, newRef("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:2"), []guard.Confirm{guard.ChangesImageOrResources}},
+		{"image by undo", operation.Operation{Verb: operation.Undo}, newRef("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:2"), []guard.Confirm{guard.ChangesImageOrResources}},
+		{"same image", operation.Operation{Verb: operation.Undo}, newRef("batch", "CronJob", "shop", "j"), cronJob("a:1"), cronJob("a:1"), nil},
 		{"forced replace", operation.Operation{Verb: operation.Replace, Force: true}, deployment, oneLess, oneLess, []guard.Confirm{guard.ReplacesByForce}},
-		{"forced replace of a claim", operation.Operation{Verb: operation.Replace, Force: true}, object("", "PersistentVolumeClaim", "shop", "v"), oneLess, oneLess, []guard.Confirm{guard.DeletesCascadingKind, guard.ReplacesByForce}},
+		{"forced replace of a claim", operation.Operation{Verb: operation.Replace, Force: true}, newRef("", "PersistentVolumeClaim", "shop", "v"), oneLess, oneLess, []guard.Confirm{guard.DeletesCascadingKind, guard.ReplacesByForce}},
 		{"replace", operation.Operation{Verb: operation.Replace}, deployment, oneLess, oneLess, nil},
 		{"apply with prune", operation.Operation{Verb: operation.Apply, Prune: true}, deployment, obj, obj, []guard.Confirm{guard.Prunes}},
 		{"apply", operation.Operation{Verb: operation.Apply}, deployment, obj, obj, nil},
@@ -69,7 +69,7 @@ func TestAlwaysConfirm(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := single(guard.Admin, tc.op, tc.ref, tc.before, tc.after)
+			c := singleCase(guard.Admin, tc.op, tc.ref, tc.before, tc.after)
 			v := policy.Judge(c)
 			got := slices.Sorted(slices.Values(v.Confirms))
 			if !slices.Equal(got, tc.want) {
@@ -79,8 +79,8 @@ func TestAlwaysConfirm(t *testing.T) {
 				t.Fatalf("%s at risk %s", v.Answer, v.Risk)
 			}
 			// One member makes the whole action a member.
-			c.Operations = append(c.Operations, operation.Expanded{Operation: operation.Operation{Verb: operation.Cordon}, Targets: []operation.Target{{Ref: object("", "Node", "", "m")}}})
-			c.Changes = append(c.Changes, guard.Change{Ref: object("", "Node", "", "m"), Before: oneLess, After: oneLess})
+			c.Operations = append(c.Operations, operation.Expanded{Operation: operation.Operation{Verb: operation.Cordon}, Targets: []operation.Target{{Ref: newRef("", "Node", "", "m")}}})
+			c.Changes = append(c.Changes, guard.Change{Ref: newRef("", "Node", "", "m"), Before: oneLess, After: oneLess})
 			if whole := policy.Judge(c); (whole.Answer == guard.AlwaysAsk) != (v.Answer == guard.AlwaysAsk) {
 				t.Errorf("with a cordon: %s", whole.Answer)
 			}
@@ -90,7 +90,7 @@ func TestAlwaysConfirm(t *testing.T) {
 
 func TestNoDryRunReported(t *testing.T) {
 	t.Parallel()
-	c := single(guard.Admin, operation.Operation{Verb: operation.Delete}, deployment, map[string]any{}, nil)
+	c := singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, deployment, map[string]any{}, nil)
 	c.Operations[0].NoDryRun = true
 	if v := policy.Judge(c); !slices.Contains(v.Confirms, guard.NoDryRun) {
 		t.Errorf("%+v", v)
@@ -102,10 +102,10 @@ func TestOperatorAndHigh(t *testing.T) {
 	t.Parallel()
 	withFinalizer := map[string]any{"metadata": map[string]any{"finalizers": []any{"x/y"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:1"}}}}
 	without := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:2"}}}}
-	if v := policy.Judge(single(guard.Operator, operation.Operation{Verb: operation.Patch}, deployment, withFinalizer, without)); v.Answer != guard.Refuse {
+	if v := policy.Judge(singleCase(guard.Operator, operation.Operation{Verb: operation.Patch}, deployment, withFinalizer, without)); v.Answer != guard.Refuse {
 		t.Errorf("image and finalizer: %+v", v)
 	}
-	if v := policy.Judge(single(guard.Operator, operation.Operation{Verb: operation.Replace}, deployment, without, map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:3"}}}})); v.Answer != guard.Refuse {
+	if v := policy.Judge(singleCase(guard.Operator, operation.Operation{Verb: operation.Replace}, deployment, without, map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "a:3"}}}})); v.Answer != guard.Refuse {
 		t.Errorf("image by replace: %+v", v)
 	}
 }
@@ -116,25 +116,25 @@ func TestOutOfReach(t *testing.T) {
 		return map[string]any{"spec": map[string]any{"claimRef": map[string]any{"namespace": namespace, "name": "c"}}}
 	}
 	reach := func(v operation.Verb, affected string) guard.Case {
-		c := single(guard.Admin, operation.Operation{Verb: v, Taints: []string{"k:NoExecute"}}, object("", "Node", "", "n"), map[string]any{}, map[string]any{})
-		c.Operations[0].Affected = []operation.Ref{object("", "Pod", affected, "p")}
+		c := singleCase(guard.Admin, operation.Operation{Verb: v, Taints: []string{"k:NoExecute"}}, newRef("", "Node", "", "n"), map[string]any{}, map[string]any{})
+		c.Operations[0].Affected = []operation.Ref{newRef("", "Pod", affected, "p")}
 		return c
 	}
-	unresolved := single(guard.Admin, operation.Operation{Verb: operation.Delete}, operation.Ref{Name: "x"}, nil, nil)
-	nothing := single(guard.Admin, operation.Operation{Verb: operation.Delete}, deployment, nil, nil)
+	unresolved := singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, operation.Ref{Name: "x"}, nil, nil)
+	nothing := singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, deployment, nil, nil)
 	nothing.Operations[0].Targets = nil
 	for _, tc := range []struct {
 		name, code string
 		c          guard.Case
 	}{
-		{"volume of a protected claim", "protected_namespace", single(guard.Admin, operation.Operation{Verb: operation.Delete}, object("", "PersistentVolume", "", "v"), volume("monitoring"), nil)},
-		{"volume of another claim", "", single(guard.Admin, operation.Operation{Verb: operation.Delete}, object("", "PersistentVolume", "", "v"), volume("shop"), nil)},
+		{"volume of a protected claim", "protected_namespace", singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, newRef("", "PersistentVolume", "", "v"), volume("monitoring"), nil)},
+		{"volume of another claim", "", singleCase(guard.Admin, operation.Operation{Verb: operation.Delete}, newRef("", "PersistentVolume", "", "v"), volume("shop"), nil)},
 		{"taint that evicts protected pods", "protected_namespace", reach(operation.Taint, "kube-system")},
 		{"drain that evicts protected pods", "", reach(operation.Drain, "kube-system")},
 		{"drain that evicts hidden pods", "not_found", reach(operation.Drain, "vault")},
-		{"write in a hidden namespace", "not_found", single(guard.Admin, operation.Operation{Verb: operation.Scale}, in("vault"), map[string]any{}, map[string]any{})},
-		{"read in a hidden namespace", "not_found", single(guard.Admin, operation.Operation{Verb: operation.Get}, in("vault"), nil, nil)},
-		{"read in a protected namespace", "", single(guard.Readonly, operation.Operation{Verb: operation.Get}, in("kube-system"), nil, nil)},
+		{"write in a hidden namespace", "not_found", singleCase(guard.Admin, operation.Operation{Verb: operation.Scale}, deploymentIn("vault"), map[string]any{}, map[string]any{})},
+		{"read in a hidden namespace", "not_found", singleCase(guard.Admin, operation.Operation{Verb: operation.Get}, deploymentIn("vault"), nil, nil)},
+		{"read in a protected namespace", "", singleCase(guard.Readonly, operation.Operation{Verb: operation.Get}, deploymentIn("kube-system"), nil, nil)},
 		{"unresolved kind", "unresolved", unresolved},
 		{"nothing matches", "unresolved", nothing},
 		{"no operation", "", guard.Case{Role: guard.Admin}},
@@ -182,7 +182,7 @@ func TestOrigin(t *testing.T) {
 		{"patch from an event", nil, nil, []string{"set it to from-the-event"}, operation.Operation{Verb: operation.Patch, Patch: `{"spec":{"x":"from-the-event"}}`}, before, true},
 		{"nothing new", nil, nil, log, operation.Operation{Verb: operation.Patch}, before, false},
 	} {
-		c := single(guard.Admin, tc.op, deployment, before, tc.after)
+		c := singleCase(guard.Admin, tc.op, deployment, before, tc.after)
 		c.Words, c.Known, c.Untrusted = tc.words, tc.known, tc.untrusted
 		v := policy.Judge(c)
 		if got := slices.Contains(v.Confirms, guard.UntrustedValue); got != tc.want {
@@ -245,7 +245,7 @@ func TestGains(t *testing.T) {
 		{"restrictions kept", hard, hard, ""},
 		{"restrictions dropped", hard, plain, "loss of"},
 		{"privileged init container", plain, spec(map[string]any{"initContainers": []any{map[string]any{"name": "i", "securityContext": map[string]any{"privileged": true}}}}, nil), "container i"},
-		{"new container without the restrictions", hard, spec(map[string]any{"automountServiceAccountToken": false, "hostUsers": false, "containers": []any{at(t, hard), map[string]any{"name": "new"}}}, nil), "container new"},
+		{"new container without the restrictions", hard, spec(map[string]any{"automountServiceAccountToken": false, "hostUsers": false, "containers": []any{podSpecOf(t, hard), map[string]any{"name": "new"}}}, nil), "container new"},
 		{"a kind nobody knows", nil, map[string]any{"spec": map[string]any{"pods": []any{map[string]any{"containers": []any{map[string]any{"name": "x", "securityContext": map[string]any{"privileged": true}}}}}}}, "container x"},
 		{"volume of the cluster on a host", nil, map[string]any{"spec": map[string]any{"hostPath": map[string]any{"path": "/"}}}, "host path /"},
 		{"AppArmor by annotation", plain, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"container.apparmor.security.beta.kubernetes.io/app": "unconfined"}}}, "AppArmor"},
@@ -258,13 +258,13 @@ func TestGains(t *testing.T) {
 	}
 }
 
-func merged(a, b map[string]any) map[string]any {
+func mergeMaps(a, b map[string]any) map[string]any {
 	m := maps.Clone(a)
 	maps.Copy(m, b)
 	return m
 }
 
-func at(t *testing.T, object map[string]any) any {
+func podSpecOf(t *testing.T, object map[string]any) any {
 	t.Helper()
 	spec := object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	return spec["containers"].([]any)[0]
@@ -275,7 +275,7 @@ func TestCopyOf(t *testing.T) {
 	t.Parallel()
 	spec := map[string]any{"serviceAccountName": "app", "containers": []any{map[string]any{"name": "c", "image": "a:1"}}}
 	job := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": spec}}}
-	c := single(guard.Operator, operation.Operation{Verb: operation.RunJob}, object("batch", "Job", "shop", "j"), nil, job)
+	c := singleCase(guard.Operator, operation.Operation{Verb: operation.RunJob}, newRef("batch", "Job", "shop", "j"), nil, job)
 	c.Changes[0].CopyOf = job
 	if v := policy.Judge(c); v.Answer != guard.Approval {
 		t.Errorf("%+v", v)

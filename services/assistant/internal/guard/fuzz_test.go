@@ -23,7 +23,7 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("gains over itself: %q", gains)
 		}
 		verdict := func(role guard.Role) guard.Verdict {
-			return policy.Judge(single(role, operation.Operation{Verb: operation.Verb(verb)}, deployment, b, a))
+			return policy.Judge(singleCase(role, operation.Operation{Verb: operation.Verb(verb)}, deployment, b, a))
 		}
 		admin, operator := verdict(guard.Admin), verdict(guard.Operator)
 		if operation.Verb(verb).Writes() && verdict(guard.Readonly).Answer != guard.Refuse {

@@ -130,25 +130,25 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 			v.add(DeletesCascadingKind, "deletes "+t.Ref.String())
 		}
 	}
-	if e.NoDryRun || !rehearsed(e, changes) {
+	if e.NoDryRun || !wasRehearsed(e, changes) {
 		v.add(NoDryRun, "")
 	}
 }
 
-// rehearsed says whether each target was read, and each that the operation keeps came
+// wasRehearsed reports whether each target was read, and each that the operation keeps came
 // back from the dry run. Without these there is nothing to judge by.
-func rehearsed(e operation.Expanded, changes []Change) bool {
+func wasRehearsed(e operation.Expanded, changes []Change) bool {
 	removes := e.Verb == operation.Delete || e.Verb == operation.Evict || e.Verb == operation.Apply && e.Prune
 	for _, t := range e.Targets {
-		if !slices.ContainsFunc(changes, func(c Change) bool { return same(c.Ref, t.Ref) && (removes || c.After != nil) }) {
+		if !slices.ContainsFunc(changes, func(c Change) bool { return sameObject(c.Ref, t.Ref) && (removes || c.After != nil) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// same compares objects; versions of one kind are views of the same object.
-func same(a, b operation.Ref) bool {
+// sameObject compares objects; versions of one kind are views of the same object.
+func sameObject(a, b operation.Ref) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
@@ -170,7 +170,7 @@ func (v *Verdict) confirmChange(c Change) (ended bool) {
 	if len(c.Removes) > 1 {
 		v.add(RemovesMany, "")
 	}
-	for _, note := range ends(c) {
+	for _, note := range listEndings(c) {
 		v.note(note)
 		v.Risk, ended = operation.High, true
 	}
@@ -180,14 +180,14 @@ func (v *Verdict) confirmChange(c Change) (ended bool) {
 	if c.Before != nil && changesImageOrResources(c.Before, c.After) {
 		v.add(ChangesImageOrResources, "")
 	}
-	for _, gain := range gains(c) {
+	for _, gain := range listGains(c) {
 		v.add(GainsPrivilege, "gains "+gain)
 	}
 	base := c.Before
 	if base == nil {
 		base = c.CopyOf
 	}
-	for _, gain := range credentials(base, c.After) {
+	for _, gain := range newCredentials(base, c.After) {
 		v.add(GainsCredentials, "gives its pods "+gain)
 	}
 	if c.Ref.Group == "" && c.Ref.Kind == "Node" {

@@ -13,7 +13,7 @@ type Policy struct {
 	Hidden    []string // exist for nobody
 }
 
-// Visible says whether a namespace exists for callers.
+// Visible reports whether a namespace exists for callers.
 func (p Policy) Visible(namespace string) bool { return !slices.Contains(p.Hidden, namespace) }
 
 // refusal is why a write is out of reach for every role.
@@ -57,9 +57,9 @@ func (p Policy) outOfReach(c Case) *refusal {
 			if change.Ref.Group != "" || change.Ref.Kind != "PersistentVolume" {
 				continue
 			}
-			reached := set{text(object, "spec", "claimRef", "namespace"): true}
-			for namespace := range secretNamespaces(at(change.After, "spec"), 0) {
-				reached[namespace] = reached[namespace] || !secretNamespaces(at(change.Before, "spec"), 0)[namespace]
+			reached := set{textAt(object, "spec", "claimRef", "namespace"): true}
+			for namespace := range secretNamespaces(podSpecOf(change.After, "spec"), 0) {
+				reached[namespace] = reached[namespace] || !secretNamespaces(podSpecOf(change.Before, "spec"), 0)[namespace]
 			}
 			for _, namespace := range slices.Sorted(maps.Keys(reached)) {
 				switch {
@@ -102,7 +102,7 @@ func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
 	return v
 }
 
-// Reach says whether what the operations touch is within anybody's reach, so that
+// Reach reports whether what the operations touch is within anybody's reach, so that
 // nothing outside of it is rehearsed. As with [Policy.Precheck], only a refusal
 // tells something.
 func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// at walks into plain JSON values; nil where there is nothing.
-func at(v any, path ...string) any {
+// podSpecOf walks into plain JSON values; nil where there is nothing.
+func podSpecOf(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(map[string]any)
 		if !ok {
@@ -18,13 +18,13 @@ func at(v any, path ...string) any {
 	return v
 }
 
-func text(v any, path ...string) string {
-	s, _ := at(v, path...).(string)
+func textAt(v any, path ...string) string {
+	s, _ := podSpecOf(v, path...).(string)
 	return s
 }
 
-// objects are the objects of a list.
-func objects(v any) []map[string]any {
+// objectList are the objects of a list.
+func objectList(v any) []map[string]any {
 	list, _ := v.([]any)
 	var found []map[string]any
 	for _, item := range list {
@@ -35,7 +35,7 @@ func objects(v any) []map[string]any {
 	return found
 }
 
-func texts(v any) []string {
+func textList(v any) []string {
 	list, _ := v.([]any)
 	var found []string
 	for _, item := range list {
@@ -46,7 +46,7 @@ func texts(v any) []string {
 	return found
 }
 
-// maxDepth bounds the walk; no API object comes near.
+// maxDepth limits the walk; no API object comes near.
 const maxDepth = 64
 
 // podSpecs finds every pod spec of an object by where it stands: also those of kinds
@@ -80,14 +80,14 @@ func collectSpecs(found map[string]map[string]any, v any, path string, depth int
 	}
 }
 
-// containersOf gives all containers of a pod spec by name, whatever list they are in.
+// containersOf returns all containers of a pod spec by name, whatever list they are in.
 // The API refuses a name twice; other kinds may not, and none may hide another.
 func containersOf(spec map[string]any) map[string]map[string]any {
 	byName := map[string]map[string]any{}
 	doubles := 0
 	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		for _, c := range objects(at(spec, list)) {
-			name := text(c, "name")
+		for _, c := range objectList(podSpecOf(spec, list)) {
+			name := textAt(c, "name")
 			key := name
 			for byName[key] != nil {
 				doubles++
@@ -105,7 +105,7 @@ func changesImageOrResources(before, after map[string]any) bool {
 	old := podSpecs(before)
 	for path, spec := range podSpecs(after) {
 		was, ok := old[path]
-		if !ok || differ(at(was, "resources"), at(spec, "resources")) {
+		if !ok || valuesDiffer(podSpecOf(was, "resources"), podSpecOf(spec, "resources")) {
 			return true
 		}
 		mounted := imageVolumes(was)
@@ -117,7 +117,7 @@ func changesImageOrResources(before, after map[string]any) bool {
 		had := containersOf(was)
 		for name, c := range containersOf(spec) {
 			h, ok := had[name]
-			if !ok || text(h, "image") != text(c, "image") || differ(h["resources"], c["resources"]) {
+			if !ok || textAt(h, "image") != textAt(c, "image") || valuesDiffer(h["resources"], c["resources"]) {
 				return true
 			}
 		}
@@ -129,25 +129,25 @@ func changesImageOrResources(before, after map[string]any) bool {
 // the same.
 func imageVolumes(spec map[string]any) []string {
 	var found []string
-	for _, v := range objects(spec["volumes"]) {
-		if image := text(v, "image", "reference"); image != "" {
+	for _, v := range objectList(spec["volumes"]) {
+		if image := textAt(v, "image", "reference"); image != "" {
 			found = append(found, image)
 		}
 	}
 	return found
 }
 
-// differ compares values; an empty object is as good as none.
-func differ(a, b any) bool { return !reflect.DeepEqual(pruned(a), pruned(b)) }
+// valuesDiffer compares values; an empty object is as good as none.
+func valuesDiffer(a, b any) bool { return !reflect.DeepEqual(pruneEmpty(a), pruneEmpty(b)) }
 
-func pruned(v any) any {
+func pruneEmpty(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return v
 	}
 	kept := map[string]any{}
 	for key, inner := range m {
-		if inner = pruned(inner); inner != nil {
+		if inner = pruneEmpty(inner); inner != nil {
 			kept[key] = inner
 		}
 	}
@@ -161,8 +161,8 @@ func pruned(v any) any {
 func lostFinalizers(before, after map[string]any) []string {
 	var lost []string
 	for _, path := range [][]string{{"metadata", "finalizers"}, {"spec", "finalizers"}} {
-		kept := texts(at(after, path...))
-		for _, f := range texts(at(before, path...)) {
+		kept := textList(podSpecOf(after, path...))
+		for _, f := range textList(podSpecOf(before, path...)) {
 			if !slices.Contains(kept, f) {
 				lost = append(lost, f)
 			}
@@ -175,13 +175,13 @@ func lostFinalizers(before, after map[string]any) []string {
 func newNoExecute(before, after map[string]any) []string {
 	var had, added []string
 	key := func(t map[string]any) string {
-		return text(t, "key") + "=" + text(t, "value") + ":" + text(t, "effect")
+		return textAt(t, "key") + "=" + textAt(t, "value") + ":" + textAt(t, "effect")
 	}
-	for _, t := range objects(at(before, "spec", "taints")) {
+	for _, t := range objectList(podSpecOf(before, "spec", "taints")) {
 		had = append(had, key(t))
 	}
-	for _, t := range objects(at(after, "spec", "taints")) {
-		if text(t, "effect") == "NoExecute" && !slices.Contains(had, key(t)) {
+	for _, t := range objectList(podSpecOf(after, "spec", "taints")) {
+		if textAt(t, "effect") == "NoExecute" && !slices.Contains(had, key(t)) {
 			added = append(added, key(t))
 		}
 	}

@@ -22,7 +22,7 @@ const leastSuspect = 6
 // one that is found nowhere was made up and is no better.
 func (v *Verdict) confirmOrigin(c Case) {
 	words, known, untrusted := newCorpus(c.Words), newCorpus(c.Known), newCorpus(c.Untrusted)
-	for _, value := range novel(c) {
+	for _, value := range novelValues(c) {
 		switch {
 		case words.mentions(value) || known.mentions(value):
 		case untrusted.contains(value):
@@ -32,7 +32,7 @@ func (v *Verdict) confirmOrigin(c Case) {
 		}
 	}
 	for _, e := range c.Operations {
-		for _, value := range leaves(e.Operation) {
+		for _, value := range manifestLeaves(e.Operation) {
 			if len(value) >= leastSuspect && untrusted.contains(value) && !words.mentions(value) && !known.mentions(value) {
 				v.add(UntrustedValue, "takes "+operation.Quote(value)+" from a log, event or annotation")
 			}
@@ -40,8 +40,8 @@ func (v *Verdict) confirmOrigin(c Case) {
 	}
 }
 
-// novel lists, sorted, the images, commands and URLs that the operations bring in.
-func novel(c Case) []string {
+// novelValues lists, sorted, the images, commands and URLs that the operations bring in.
+func novelValues(c Case) []string {
 	found := set{}
 	for _, e := range c.Operations {
 		for _, image := range e.Images {
@@ -54,10 +54,10 @@ func novel(c Case) []string {
 	for _, change := range c.Changes {
 		had := set{}
 		for _, base := range []map[string]any{change.Before, change.CopyOf} {
-			collect(had, base)
+			collectValues(had, base)
 		}
 		now := set{}
-		collect(now, change.After)
+		collectValues(now, change.After)
 		for value := range now {
 			if !had[value] {
 				found[value] = true
@@ -67,27 +67,27 @@ func novel(c Case) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// collect gathers the images and commands of all pod specs, and all URLs.
-func collect(found set, object map[string]any) {
+// collectValues gathers the images and commands of all pod specs, and all URLs.
+func collectValues(found set, object map[string]any) {
 	for _, spec := range podSpecs(object) {
 		for _, image := range imageVolumes(spec) {
 			found[image] = true
 		}
 		for _, c := range containersOf(spec) {
-			if image := text(c, "image"); image != "" {
+			if image := textAt(c, "image"); image != "" {
 				found[image] = true
 			}
 			// A command is one value: its words apart are too common to tell anything.
 			for _, member := range []string{"command", "args"} {
-				if words := texts(c[member]); len(words) > 0 {
+				if words := textList(c[member]); len(words) > 0 {
 					found[strings.Join(words, " ")] = true
 				}
 			}
 			for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-				addCommand(found, at(c, probe, "exec", "command"))
+				addCommand(found, podSpecOf(c, probe, "exec", "command"))
 			}
 			for _, hook := range []string{"postStart", "preStop"} {
-				addCommand(found, at(c, "lifecycle", hook, "exec", "command"))
+				addCommand(found, podSpecOf(c, "lifecycle", hook, "exec", "command"))
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func SpecTexts(object map[string]any) []string {
 		}
 	}
 	found := set{}
-	collect(found, trusted)
+	collectValues(found, trusted)
 	return append(allTexts(trusted, 0), slices.Sorted(maps.Keys(found))...)
 }
 
@@ -137,7 +137,7 @@ func withoutAnnotations(v any, depth int) any {
 }
 
 func addCommand(found set, command any) {
-	if words := texts(command); len(words) > 0 {
+	if words := textList(command); len(words) > 0 {
 		found[strings.Join(words, " ")] = true
 	}
 }
@@ -148,8 +148,8 @@ func addURLs(found set, s string) {
 	}
 }
 
-// leaves are the values of an operation's own manifest or patch.
-func leaves(o operation.Operation) []string {
+// manifestLeaves are the values of an operation's own manifest or patch.
+func manifestLeaves(o operation.Operation) []string {
 	var values []string
 	if docs, err := operation.Documents(o.Manifest); err == nil {
 		for _, d := range docs {
@@ -196,23 +196,23 @@ type corpus struct{ texts []string }
 func newCorpus(texts []string) corpus {
 	folded := make([]string, len(texts))
 	for i, t := range texts {
-		folded[i] = fold(t)
+		folded[i] = foldSpace(t)
 	}
 	return corpus{folded}
 }
 
-func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+func foldSpace(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 
 // contains finds a value anywhere; that is wide on purpose, where finding it warns.
 func (c corpus) contains(value string) bool {
-	value = fold(value)
+	value = foldSpace(value)
 	return value != "" && slices.ContainsFunc(c.texts, func(t string) bool { return strings.Contains(t, value) })
 }
 
 // mentions finds a value as a word of its own, where finding it clears: whoever writes
 // nginx has not written nginx:evil, nor evil/nginx.
 func (c corpus) mentions(value string) bool {
-	value = fold(value)
+	value = foldSpace(value)
 	if value == "" {
 		return false
 	}
@@ -223,7 +223,7 @@ func (c corpus) mentions(value string) bool {
 				return false
 			}
 			start, end := from+i, from+i+len(value)
-			if (start == 0 || !joins(t[start-1])) && endsWord(t[end:]) {
+			if (start == 0 || !isValueByte(t[start-1])) && endsWord(t[end:]) {
 				return true
 			}
 			from = start + 1
@@ -231,15 +231,15 @@ func (c corpus) mentions(value string) bool {
 	})
 }
 
-// joins reports bytes that make a neighbour part of the same value; all of UTF-8
+// isValueByte reports bytes that make a neighbour part of the same value; all of UTF-8
 // beyond ASCII does.
-func joins(b byte) bool {
+func isValueByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 || strings.IndexByte("._/:@-+%?&#~", b) >= 0
 }
 
-// endsWord says whether a value ends here; a full stop or colon that ends a sentence is
+// endsWord reports whether a value ends here; a full stop or colon that ends a sentence is
 // not part of it.
 func endsWord(rest string) bool {
 	trimmed := strings.TrimLeft(rest, ".:?")
-	return rest == "" || !joins(rest[0]) || trimmed == "" || len(trimmed) < len(rest) && trimmed[0] == ' '
+	return rest == "" || !isValueByte(rest[0]) || trimmed == "" || len(trimmed) < len(rest) && trimmed[0] == ' '
 }

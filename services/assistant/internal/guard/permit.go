@@ -31,7 +31,7 @@ func Permit(role Role, row Row) Answer {
 	return Refuse
 }
 
-// MayAttempt says whether a role could ever do a verb, before any object is known: a
+// MayAttempt reports whether a role could ever do a verb, before any object is known: a
 // refusal here needs no look at the cluster.
 func MayAttempt(role Role, o operation.Operation) bool {
 	switch {
@@ -45,7 +45,7 @@ func MayAttempt(role Role, o operation.Operation) bool {
 	return Permit(role, HighWrite) != Refuse
 }
 
-// Prompts says whether a person must decide now. beforehand tells that the request or
+// Prompts reports whether a person must decide now. beforehand tells that the request or
 // the session approved writes in advance, which never covers what always asks, and
 // nothing at all where four eyes are wanted.
 func (v Verdict) Prompts(beforehand, fourEyes bool) bool {
@@ -56,30 +56,4 @@ func (v Verdict) Prompts(beforehand, fourEyes bool) bool {
 		return !beforehand || fourEyes
 	}
 	return true
-}
-
-// Decision is one person's word on an action of another, or of the same, person.
-type Decision struct {
-	Approve              bool
-	Requester, Principal string
-	// Verdict is the action's under the role of the one who decides.
-	Verdict  Verdict
-	Role     Role
-	FourEyes bool
-}
-
-// MayDecide says why not, as a code and a sentence; both are empty if it is allowed.
-// Who may not do an operation may not decide it either, except that a requester may
-// always withdraw.
-func MayDecide(d Decision) (code, reason string) {
-	own := d.Principal != "" && d.Principal == d.Requester
-	switch {
-	case d.Approve && d.FourEyes && (own || d.Principal == ""):
-		return "four_eyes", "Somebody else must approve this: the policy wants four eyes, and you asked for it."
-	case !d.Approve && own && Permit(d.Role, MediumWrite) != Refuse:
-		return "", ""
-	case d.Verdict.Answer == Refuse:
-		return "role_too_low", "Your role may not do this, so it may not decide it: " + d.Verdict.Reason
-	}
-	return "", ""
 }

@@ -22,24 +22,24 @@ func Gains(before, after map[string]any) []string {
 		was, existed := old[path]
 		had := set{"service account default": true}
 		if existed {
-			had = powers(was)
+			had = podPowers(was)
 		}
-		for p := range powers(spec) {
+		for p := range podPowers(spec) {
 			if !had[p] {
 				gained[p] = true
 			}
 		}
 		if existed {
-			lost(gained, was, spec)
+			addLostRestrictions(gained, was, spec)
 		}
 	}
 	// A volume of the cluster reaches the host without any pod spec.
 	for _, source := range []string{"hostPath", "local"} {
-		if p := text(after, "spec", source, "path"); p != "" && p != text(before, "spec", source, "path") {
+		if p := textAt(after, "spec", source, "path"); p != "" && p != textAt(before, "spec", source, "path") {
 			gained["host path "+p] = true
 		}
 	}
-	if driver := text(after, "spec", "flexVolume", "driver"); driver != "" && driver != text(before, "spec", "flexVolume", "driver") {
+	if driver := textAt(after, "spec", "flexVolume", "driver"); driver != "" && driver != textAt(before, "spec", "flexVolume", "driver") {
 		gained["volume driver "+driver+" on the host"] = true
 	}
 	for key, profile := range appArmor(after) {
@@ -56,7 +56,7 @@ func appArmor(object map[string]any) map[string]string {
 	const prefix = "container.apparmor.security.beta.kubernetes.io/"
 	found := map[string]string{}
 	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}, {"template", "metadata"}} {
-		annotations, _ := at(object, append(path, "annotations")...).(map[string]any)
+		annotations, _ := podSpecOf(object, append(path, "annotations")...).(map[string]any)
 		for key, v := range annotations {
 			if name, ok := strings.CutPrefix(key, prefix); ok {
 				found[name], _ = v.(string)
@@ -66,41 +66,41 @@ func appArmor(object map[string]any) map[string]string {
 	return found
 }
 
-// powers are the abilities that a pod spec grants beyond a plain pod's.
-func powers(spec map[string]any) set {
-	p := set{"service account " + account(spec): true}
+// podPowers are the abilities that a pod spec grants beyond a plain pod's.
+func podPowers(spec map[string]any) set {
+	p := set{"service account " + serviceAccountOf(spec): true}
 	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} {
 		if spec[name] == true {
 			p[name] = true
 		}
 	}
 	hostPaths := map[string]string{}
-	for _, v := range objects(spec["volumes"]) {
-		if path := text(v, "hostPath", "path"); path != "" {
+	for _, v := range objectList(spec["volumes"]) {
+		if path := textAt(v, "hostPath", "path"); path != "" {
 			p["host path "+path] = true
-			hostPaths[text(v, "name")] = path
+			hostPaths[textAt(v, "name")] = path
 		}
-		if driver := text(v, "flexVolume", "driver"); driver != "" {
+		if driver := textAt(v, "flexVolume", "driver"); driver != "" {
 			p["volume driver "+driver+" on the host"] = true
 		}
-		for _, s := range objects(at(v, "projected", "sources")) {
-			if spec["automountServiceAccountToken"] == false && at(s, "serviceAccountToken") != nil {
+		for _, s := range objectList(podSpecOf(v, "projected", "sources")) {
+			if spec["automountServiceAccountToken"] == false && podSpecOf(s, "serviceAccountToken") != nil {
 				p["a token of its service account"] = true
 			}
 		}
 	}
-	security(p, "the pod", at(spec, "securityContext"))
-	for _, s := range objects(at(spec, "securityContext", "sysctls")) {
-		p["sysctl "+text(s, "name")+"="+text(s, "value")] = true
+	addSecurityContext(p, "the pod", podSpecOf(spec, "securityContext"))
+	for _, s := range objectList(podSpecOf(spec, "securityContext", "sysctls")) {
+		p["sysctl "+textAt(s, "name")+"="+textAt(s, "value")] = true
 	}
 	for name, c := range containersOf(spec) {
-		security(p, "container "+name, c["securityContext"])
-		for _, m := range objects(c["volumeMounts"]) {
-			if path, ok := hostPaths[text(m, "name")]; ok && m["readOnly"] != true {
+		addSecurityContext(p, "container "+name, c["securityContext"])
+		for _, m := range objectList(c["volumeMounts"]) {
+			if path, ok := hostPaths[textAt(m, "name")]; ok && m["readOnly"] != true {
 				p["writing to host path "+path+" in container "+name] = true
 			}
 		}
-		for _, port := range objects(c["ports"]) {
+		for _, port := range objectList(c["ports"]) {
 			if n := port["hostPort"]; n != nil && fmt.Sprint(n) != "0" {
 				p["host port "+fmt.Sprint(n)] = true
 			}
@@ -109,17 +109,17 @@ func powers(spec map[string]any) set {
 	return p
 }
 
-func account(spec map[string]any) string {
+func serviceAccountOf(spec map[string]any) string {
 	for _, key := range []string{"serviceAccountName", "serviceAccount"} {
-		if name := text(spec, key); name != "" {
+		if name := textAt(spec, key); name != "" {
 			return name
 		}
 	}
 	return "default"
 }
 
-// security adds what a security context grants; pods and containers share its members.
-func security(p set, who string, context any) {
+// addSecurityContext adds what a security context grants; pods and containers share its members.
+func addSecurityContext(p set, who string, context any) {
 	for _, grant := range []struct {
 		path  []string
 		value any
@@ -132,26 +132,26 @@ func security(p set, who string, context any) {
 		{[]string{"appArmorProfile", "type"}, "Unconfined", "no AppArmor profile"},
 		{[]string{"windowsOptions", "hostProcess"}, true, "a host process"},
 	} {
-		if at(context, grant.path...) == grant.value {
+		if podSpecOf(context, grant.path...) == grant.value {
 			p[grant.is+" for "+who] = true
 		}
 	}
-	if user := at(context, "runAsUser"); user != nil && fmt.Sprint(user) == "0" {
+	if user := podSpecOf(context, "runAsUser"); user != nil && fmt.Sprint(user) == "0" {
 		p["user 0 for "+who] = true
 	}
 	for _, field := range []string{"runAsGroup", "fsGroup"} {
-		if group := at(context, field); group != nil && fmt.Sprint(group) == "0" {
+		if group := podSpecOf(context, field); group != nil && fmt.Sprint(group) == "0" {
 			p["group 0 for "+who] = true
 		}
 	}
-	groups, _ := at(context, "supplementalGroups").([]any)
+	groups, _ := podSpecOf(context, "supplementalGroups").([]any)
 	if slices.ContainsFunc(groups, func(g any) bool { return fmt.Sprint(g) == "0" }) {
 		p["group 0 for "+who] = true
 	}
-	for _, c := range texts(at(context, "capabilities", "add")) {
+	for _, c := range textList(podSpecOf(context, "capabilities", "add")) {
 		p["capability "+c+" for "+who] = true
 	}
-	if options := at(context, "seLinuxOptions"); options != nil {
+	if options := podSpecOf(context, "seLinuxOptions"); options != nil {
 		// Maps encode with sorted keys, so equal options make equal text.
 		if raw, err := json.Marshal(options); err == nil {
 			p["SELinux options "+string(raw)+" for "+who] = true
@@ -159,21 +159,21 @@ func security(p set, who string, context any) {
 	}
 }
 
-// lost adds the restrictions that the pod or a container no longer has. A container
+// addLostRestrictions adds the restrictions that the pod or a container no longer has. A container
 // that is new must keep what all the earlier ones shared.
-func lost(gained set, before, after map[string]any) {
+func addLostRestrictions(gained set, before, after map[string]any) {
 	for _, name := range []string{"automountServiceAccountToken", "hostUsers"} {
 		if before[name] == false && after[name] != false {
 			gained["the loss of "+name+"=false"] = true
 		}
 	}
-	if text(before, "runtimeClassName") != text(after, "runtimeClassName") {
-		gained["the loss of the runtime class "+cmp.Or(text(before, "runtimeClassName"), "default")] = true
+	if textAt(before, "runtimeClassName") != textAt(after, "runtimeClassName") {
+		gained["the loss of the runtime class "+cmp.Or(textAt(before, "runtimeClassName"), "default")] = true
 	}
 	had := map[string]set{}
 	var shared set
 	for name, c := range containersOf(before) {
-		had[name] = restrictions(before, c)
+		had[name] = restrictionsOf(before, c)
 		if shared == nil {
 			shared = maps.Clone(had[name])
 		}
@@ -184,7 +184,7 @@ func lost(gained set, before, after map[string]any) {
 		if !existed {
 			want = shared
 		}
-		has := restrictions(after, c)
+		has := restrictionsOf(after, c)
 		for r := range want {
 			if !has[r] {
 				gained["the loss of "+r+" for container "+name] = true
@@ -193,14 +193,14 @@ func lost(gained set, before, after map[string]any) {
 	}
 }
 
-// restrictions are what holds a container back; the pod's own count where the
+// restrictionsOf are what holds a container back; the pod's own count where the
 // container says nothing.
-func restrictions(spec, container map[string]any) set {
+func restrictionsOf(spec, container map[string]any) set {
 	effective := func(path ...string) any {
-		if v := at(container["securityContext"], path...); v != nil {
+		if v := podSpecOf(container["securityContext"], path...); v != nil {
 			return v
 		}
-		return at(spec["securityContext"], path...)
+		return podSpecOf(spec["securityContext"], path...)
 	}
 	r := set{}
 	if effective("runAsNonRoot") == true {
@@ -209,13 +209,13 @@ func restrictions(spec, container map[string]any) set {
 	if user := effective("runAsUser"); user != nil && fmt.Sprint(user) != "0" {
 		r["a user other than root"] = true
 	}
-	if at(container["securityContext"], "allowPrivilegeEscalation") == false {
+	if podSpecOf(container["securityContext"], "allowPrivilegeEscalation") == false {
 		r["allowPrivilegeEscalation=false"] = true
 	}
 	if kind, _ := effective("seccompProfile", "type").(string); kind == "RuntimeDefault" || kind == "Localhost" {
 		r["a seccomp profile"] = true
 	}
-	for _, c := range texts(at(container["securityContext"], "capabilities", "drop")) {
+	for _, c := range textList(podSpecOf(container["securityContext"], "capabilities", "drop")) {
 		r["dropped capability "+c] = true
 	}
 	return r

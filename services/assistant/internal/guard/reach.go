@@ -10,9 +10,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// gains lists, sorted, what [Gains] finds in any object, and the fields of kinds
+// listGains lists, sorted, what [Gains] finds in any object, and the fields of kinds
 // without pods that give somebody more than he had.
-func gains(c Change) []string {
+func listGains(c Change) []string {
 	base := c.Before
 	if base == nil {
 		base = c.CopyOf
@@ -21,14 +21,16 @@ func gains(c Change) []string {
 	for _, g := range Gains(base, c.After) {
 		gained[g] = true
 	}
-	changed := func(path ...string) bool { return differ(at(c.Before, path...), at(c.After, path...)) }
+	changed := func(path ...string) bool {
+		return valuesDiffer(podSpecOf(c.Before, path...), podSpecOf(c.After, path...))
+	}
 	switch c.Ref.Group + "/" + c.Ref.Kind {
 	case "/Namespace":
-		admission(gained, c.Before, c.After)
+		addAdmissionGains(gained, c.Before, c.After)
 	case "/Service":
 		// Whoever takes an address as its own gets what was meant for that address.
-		for _, ip := range texts(at(c.After, "spec", "externalIPs")) {
-			if !slices.Contains(texts(at(c.Before, "spec", "externalIPs")), ip) {
+		for _, ip := range textList(podSpecOf(c.After, "spec", "externalIPs")) {
+			if !slices.Contains(textList(podSpecOf(c.Before, "spec", "externalIPs")), ip) {
 				gained["the traffic to "+ip] = true
 			}
 		}
@@ -41,8 +43,8 @@ func gains(c Change) []string {
 			gained["traffic of a service to addresses that nothing checks"] = true
 		}
 	case "/PersistentVolume":
-		for namespace := range secretNamespaces(at(c.After, "spec"), 0) {
-			if !secretNamespaces(at(c.Before, "spec"), 0)[namespace] {
+		for namespace := range secretNamespaces(podSpecOf(c.After, "spec"), 0) {
+			if !secretNamespaces(podSpecOf(c.Before, "spec"), 0)[namespace] {
 				gained["the use of a Secret of "+namespace] = true
 			}
 		}
@@ -53,30 +55,30 @@ func gains(c Change) []string {
 			}
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		if text(c.After, "spec", "conversion", "strategy") == "Webhook" && changed("spec", "conversion") {
+		if textAt(c.After, "spec", "conversion", "strategy") == "Webhook" && changed("spec", "conversion") {
 			gained["a webhook that sees and rewrites all objects of the kind"] = true
 		}
 	case "networking.k8s.io/Ingress", "extensions/Ingress":
 		// Their text becomes configuration of the ingress controller, and runs as it.
-		had, _ := at(c.Before, "metadata", "annotations").(map[string]any)
-		has, _ := at(c.After, "metadata", "annotations").(map[string]any)
+		had, _ := podSpecOf(c.Before, "metadata", "annotations").(map[string]any)
+		has, _ := podSpecOf(c.After, "metadata", "annotations").(map[string]any)
 		for key, v := range has {
 			if strings.Contains(key, "snippet") && had[key] != v {
 				gained["configuration of the ingress controller by "+key] = true
 			}
 		}
 	}
-	priority(gained, c.Ref, base, c.After)
+	addPriorityGains(gained, c.Ref, base, c.After)
 	return slices.Sorted(maps.Keys(gained))
 }
 
-// admission finds labels of a namespace that lift its gate for pods. Only the strictest
+// addAdmissionGains finds labels of a namespace that lift its gate for pods. Only the strictest
 // level can be set without lifting anything: without a label, the server's own default
 // holds, which is not known here.
-func admission(gained set, before, after map[string]any) {
+func addAdmissionGains(gained set, before, after map[string]any) {
 	const gate, version, devices = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version", "resource.kubernetes.io/admin-access"
-	had, _ := at(before, "metadata", "labels").(map[string]any)
-	has, _ := at(after, "metadata", "labels").(map[string]any)
+	had, _ := podSpecOf(before, "metadata", "labels").(map[string]any)
+	has, _ := podSpecOf(after, "metadata", "labels").(map[string]any)
 	switch {
 	case had[gate] == has[gate], has[gate] == "restricted", had[gate] == "privileged" && has[gate] != nil:
 	case had[gate] == "privileged":
@@ -92,12 +94,12 @@ func admission(gained set, before, after map[string]any) {
 	}
 }
 
-// priority finds pods that may put others off their nodes, in whatever namespace.
-func priority(gained set, ref operation.Ref, before, after map[string]any) {
+// addPriorityGains finds pods that may put others off their nodes, in whatever namespace.
+func addPriorityGains(gained set, ref operation.Ref, before, after map[string]any) {
 	old := podSpecs(before)
 	for path, spec := range podSpecs(after) {
-		class := text(spec, "priorityClassName")
-		if class == "" || class == text(old[path], "priorityClassName") {
+		class := textAt(spec, "priorityClassName")
+		if class == "" || class == textAt(old[path], "priorityClassName") {
 			continue
 		}
 		// The server puts the default of the cluster into a pod that names none.
@@ -120,7 +122,7 @@ func secretNamespaces(v any, depth int) set {
 		if namespace, ok := inner.(string); ok && key == "secretNamespace" && namespace != "" {
 			found[namespace] = true
 		}
-		if namespace := text(inner, "namespace"); namespace != "" && strings.HasSuffix(strings.ToLower(key), "secretref") {
+		if namespace := textAt(inner, "namespace"); namespace != "" && strings.HasSuffix(strings.ToLower(key), "secretref") {
 			found[namespace] = true
 		}
 		maps.Copy(found, secretNamespaces(inner, depth+1))
@@ -128,15 +130,15 @@ func secretNamespaces(v any, depth int) set {
 	return found
 }
 
-// credentials lists, sorted, the Secrets, tokens and drivers' volumes that pods get and
+// newCredentials lists, sorted, the Secrets, tokens and drivers' volumes that pods get and
 // that those before did not have. What a Secret holds is read by nobody here, but a pod
 // can be told to say it.
-func credentials(before, after map[string]any) []string {
+func newCredentials(before, after map[string]any) []string {
 	gained := set{}
 	old := podSpecs(before)
 	for path, spec := range podSpecs(after) {
-		had := given(old[path])
-		for g := range given(spec) {
+		had := credentialsOf(old[path])
+		for g := range credentialsOf(spec) {
 			if !had[g] {
 				gained[g] = true
 			}
@@ -145,7 +147,7 @@ func credentials(before, after map[string]any) []string {
 	return slices.Sorted(maps.Keys(gained))
 }
 
-func given(spec map[string]any) set {
+func credentialsOf(spec map[string]any) set {
 	p := set{}
 	secret := func(name string) {
 		if name != "" {
@@ -153,46 +155,46 @@ func given(spec map[string]any) set {
 		}
 	}
 	for _, c := range containersOf(spec) {
-		for _, e := range objects(c["env"]) {
-			secret(text(e, "valueFrom", "secretKeyRef", "name"))
+		for _, e := range objectList(c["env"]) {
+			secret(textAt(e, "valueFrom", "secretKeyRef", "name"))
 		}
-		for _, e := range objects(c["envFrom"]) {
-			secret(text(e, "secretRef", "name"))
+		for _, e := range objectList(c["envFrom"]) {
+			secret(textAt(e, "secretRef", "name"))
 		}
 	}
-	for _, v := range objects(spec["volumes"]) {
-		secret(text(v, "secret", "secretName"))
-		if driver := text(v, "csi", "driver"); driver != "" {
+	for _, v := range objectList(spec["volumes"]) {
+		secret(textAt(v, "secret", "secretName"))
+		if driver := textAt(v, "csi", "driver"); driver != "" {
 			p["a volume of the driver "+driver] = true
 		}
-		for _, s := range objects(at(v, "projected", "sources")) {
-			secret(text(s, "secret", "name"))
-			if audience := text(s, "serviceAccountToken", "audience"); audience != "" {
+		for _, s := range objectList(podSpecOf(v, "projected", "sources")) {
+			secret(textAt(s, "secret", "name"))
+			if audience := textAt(s, "serviceAccountToken", "audience"); audience != "" {
 				p["a token for "+audience] = true
 			}
-			if at(s, "podCertificate") != nil {
-				p["a certificate of "+text(s, "podCertificate", "signerName")] = true
+			if podSpecOf(s, "podCertificate") != nil {
+				p["a certificate of "+textAt(s, "podCertificate", "signerName")] = true
 			}
 		}
 	}
 	return p
 }
 
-// changesOwner says whether an object belongs to other owners afterwards. One that is
+// changesOwner reports whether an object belongs to other owners afterwards. One that is
 // not there, or ends, takes the object with it: no deletion is asked of anybody.
 func changesOwner(c Change) bool {
 	if c.CopyOf != nil {
 		return false // the job of a CronJob, which is its owner by itself
 	}
-	had, _ := at(c.Before, "metadata", "ownerReferences").([]any)
-	has, _ := at(c.After, "metadata", "ownerReferences").([]any)
+	had, _ := podSpecOf(c.Before, "metadata", "ownerReferences").([]any)
+	has, _ := podSpecOf(c.After, "metadata", "ownerReferences").([]any)
 	return (len(had) > 0 || len(has) > 0) && !reflect.DeepEqual(had, has)
 }
 
 // takesAlong lists the deletions, of volumes, claims and kinds, that a change leads to.
 func takesAlong(c Change) (notes []string) {
 	set := func(to string, path ...string) bool {
-		return text(c.After, path...) == to && text(c.Before, path...) != to
+		return textAt(c.After, path...) == to && textAt(c.Before, path...) != to
 	}
 	if c.Before != nil {
 		for _, field := range []string{"persistentVolumeReclaimPolicy", "deletionPolicy", "reclaimPolicy"} {
@@ -212,29 +214,29 @@ func takesAlong(c Change) (notes []string) {
 					notes = append(notes, "lets volume claims end with their pods: "+when+" becomes Delete")
 				}
 			}
-			if text(c.After, "spec", policy, "whenScaled") == "Delete" && less(at(c.After, "spec", "replicas"), at(c.Before, "spec", "replicas")) {
+			if textAt(c.After, "spec", policy, "whenScaled") == "Delete" && numberLess(podSpecOf(c.After, "spec", "replicas"), podSpecOf(c.Before, "spec", "replicas")) {
 				notes = append(notes, "deletes the volume claims of the pods that go")
 			}
 		}
-		if c.After == nil && text(c.Before, "spec", policy, "whenDeleted") == "Delete" {
+		if c.After == nil && textAt(c.Before, "spec", policy, "whenDeleted") == "Delete" {
 			notes = append(notes, "deletes its volume claims")
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		for _, was := range objects(at(c.Before, "spec", "versions")) {
-			served := slices.ContainsFunc(objects(at(c.After, "spec", "versions")), func(v map[string]any) bool {
-				return text(v, "name") == text(was, "name") && v["served"] == true
+		for _, was := range objectList(podSpecOf(c.Before, "spec", "versions")) {
+			served := slices.ContainsFunc(objectList(podSpecOf(c.After, "spec", "versions")), func(v map[string]any) bool {
+				return textAt(v, "name") == textAt(was, "name") && v["served"] == true
 			})
 			if c.After != nil && was["served"] == true && !served {
-				notes = append(notes, "takes version "+text(was, "name")+" of the kind away")
+				notes = append(notes, "takes version "+textAt(was, "name")+" of the kind away")
 			}
 		}
 	}
 	return notes
 }
 
-// ends lists what makes a controller end a single object, which is no less than to
+// listEndings lists what makes a controller end a single object, which is no less than to
 // delete it.
-func ends(c Change) (notes []string) {
+func listEndings(c Change) (notes []string) {
 	for _, ref := range c.Removes {
 		notes = append(notes, "makes a controller delete "+ref.String())
 	}
@@ -242,41 +244,41 @@ func ends(c Change) (notes []string) {
 		return notes
 	}
 	sooner := func(path ...string) bool {
-		had, has := at(c.Before, path...), at(c.After, path...)
-		return has != nil && (had == nil || less(has, had))
+		had, has := podSpecOf(c.Before, path...), podSpecOf(c.After, path...)
+		return has != nil && (had == nil || numberLess(has, had))
 	}
 	switch c.Ref.Group + "/" + c.Ref.Kind {
 	case "batch/Job":
 		if sooner("spec", "ttlSecondsAfterFinished") {
-			notes = append(notes, "lets the job and its pods be deleted after "+fmt.Sprint(at(c.After, "spec", "ttlSecondsAfterFinished"))+" s")
+			notes = append(notes, "lets the job and its pods be deleted after "+fmt.Sprint(podSpecOf(c.After, "spec", "ttlSecondsAfterFinished"))+" s")
 		}
 		if sooner("spec", "activeDeadlineSeconds") {
-			notes = append(notes, "ends the job after "+fmt.Sprint(at(c.After, "spec", "activeDeadlineSeconds"))+" s")
+			notes = append(notes, "ends the job after "+fmt.Sprint(podSpecOf(c.After, "spec", "activeDeadlineSeconds"))+" s")
 		}
 	case "/Pod":
 		if sooner("spec", "activeDeadlineSeconds") {
-			notes = append(notes, "ends the pod after "+fmt.Sprint(at(c.After, "spec", "activeDeadlineSeconds"))+" s")
+			notes = append(notes, "ends the pod after "+fmt.Sprint(podSpecOf(c.After, "spec", "activeDeadlineSeconds"))+" s")
 		}
 	case "/PersistentVolume":
-		if differ(at(c.Before, "spec", "claimRef"), at(c.After, "spec", "claimRef")) {
+		if valuesDiffer(podSpecOf(c.Before, "spec", "claimRef"), podSpecOf(c.After, "spec", "claimRef")) {
 			notes = append(notes, "gives the volume, with what is on it, to another claim")
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		if differ(c.Before["spec"], c.After["spec"]) {
+		if valuesDiffer(c.Before["spec"], c.After["spec"]) {
 			notes = append(notes, "changes every object of the kind")
 		}
 	}
 	return notes
 }
 
-// less compares numbers as JSON decoders give them; what is none is not less.
-func less(a, b any) bool {
-	x, ok := number(a)
-	y, also := number(b)
+// numberLess compares numbers as JSON decoders give them; what is none is not less.
+func numberLess(a, b any) bool {
+	x, ok := toFloat(a)
+	y, also := toFloat(b)
 	return ok && also && x < y
 }
 
-func number(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return float64(v), true

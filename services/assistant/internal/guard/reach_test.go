@@ -28,9 +28,9 @@ func TestByController(t *testing.T) {
 	}
 	volume := func(source string) string { return pods(`,"volumes":[{"name":"v",` + source + `}]`) }
 	const gate = `"pod-security.kubernetes.io/enforce":`
-	ns, pv, svc := object("", "Namespace", "", "shop"), object("", "PersistentVolume", "", "v"), object("", "Service", "shop", "api")
-	sts, job, crd := object("apps", "StatefulSet", "shop", "db"), object("batch", "Job", "shop", "j"), object("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y")
-	ingress, cron, pod := object("networking.k8s.io", "Ingress", "shop", "web"), object("batch", "CronJob", "shop", "j"), object("", "Pod", "shop", "p")
+	ns, pv, svc := newRef("", "Namespace", "", "shop"), newRef("", "PersistentVolume", "", "v"), newRef("", "Service", "shop", "api")
+	sts, job, crd := newRef("apps", "StatefulSet", "shop", "db"), newRef("batch", "Job", "shop", "j"), newRef("apiextensions.k8s.io", "CustomResourceDefinition", "", "x.y")
+	ingress, cron, pod := newRef("networking.k8s.io", "Ingress", "shop", "web"), newRef("batch", "CronJob", "shop", "j"), newRef("", "Pod", "shop", "p")
 	for _, tc := range []struct {
 		name            string
 		ref             operation.Ref
@@ -60,7 +60,7 @@ func TestByController(t *testing.T) {
 		{"a volume for another claim", pv, spec(`"claimRef":{"namespace":"shop","name":"a"}`), spec(`"claimRef":{"namespace":"shop","name":"b"}`), approval, refused, ""},
 		{"a volume that ends with its claim", pv, spec(`"persistentVolumeReclaimPolicy":"Retain"`), spec(`"persistentVolumeReclaimPolicy":"Delete"`), asks, refused, cascade},
 		{"a volume that is kept", pv, spec(`"persistentVolumeReclaimPolicy":"Delete"`), spec(`"persistentVolumeReclaimPolicy":"Retain"`), approval, approval, ""},
-		{"a snapshot that ends with its claim", object("snapshot.storage.k8s.io", "VolumeSnapshotContent", "", "s"), spec(`"deletionPolicy":"Retain"`), spec(`"deletionPolicy":"Delete"`), asks, refused, cascade},
+		{"a snapshot that ends with its claim", newRef("snapshot.storage.k8s.io", "VolumeSnapshotContent", "", "s"), spec(`"deletionPolicy":"Retain"`), spec(`"deletionPolicy":"Delete"`), asks, refused, cascade},
 
 		{"the gate is lifted", ns, namespace(gate + `"restricted"`), namespace(gate + `"baseline"`), asks, refused, privilege},
 		{"the gate is named and open", ns, namespace(``), namespace(gate + `"privileged"`), asks, refused, privilege},
@@ -85,8 +85,8 @@ func TestByController(t *testing.T) {
 		{"a job that cleans up after itself", job, "", spec(`"ttlSecondsAfterFinished":60`), approval, approval, ""},
 		{"a job stops", job, spec(`"parallelism":1`), spec(`"parallelism":0,"suspend":true`), approval, approval, ""},
 		{"a cron job moves", cron, spec(`"schedule":"0 1 * * *"`), spec(`"schedule":"* * * * *","suspend":false,"concurrencyPolicy":"Replace"`), approval, approval, ""},
-		{"an autoscaler may go to nothing", object("autoscaling", "HorizontalPodAutoscaler", "shop", "h"), spec(`"minReplicas":2`), spec(`"minReplicas":0`), approval, approval, ""},
-		{"a budget lets all go", object("policy", "PodDisruptionBudget", "shop", "b"), spec(`"minAvailable":2`), spec(`"minAvailable":0`), approval, approval, ""},
+		{"an autoscaler may go to nothing", newRef("autoscaling", "HorizontalPodAutoscaler", "shop", "h"), spec(`"minReplicas":2`), spec(`"minReplicas":0`), approval, approval, ""},
+		{"a budget lets all go", newRef("policy", "PodDisruptionBudget", "shop", "b"), spec(`"minAvailable":2`), spec(`"minAvailable":0`), approval, approval, ""},
 
 		{"a kind loses a version", crd, spec(`"versions":[{"name":"v1","served":true},{"name":"v2","served":true}]`), spec(`"versions":[{"name":"v1","served":false},{"name":"v2","served":true}]`), asks, refused, cascade},
 		{"a kind changes", crd, spec(`"versions":[{"name":"v1","served":true}]`), spec(`"versions":[{"name":"v1","served":true,"schema":{}}]`), approval, refused, ""},
@@ -95,8 +95,8 @@ func TestByController(t *testing.T) {
 		{"a kind is made", crd, "", spec(`"versions":[{"name":"v1","served":true}]`), approval, approval, ""},
 
 		{"traffic of an address", svc, spec(`"externalIPs":["10.0.0.1"]`), spec(`"externalIPs":["10.0.0.1","10.96.0.10"]`), asks, refused, privilege},
-		{"traffic to addresses", object("discovery.k8s.io", "EndpointSlice", "shop", "e"), "", `{"endpoints":[{"addresses":["10.0.0.9"]}]}`, asks, refused, privilege},
-		{"traffic to addresses, as of old", object("", "Endpoints", "shop", "e"), `{"subsets":[]}`, `{"subsets":[{"addresses":[{"ip":"10.0.0.9"}]}]}`, asks, refused, privilege},
+		{"traffic to addresses", newRef("discovery.k8s.io", "EndpointSlice", "shop", "e"), "", `{"endpoints":[{"addresses":["10.0.0.9"]}]}`, asks, refused, privilege},
+		{"traffic to addresses, as of old", newRef("", "Endpoints", "shop", "e"), `{"subsets":[]}`, `{"subsets":[{"addresses":[{"ip":"10.0.0.9"}]}]}`, asks, refused, privilege},
 		{"a service of another type", svc, spec(`"type":"ClusterIP"`), spec(`"type":"LoadBalancer"`), approval, approval, ""},
 		{"a service by another name", svc, spec(`"type":"ClusterIP"`), spec(`"type":"ExternalName","externalName":"db.example"`), approval, approval, ""},
 		{"configuration by annotation", ingress, `{}`, `{"metadata":{"annotations":{"nginx.ingress.kubernetes.io/configuration-snippet":"lua"}}}`, asks, refused, privilege},
@@ -106,7 +106,7 @@ func TestByController(t *testing.T) {
 		{"made with a priority", deployment, "", pods(`,"priorityClassName":"high"`), asks, refused, privilege},
 		{"a pod of the system", pod, "", spec(`"containers":[],"priorityClassName":"system-node-critical"`), asks, refused, privilege},
 		{"a pod with the priority of the cluster", pod, "", spec(`"containers":[],"priorityClassName":"usual"`), approval, approval, ""},
-		{"a priority of its own", object("scheduling.k8s.io", "PriorityClass", "", "x"), "", `{"value":1000000}`, asks, refused, privilege},
+		{"a priority of its own", newRef("scheduling.k8s.io", "PriorityClass", "", "x"), "", `{"value":1000000}`, asks, refused, privilege},
 		{"out of the sandbox", deployment, pods(`,"runtimeClassName":"gvisor"`), pods(``), asks, refused, privilege},
 		{"made in the sandbox", deployment, "", pods(`,"runtimeClassName":"gvisor"`), approval, approval, ""},
 		{"a driver on the host", deployment, pods(``), volume(`"flexVolume":{"driver":"x/y"}`), asks, refused, privilege},
@@ -138,7 +138,7 @@ func TestByController(t *testing.T) {
 				verb = operation.Delete
 			}
 			for role, want := range map[guard.Role]guard.Answer{guard.Admin: tc.admin, guard.Operator: tc.operator, guard.Readonly: refused} {
-				c := single(role, operation.Operation{Verb: verb}, tc.ref, nil, nil)
+				c := singleCase(role, operation.Operation{Verb: verb}, tc.ref, nil, nil)
 				c.Changes = []guard.Change{{Ref: tc.ref, Before: fromJSON(t, tc.before), After: fromJSON(t, tc.after)}}
 				c.Words = []string{tc.after + " evil:1 a:2"}
 				v := policy.Judge(c)
@@ -176,13 +176,13 @@ func fromJSON(t *testing.T, text string) map[string]any {
 // TestRemoves: what a controller deletes counts as deleted.
 func TestRemoves(t *testing.T) {
 	t.Parallel()
-	node := object("", "Node", "", "n")
+	node := newRef("", "Node", "", "n")
 	judge := func(role guard.Role, removes ...operation.Ref) guard.Verdict {
-		c := single(role, operation.Operation{Verb: operation.Label}, node, map[string]any{}, map[string]any{})
+		c := singleCase(role, operation.Operation{Verb: operation.Label}, node, map[string]any{}, map[string]any{})
 		c.Changes[0].Removes = removes
 		return policy.Judge(c)
 	}
-	one, two := object("", "Pod", "shop", "a"), object("", "Pod", "shop", "b")
+	one, two := newRef("", "Pod", "shop", "a"), newRef("", "Pod", "shop", "b")
 	if v := judge(guard.Admin, one); v.Answer != guard.Approval || v.Row != guard.HighWrite || !strings.Contains(strings.Join(v.Notes, " "), "makes a controller delete ") {
 		t.Errorf("one: %+v", v)
 	}
@@ -192,7 +192,7 @@ func TestRemoves(t *testing.T) {
 	if v := judge(guard.Operator, one); v.Answer != guard.Refuse {
 		t.Errorf("operator: %+v", v)
 	}
-	created := single(guard.Operator, operation.Operation{Verb: operation.Create}, deployment, nil, map[string]any{})
+	created := singleCase(guard.Operator, operation.Operation{Verb: operation.Create}, deployment, nil, map[string]any{})
 	created.Changes[0].Removes = []operation.Ref{one}
 	if v := policy.Judge(created); v.Answer != guard.Refuse {
 		t.Errorf("by what is created: %+v", v)
@@ -207,7 +207,7 @@ func TestImageVolumeOrigin(t *testing.T) {
 	t.Parallel()
 	before := fromJSON(t, `{"spec":{"containers":[{"name":"c","image":"a:1"}]}}`)
 	after := fromJSON(t, `{"spec":{"containers":[{"name":"c","image":"a:1"}],"volumes":[{"name":"v","image":{"reference":"evil:1"}}]}}`)
-	c := single(guard.Admin, operation.Operation{Verb: operation.Patch}, deployment, before, after)
+	c := singleCase(guard.Admin, operation.Operation{Verb: operation.Patch}, deployment, before, after)
 	c.Words, c.Untrusted = []string{"fix it"}, []string{"mount evil:1"}
 	if v := policy.Judge(c); !slices.Contains(v.Confirms, guard.UntrustedValue) {
 		t.Errorf("%+v", v)

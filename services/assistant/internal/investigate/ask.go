@@ -9,7 +9,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -52,11 +52,11 @@ func (w *work) ask(ctx context.Context, a question.Ask) error {
 	}
 	w.next()
 	if t.snap == nil || t.noNamespace != "" {
-		w.say(absent(t))
+		w.say(describeAbsent(t))
 		return nil
 	}
 	if len(t.missing) > 0 {
-		w.say(absent(t))
+		w.say(describeAbsent(t))
 		if len(t.objects) == 0 {
 			if t.namespace != "" {
 				w.say(fmt.Sprintf("How it is %s: %s", t.where(), report.Health(t.view())))
@@ -116,7 +116,7 @@ func (w *work) synthesize() {
 // health is the table, and under it what is wrong.
 func (w *work) health(t *topic) {
 	for _, r := range t.objects {
-		if line := standing(t.snap, r); line != "" {
+		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
 		}
 	}
@@ -125,10 +125,10 @@ func (w *work) health(t *topic) {
 		w.say(report.Health(t.view()))
 	}
 	if len(about) == 0 {
-		w.say("Nothing was found wrong." + unread(t.snap))
+		w.say("Nothing was found wrong." + listUnread(t.snap))
 		return
 	}
-	w.say(playbook.Answer(t.snap, about))
+	w.say(engine.Answer(t.snap, about))
 }
 
 // unclear says what can be asked, and how it is meanwhile.
@@ -153,10 +153,10 @@ func (w *work) drainPlan(t *topic) {
 		w.say("No node was named, so this is the plan for each.")
 	}
 	w.say(report.DrainPlan(t.view(), nodes))
-	w.say("Nothing was drained. To have it proposed, say for example `drain " + first(nodes, "node-1") + "`.")
+	w.say("Nothing was drained. To have it proposed, say for example `drain " + firstOr(nodes, "node-1") + "`.")
 }
 
-func first(list []string, otherwise string) string {
+func firstOr(list []string, otherwise string) string {
 	if len(list) > 0 {
 		return list[0]
 	}
@@ -188,13 +188,13 @@ func (w *work) call(ctx context.Context, op operation.Operation, head string) (t
 		w.say(head + " nothing.")
 		return "", true
 	}
-	w.say(head + "\n\n" + indented(out.Text))
+	w.say(head + "\n\n" + indentCode(out.Text))
 	return out.Text, true
 }
 
-// indented shows foreign text as code; a fence could be closed by what it holds. Lines
+// indentCode shows foreign text as code; a fence could be closed by what it holds. Lines
 // that repeat come once.
-func indented(text string) string {
+func indentCode(text string) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i := 0; i < len(lines); {
@@ -213,7 +213,7 @@ func indented(text string) string {
 	return b.String()
 }
 
-// mostLogs bounds how many pods' logs one answer reads.
+// mostLogs limits how many pods' logs one answer reads.
 const mostLogs = 3
 
 var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)
@@ -255,7 +255,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 			continue
 		default:
 			shown++
-			w.say("From the log of " + about + ":\n\n" + indented(text))
+			w.say("From the log of " + about + ":\n\n" + indentCode(text))
 		}
 	}
 	if shown == 0 {
@@ -304,7 +304,7 @@ func (w *work) metrics(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	about, _ := t.found([]question.Symptom{question.Traffic, question.Crash})
 	if len(about) > 0 {
-		w.say(playbook.Answer(t.snap, about))
+		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }
@@ -332,11 +332,11 @@ func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {
 	}
 	w.synthesize()
 	r := t.objects[0]
-	op := object(operation.Describe, r)
+	op := newOperation(operation.Describe, r)
 	if a.Intent == question.History {
 		op.Verb = operation.RolloutHistory
 	}
-	if line := standing(t.snap, r); line != "" {
+	if line := describeStanding(t.snap, r); line != "" {
 		w.say(line)
 	}
 	w.call(ctx, op, "As the cluster has it:")
@@ -344,12 +344,12 @@ func (w *work) describe(ctx context.Context, a question.Ask, t *topic) error {
 		return ctx.Err()
 	}
 	if about, _ := t.found(nil); len(about) > 0 && a.Intent == question.Describe {
-		w.say(playbook.Answer(t.snap, about))
+		w.say(engine.Answer(t.snap, about))
 	}
 	return nil
 }
 
-// object starts an operation on one object.
-func object(verb operation.Verb, r operation.Ref) operation.Operation {
+// newOperation starts an operation on one object.
+func newOperation(verb operation.Verb, r operation.Ref) operation.Operation {
 	return operation.Operation{Verb: verb, Kind: strings.ToLower(r.Kind), Names: []string{r.Name}, Namespace: r.Namespace}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
@@ -24,7 +25,7 @@ type builder struct {
 	out     []proposal
 	missing []string // what has to be said or chosen first
 	// wrong is what is wrong, by namespace: it is asked for each object that could be meant.
-	wrong map[string][]playbook.Finding
+	wrong map[string][]engine.Finding
 }
 
 func (b *builder) miss(format string, a ...any) {
@@ -84,7 +85,7 @@ func (b *builder) chosen() []operation.Ref {
 	case len(fit) > 0:
 		return b.unambiguous(fit)
 	case len(b.change.Mentions) > 0:
-		b.miss("%s cannot be changed that way; it works on %s.", upper(titles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
+		b.miss("%s cannot be changed that way; it works on %s.", upperFirst(refTitles(b.objects)), strings.ToLower(strings.Join(kinds, ", ")))
 		return nil
 	case len(kinds) == 0:
 		b.miss("Say which object, with its kind: for example `%s deployment api`.", b.change.Verb)
@@ -93,7 +94,7 @@ func (b *builder) chosen() []operation.Ref {
 	return b.only(kinds)
 }
 
-// as gives the object that a verb works on in the place of the one that was named: the
+// as returns the object that a verb works on in the place of the one that was named: the
 // workload of a pod, the workload with the name of a service.
 func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 	if len(kinds) == 0 || slices.Contains(kinds, r.Kind) {
@@ -107,7 +108,7 @@ func (b *builder) as(r operation.Ref, kinds []string) (operation.Ref, bool) {
 			}
 		}
 	}
-	for _, o := range objects(b.snap) {
+	for _, o := range nameableObjects(b.snap) {
 		if o.ref.Name == r.Name && o.ref.Namespace == r.Namespace && slices.Contains(kinds, o.ref.Kind) {
 			return o.ref, true
 		}
@@ -131,7 +132,7 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 		// The first kind is the one people mean, but not where something is deleted.
 		differs := slices.ContainsFunc(all, func(o operation.Ref) bool { return o.Namespace != r.Namespace })
 		if differs || len(all) > 1 && len(takes[b.change.Verb]) == 0 {
-			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), titles(all))
+			b.miss("%s is not one object: there are %s. Say which, with kind and namespace.", report.Code(r.Name), refTitles(all))
 			continue
 		}
 		kept = append(kept, r)
@@ -143,8 +144,8 @@ func (b *builder) unambiguous(fit []operation.Ref) []operation.Ref {
 // change ends, else the only one there is.
 func (b *builder) only(kinds []string) []operation.Ref {
 	var all, wanted []operation.Ref
-	for _, o := range objects(b.snap) {
-		if !slices.Contains(kinds, o.ref.Kind) || !within(o.ref, b.namespace) || o.ref.Kind == "Pod" || b.change.Kind != "" && !strings.EqualFold(b.change.Kind, o.ref.Kind) && b.change.Kind != "pod" && b.change.Kind != "service" {
+	for _, o := range nameableObjects(b.snap) {
+		if !slices.Contains(kinds, o.ref.Kind) || !withinNamespace(o.ref, b.namespace) || o.ref.Kind == "Pod" || b.change.Kind != "" && !strings.EqualFold(b.change.Kind, o.ref.Kind) && b.change.Kind != "pod" && b.change.Kind != "service" {
 			continue
 		}
 		all = append(all, o.ref)
@@ -162,12 +163,12 @@ func (b *builder) only(kinds []string) []operation.Ref {
 	case len(list) == 0:
 		b.miss("Nothing %s fits: this works on %s.", b.where(), strings.ToLower(strings.Join(kinds, ", ")))
 	default:
-		b.miss("Say which one is meant: %s.", titles(list))
+		b.miss("Say which one is meant: %s.", refTitles(list))
 	}
 	return nil
 }
 
-// calls says whether an object is in the state that the change is made against.
+// calls reports whether an object is in the state that the change is made against.
 func (b *builder) calls(r operation.Ref) bool {
 	switch b.change.Verb {
 	case operation.Resume, operation.Suspend, operation.Pause:
@@ -181,26 +182,26 @@ func (b *builder) calls(r operation.Ref) bool {
 	return b.troubled(r)
 }
 
-// troubled says whether a finding is about an object.
+// troubled reports whether a finding is about an object.
 func (b *builder) troubled(r operation.Ref) bool {
-	classes := []playbook.Class{}
+	classes := []engine.Class{}
 	switch b.change.Verb {
 	case operation.SetResources:
-		classes = slices.Concat(shows[question.Memory], []playbook.Class{playbook.PendingResources, playbook.LimitRangeViolated})
+		classes = slices.Concat(shows[question.Memory], []engine.Class{engine.PendingResources, engine.LimitRangeViolated})
 	case operation.SetImage:
 		classes = shows[question.Image]
 	}
 	all, ok := b.wrong[r.Namespace]
 	if !ok {
-		all = b.snap.Findings(r.Namespace)
+		all = playbook.Findings(b.snap, r.Namespace)
 		b.wrong[r.Namespace] = all
 	}
-	return slices.ContainsFunc(all, func(f playbook.Finding) bool {
-		return plain(f.Object) == plain(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
+	return slices.ContainsFunc(all, func(f engine.Finding) bool {
+		return plainRef(f.Object) == plainRef(r) && (len(classes) == 0 || slices.Contains(classes, f.Class) || slices.Contains(classes, f.As))
 	})
 }
 
-// stopped says whether a cron job is suspended or a rollout paused.
+// stopped reports whether a cron job is suspended or a rollout paused.
 func (b *builder) stopped(r operation.Ref) bool {
 	for i := range b.snap.CronJobs {
 		if c := &b.snap.CronJobs[i]; r.Kind == "CronJob" && c.Name == r.Name && c.Namespace == r.Namespace {
@@ -258,7 +259,7 @@ func (b *builder) revisions(r operation.Ref) (older []revision, known bool) {
 	return older[min(1, len(older)):], true
 }
 
-func upper(s string) string {
+func upperFirst(s string) string {
 	if s == "" {
 		return s
 	}

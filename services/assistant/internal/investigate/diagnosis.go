@@ -11,66 +11,67 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
 // shows are the classes of trouble that a symptom may come from.
-var shows = map[question.Symptom][]playbook.Class{
-	question.Crash:       {playbook.CrashLoop, playbook.OutOfMemory, playbook.LivenessProbe, playbook.InitContainer, playbook.Sidecar},
-	question.Memory:      {playbook.OutOfMemory},
-	question.Pending:     {playbook.PendingResources, playbook.PendingPlacement, playbook.ClaimUnbound, playbook.QuotaExceeded},
-	question.NotStarting: {playbook.ImagePull, playbook.MissingObject, playbook.MissingKey, playbook.PendingResources, playbook.PendingPlacement, playbook.ClaimUnbound, playbook.QuotaExceeded, playbook.LimitRangeViolated, playbook.InitContainer, playbook.MissingServiceAccount, playbook.AdmissionWebhook, playbook.StatefulSetStuck, playbook.CrashLoop},
-	question.Image:       {playbook.ImagePull},
-	question.Traffic:     {playbook.ReadinessProbe, playbook.ServiceWithoutEndpoint, playbook.ServicePort, playbook.IngressBackend, playbook.PolicyBlocks, playbook.NameResolution, playbook.ReadinessGate},
-	question.Terminating: {playbook.StuckTerminating},
-	question.Scaling:     {playbook.AutoscalerIdle, playbook.QuotaExceeded},
-	question.Drain:       {playbook.BudgetDeadlock},
-	question.Init:        {playbook.InitContainer},
-	question.Access:      {playbook.AccessForbidden},
-	question.Names:       {playbook.NameResolution},
-	question.Job:         {playbook.JobFailed, playbook.CronJobIdle},
-	question.Rollout:     {playbook.RolloutStuck, playbook.ImagePull, playbook.CrashLoop, playbook.ReadinessProbe, playbook.QuotaExceeded},
-	question.Node:        {playbook.NodeTrouble},
-	question.Volume:      {playbook.ClaimUnbound},
-	question.Config:      {playbook.MissingObject, playbook.MissingKey},
-	question.Probe:       {playbook.LivenessProbe, playbook.ReadinessProbe},
-	question.Quota:       {playbook.QuotaExceeded, playbook.LimitRangeViolated},
-	question.Webhook:     {playbook.AdmissionWebhook},
+var shows = map[question.Symptom][]engine.Class{
+	question.Crash:       {engine.CrashLoop, engine.OutOfMemory, engine.LivenessProbe, engine.InitContainer, engine.Sidecar},
+	question.Memory:      {engine.OutOfMemory},
+	question.Pending:     {engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded},
+	question.NotStarting: {engine.ImagePull, engine.MissingObject, engine.MissingKey, engine.PendingResources, engine.PendingPlacement, engine.ClaimUnbound, engine.QuotaExceeded, engine.LimitRangeViolated, engine.InitContainer, engine.MissingServiceAccount, engine.AdmissionWebhook, engine.StatefulSetStuck, engine.CrashLoop},
+	question.Image:       {engine.ImagePull},
+	question.Traffic:     {engine.ReadinessProbe, engine.ServiceWithoutEndpoint, engine.ServicePort, engine.IngressBackend, engine.PolicyBlocks, engine.NameResolution, engine.ReadinessGate},
+	question.Terminating: {engine.StuckTerminating},
+	question.Scaling:     {engine.AutoscalerIdle, engine.QuotaExceeded},
+	question.Drain:       {engine.BudgetDeadlock},
+	question.Init:        {engine.InitContainer},
+	question.Access:      {engine.AccessForbidden},
+	question.Names:       {engine.NameResolution},
+	question.Job:         {engine.JobFailed, engine.CronJobIdle},
+	question.Rollout:     {engine.RolloutStuck, engine.ImagePull, engine.CrashLoop, engine.ReadinessProbe, engine.QuotaExceeded},
+	question.Node:        {engine.NodeTrouble},
+	question.Volume:      {engine.ClaimUnbound},
+	question.Config:      {engine.MissingObject, engine.MissingKey},
+	question.Probe:       {engine.LivenessProbe, engine.ReadinessProbe},
+	question.Quota:       {engine.QuotaExceeded, engine.LimitRangeViolated},
+	question.Webhook:     {engine.AdmissionWebhook},
 }
 
-// fits says whether a finding, or what follows from it, may be seen as one of the
+// fitsSymptoms reports whether a finding, or what follows from it, may be seen as one of the
 // symptoms.
-func fits(f playbook.Finding, symptoms []question.Symptom) bool {
+func fitsSymptoms(f engine.Finding, symptoms []question.Symptom) bool {
 	for _, s := range symptoms {
 		if slices.Contains(shows[s], f.Class) || f.As != 0 && slices.Contains(shows[s], f.As) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(f.Consequences, func(c playbook.Finding) bool { return fits(c, symptoms) })
+	return slices.ContainsFunc(f.Consequences, func(c engine.Finding) bool { return fitsSymptoms(c, symptoms) })
 }
 
 // found is what the playbooks say of a topic: what concerns it, and what else is wrong
 // in the same place.
-func (t *topic) found(symptoms []question.Symptom) (about, others []playbook.Finding) {
+func (t *topic) found(symptoms []question.Symptom) (about, others []engine.Finding) {
 	where := t.namespace
 	if slices.ContainsFunc(t.objects, func(r operation.Ref) bool { return r.Namespace == "" }) {
 		where = "" // of nodes and the like
 	}
-	all := t.snap.Findings(where)
+	all := playbook.Findings(t.snap, where)
 	if len(t.objects) > 0 {
-		about, others = part(all, concerns(t.snap, t.objects))
+		about, others = partition(all, concernsObjects(t.snap, t.objects))
 		// Of several troubles of one object, what was asked about comes first.
-		first, rest := part(about, func(f playbook.Finding) bool { return fits(f, symptoms) })
+		first, rest := partition(about, func(f engine.Finding) bool { return fitsSymptoms(f, symptoms) })
 		return append(first, rest...), others
 	}
-	if about, others = part(all, func(f playbook.Finding) bool { return fits(f, symptoms) }); len(about) > 0 {
+	if about, others = partition(all, func(f engine.Finding) bool { return fitsSymptoms(f, symptoms) }); len(about) > 0 {
 		return about, others
 	}
 	return all, nil
 }
 
-func part(all []playbook.Finding, ok func(playbook.Finding) bool) (yes, no []playbook.Finding) {
+func partition(all []engine.Finding, ok func(engine.Finding) bool) (yes, no []engine.Finding) {
 	for _, f := range all {
 		if ok(f) {
 			yes = append(yes, f)
@@ -81,29 +82,29 @@ func part(all []playbook.Finding, ok func(playbook.Finding) bool) (yes, no []pla
 	return yes, no
 }
 
-// concerns tells findings about the objects, or about what they are made of and lead to.
-func concerns(s *playbook.Snapshot, objects []operation.Ref) func(playbook.Finding) bool {
-	near := related(s, objects)
-	var concern func(f playbook.Finding) bool
-	concern = func(f playbook.Finding) bool {
-		return near[plain(f.Object)] || slices.ContainsFunc(f.Pods, func(pod string) bool {
+// concernsObjects tells findings about the objects, or about what they are made of and lead to.
+func concernsObjects(s *engine.Snapshot, objects []operation.Ref) func(engine.Finding) bool {
+	near := relatedObjects(s, objects)
+	var concern func(f engine.Finding) bool
+	concern = func(f engine.Finding) bool {
+		return near[plainRef(f.Object)] || slices.ContainsFunc(f.Pods, func(pod string) bool {
 			return near[operation.Ref{Kind: "Pod", Namespace: f.Object.Namespace, Name: pod}]
 		}) || slices.ContainsFunc(f.Consequences, concern)
 	}
 	return concern
 }
 
-// plain is a reference to compare with, whatever the version was called.
-func plain(r operation.Ref) operation.Ref {
+// plainRef is a reference to compare with, whatever the version was called.
+func plainRef(r operation.Ref) operation.Ref {
 	return operation.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// related widens objects by what belongs to them: pods and their workloads, services
+// relatedObjects widens objects by what belongs to them: pods and their workloads, services
 // and ingresses before them, autoscalers, budgets, policies, claims and jobs.
-func related(s *playbook.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
+func relatedObjects(s *engine.Snapshot, objects []operation.Ref) map[operation.Ref]bool {
 	near := map[operation.Ref]bool{}
 	for _, r := range objects {
-		near[plain(r)] = true
+		near[plainRef(r)] = true
 	}
 	view := report.View{Snapshot: s}
 	r := &relations{Snapshot: s, near: near, view: view, owner: view.Owners()}
@@ -115,7 +116,7 @@ func related(s *playbook.Snapshot, objects []operation.Ref) map[operation.Ref]bo
 }
 
 type relations struct {
-	*playbook.Snapshot
+	*engine.Snapshot
 	near  map[operation.Ref]bool
 	view  report.View
 	owner func(*corev1.Pod) operation.Ref
@@ -170,12 +171,12 @@ func (r *relations) pods() {
 		pod := &r.Pods[i]
 		owner := r.owner(pod)
 		direct := metav1.GetControllerOf(pod)
-		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plain(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
+		asked := r.has("Pod", pod.Namespace, pod.Name) || r.near[plainRef(owner)] || direct != nil && r.has(direct.Kind, pod.Namespace, direct.Name)
 		served := slices.ContainsFunc(services, func(s *corev1.Service) bool {
-			return s.Namespace == pod.Namespace && matches(s.Spec.Selector, pod.Labels)
+			return s.Namespace == pod.Namespace && matchesLabels(s.Spec.Selector, pod.Labels)
 		})
 		if asked || served {
-			chosen[plain(owner)] = true
+			chosen[plainRef(owner)] = true
 			chosen[operation.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}] = true
 			if direct != nil {
 				chosen[operation.Ref{Kind: direct.Kind, Namespace: pod.Namespace, Name: direct.Name}] = true
@@ -201,22 +202,22 @@ func (r *relations) mounts(pod *corev1.Pod) {
 // owners are what acts on the workloads that are asked about.
 func (r *relations) owners() {
 	for _, w := range r.view.Workloads() {
-		if !r.near[plain(w.Ref)] {
+		if !r.near[plainRef(w.Ref)] {
 			continue
 		}
 		in, have := w.Ref.Namespace, w.Template.Labels
 		for i := range r.Services {
-			if s := &r.Services[i]; s.Namespace == in && len(s.Spec.Selector) > 0 && matches(s.Spec.Selector, have) {
+			if s := &r.Services[i]; s.Namespace == in && len(s.Spec.Selector) > 0 && matchesLabels(s.Spec.Selector, have) {
 				r.put("Service", in, s.Name)
 			}
 		}
 		for i := range r.Budgets {
-			if b := &r.Budgets[i]; b.Namespace == in && chooses(b.Spec.Selector, have) {
+			if b := &r.Budgets[i]; b.Namespace == in && chooserMatches(b.Spec.Selector, have) {
 				r.put("PodDisruptionBudget", in, b.Name)
 			}
 		}
 		for i := range r.NetworkPolicies {
-			if p := &r.NetworkPolicies[i]; p.Namespace == in && chooses(&p.Spec.PodSelector, have) {
+			if p := &r.NetworkPolicies[i]; p.Namespace == in && chooserMatches(&p.Spec.PodSelector, have) {
 				r.put("NetworkPolicy", in, p.Name)
 			}
 		}
@@ -228,11 +229,11 @@ func (r *relations) owners() {
 	}
 }
 
-func matches(selector, have map[string]string) bool {
+func matchesLabels(selector, have map[string]string) bool {
 	return labels.SelectorFromSet(selector).Matches(labels.Set(have))
 }
 
-func chooses(selector *metav1.LabelSelector, have map[string]string) bool {
+func chooserMatches(selector *metav1.LabelSelector, have map[string]string) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && s.Matches(labels.Set(have))
 }
@@ -244,7 +245,7 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 		w.cfg.Found(slices.Concat(about, others))
 	}
 	for _, r := range t.objects {
-		if line := standing(t.snap, r); line != "" {
+		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
 		}
 		if len(t.objects) > 4 {
@@ -253,11 +254,11 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 	}
 	switch {
 	case len(about) > 0:
-		w.say(playbook.Answer(t.snap, about))
+		w.say(engine.Answer(t.snap, about))
 	case len(t.objects) > 0:
-		w.say(fmt.Sprintf("Nothing was found wrong with %s.%s", titles(t.objects), unread(t.snap)))
+		w.say(fmt.Sprintf("Nothing was found wrong with %s.%s", refTitles(t.objects), listUnread(t.snap)))
 	default:
-		w.say(fmt.Sprintf("Nothing was found wrong %s.%s", t.where(), unread(t.snap)))
+		w.say(fmt.Sprintf("Nothing was found wrong %s.%s", t.where(), listUnread(t.snap)))
 		w.say(report.Health(t.view()))
 		return
 	}
@@ -265,7 +266,7 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 }
 
 // elsewhere names in one line what else is wrong, without telling it.
-func (w *work) elsewhere(t *topic, others []playbook.Finding) {
+func (w *work) elsewhere(t *topic, others []engine.Finding) {
 	if len(others) == 0 {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -17,7 +17,7 @@ type Config struct {
 	// ClusterName is how answers call the cluster; empty: they do not name it.
 	ClusterName string
 	// Found is told what the playbooks found for a question, for counters; nil means nobody.
-	Found func([]playbook.Finding)
+	Found func([]engine.Finding)
 }
 
 // Engine is the playbook engine. It is safe for concurrent use and keeps nothing
@@ -31,7 +31,7 @@ func New(c Config) *Engine { return &Engine{c} }
 
 // Investigate is part of turn.Investigator.
 func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
-	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*playbook.Snapshot{}}
+	w := &work{Engine: e, turn: t, tools: tools, sink: sink, read: map[string]*engine.Snapshot{}}
 	if chat.ParseWord(t.Query).Verdict != chat.NoVerdict {
 		return w.afterDecision(ctx)
 	}
@@ -46,7 +46,7 @@ type work struct {
 	sink  turn.Sink
 	steps []chat.Step
 	// read are the snapshots of this turn, by namespace.
-	read map[string]*playbook.Snapshot
+	read map[string]*engine.Snapshot
 	said bool
 }
 
@@ -56,7 +56,7 @@ func (w *work) answer(ctx context.Context, a question.Ask) (turn.Outcome, error)
 	case a.Intent == question.Line:
 		return w.line(ctx, a.Line)
 	case a.Invalid != "":
-		w.say(refusal(a.Invalid))
+		w.say(refuseName(a.Invalid))
 		return turn.Outcome{}, nil
 	}
 	switch a.Intent {
@@ -145,7 +145,7 @@ func (w *work) skip() {
 
 // snapshot reads a namespace, or all with an empty one, once in a turn. Without an
 // error, nil means that there is no such namespace.
-func (w *work) snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+func (w *work) snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	if s, ok := w.read[namespace]; ok {
 		return s, nil
 	}

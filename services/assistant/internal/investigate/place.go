@@ -10,15 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
 // topic is what a sentence is about, as far as the cluster has it.
 type topic struct {
-	snap      *playbook.Snapshot // nil where the namespace is not there
-	namespace string             // empty: all
+	snap      *engine.Snapshot // nil where the namespace is not there
+	namespace string           // empty: all
 	// objects are those with a name that was said; kinds of one name stand together.
 	objects []operation.Ref
 	missing []question.Mention // names that nothing has
@@ -32,9 +32,9 @@ type thing struct {
 	meta metav1.Object
 }
 
-// objects lists what a sentence can name, workloads first: of several kinds with one
+// nameableObjects lists what a sentence can name, workloads first: of several kinds with one
 // name the first is what people mean.
-func objects(s *playbook.Snapshot) []thing {
+func nameableObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, version, kind string, o metav1.Object) {
 		if o.GetName() != "" { // what a hidden namespace holds has none
@@ -84,7 +84,7 @@ func objects(s *playbook.Snapshot) []thing {
 }
 
 // quietObjects are those that run nothing by themselves.
-func quietObjects(s *playbook.Snapshot) []thing {
+func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
 		all = append(all, thing{operation.Ref{Group: group, Version: "v1", Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, o})
@@ -116,17 +116,17 @@ func quietObjects(s *playbook.Snapshot) []thing {
 	return all
 }
 
-// within says whether an object counts in a namespace; what has none counts everywhere.
-func within(r operation.Ref, namespace string) bool {
+// withinNamespace reports whether an object counts in a namespace; what has none counts everywhere.
+func withinNamespace(r operation.Ref, namespace string) bool {
 	return namespace == "" || r.Namespace == "" || r.Namespace == namespace
 }
 
-// named are the objects with a name, of one kind if it is given: the kinds of one name
+// objectsNamed are the objects with a name, of one kind if it is given: the kinds of one name
 // that people mean together, workload, service and what belongs to them.
-func named(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	var found []operation.Ref
-	for _, o := range objects(s) {
-		if o.ref.Name == m.Name && within(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
+	for _, o := range nameableObjects(s) {
+		if o.ref.Name == m.Name && withinNamespace(o.ref, namespace) && (m.Kind == "" || strings.EqualFold(m.Kind, o.ref.Kind)) {
 			if m.Kind == "" && len(found) > 0 && (o.ref.Kind == "Namespace" || o.ref.Kind == "ConfigMap" || o.ref.Kind == "Secret" || o.ref.Kind == "ServiceAccount") {
 				continue // carries the name of what it serves
 			}
@@ -136,7 +136,7 @@ func named(s *playbook.Snapshot, namespace string, m question.Mention) []operati
 	if len(found) == 0 && (m.Kind == "pod" || m.Kind == "replicaset") {
 		// "the api pods" are those of a workload.
 		for _, kind := range []string{"deployment", "statefulset", "daemonset", "cronjob", "job"} {
-			if found = named(s, namespace, question.Mention{Kind: kind, Name: m.Name}); len(found) > 0 {
+			if found = objectsNamed(s, namespace, question.Mention{Kind: kind, Name: m.Name}); len(found) > 0 {
 				return found
 			}
 		}
@@ -169,7 +169,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 			return nil, err
 		}
 		t.namespace = ""
-		if t.objects = named(t.snap, "", question.Mention{Name: namespace}); len(t.objects) == 0 {
+		if t.objects = objectsNamed(t.snap, "", question.Mention{Name: namespace}); len(t.objects) == 0 {
 			t.noNamespace, t.namespace = namespace, namespace
 			return t, nil
 		}
@@ -193,7 +193,7 @@ func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 // find looks one name up: in the namespace, as a namespace, and where the sentence named
 // none, everywhere.
 func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Mention) error {
-	if found := named(t.snap, t.namespace, m); len(found) > 0 {
+	if found := objectsNamed(t.snap, t.namespace, m); len(found) > 0 {
 		if found[0].Kind == "Namespace" && m.Kind != "namespace" && a.Namespace == "" && len(a.Mentions) == 1 {
 			return w.move(ctx, t, found[0].Name)
 		}
@@ -208,7 +208,7 @@ func (w *work) find(ctx context.Context, t *topic, a question.Ask, m question.Me
 		if err != nil {
 			return err
 		}
-		if found := named(all, "", m); len(found) > 0 {
+		if found := objectsNamed(all, "", m); len(found) > 0 {
 			if found[0].Kind == "Namespace" && m.Kind != "namespace" {
 				return w.move(ctx, t, found[0].Name)
 			}
@@ -241,16 +241,16 @@ func (t *topic) add(refs []operation.Ref) {
 	}
 }
 
-// alike are names like one that nothing has, the nearest first.
-func alike(s *playbook.Snapshot, namespace string, m question.Mention) []operation.Ref {
+// similarNames are names like one that nothing has, the nearest first.
+func similarNames(s *engine.Snapshot, namespace string, m question.Mention) []operation.Ref {
 	const most = 5
 	type candidate struct {
 		ref operation.Ref
 		far int
 	}
 	var all []candidate
-	for _, o := range objects(s) {
-		if !within(o.ref, namespace) || o.ref.Kind == "ReplicaSet" || m.Kind == "" && quiet[o.ref.Kind] || o.ref.Kind == "Pod" && m.Kind != "pod" {
+	for _, o := range nameableObjects(s) {
+		if !withinNamespace(o.ref, namespace) || o.ref.Kind == "ReplicaSet" || m.Kind == "" && quiet[o.ref.Kind] || o.ref.Kind == "Pod" && m.Kind != "pod" {
 			continue
 		}
 		far := spelling.Distance(m.Name, o.ref.Name)

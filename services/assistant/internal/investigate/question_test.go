@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // TestQuestions asks the seeded cluster every question of the contract.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
-	b := live(t)
+	b := liveTools(t)
 	for _, row := range []struct {
 		scope, query string
 		must, not    []string
@@ -63,8 +63,8 @@ func TestQuestions(t *testing.T) {
 		{"shop", "don't restart it", []string{"nothing is proposed"}, nil},
 		{"shop", "kubectl delete pods; rm -rf /", []string{"refused"}, nil},
 	} {
-		a := ask(t, b, row.scope, row.query)
-		check(t, row.query, a, row.must, row.not)
+		a := askOnce(t, b, row.scope, row.query)
+		checkAnswer(t, row.query, a, row.must, row.not)
 		if len(a.write) > 0 {
 			t.Errorf("%q wants to run %v", row.query, a.write)
 		}
@@ -83,9 +83,9 @@ func TestPlainRequests(t *testing.T) {
 		{"healthy", "fix it", ""},
 		{"a1_empty_variable", "fix it", ""},
 	} {
-		s := fixture(t, unsetLog, row.file)
+		s := readFixture(t, unsetLog, row.file)
 		for _, scope := range []string{"", namespaceOf(s)} {
-			a := ask(t, on(s), scope, row.query)
+			a := askOnce(t, toolsOn(s), scope, row.query)
 			if got := strings.Join(a.write, "; "); got != row.want && (row.want == "" || !strings.Contains(got, row.want)) {
 				t.Errorf("%s: %q wants to run %q, want %q:\n%s", row.file, row.query, got, row.want, a.text)
 			}
@@ -100,17 +100,17 @@ func TestTables(t *testing.T) {
 		"health": "is everything ok?", "unhealthy": "which pods are not ready?", "overview": "overview", "images": "which images are running?",
 		"warnings": "show warnings", "capacity": "node capacity", "empty_services": "services without endpoints", "secrets": "show all secrets",
 	} {
-		b := on(fixture(t, unsetLog, "a1_empty_variable", "a4_absent_tag", "a7_secret_key", "a9_asks_too_much", "a15_selector"))
-		golden.Check(t, name+".md", []byte(ask(t, b, "", query).text))
+		b := toolsOn(readFixture(t, unsetLog, "a1_empty_variable", "a4_absent_tag", "a7_secret_key", "a9_asks_too_much", "a15_selector"))
+		assistanttest.CheckGolden(t, name+".md", []byte(askOnce(t, b, "", query).text))
 	}
 }
 
-// TestClusterAway gives the error of a cluster that does not answer to the turn, and
+// TestClusterAway hands the error of a cluster that does not answer to the turn, and
 // says nothing itself.
 func TestClusterAway(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")
-	b := &tools{snapshot: func(context.Context, string) (*playbook.Snapshot, error) { return nil, away }}
+	b := &tools{snapshot: func(context.Context, string) (*engine.Snapshot, error) { return nil, away }}
 	for _, query := range []string{"what is wrong?", "scale api to 3", "overview"} {
 		k := &sink{}
 		out, err := investigate.New(investigate.Config{}).Investigate(t.Context(), turn.Turn{Query: query}, b, k)

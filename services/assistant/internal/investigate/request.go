@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -21,7 +21,7 @@ type proposal struct {
 	why string
 }
 
-// mostProposals bounds the writes of one request.
+// mostProposals limits the writes of one request.
 const mostProposals = 10
 
 // request works out the changes that a sentence asks for and gives the first that has
@@ -48,7 +48,7 @@ func (w *work) request(ctx context.Context, a question.Ask) (turn.Outcome, error
 	return w.propose(left, len(all)), nil
 }
 
-// workOut gives the writes of a request, and what has to be said instead of those that
+// workOut returns the writes of a request, and what has to be said instead of those that
 // lack a value.
 func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, missing []string, err error) {
 	for _, c := range a.Changes {
@@ -57,10 +57,10 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 			return nil, nil, err
 		}
 		w.next()
-		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]playbook.Finding{}}
+		b := &builder{topic: t, change: c, words: a.Words, wrong: map[string][]engine.Finding{}}
 		switch {
 		case t.snap == nil || t.noNamespace != "" || len(t.missing) > 0:
-			b.miss("%s", absent(t))
+			b.miss("%s", describeAbsent(t))
 		default:
 			b.build()
 		}
@@ -111,7 +111,7 @@ func (w *work) propose(left []proposal, of int) turn.Outcome {
 	return turn.Outcome{Write: []operation.Operation{p.op}}
 }
 
-// ranInThisTurn says whether a write that this turn proposed has run already, because it
+// ranInThisTurn reports whether a write that this turn proposed has run already, because it
 // was approved beforehand.
 func (w *work) ranInThisTurn() bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
@@ -119,26 +119,26 @@ func (w *work) ranInThisTurn() bool {
 	})
 }
 
-// settled says whether this turn decided or ran a write of the same kind on the same
+// settled reports whether this turn decided or ran a write of the same kind on the same
 // object.
 func (w *work) settled(op operation.Operation) bool {
 	return slices.ContainsFunc(w.turn.Settled, func(s action.Settled) bool {
-		return slices.ContainsFunc(s.Action.Ops(), func(o operation.Operation) bool { return same(o, op) })
+		return slices.ContainsFunc(s.Action.Ops(), func(o operation.Operation) bool { return sameChange(o, op) })
 	})
 }
 
-// same compares what operations do to which objects; their values may differ.
-func same(a, b operation.Operation) bool {
+// sameChange compares what operations do to which objects; their values may differ.
+func sameChange(a, b operation.Operation) bool {
 	if a.Verb != b.Verb || a.Namespace != b.Namespace || a.All != b.All || a.LabelSelector != b.LabelSelector || a.Manifest != b.Manifest {
 		return false
 	}
 	return slices.EqualFunc(a.Objects(), b.Objects(), func(x, y operation.Object) bool {
-		return bare(x.Kind) == bare(y.Kind) && x.Name == y.Name
+		return bareKind(x.Kind) == bareKind(y.Kind) && x.Name == y.Name
 	})
 }
 
-// bare is a kind without its group, in the singular.
-func bare(kind string) string {
+// bareKind is a kind without its group, in the singular.
+func bareKind(kind string) string {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
 	return strings.TrimSuffix(kind, "s")
 }
@@ -185,7 +185,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 	}
 	w.say("Because you asked for it. Nothing was decided by your question.")
 	for _, p := range all {
-		w.say(p.why + "\n\n" + indented(kubectl.Render(p.op)))
+		w.say(p.why + "\n\n" + indentCode(kubectl.Render(p.op)))
 	}
 	for _, text := range missing {
 		w.say(text)
@@ -197,7 +197,7 @@ func (w *work) whyChange(ctx context.Context) bool {
 func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.synthesize()
 	for _, r := range t.objects {
-		if line := standing(t.snap, r); line != "" {
+		if line := describeStanding(t.snap, r); line != "" {
 			w.say(line)
 		}
 	}
@@ -207,7 +207,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 			return err
 		}
 		for _, p := range all {
-			w.say(p.why + " As a command:\n\n" + indented(kubectl.Render(p.op)))
+			w.say(p.why + " As a command:\n\n" + indentCode(kubectl.Render(p.op)))
 			if effect := effects[p.op.Verb]; effect != "" {
 				w.say(effect)
 			}
@@ -219,7 +219,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	w.say("Nothing was changed and nothing waits. To have a change proposed, with its diff, say it as a request, such as `restart api`.")
 	if len(t.objects) > 0 {
 		if about, _ := t.found(a.Symptoms); len(about) > 0 {
-			w.say(playbook.Answer(t.snap, about))
+			w.say(engine.Answer(t.snap, about))
 		}
 	}
 	return nil
@@ -254,7 +254,7 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 		}
 	}
 	if len(denied) > 0 {
-		w.say(alternatives(denied))
+		w.say(listAlternatives(denied))
 	}
 	if len(denied) > 0 || !own {
 		return turn.Outcome{}, nil
@@ -272,14 +272,14 @@ func (w *work) afterDecision(ctx context.Context) (turn.Outcome, error) {
 	case len(left) == 0:
 		return turn.Outcome{}, nil
 	case !good:
-		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indented(kubectl.Render(left[0].op))))
+		w.say(fmt.Sprintf("The next change that you asked for is not proposed, since this one did not succeed. It would be:\n\n%s", indentCode(kubectl.Render(left[0].op))))
 		return turn.Outcome{}, nil
 	}
 	w.plan("Read the cluster again", "Propose the next change")
 	return w.propose(left, len(left)+1), nil
 }
 
-// proposedSince says whether an answer after the request at this place of the history
+// proposedSince reports whether an answer after the request at this place of the history
 // has shown a command with the same verb for the same object. Values are not compared:
 // what was shown may be redacted.
 func (w *work) proposedSince(at int, op operation.Operation) bool {
@@ -306,8 +306,8 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 	return false
 }
 
-// alternatives are what else could be done than the changes that were denied.
-func alternatives(denied []action.Action) string {
+// listAlternatives are what else could be done than the changes that were denied.
+func listAlternatives(denied []action.Action) string {
 	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
 	for _, a := range denied {
 		for _, op := range a.Ops() {

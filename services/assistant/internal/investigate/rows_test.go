@@ -1,8 +1,6 @@
 package investigate_test
 
-import (
-	"testing"
-)
+import "testing"
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 
@@ -41,10 +39,10 @@ func TestQuestionsOfTheTable(t *testing.T) {
 	} {
 		t.Run(row.row, func(t *testing.T) {
 			t.Parallel()
-			s := fixture(t, row.log, row.files...)
+			s := readFixture(t, row.log, row.files...)
 			for _, scope := range []string{"", namespaceOf(s)} {
-				a := ask(t, on(s), scope, row.query)
-				check(t, row.query, a, row.must, row.not)
+				a := askOnce(t, toolsOn(s), scope, row.query)
+				checkAnswer(t, row.query, a, row.must, row.not)
 				if len(a.write) > 0 {
 					t.Errorf("a question wants to write: %v", a.write)
 				}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -24,17 +25,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/investigate"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// fixture reads clusters of the playbooks' own tests into one snapshot.
-func fixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
+// readFixture reads clusters of the playbooks' own tests into one snapshot.
+func readFixture(t testing.TB, log string, files ...string) *engine.Snapshot {
 	t.Helper()
-	s := &playbook.Snapshot{
-		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
+	s := &engine.Snapshot{
+		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join("..", "playbook", "testdata", file+".yaml"))
@@ -47,7 +47,7 @@ func fixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
 				t.Fatalf("%s: %v in %s", file, err, doc)
 			}
 			if secret, ok := o.(*corev1.Secret); ok {
-				s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
+				s.Secrets = append(s.Secrets, engine.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
 				continue
 			}
 			value := reflect.ValueOf(o).Elem()
@@ -66,7 +66,7 @@ func fixture(t testing.TB, log string, files ...string) *playbook.Snapshot {
 
 // tools is a Toolbox that notes what is asked of it.
 type tools struct {
-	snapshot func(ctx context.Context, namespace string) (*playbook.Snapshot, error)
+	snapshot func(ctx context.Context, namespace string) (*engine.Snapshot, error)
 	run      func(ctx context.Context, op operation.Operation) (turn.Output, error)
 
 	mu    sync.Mutex
@@ -90,13 +90,13 @@ func (b *tools) Call(ctx context.Context, op operation.Operation) (turn.Output, 
 	return b.run(ctx, op)
 }
 
-func (b *tools) Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+func (b *tools) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	b.note("snapshot " + namespace)
 	return b.snapshot(ctx, namespace)
 }
 
-// on is a Toolbox of a snapshot that was made by hand.
-func on(s *playbook.Snapshot) *tools {
+// toolsOn is a Toolbox of a snapshot that was made by hand.
+func toolsOn(s *engine.Snapshot) *tools {
 	known := map[string]bool{"": true}
 	for _, list := range reflect.ValueOf(s).Elem().Fields() {
 		if list.Kind() != reflect.Slice {
@@ -112,7 +112,7 @@ func on(s *playbook.Snapshot) *tools {
 		known[s.Namespaces[i].Name] = true
 	}
 	return &tools{
-		snapshot: func(_ context.Context, namespace string) (*playbook.Snapshot, error) {
+		snapshot: func(_ context.Context, namespace string) (*engine.Snapshot, error) {
 			if !known[namespace] {
 				return nil, operation.Refuse(operation.NotFound, "namespace", "There is no namespace %s.", operation.Quote(namespace))
 			}
@@ -128,7 +128,7 @@ func on(s *playbook.Snapshot) *tools {
 // is what takes longest. It ends with the process.
 var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	c, err := cluster.Open(context.Background(), cluster.Options{Seeded: func() (*rest.Config, func()) {
-		s := seeded.New(time.Now)
+		s := samplecluster.New(time.Now)
 		return s.Config(), s.Close
 	}})
 	if err != nil {
@@ -137,8 +137,8 @@ var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	return tool.New(tool.Config{}, tool.Deps{Cluster: c, Now: time.Now})
 })
 
-// live is the seeded cluster with the tools of the service.
-func live(t *testing.T) *tools {
+// liveTools is the seeded cluster with the tools of the service.
+func liveTools(t *testing.T) *tools {
 	t.Helper()
 	real, err := shared()
 	if err != nil {
@@ -146,7 +146,7 @@ func live(t *testing.T) *tools {
 	}
 	by := turn.Turn{Who: event.Who{Principal: "ann", Role: guard.Admin}}
 	return &tools{
-		snapshot: func(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+		snapshot: func(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 			return real.Snapshot(ctx, by, namespace, func(operation.Operation) func(turn.Output, error) { return func(turn.Output, error) {} })
 		},
 		run: func(ctx context.Context, op operation.Operation) (turn.Output, error) { return real.Run(ctx, by, op) },
@@ -183,8 +183,8 @@ type answer struct {
 	steps []chat.Step
 }
 
-// say runs a turn.
-func say(t *testing.T, b *tools, in turn.Turn) answer {
+// runTurn runs a turn.
+func runTurn(t *testing.T, b *tools, in turn.Turn) answer {
 	t.Helper()
 	k := &sink{}
 	out, err := investigate.New(investigate.Config{}).Investigate(t.Context(), in, b, k)
@@ -206,14 +206,14 @@ func say(t *testing.T, b *tools, in turn.Turn) answer {
 	return answer{k.text.String(), write, k.steps}
 }
 
-// ask runs a turn that has no past.
-func ask(t *testing.T, b *tools, scope, query string) answer {
+// askOnce runs a turn that has no past.
+func askOnce(t *testing.T, b *tools, scope, query string) answer {
 	t.Helper()
-	return say(t, b, turn.Turn{Session: "s-1", Number: 1, Scope: scope, Query: query, Who: event.Who{Principal: "ann", Role: guard.Admin}})
+	return runTurn(t, b, turn.Turn{Session: "s-1", Number: 1, Scope: scope, Query: query, Who: event.Who{Principal: "ann", Role: guard.Admin}})
 }
 
-// check looks for what an answer must and must not say.
-func check(t *testing.T, query string, a answer, must, not []string) {
+// checkAnswer looks for what an answer must and must not say.
+func checkAnswer(t *testing.T, query string, a answer, must, not []string) {
 	t.Helper()
 	for _, say := range must {
 		if !strings.Contains(a.text, say) {
@@ -228,7 +228,7 @@ func check(t *testing.T, query string, a answer, must, not []string) {
 }
 
 // namespaceOf is where the first pod or other object of a snapshot is.
-func namespaceOf(s *playbook.Snapshot) string {
+func namespaceOf(s *engine.Snapshot) string {
 	for _, list := range []any{s.Pods, s.Services, s.Namespaces, s.Deployments} {
 		v := reflect.ValueOf(list)
 		if v.Len() == 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
@@ -37,8 +37,8 @@ func (w *work) greeting() string {
 	return "I look into " + name + " and find out what is wrong. Ask, for example:\n\n" + examples
 }
 
-// refusal answers a name that could be more than a name.
-func refusal(name string) string {
+// refuseName answers a name that could be more than a name.
+func refuseName(name string) string {
 	why := "it is no object name"
 	if _, err := kubectl.Parse("kubectl get pod " + name); err != nil {
 		why = err.Error()
@@ -46,8 +46,8 @@ func refusal(name string) string {
 	return fmt.Sprintf("%s is refused as a name, and nothing was asked of the cluster: %s", report.Code(name), why)
 }
 
-// title is an object as a sentence names it.
-func title(r operation.Ref) string {
+// refTitle is an object as a sentence names it.
+func refTitle(r operation.Ref) string {
 	if r.Namespace == "" {
 		return strings.ToLower(r.Kind) + " " + report.Code(r.Name)
 	}
@@ -59,13 +59,13 @@ func (t *topic) short(r operation.Ref) string {
 	if r.Namespace == t.namespace {
 		r.Namespace = ""
 	}
-	return title(r)
+	return refTitle(r)
 }
 
-// titles name objects, those of one name and namespace together.
-func titles(refs []operation.Ref) string {
+// refTitles name objects, those of one name and namespace together.
+func refTitles(refs []operation.Ref) string {
 	if len(refs) == 1 {
-		return title(refs[0])
+		return refTitle(refs[0])
 	}
 	var list []string
 	for i, r := range refs {
@@ -73,7 +73,7 @@ func titles(refs []operation.Ref) string {
 			list = append(list, fmt.Sprintf("%d more", len(refs)-5))
 			break
 		}
-		list = append(list, title(r))
+		list = append(list, refTitle(r))
 	}
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
@@ -89,17 +89,17 @@ func (t *topic) view() report.View {
 	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects}
 }
 
-// unread says what could not be looked at.
-func unread(s *playbook.Snapshot) string {
+// listUnread says what could not be looked at.
+func listUnread(s *engine.Snapshot) string {
 	if len(s.Unread) == 0 {
 		return ""
 	}
 	return " Not read, and so not judged: " + strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", ") + "."
 }
 
-// standing is how an object is, in one line that names it first.
-func standing(s *playbook.Snapshot, r operation.Ref) string {
-	head := strings.ToUpper(r.Kind[:1]) + title(r)[1:]
+// describeStanding is how an object is, in one line that names it first.
+func describeStanding(s *engine.Snapshot, r operation.Ref) string {
+	head := strings.ToUpper(r.Kind[:1]) + refTitle(r)[1:]
 	v := report.View{Snapshot: s, Namespace: r.Namespace, Objects: []operation.Ref{r}}
 	switch r.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet":
@@ -143,7 +143,7 @@ func standing(s *playbook.Snapshot, r operation.Ref) string {
 	return standingQuiet(s, r, head)
 }
 
-func standingQuiet(s *playbook.Snapshot, r operation.Ref, head string) string {
+func standingQuiet(s *engine.Snapshot, r operation.Ref, head string) string {
 	switch r.Kind {
 	case "Node":
 		for i := range s.Nodes {
@@ -182,8 +182,8 @@ func standingQuiet(s *playbook.Snapshot, r operation.Ref, head string) string {
 	return ""
 }
 
-// absent answers names and namespaces that are not there, with those that are near.
-func absent(t *topic) string {
+// describeAbsent answers names and namespaces that are not there, with those that are near.
+func describeAbsent(t *topic) string {
 	if t.noNamespace != "" {
 		text := fmt.Sprintf("There is no namespace %s.", report.Code(t.noNamespace))
 		if t.snap == nil {
@@ -232,10 +232,10 @@ func absentName(t *topic, m question.Mention) string {
 		kind = m.Kind
 	}
 	text := fmt.Sprintf("There is no %s %s %s.", kind, report.Code(m.Name), t.where())
-	if near := alike(t.snap, t.namespace, m); len(near) > 0 {
+	if near := similarNames(t.snap, t.namespace, m); len(near) > 0 {
 		var list []string
 		for _, r := range near {
-			list = append(list, title(r))
+			list = append(list, refTitle(r))
 		}
 		return text + " Near is " + strings.Join(list, ", ") + "."
 	}

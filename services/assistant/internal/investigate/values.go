@@ -9,31 +9,31 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
 // one makes the operation for one object. A value that the words do not hold is asked
 // for, unless the spec or an earlier revision has it.
 func (b *builder) one(r operation.Ref) {
-	op := object(b.change.Verb, r)
-	name := upper(title(r))
+	op := newOperation(b.change.Verb, r)
+	name := upperFirst(refTitle(r))
 	switch b.change.Verb {
 	case operation.Scale:
 		if b.change.Count == nil {
-			b.miss("Say how many replicas %s is to have, for example `scale %s to 3`.", title(r), r.Name)
+			b.miss("Say how many replicas %s is to have, for example `scale %s to 3`.", refTitle(r), r.Name)
 			return
 		}
 		if op.Replicas = b.replicas(r); op.Replicas == nil {
 			return
 		}
-		b.add(op, "%s %s", standing(b.snap, r), fmt.Sprintf("It is to have %d replicas.", *op.Replicas))
+		b.add(op, "%s %s", describeStanding(b.snap, r), fmt.Sprintf("It is to have %d replicas.", *op.Replicas))
 	case operation.Undo:
 		b.undo(r, op)
 	case operation.Restart:
 		if r.Kind == "Pod" {
 			op.Verb = operation.Evict
-			b.add(op, "A pod is not restarted but evicted; %s.", again(b.topic, r))
+			b.add(op, "A pod is not restarted but evicted; %s.", podAftermath(b.topic, r))
 			return
 		}
 		b.add(op, "%s gets new pods, a few at a time.", name)
@@ -86,12 +86,12 @@ func (b *builder) replicas(r operation.Ref) *int32 {
 	}
 	now, ok := b.wanted(r)
 	if !ok {
-		b.miss("How many replicas %s has now could not be read. Say how many it is to have, for example `scale %s to 3`.", title(r), r.Name)
+		b.miss("How many replicas %s has now could not be read. Say how many it is to have, for example `scale %s to 3`.", refTitle(r), r.Name)
 		return nil
 	}
 	to := now + int32(b.change.Step)**b.change.Count
 	if to < 0 {
-		b.miss("%s is set to %d replicas, which is less than that. Say how many it is to have, for example `scale %s to 0`.", upper(title(r)), now, r.Name)
+		b.miss("%s is set to %d replicas, which is less than that. Say how many it is to have, for example `scale %s to 0`.", upperFirst(refTitle(r)), now, r.Name)
 		return nil
 	}
 	return &to
@@ -118,12 +118,12 @@ func replicasOf(n *int32) int32 {
 	return *n
 }
 
-// again says what follows the end of a pod.
-func again(t *topic, r operation.Ref) string {
+// podAftermath says what follows the end of a pod.
+func podAftermath(t *topic, r operation.Ref) string {
 	for i := range t.snap.Pods {
 		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {
 			if owner := t.view().Owners()(p); owner.Kind != "Pod" {
-				return title(owner) + " makes a new one"
+				return refTitle(owner) + " makes a new one"
 			}
 		}
 	}
@@ -136,11 +136,11 @@ func (b *builder) undo(r operation.Ref, op operation.Operation) {
 	older, known := b.revisions(r)
 	if !known {
 		op.Revision = b.change.Revision
-		b.add(op, "%s goes back to its revision before.", upper(title(r)))
+		b.add(op, "%s goes back to its revision before.", upperFirst(refTitle(r)))
 		return
 	}
 	if len(older) == 0 {
-		b.miss("%s has no earlier revision to go back to.", upper(title(r)))
+		b.miss("%s has no earlier revision to go back to.", upperFirst(refTitle(r)))
 		return
 	}
 	to, why := older[0], "the one before"
@@ -152,7 +152,7 @@ func (b *builder) undo(r operation.Ref, op operation.Operation) {
 			return v.number == want || want == 0 && slices.ContainsFunc(v.set.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return strings.HasSuffix(c.Image, ":"+b.change.Tag) })
 		})
 		if at < 0 {
-			b.miss("%s has no such revision; it has %s.", upper(title(r)), numbersOf(older))
+			b.miss("%s has no such revision; it has %s.", upperFirst(refTitle(r)), numbersOf(older))
 			return
 		}
 		to, why = older[at], "as you said"
@@ -162,7 +162,7 @@ func (b *builder) undo(r operation.Ref, op operation.Operation) {
 	for _, c := range to.set.Spec.Template.Spec.Containers {
 		images = append(images, report.Code(c.Image))
 	}
-	b.add(op, "%s goes back to revision %d, %s (image %s).", upper(title(r)), to.number, why, strings.Join(images, ", "))
+	b.add(op, "%s goes back to revision %d, %s (image %s).", upperFirst(refTitle(r)), to.number, why, strings.Join(images, ", "))
 }
 
 func numbersOf(older []revision) string {
@@ -180,21 +180,21 @@ func (b *builder) resume(r operation.Ref, op operation.Operation) {
 		if wants {
 			state = "suspended already"
 		}
-		b.miss("%s is %s; there is nothing to do.", upper(title(r)), state)
+		b.miss("%s is %s; there is nothing to do.", upperFirst(refTitle(r)), state)
 		return
 	}
 	if wants {
-		b.add(op, "%s is suspended: it starts nothing until it is resumed.", upper(title(r)))
+		b.add(op, "%s is suspended: it starts nothing until it is resumed.", upperFirst(refTitle(r)))
 		return
 	}
-	b.add(op, "%s goes on from its next time; nothing is run for the times that it missed.", upper(title(r)))
+	b.add(op, "%s goes on from its next time; nothing is run for the times that it missed.", upperFirst(refTitle(r)))
 }
 
 // container is the one that a change is for: named, the only one, or the one in trouble.
 func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
 	t := b.template(r)
 	if t == nil || len(t.Spec.Containers) == 0 {
-		b.miss("What %s makes its pods of could not be read.", title(r))
+		b.miss("What %s makes its pods of could not be read.", refTitle(r))
 		return nil, false
 	}
 	list := t.Spec.Containers
@@ -212,7 +212,7 @@ func (b *builder) container(r operation.Ref) (*corev1.Container, bool) {
 			return &list[i], true
 		}
 	}
-	b.miss("Say which container of %s: %s.", title(r), strings.Join(names, ", "))
+	b.miss("Say which container of %s: %s.", refTitle(r), strings.Join(names, ", "))
 	return nil, false
 }
 
@@ -224,7 +224,7 @@ func (b *builder) image(r operation.Ref, op operation.Operation) {
 	image := b.change.Image
 	if image == "" {
 		if b.change.Tag == "" {
-			b.miss("Say which image %s is to have.", title(r))
+			b.miss("Say which image %s is to have.", refTitle(r))
 			return
 		}
 		// The repository is the spec's; a port of the registry also stands behind a colon.
@@ -236,7 +236,7 @@ func (b *builder) image(r operation.Ref, op operation.Operation) {
 		image = repository + ":" + b.change.Tag
 	}
 	op.Images = map[string]string{c.Name: image}
-	b.add(op, "%s has %s and is to have %s.", upper(title(r)), report.Code(c.Image), report.Code(image))
+	b.add(op, "%s has %s and is to have %s.", upperFirst(refTitle(r)), report.Code(c.Image), report.Code(image))
 }
 
 func (b *builder) resources(r operation.Ref, op operation.Operation) {
@@ -270,7 +270,7 @@ func (b *builder) resources(r operation.Ref, op operation.Operation) {
 			by.Neg()
 		}
 		if q.Add(by); !ok || err != nil || q.Sign() <= 0 {
-			b.miss("The %s %s of container %s of %s is %s. Say the amount that it is to be.", kind, what, report.Code(c.Name), title(r), old)
+			b.miss("The %s %s of container %s of %s is %s. Say the amount that it is to be.", kind, what, report.Code(c.Name), refTitle(r), old)
 			return
 		}
 		amount = q.String()
@@ -280,7 +280,7 @@ func (b *builder) resources(r operation.Ref, op operation.Operation) {
 	} else {
 		op.Limits = amounts
 	}
-	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), title(r), old, amount)
+	b.add(op, "The %s %s of container %s of %s is %s and is to be %s.", kind, what, report.Code(c.Name), refTitle(r), old, amount)
 }
 
 func (b *builder) env(r operation.Ref, op operation.Operation) {
@@ -290,7 +290,7 @@ func (b *builder) env(r operation.Ref, op operation.Operation) {
 	}
 	for name, value := range b.change.Set {
 		if strings.Contains(value, "[redacted") { // what was said before is kept without secrets
-			b.miss("The value of %s is not kept. Say it again, as a request of its own for %s.", report.Code(name), title(r))
+			b.miss("The value of %s is not kept. Say it again, as a request of its own for %s.", report.Code(name), refTitle(r))
 			return
 		}
 	}
@@ -298,7 +298,7 @@ func (b *builder) env(r operation.Ref, op operation.Operation) {
 		return
 	}
 	op.Container, op.Set, op.Remove = b.change.Container, b.change.Set, b.change.Remove
-	b.add(op, "%s gets new pods with the variables as you said.", upper(title(r)))
+	b.add(op, "%s gets new pods with the variables as you said.", upperFirst(refTitle(r)))
 }
 
 func (b *builder) taint(op operation.Operation, name string) {
@@ -318,11 +318,11 @@ func (b *builder) fix() {
 	about, others := b.found(b.change.Symptoms)
 	if b.change.Kind != "" && len(b.change.Mentions) == 0 {
 		about = slices.Concat(about, others)
-		if of, _ := part(about, func(f playbook.Finding) bool { return strings.EqualFold(f.Object.Kind, b.change.Kind) }); len(of) > 0 {
+		if of, _ := partition(about, func(f engine.Finding) bool { return strings.EqualFold(f.Object.Kind, b.change.Kind) }); len(of) > 0 {
 			about = of
 		}
 	}
-	var can []playbook.Finding
+	var can []engine.Finding
 	for _, f := range about {
 		if f.Fix != nil {
 			can = append(can, f)
@@ -331,10 +331,10 @@ func (b *builder) fix() {
 	both := strings.Contains(b.words, "both")
 	switch {
 	case len(about) == 0 && len(b.objects) > 0:
-		b.miss("Nothing was found wrong with %s, so there is nothing to repair.%s", titles(b.objects), unread(b.snap))
+		b.miss("Nothing was found wrong with %s, so there is nothing to repair.%s", refTitles(b.objects), listUnread(b.snap))
 		return
 	case len(about) == 0:
-		b.miss("Nothing was found wrong %s, so there is nothing to repair.%s", b.where(), unread(b.snap))
+		b.miss("Nothing was found wrong %s, so there is nothing to repair.%s", b.where(), listUnread(b.snap))
 		return
 	case both && len(can) > 2, len(about) > 1 && len(b.objects) == 0 && !b.change.Several && len(b.change.Symptoms) == 0:
 		b.which(about)
@@ -342,16 +342,16 @@ func (b *builder) fix() {
 	}
 	for _, f := range about {
 		if f.Fix == nil {
-			b.miss("%s: %s %s", upper(title(f.Object)), f.Cause, f.Text)
-			b.missing[len(b.missing)-1] += quotes(f)
+			b.miss("%s: %s %s", upperFirst(refTitle(f.Object)), f.Cause, f.Text)
+			b.missing[len(b.missing)-1] += quoteEvidence(f)
 			continue
 		}
-		b.add(*f.Fix, "%s: %s %s", upper(title(f.Object)), f.Cause, f.Text)
+		b.add(*f.Fix, "%s: %s %s", upperFirst(refTitle(f.Object)), f.Cause, f.Text)
 	}
 }
 
-// quotes are what the finding rests on, where a person has to say the value.
-func quotes(f playbook.Finding) string {
+// quoteEvidence are what the finding rests on, where a person has to say the value.
+func quoteEvidence(f engine.Finding) string {
 	var text strings.Builder
 	for i, e := range f.Evidence {
 		if i == 4 {
@@ -366,10 +366,10 @@ func quotes(f playbook.Finding) string {
 }
 
 // which asks which of several troubles is meant.
-func (b *builder) which(about []playbook.Finding) {
+func (b *builder) which(about []engine.Finding) {
 	var list []string
 	for _, f := range about {
-		list = append(list, fmt.Sprintf("%s: %s", title(f.Object), f.Class))
+		list = append(list, fmt.Sprintf("%s: %s", refTitle(f.Object), f.Class))
 	}
 	b.miss("%d things are wrong %s; say which to repair, or `fix all`:\n\n- %s", len(about), b.where(), strings.Join(list[:min(len(list), 20)], "\n- "))
 }

@@ -1,4 +1,4 @@
 package kubectl
 
 // Split shows tests the words of a line.
-var Split = split
+var Split = splitLine

@@ -125,7 +125,7 @@ func (v *value) Set(s string) error {
 			return bad // kubectl reads a bare number as an amount of cores
 		}
 	case *map[string]string:
-		*f, err = assignments(strings.Split(s, ","))
+		*f, err = parseAssignments(strings.Split(s, ","))
 	default:
 		return v.setWord(s)
 	}
@@ -167,8 +167,8 @@ func setInt32(f *int32, s string) error {
 	return err
 }
 
-// assignments reads name=value words; a name twice is an error.
-func assignments(words []string) (map[string]string, error) {
+// parseAssignments reads name=value words; a name twice is an error.
+func parseAssignments(words []string) (map[string]string, error) {
 	m := make(map[string]string, len(words))
 	for _, w := range words {
 		name, val, ok := strings.Cut(w, "=")
@@ -180,7 +180,7 @@ func assignments(words []string) (map[string]string, error) {
 	return m, nil
 }
 
-// write gives the words of the flag, none if the member is zero.
+// write returns the words of the flag, none if the member is zero.
 func (f flag) write(o *operation.Operation) []string {
 	var text string
 	switch p := f.field(o).(type) {
@@ -191,11 +191,11 @@ func (f flag) write(o *operation.Operation) []string {
 	case *string:
 		text = *p
 	case *int:
-		text = digits(int64(*p))
+		text = formatNonZero(int64(*p))
 	case *int32:
-		text = digits(int64(*p))
+		text = formatNonZero(int64(*p))
 	case *int64:
-		text = digits(*p)
+		text = formatNonZero(*p)
 	case **int32:
 		if *p != nil {
 			text = strconv.Itoa(int(**p))
@@ -206,10 +206,10 @@ func (f flag) write(o *operation.Operation) []string {
 		}
 	case *percent:
 		if *p != 0 {
-			text = digits(int64(*p)) + "%"
+			text = formatNonZero(int64(*p)) + "%"
 		}
 	case *map[string]string:
-		text = strings.Join(written(*p), ",")
+		text = strings.Join(formatAssignments(*p), ",")
 	case *dryRun:
 		if *p {
 			text = "server"
@@ -229,21 +229,21 @@ func (f flag) write(o *operation.Operation) []string {
 	case boolean:
 		return []string{"--" + f.name}
 	case f.short != "":
-		return []string{"-" + f.short, quote(text)}
+		return []string{"-" + f.short, quoteWord(text)}
 	}
-	return []string{quote("--" + f.name + "=" + text)}
+	return []string{quoteWord("--" + f.name + "=" + text)}
 }
 
-// digits leaves zero out, which everywhere stands for absence.
-func digits(n int64) string {
+// formatNonZero leaves zero out, which everywhere stands for absence.
+func formatNonZero(n int64) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
 }
 
-// written gives name=value words in the order of the names.
-func written(m map[string]string) []string {
+// formatAssignments gives name=value words in the order of the names.
+func formatAssignments(m map[string]string) []string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		words = append(words, name+"="+m[name])

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation/operationtest"
 )
 
 // FuzzParse: whatever comes in, Parse refuses it with a sentence, or reads an operation
@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for _, v := range operation.Verbs() {
 		for range 3 {
-			f.Add(kubectl.Render(operationtest.Generate(r, v)))
+			f.Add(kubectl.Render(assistanttest.GenerateOperation(r, v)))
 		}
 	}
 	f.Add("kubectl get pod x --as=admin")

@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// IsCommand says whether a message is meant as a command line, so that it is read by
+// IsCommand reports whether a message is meant as a command line, so that it is read by
 // Parse and not as a question.
 func IsCommand(message string) bool {
 	words := strings.Fields(message)
@@ -19,18 +19,18 @@ func IsCommand(message string) bool {
 // Parse reads a line as an operation that is normal and valid. The error is an
 // *operation.Fault.
 func Parse(line string) (operation.Operation, error) {
-	words, manifest, err := split(line)
+	words, manifest, err := splitLine(line)
 	if err != nil {
 		return operation.Operation{}, err
 	}
 	if err := refuseForeign(words); err != nil {
 		return operation.Operation{}, err
 	}
-	scope, words, err := leading(words)
+	scope, words, err := takeLeadingNamespace(words)
 	if err != nil {
 		return operation.Operation{}, err
 	}
-	cmd, words, err := find(words)
+	cmd, words, err := findCommand(words)
 	if err != nil {
 		return operation.Operation{}, err
 	}
@@ -61,8 +61,8 @@ func refuseForeign(words []string) error {
 	return nil
 }
 
-// leading takes a namespace that stands before the verb.
-func leading(words []string) (scope operation.Operation, rest []string, err error) {
+// takeLeadingNamespace takes a namespace that stands before the verb.
+func takeLeadingNamespace(words []string) (scope operation.Operation, rest []string, err error) {
 	if len(words) == 0 || words[0] != "kubectl" {
 		return scope, words, nil
 	}
@@ -77,8 +77,8 @@ func leading(words []string) (scope operation.Operation, rest []string, err erro
 	return scope, append([]string{"kubectl"}, fs.Args()...), nil
 }
 
-// find looks the command up by its first words.
-func find(words []string) (*command, []string, error) {
+// findCommand looks the command up by its first words.
+func findCommand(words []string) (*command, []string, error) {
 	for i := range grammar {
 		if n := len(grammar[i].words); len(words) >= n && slices.Equal(words[:n], grammar[i].words) {
 			// create token must not be read as create with an argument.
@@ -169,16 +169,16 @@ func (c *command) positional(o *operation.Operation, words []string, fs *pflag.F
 	case pairs:
 		return readPairs(o, words)
 	case fieldPath:
-		return one(words, "kind", func(w string) { o.Kind, o.Path, _ = strings.Cut(w, ".") })
+		return useOneWord(words, "kind", func(w string) { o.Kind, o.Path, _ = strings.Cut(w, ".") })
 	case right:
 		return readRight(o, words, fs.Changed("list"))
 	case jobName:
 		if len(o.Names) == 0 {
 			return operation.Refuse(operation.ForbiddenVerb, "from", "A job is made from a CronJob here: --from=cronjob/NAME.")
 		}
-		return one(words, "new_name", func(w string) { o.NewName = w })
+		return useOneWord(words, "new_name", func(w string) { o.NewName = w })
 	case expression:
-		return one(words, "query", func(w string) {
+		return useOneWord(words, "query", func(w string) {
 			if c.verb == operation.QueryLoki {
 				o.LogQL = w
 			} else {
@@ -193,7 +193,7 @@ func (c *command) positional(o *operation.Operation, words []string, fs *pflag.F
 	return nil
 }
 
-func one(words []string, field string, use func(string)) error {
+func useOneWord(words []string, field string, use func(string)) error {
 	if len(words) != 1 {
 		return operation.Refuse(operation.MissingArgument, field, "Exactly one %s is needed.", field)
 	}

@@ -33,7 +33,7 @@ func readPod(o *operation.Operation, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	return one(words, "pod", func(w string) {
+	return useOneWord(words, "pod", func(w string) {
 		o.Kind, o.Names = "pod", []string{w}
 		if strings.Contains(w, "/") {
 			o.Kind = ""
@@ -98,7 +98,7 @@ func readPairs(o *operation.Operation, words []string) error {
 	if len(set) == 0 {
 		return nil
 	}
-	m, err := assignments(set)
+	m, err := parseAssignments(set)
 	if err != nil {
 		return err
 	}

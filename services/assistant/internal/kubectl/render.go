@@ -8,7 +8,7 @@ import (
 
 // Render writes an operation as the line that [Parse] reads back as the same
 // operation, quoted for a POSIX shell. The operation must be valid; one of an unknown
-// verb gives the bare verb.
+// verb returns the bare verb.
 func Render(o operation.Operation) string {
 	o = o.AsPatch()
 	c := commandOf(o.Verb)
@@ -17,7 +17,7 @@ func Render(o operation.Operation) string {
 	}
 	words := append([]string{}, c.words...)
 	for _, w := range c.objects(o) {
-		words = append(words, quote(w))
+		words = append(words, quoteWord(w))
 	}
 	words = append(words, c.fixed...)
 	for _, f := range c.flags {
@@ -28,11 +28,11 @@ func Render(o operation.Operation) string {
 	}
 	if c.args == expression {
 		// Last, behind a mark: a query may begin with a dash.
-		words = append(words, "--", quote(o.PromQL+o.LogQL))
+		words = append(words, "--", quoteWord(o.PromQL+o.LogQL))
 	}
 	line := strings.Join(words, " ")
 	if o.Manifest != "" {
-		line += " " + heredoc(o.Manifest)
+		line += " " + writeHeredoc(o.Manifest)
 	}
 	return line
 }
@@ -49,7 +49,7 @@ func commandOf(v operation.Verb) *command {
 	return nil
 }
 
-// objects gives the words beside the flags.
+// objects returns the words beside the flags.
 func (c *command) objects(o operation.Operation) []string {
 	switch c.args {
 	case refs:
@@ -62,13 +62,13 @@ func (c *command) objects(o operation.Operation) []string {
 	case nodes:
 		return o.Names
 	case nodesPairs:
-		return append(append([]string{"node"}, o.Names...), changes(nil, o.Taints, o.RemoveTaints)...)
+		return append(append([]string{"node"}, o.Names...), formatChanges(nil, o.Taints, o.RemoveTaints)...)
 	case pairs:
 		set := o.Set
 		if o.Verb == operation.SetImage {
 			set = o.Images
 		}
-		return append(refWords(o), changes(set, nil, o.Remove)...)
+		return append(refWords(o), formatChanges(set, nil, o.Remove)...)
 	case fieldPath:
 		if o.Path == "" {
 			return []string{o.Kind}
@@ -102,9 +102,9 @@ func refWords(o operation.Operation) []string {
 	return words
 }
 
-// changes gives name=value words, words as they are, then removals.
-func changes(set map[string]string, as, remove []string) []string {
-	words := append(written(set), as...)
+// formatChanges gives name=value words, words as they are, then removals.
+func formatChanges(set map[string]string, as, remove []string) []string {
+	words := append(formatAssignments(set), as...)
 	for _, r := range remove {
 		words = append(words, r+"-")
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation/operationtest"
 )
 
 // TestRoundTrip: the line shown for an operation is read back as that operation.
@@ -20,7 +20,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(7, uint64(len(v))))
 			for range 500 {
-				o := operationtest.Generate(r, v)
+				o := assistanttest.GenerateOperation(r, v)
 				if err := o.Validate(); err != nil {
 					t.Fatalf("generated %+v: %v", o, err)
 				}
@@ -47,7 +47,7 @@ func TestShellReadsTheSame(t *testing.T) {
 	var want [][]string
 	for _, v := range operation.Verbs() {
 		for range 20 {
-			line := kubectl.Render(operationtest.Generate(r, v))
+			line := kubectl.Render(assistanttest.GenerateOperation(r, v))
 			words, _, err := kubectl.Split(line)
 			if err != nil {
 				t.Fatal(err)

@@ -11,28 +11,28 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// MaxLine bounds a line: the largest manifest, or the largest patch with every
+// MaxLine limits a line: the largest manifest, or the largest patch with every
 // character quoted, fits.
 const MaxLine = 2 << 20
 
-// maxWords bounds the words of a line: all names, values and flags of the largest
+// maxWords limits the words of a line: all names, values and flags of the largest
 // operation fit.
 const maxWords = 500
 
-// plain reports the characters that stand for themselves in every POSIX shell without
+// isPlainRune reports the characters that stand for themselves in every POSIX shell without
 // quotes.
-func plain(r rune) bool {
+func isPlainRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)
 }
 
-// quote writes a word so that a POSIX shell, and split, read it back as it is, and so
+// quoteWord writes a word so that a POSIX shell, and split, read it back as it is, and so
 // that all of it can be seen.
-func quote(word string) string {
+func quoteWord(word string) string {
 	if i := strings.IndexFunc(word, operation.Hidden); i >= 0 {
 		var b strings.Builder
 		for ; i >= 0; i = strings.IndexFunc(word, operation.Hidden) {
 			if i > 0 {
-				b.WriteString(quote(word[:i]))
+				b.WriteString(quoteWord(word[:i]))
 			}
 			_, size := utf8.DecodeRuneInString(word[i:])
 			b.WriteString("$'")
@@ -43,11 +43,11 @@ func quote(word string) string {
 			word = word[i+size:]
 		}
 		if word != "" {
-			b.WriteString(quote(word))
+			b.WriteString(quoteWord(word))
 		}
 		return b.String()
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !isPlainRune(r) }) < 0 {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
@@ -62,8 +62,8 @@ type scanner struct {
 	open  bool // a word has begun, perhaps an empty one
 }
 
-// split takes a line apart into words, and the body of a here-document if there is one.
-func split(line string) (words []string, body string, err error) {
+// splitLine splits a line into words, and the body of a here-document if there is one.
+func splitLine(line string) (words []string, body string, err error) {
 	if len(line) > MaxLine {
 		return nil, "", operation.Refuse(operation.TooLarge, "", "The command is over %d bytes.", MaxLine)
 	}
@@ -109,7 +109,7 @@ func (s *scanner) step() error {
 		return s.double()
 	case strings.HasPrefix(s.rest, "\\\n"): // a continued line
 		size = 2
-	case plain(r), r == '!' && s.open: // a lone ! is a shell word of its own
+	case isPlainRune(r), r == '!' && s.open: // a lone ! is a shell word of its own
 		s.word.WriteRune(r)
 		s.open = true
 	default:
@@ -205,8 +205,8 @@ func hereDocument(rest string) (string, error) {
 	return "", operation.Refuse(operation.ShellSyntax, "", "The line %s that ends the manifest is missing.", mark)
 }
 
-// heredoc writes a manifest as a here-document whose mark is no line of it.
-func heredoc(manifest string) string {
+// writeHeredoc writes a manifest as a here-document whose mark is no line of it.
+func writeHeredoc(manifest string) string {
 	mark := "EOF"
 	for strings.Contains("\n"+manifest, "\n"+mark+"\n") {
 		mark += "_"

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxKeys bounds the buckets of one generation, whatever the number of callers.
+// maxKeys limits the buckets of one generation, whatever the number of callers.
 const maxKeys = 1 << 14
 
 // Rate is a token bucket for each key. It is safe for concurrent use.
@@ -64,7 +64,7 @@ func (r *Rate) bucket(key string) *rate.Limiter {
 	return b
 }
 
-// Slots bounds how much of something each key has at once. It is safe for concurrent use.
+// Slots limits how much of something each key has at once. It is safe for concurrent use.
 type Slots struct {
 	most int
 
@@ -72,20 +72,20 @@ type Slots struct {
 	held map[string]int // guarded by mu
 }
 
-// NewSlots gives each key at most this many.
+// NewSlots returns slots of which each key may hold at most this many.
 func NewSlots(most int) *Slots { return &Slots{most: most, held: map[string]int{}} }
 
 // Most is how many each key may have.
 func (s *Slots) Most() int { return s.most }
 
-// Full says whether the key has as many as it may.
+// Full reports whether the key has as many as it may.
 func (s *Slots) Full(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held[key] >= s.most
 }
 
-// Take gives a slot, to be given back once; ok is false when the key has as many as it may.
+// Take returns a slot, to be given back once; ok is false when the key has as many as it may.
 func (s *Slots) Take(key string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

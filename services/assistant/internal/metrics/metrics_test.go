@@ -13,7 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
@@ -54,8 +54,8 @@ assistant_executions_total{result="unknown"} 1
 // What waits is read at each scrape; a store that is gone costs the scrape nothing but its news.
 func TestStored(t *testing.T) {
 	t.Parallel()
-	clock, url := actiontest.NewClock(), actiontest.Database(t, "api")
-	actions, cluster := actiontest.Replica(t, url, clock.Now, action.Config{})
+	clock, url := assistanttest.NewClock(), assistanttest.NewDatabase(t, "api")
+	actions, cluster := assistanttest.NewReplica(t, url, clock.Now, action.Config{})
 	ann := event.Who{Principal: "ann", Role: guard.Operator}
 	if err := actions.Store.InTx(t.Context(), func(tx store.Tx) error {
 		_, err := session.Enter(t.Context(), tx, ann, "s-1", nil, clock.Now())
@@ -63,7 +63,7 @@ func TestStored(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := cluster.Plan(t.Context(), ann.Role, []operation.Operation{actiontest.Scale("api", 2)})
+	plan, err := cluster.Plan(t.Context(), ann.Role, []operation.Operation{assistanttest.ScaleOperation("api", 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	pool := actiontest.Pool(t, url)
+	pool := assistanttest.OpenPool(t, url)
 	metrics.NewStored(reg, store.Open(pool), clock.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	scrape := func(pending, faults string) {
 		t.Helper()

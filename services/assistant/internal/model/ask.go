@@ -112,7 +112,7 @@ func (rep *reply) read(stream *ssestream.Stream[openai.ChatCompletionChunk], tok
 		c := stream.Current()
 		if c.Usage.PromptTokens > 0 || c.Usage.CompletionTokens > 0 {
 			// Some send a running count with every chunk.
-			rep.prompt, rep.completion = clamp(c.Usage.PromptTokens), clamp(c.Usage.CompletionTokens)
+			rep.prompt, rep.completion = clampCount(c.Usage.PromptTokens), clampCount(c.Usage.CompletionTokens)
 		}
 		if len(c.Choices) == 0 {
 			continue
@@ -145,8 +145,8 @@ func (rep *reply) read(stream *ssestream.Stream[openai.ChatCompletionChunk], tok
 	return nil
 }
 
-// clamp keeps a count that an endpoint made up from overflowing sums.
-func clamp(n int64) int { return int(min(max(n, 0), 1<<30)) }
+// clampCount keeps a count that an endpoint made up from overflowing sums.
+func clampCount(n int64) int { return int(min(max(n, 0), 1<<30)) }
 
 // hear takes a piece of a tool call. Pieces belong together by index; some servers give
 // all calls one index and tell them apart by their ids.
@@ -209,8 +209,8 @@ func reasonOf(err error) string {
 	return "protocol"
 }
 
-// shown is an error for the log: endpoints quote keys and prompts in theirs.
-func shown(err error) string {
+// redactError is an error for the log: endpoints quote keys and prompts in theirs.
+func redactError(err error) string {
 	var api *openai.Error
 	if errors.As(err, &api) {
 		return "the endpoint answers " + http.StatusText(api.StatusCode)

@@ -26,13 +26,13 @@ func BenchmarkToken(b *testing.B) {
 	for b.Loop() {
 		s.sink.text.Reset()
 		began := time.Now()
-		if _, err := s.Investigate(b.Context(), asking("why does api crash?"), s.cluster, s.sink); err != nil {
+		if _, err := s.Investigate(b.Context(), newTurn("why does api crash?"), s.cluster, s.sink); err != nil {
 			b.Fatal(err)
 		}
 		whole += time.Since(began)
 		bodies := s.server.Bodies()
 		began = time.Now()
-		read(b, s.url, bodies[len(bodies)-1])
+		readStream(b, s.url, bodies[len(bodies)-1])
 		bare += time.Since(began)
 	}
 	each := func(d time.Duration) float64 { return float64(d) / float64(b.N) / tokensInBench }
@@ -44,8 +44,8 @@ func BenchmarkToken(b *testing.B) {
 	}
 }
 
-// read reads a stream to its end and counts its events.
-func read(b *testing.B, url string, body []byte) {
+// readStream reads a stream to its end and counts its events.
+func readStream(b *testing.B, url string, body []byte) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url+"/v1/chat/completions", bytes.NewReader(body))
 	if err != nil {

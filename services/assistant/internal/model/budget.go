@@ -32,7 +32,7 @@ var stopSentences = map[stop]string{
 	stopLong:     "the answer is too long",
 }
 
-// spends says whether the answer ended by one of the budgets of the configuration.
+// spends reports whether the answer ended by one of the budgets of the configuration.
 func (s stop) spends() bool { return s == stopTokens || s == stopCalls || s == stopTime }
 
 var errTime = errors.New("the time of the investigation is over")
@@ -57,7 +57,7 @@ func (b *budget) usage() chat.Usage {
 	return chat.Usage{PromptTokens: int64(b.prompt), CompletionTokens: int64(b.answered)}
 }
 
-// before says whether a request of this size may be made, and why it has to be the last
+// before reports whether a request of this size may be made, and why it has to be the last
 // one: what is left must do for the answer.
 func (b *budget) before(ctx context.Context, size int) (over, last stop) {
 	next := b.tokens() + tokensIn(size)

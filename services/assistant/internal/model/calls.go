@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// maxAtOnce bounds the tool calls of one answer that are looked at.
+// maxAtOnce limits the tool calls of one answer that are looked at.
 const maxAtOnce = 16
 
 // called is a tool call as it goes into the conversation.
@@ -39,7 +39,7 @@ func (r *run) addCalls(text string, calls []called) {
 // mark is the name of the element that a tool's output stands in.
 const mark = "untrusted-data"
 
-// addResult gives the model what a call brought, marked as data. The mark cannot be
+// addResult hands the model what a call brought, marked as data. The mark cannot be
 // closed from within.
 func (r *run) addResult(c called, text string) {
 	text = strings.ReplaceAll(text, mark, "untrusted data")
@@ -70,7 +70,7 @@ func (r *run) handle(ctx context.Context, rep *reply) []operation.Operation {
 		}
 		ids[calls[i].id] = true
 	}
-	r.addCalls(redact.Text(clip(text, maxMessage)), calls)
+	r.addCalls(redact.Text(clipText(text, maxMessage)), calls)
 	fresh := false
 	for i, h := range heard {
 		if r.call(ctx, calls[i], h) {
@@ -127,7 +127,7 @@ func (r *run) refusal(op operation.Operation) string {
 	}
 	for _, s := range r.t.Settled {
 		for _, done := range s.Action.Ops() {
-			if same(done, op) {
+			if sameOperation(done, op) {
 				return fmt.Sprintf("this change was decided in this turn already: %s.", s.Action.State)
 			}
 		}
@@ -135,7 +135,7 @@ func (r *run) refusal(op operation.Operation) string {
 	return ""
 }
 
-func same(a, b operation.Operation) bool { return keyOf(a) == keyOf(b) }
+func sameOperation(a, b operation.Operation) bool { return keyOf(a) == keyOf(b) }
 
 // keyOf is the same for operations that mean the same.
 func keyOf(op operation.Operation) string {
@@ -224,7 +224,7 @@ func objectOf(arguments string) string {
 	return redact.Text(arguments)
 }
 
-// toolName gives a name as endpoints accept it.
+// toolName returns a name as endpoints accept it.
 func toolName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {

@@ -19,7 +19,7 @@ import (
 // soon makes a client repeat its request at once.
 var soon = map[string]string{"Retry-After-Ms": "1"}
 
-func times(n int, f scriptedmodel.Fault) scriptedmodel.Step {
+func failTimes(n int, f scriptedmodel.Fault) scriptedmodel.Step {
 	s := scriptedmodel.Say("Recovered.")
 	s.Faults = slices.Repeat([]scriptedmodel.Fault{f}, n)
 	return s
@@ -38,15 +38,15 @@ func TestFaultsFallBack(t *testing.T) {
 		requests     int
 		said         string // before the playbooks
 	}{
-		{"401", "unauthorized", times(9, scriptedmodel.Fault{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + key + `"}}`}), 1, ""},
-		{"400", "refused", times(9, scriptedmodel.Fault{Status: 400}), 1, ""},
-		{"429", "rate_limited", times(9, scriptedmodel.Fault{Status: 429, Header: soon}), 3, ""},
-		{"429 with a long wait", "rate_limited", times(9, scriptedmodel.Fault{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), 1, ""},
-		{"500", "server_error", times(9, scriptedmodel.Fault{Status: 500, Header: soon}), 3, ""},
-		{"hang", "stalled", times(9, scriptedmodel.Fault{Hang: true}), 1, ""},
-		{"error event", "error_event", times(9, scriptedmodel.Fault{Event: `{"error":{"message":"overloaded, key ` + key + `"}}`}), 1, ""},
-		{"no JSON", "protocol", times(9, scriptedmodel.Fault{Event: `{"choices":[`}), 1, ""},
-		{"no events", "cut", times(9, scriptedmodel.Fault{Status: 200, Body: "<html>hello</html>"}), 1, ""},
+		{"401", "unauthorized", failTimes(9, scriptedmodel.Fault{Status: 401, Body: `{"error":{"message":"Incorrect API key provided: ` + key + `"}}`}), 1, ""},
+		{"400", "refused", failTimes(9, scriptedmodel.Fault{Status: 400}), 1, ""},
+		{"429", "rate_limited", failTimes(9, scriptedmodel.Fault{Status: 429, Header: soon}), 3, ""},
+		{"429 with a long wait", "rate_limited", failTimes(9, scriptedmodel.Fault{Status: 429, Header: map[string]string{"Retry-After": "3600"}}), 1, ""},
+		{"500", "server_error", failTimes(9, scriptedmodel.Fault{Status: 500, Header: soon}), 3, ""},
+		{"hang", "stalled", failTimes(9, scriptedmodel.Fault{Hang: true}), 1, ""},
+		{"error event", "error_event", failTimes(9, scriptedmodel.Fault{Event: `{"error":{"message":"overloaded, key ` + key + `"}}`}), 1, ""},
+		{"no JSON", "protocol", failTimes(9, scriptedmodel.Fault{Event: `{"choices":[`}), 1, ""},
+		{"no events", "cut", failTimes(9, scriptedmodel.Fault{Status: 200, Body: "<html>hello</html>"}), 1, ""},
 		{"cut", "cut", cut, 1, "The cause may be this."},
 		{"cut early", "cut", short, 1, "Just a few"},
 		{"hang in the middle", "stalled", hung, 1, "The cause may be this."},
@@ -59,7 +59,7 @@ func TestFaultsFallBack(t *testing.T) {
 				config.Stall = 2 * time.Second
 			}
 			b := setup(t, config, scriptedmodel.Always(c.step))
-			out, text := b.ask(asking("why does api crash?"))
+			out, text := b.ask(newTurn("why does api crash?"))
 			if !slices.Equal(b.fell, []string{c.reason}) {
 				t.Errorf("fell back for %q, want %q", b.fell, c.reason)
 			}
@@ -87,8 +87,8 @@ func TestFaultsThatPass(t *testing.T) {
 		"429": {Status: 429, Header: soon},
 		"500": {Status: 500, Header: soon},
 	} {
-		b := setup(t, model.Config{}, scriptedmodel.Always(times(2, f)))
-		if _, text := b.ask(asking("why does api crash?")); text != "Recovered." || len(b.fell) != 0 {
+		b := setup(t, model.Config{}, scriptedmodel.Always(failTimes(2, f)))
+		if _, text := b.ask(newTurn("why does api crash?")); text != "Recovered." || len(b.fell) != 0 {
 			t.Errorf("%s: %q, fell back for %q", name, text, b.fell)
 		}
 	}
@@ -106,7 +106,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Engine = e
-	if b.ask(asking("why?")); !slices.Equal(b.fell, []string{"unreachable"}) {
+	if b.ask(newTurn("why?")); !slices.Equal(b.fell, []string{"unreachable"}) {
 		t.Errorf("fell back for %q", b.fell)
 	}
 }
@@ -125,7 +125,7 @@ func TestNoOtherHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Engine = e
-	b.ask(asking("why?"))
+	b.ask(newTurn("why?"))
 	if asked.Load() != 0 || b.playbooks.asked != 1 {
 		t.Errorf("the other host was asked %d times, the playbooks %d times", asked.Load(), b.playbooks.asked)
 	}
@@ -149,7 +149,7 @@ func TestCallsThatAreNotRun(t *testing.T) {
 			end := scriptedmodel.Say("So be it.")
 			end.Expect.Has = []string{"Not run: ", c.told}
 			b := setup(t, model.Config{Tokens: 1 << 20}, scriptedmodel.Always(scriptedmodel.Ask(c.tool, c.arguments), end))
-			if _, text := b.ask(asking("why does api crash?")); text != "So be it." {
+			if _, text := b.ask(newTurn("why does api crash?")); text != "So be it." {
 				t.Errorf("answer %q", text)
 			}
 			if len(b.cluster.calls) != 0 {
@@ -162,7 +162,7 @@ func TestCallsThatAreNotRun(t *testing.T) {
 func TestTheSameCallAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)))
-	out, text := b.ask(asking("why does api crash?"))
+	out, text := b.ask(newTurn("why does api crash?"))
 	if out.Partial != "model_loop" || len(b.cluster.calls) != 1 {
 		t.Errorf("partial %q after %d calls", out.Partial, len(b.cluster.calls))
 	}
@@ -177,7 +177,7 @@ func TestThousandsOfToolCalls(t *testing.T) {
 	t.Parallel()
 	flood := scriptedmodel.Step{Calls: []scriptedmodel.Call{{Name: "list", Arguments: `{"kind":"pods","namespace":"shop"}`, Times: 5000}}}
 	b := setup(t, model.Config{}, scriptedmodel.Always(flood, scriptedmodel.Say("Enough.")))
-	if _, text := b.ask(asking("why does api crash?")); text != "Enough." {
+	if _, text := b.ask(newTurn("why does api crash?")); text != "Enough." {
 		t.Errorf("answer %q", text)
 	}
 	if len(b.cluster.calls) != 1 {
@@ -212,7 +212,7 @@ func TestBudgets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, c.config, c.script)
-			out, text := b.ask(asking("why does api crash?"))
+			out, text := b.ask(newTurn("why does api crash?"))
 			if out.Partial != c.partial || len(b.fell) != 0 {
 				t.Errorf("partial %q, want %q; fell back for %q", out.Partial, c.partial, b.fell)
 			}
@@ -237,7 +237,7 @@ func TestBudgets(t *testing.T) {
 func TestUsageIsEstimatedWhereNobodyCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Say(strings.Repeat("four", 100))))
-	out, _ := b.ask(asking("why does api crash?"))
+	out, _ := b.ask(newTurn("why does api crash?"))
 	if out.Usage.CompletionTokens != 100 {
 		t.Errorf("%d tokens of answer, want 100", out.Usage.CompletionTokens)
 	}
@@ -250,7 +250,7 @@ func TestUsageIsEstimatedWhereNobodyCounts(t *testing.T) {
 func TestWhatTheModelSaysIsPlain(t *testing.T) {
 	t.Parallel()
 	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Step{Answer: []string{"see ![x", "](http", "://evil/", "?q=1) \U0001F6D1 <img src=x>\n```\nopen"}}))
-	_, text := b.ask(asking("why does api crash?"))
+	_, text := b.ask(newTurn("why does api crash?"))
 	if want := "see ![x]\\(`http://evil/?q=1`) \U0001F6D1 \\<img src=x>\n```\nopen\n```\n"; text != want {
 		t.Errorf("answer %q, want %q", text, want)
 	}
@@ -265,7 +265,7 @@ func TestALongPreambleIsFollowedByItsReads(t *testing.T) {
 	look := scriptedmodel.Ask("list", `{"kind":"pods","namespace":"shop"}`)
 	look.Answer = strings.SplitAfter(strings.Repeat("I will look at all of it. ", 20), " ")
 	b := setup(t, model.Config{}, scriptedmodel.Always(look, scriptedmodel.Say("It is the limit.")))
-	_, text := b.ask(asking("why does api crash?"))
+	_, text := b.ask(newTurn("why does api crash?"))
 	if want := strings.Repeat("I will look at all of it. ", 20) + "\n\nIt is the limit."; text != want {
 		t.Errorf("answer %q", text)
 	}
@@ -277,7 +277,7 @@ func TestAToolThatFails(t *testing.T) {
 	end.Expect.Has = []string{"Failed: the cluster does not answer"}
 	b := setup(t, model.Config{}, scriptedmodel.Always(scriptedmodel.Ask("list", `{"kind":"pods"}`), end))
 	b.cluster.fails = errDown
-	if _, text := b.ask(asking("why does api crash?")); text != "It cannot be read." {
+	if _, text := b.ask(newTurn("why does api crash?")); text != "It cannot be read." {
 		t.Errorf("answer %q", text)
 	}
 }

@@ -35,7 +35,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		sink := &reader{}
-		out, err := e.Investigate(t.Context(), asking("why does api crash?"), &cluster{}, sink)
+		out, err := e.Investigate(t.Context(), newTurn("why does api crash?"), &cluster{}, sink)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -56,7 +56,7 @@ type Hooks struct {
 	// FellBack is told when the model failed; reason is one of a few words.
 	FellBack func(reason string)
 	// Found is told what the playbooks found for the model.
-	Found func([]playbook.Finding)
+	Found func([]engine.Finding)
 }
 
 // Engine is a turn.Investigator. It may be used at once by any number of turns.
@@ -89,7 +89,7 @@ func New(c Config, fallback turn.Investigator, log *slog.Logger, hooks Hooks) (*
 		hooks.FellBack = func(string) {}
 	}
 	if hooks.Found == nil {
-		hooks.Found = func([]playbook.Finding) {}
+		hooks.Found = func([]engine.Finding) {}
 	}
 	reads, err := newToolset(false)
 	if err != nil {
@@ -160,7 +160,7 @@ func (e *Engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 // fallBack lets the playbooks answer where the model does not.
 func (r *run) fallBack(ctx context.Context, err error) (turn.Outcome, error) {
 	reason := reasonOf(err)
-	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", shown(err)))
+	r.e.log.WarnContext(ctx, "the language model failed", slog.String("reason", reason), slog.String("err", redactError(err)))
 	r.e.hooks.FellBack(reason)
 	r.flush()
 	r.skip()

@@ -14,6 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -45,8 +46,8 @@ Changes:
 - Nothing has been changed until the tool decisions says so. Never claim that it was.
 - After a denial propose nothing; name alternatives in words.`
 
-// situation tells the model who asks. All of it is of the server or has a closed form.
-func situation(t turn.Turn) string {
+// describeSituation tells the model who asks. All of it is of the server or has a closed form.
+func describeSituation(t turn.Turn) string {
 	s := fmt.Sprintf("\n\nThe user's role is %s.", t.Who.Role)
 	if t.Scope != "" {
 		s += fmt.Sprintf(" The namespace meant, unless the user says another, is %q.", t.Scope)
@@ -57,31 +58,31 @@ func situation(t turn.Turn) string {
 // open begins the conversation: rules, what was said before, the question, and, as
 // results of tools, what is known already.
 func (r *run) open(ctx context.Context) error {
-	r.add(openai.SystemMessage(rules+situation(r.t)), len(rules))
+	r.add(openai.SystemMessage(rules+describeSituation(r.t)), len(rules))
 	for _, m := range r.t.History[max(0, len(r.t.History)-maxHistory):] {
-		text := redact.Text(clip(m.Text, maxMessage))
+		text := redact.Text(clipText(m.Text, maxMessage))
 		if m.Role == chat.RoleUser {
 			r.add(openai.UserMessage(text), len(text))
 		} else {
 			r.add(openai.AssistantMessage(text), len(text))
 		}
 	}
-	query := redact.Text(clip(r.t.Query, maxQuery))
+	query := redact.Text(clipText(r.t.Query, maxQuery))
 	r.add(openai.UserMessage(query), len(query))
 
 	var given []given
 	if text := r.earlier(); text != "" {
-		given = append(given, giving(toolEarlier, nil, text))
+		given = append(given, renderGiven(toolEarlier, nil, text))
 	}
 	if len(r.t.Settled) > 0 {
-		given = append(given, giving(toolDecisions, nil, decisions(r.t.Settled)))
+		given = append(given, renderGiven(toolDecisions, nil, describeDecisions(r.t.Settled)))
 	} else {
 		r.sink.Status(chat.Snapshot, "Reading the cluster for the playbooks")
 		text, err := r.diagnose(ctx, r.t.Scope, true)
 		if err != nil {
 			return err
 		}
-		given = append(given, giving(toolDiagnose, map[string]string{"namespace": r.t.Scope}, text))
+		given = append(given, renderGiven(toolDiagnose, map[string]string{"namespace": r.t.Scope}, text))
 	}
 	r.give(given)
 	return nil
@@ -95,7 +96,7 @@ func (r *run) add(m openai.ChatCompletionMessageParamUnion, size int) {
 // given is a tool call that was made for the model, with its result.
 type given struct{ tool, arguments, text string }
 
-func giving(tool string, arguments map[string]string, text string) given {
+func renderGiven(tool string, arguments map[string]string, text string) given {
 	for name, v := range arguments {
 		if v == "" {
 			delete(arguments, name)
@@ -128,28 +129,28 @@ func (r *run) diagnose(ctx context.Context, namespace string, first bool) (strin
 		return "", err
 	}
 	if namespace == "" {
-		namespace = mentioned(r.t.Query, s)
+		namespace = mentionedNamespace(r.t.Query, s)
 	}
-	found := s.Findings(namespace)
+	found := playbook.Findings(s, namespace)
 	r.e.hooks.Found(found)
-	r.matched, r.fixes = true, append(r.fixes, fixes(found)...)
-	text := redact.Text(playbook.Answer(s, found))
+	r.matched, r.fixes = true, append(r.fixes, listFixes(found)...)
+	text := redact.Text(engine.Answer(s, found))
 	if first {
 		r.known = text
 	}
-	if cut := clip(text, maxFindings); cut != text {
+	if cut := clipText(text, maxFindings); cut != text {
 		text = cut + "\n[cut; ask for one namespace]"
 	}
 	return text, nil
 }
 
-// fixes are those of findings and of what follows from them.
-func fixes(found []playbook.Finding) (all []operation.Operation) {
+// listFixes are those of findings and of what follows from them.
+func listFixes(found []engine.Finding) (all []operation.Operation) {
 	for _, f := range found {
 		if f.Fix != nil {
 			all = append(all, *f.Fix)
 		}
-		all = append(all, fixes(f.Consequences)...)
+		all = append(all, listFixes(f.Consequences)...)
 	}
 	return all
 }
@@ -164,8 +165,8 @@ func (r *run) learnFixes(ctx context.Context, write []operation.Operation) error
 	return err
 }
 
-// mentioned is the one namespace that a question names; empty: none, or several.
-func mentioned(query string, s *playbook.Snapshot) string {
+// mentionedNamespace is the one namespace that a question names; empty: none, or several.
+func mentionedNamespace(query string, s *engine.Snapshot) string {
 	words := strings.FieldsFunc(strings.ToLower(query), func(c rune) bool {
 		return c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
 	})
@@ -191,20 +192,20 @@ func (r *run) earlier() string {
 		if m.Role != chat.RoleUser {
 			who = "assistant"
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", who, clip(strings.Join(strings.Fields(redact.Text(clip(m.Text, maxMessage))), " "), 200))
+		fmt.Fprintf(&b, "- %s: %s\n", who, clipText(strings.Join(strings.Fields(redact.Text(clipText(m.Text, maxMessage))), " "), 200))
 	}
-	return clip(b.String(), maxFindings)
+	return clipText(b.String(), maxFindings)
 }
 
-// decisions tells what became of the actions that this turn decided.
-func decisions(settled []action.Settled) string {
+// describeDecisions tells what became of the actions that this turn decided.
+func describeDecisions(settled []action.Settled) string {
 	var b strings.Builder
 	for _, s := range settled {
 		a := s.Action
 		fmt.Fprintf(&b, "- %s: %s.", redact.Text(a.Command), a.State)
 		for _, text := range []string{a.Reason, a.Result, a.Verification} {
 			if text != "" {
-				b.WriteString(" " + redact.Text(clip(text, 1000)))
+				b.WriteString(" " + redact.Text(clipText(text, 1000)))
 			}
 		}
 		if s.Err != nil {

@@ -75,7 +75,7 @@ func (r *run) size() int { return r.bytes + r.offered.size }
 func (r *run) work(ctx context.Context) ending {
 	r.step(0)
 	if err := r.open(ctx); err != nil {
-		return unread(ctx, err)
+		return unreadEnding(ctx, err)
 	}
 	r.step(1)
 	r.sink.Status(chat.Investigating, "Asking the language model")
@@ -106,7 +106,7 @@ func (r *run) work(ctx context.Context) ending {
 		}
 		if write := r.handle(ctx, rep); write != nil {
 			if err := r.learnFixes(ctx, write); err != nil {
-				return unread(ctx, err)
+				return unreadEnding(ctx, err)
 			}
 			r.flush()
 			r.step(len(steps))
@@ -115,8 +115,8 @@ func (r *run) work(ctx context.Context) ending {
 	}
 }
 
-// unread ends the work where the cluster could not be read.
-func unread(ctx context.Context, err error) ending {
+// unreadEnding ends the work where the cluster could not be read.
+func unreadEnding(ctx context.Context, err error) ending {
 	if errors.Is(context.Cause(ctx), errTime) {
 		return ending{stop: stopTime}
 	}
@@ -173,7 +173,7 @@ func (r *run) aside() {
 	text := strings.Join(strings.Fields(plain.Text(r.waiting)), " ")
 	r.waiting = ""
 	if text != "" {
-		r.sink.Status(chat.Investigating, clip(text, 200))
+		r.sink.Status(chat.Investigating, clipText(text, 200))
 	}
 	r.pause = r.said
 }
@@ -189,7 +189,7 @@ func (r *run) finish(rep *reply, last stop) ending {
 	case rep.finish == "content_filter":
 		return ending{stop: stopFiltered}
 	}
-	if len(r.t.Settled) == 0 && (r.wants == change || claims(r.answer.String())) {
+	if len(r.t.Settled) == 0 && (r.wants == change || claimsChange(r.answer.String())) {
 		r.token("\n\nNothing was changed by this answer.")
 	}
 	r.tellCut()
@@ -246,8 +246,8 @@ func (r *run) plan(now, later chat.StepStatus) {
 	r.sink.Plan(list)
 }
 
-// clip cuts a text to a number of code points.
-func clip(s string, most int) string {
+// clipText cuts a text to a number of code points.
+func clipText(s string, most int) string {
 	n := 0
 	for i := range s {
 		if n == most {

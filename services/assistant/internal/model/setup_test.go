@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/model"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -53,7 +53,7 @@ func (c *cluster) Call(_ context.Context, op operation.Operation) (turn.Output, 
 	return turn.Output{Text: "NAME   READY   STATUS\napi-1  0/1     CrashLoopBackOff"}, nil
 }
 
-func (c *cluster) Snapshot(context.Context, string) (*playbook.Snapshot, error) {
+func (c *cluster) Snapshot(context.Context, string) (*engine.Snapshot, error) {
 	if c.down != nil {
 		return nil, c.down
 	}
@@ -63,7 +63,7 @@ func (c *cluster) Snapshot(context.Context, string) (*playbook.Snapshot, error) 
 		suspended := true
 		jobs = append(jobs, batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "report", UID: "u2", CreationTimestamp: at}, Spec: batchv1.CronJobSpec{Schedule: "0 3 * * *", Suspend: &suspended}})
 	}
-	return &playbook.Snapshot{
+	return &engine.Snapshot{
 		CronJobs:   jobs,
 		Taken:      at.Time,
 		Namespaces: []corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}},
@@ -172,7 +172,7 @@ func setup(t testing.TB, c model.Config, s scriptedmodel.Script) *bundle {
 	return b
 }
 
-func asking(query string) turn.Turn {
+func newTurn(query string) turn.Turn {
 	return turn.Turn{Session: "s-1", Number: 1, Who: event.Who{Principal: "ann", Role: guard.Admin}, Query: query}
 }
 

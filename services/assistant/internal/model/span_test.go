@@ -22,7 +22,7 @@ func TestSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	ctx, agent := provider.Tracer("test").Start(t.Context(), "invoke_agent")
-	if _, err := b.Investigate(ctx, asking("why does api crash?"), b.cluster, b.sink); err != nil {
+	if _, err := b.Investigate(ctx, newTurn("why does api crash?"), b.cluster, b.sink); err != nil {
 		t.Fatal(err)
 	}
 	agent.End()

@@ -22,8 +22,8 @@ const (
 const verbs = `scale|restart|roll|rollback|undo|revert|fix|repair|resume|unsuspend|suspend|pause|set|raise|increase|lower|reduce|decrease|change|update|delete|remove|create|apply|patch|cordon|uncordon|drain|evict|label|annotate|taint|untaint|expose|autoscale|run|replace|add|bump|kill|stop|start|deploy|enable|disable|make`
 
 var (
-	// asking is how questions begin in English, "how do I restart it" among them.
-	asking = regexp.MustCompile(`(?i)^\W*(why|what|what's|where|which|who|whose|when|how|is|are|was|were|does|did|has|have|should|would|hello|hi|thanks|do (?:you|we|they|i|the|these|those|any))\b`)
+	// newTurn is how questions begin in English, "how do I restart it" among them.
+	newTurn = regexp.MustCompile(`(?i)^\W*(why|what|what's|where|which|who|whose|when|how|is|are|was|were|does|did|has|have|should|would|hello|hi|thanks|do (?:you|we|they|i|the|these|those|any))\b`)
 	// reading is how orders begin that change nothing, and further one that does.
 	reading = regexp.MustCompile(`(?i)^\W*(?:please )?(show|list|get|describe|explain|diagnose|investigate|find|check|tell|look|summari[sz]e|wait)\b`)
 	further = regexp.MustCompile(`(?i)(?:\band\b|\bthen\b|[,;.])\s*(?:please |then |also )*(?:` + verbs + `)\b`)
@@ -51,12 +51,12 @@ func wishOf(t turn.Turn) wish {
 	switch {
 	case ordering.MatchString(q):
 		return change
-	case asking.MatchString(q), (reading.MatchString(q) || curious.MatchString(q)) && !further.MatchString(q),
+	case newTurn.MatchString(q), (reading.MatchString(q) || curious.MatchString(q)) && !further.MatchString(q),
 		english.MatchString(q) && !naming.MatchString(q):
 		return look
 	}
 	return change
 }
 
-// claims says whether an answer pretends that something was changed.
-func claims(answer string) bool { return done.MatchString(answer) }
+// claimsChange reports whether an answer pretends that something was changed.
+func claimsChange(answer string) bool { return done.MatchString(answer) }

@@ -35,7 +35,7 @@ func TestClaims(t *testing.T) {
 		"Done.": true, "I have scaled api to 3.": true, "I've restarted it": true, "The rollout was successfully restarted": true,
 		"It has been successfully restarted.": true, "The ConfigMap was deleted on Monday.": false, "The pod restarted 7 times.": false,
 	} {
-		if got := claims(text); got != want {
+		if got := claimsChange(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

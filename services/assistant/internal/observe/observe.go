@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -34,32 +34,32 @@ func New(m *metrics.Metrics, t trace.TracerProvider, agent, model string) *Obser
 	return &Observer{m, t.Tracer("github.com/mlp-platform/platform/services/assistant"), agent, model}
 }
 
-// joined is ctx with the trace of the request that it belongs to.
-func joined(ctx context.Context) context.Context {
+// joinTrace is ctx with the trace of the request that it belongs to.
+func joinTrace(ctx context.Context) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": service.Traceparent(ctx)})
 }
 
-func failed(span trace.Span, err error, code string) {
+func recordFailure(span trace.Span, err error, code string) {
 	if err != nil {
 		span.SetStatus(codes.Error, code)
 		span.SetAttributes(attribute.String("error.type", code))
 	}
 }
 
-type engine struct {
+type observedEngine struct {
 	turn.Investigator
 	o *Observer
 }
 
 // Engine watches an engine.
-func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return engine{e, o} }
+func (o *Observer) Engine(e turn.Investigator) turn.Investigator { return observedEngine{e, o} }
 
 // Investigate is part of turn.Investigator.
-func (e engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
-	ctx, span := e.o.tracer.Start(joined(ctx), "invoke_agent "+e.o.agent, trace.WithAttributes(
+func (e observedEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+	ctx, span := e.o.tracer.Start(joinTrace(ctx), "invoke_agent "+e.o.agent, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "invoke_agent"),
 		attribute.String("gen_ai.agent.name", e.o.agent),
 		attribute.String("gen_ai.conversation.id", t.Session),
@@ -73,7 +73,7 @@ func (e engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox
 		attribute.Int64("gen_ai.usage.input_tokens", out.Usage.PromptTokens),
 		attribute.Int64("gen_ai.usage.output_tokens", out.Usage.CompletionTokens),
 	)
-	failed(span, err, "engine_failed")
+	recordFailure(span, err, "engine_failed")
 	e.o.metrics.Tokens(out.Usage)
 	return out, err
 }
@@ -95,7 +95,7 @@ func (w tools) Run(ctx context.Context, t turn.Turn, op operation.Operation) (tu
 }
 
 // Snapshot is part of turn.Tools.
-func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	return w.Tools.Snapshot(ctx, t, namespace, func(op operation.Operation) func(turn.Output, error) {
 		shown := show(op) // gives the call its id
 		_, done := w.o.call(ctx, op)
@@ -109,7 +109,7 @@ func (w tools) Snapshot(ctx context.Context, t turn.Turn, namespace string, show
 // call begins one read; done ends it.
 func (o *Observer) call(ctx context.Context, op operation.Operation) (_ context.Context, done func(error)) {
 	began, tool := time.Now(), string(op.Verb)
-	ctx, span := o.tracer.Start(joined(ctx), "execute_tool "+tool, trace.WithAttributes(
+	ctx, span := o.tracer.Start(joinTrace(ctx), "execute_tool "+tool, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", tool),
 	))
 	if id := turn.CallID(ctx); id != "" {
@@ -119,19 +119,19 @@ func (o *Observer) call(ctx context.Context, op operation.Operation) (_ context.
 		outcome := "ok"
 		if err != nil {
 			outcome = "failed"
-			if reason := refusal(err); reason != "" {
+			if reason := refusalReason(err); reason != "" {
 				outcome = "refused"
 				o.metrics.Refused(reason)
 			}
 		}
 		o.metrics.Tool(tool, outcome, time.Since(began))
-		failed(span, err, outcome)
+		recordFailure(span, err, outcome)
 		span.End()
 	}
 }
 
-// refusal is the reason for which the rules refused; empty where something else failed.
-func refusal(err error) string {
+// refusalReason is the reason for which the rules refused; empty where something else failed.
+func refusalReason(err error) string {
 	var wrong *operation.Fault
 	var refused *action.Refused
 	switch {
@@ -154,7 +154,7 @@ func (o *Observer) Planner(p turn.Planner) turn.Planner { return planner{p, o} }
 // Plan is part of turn.Planner.
 func (w planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	plan, err := w.Planner.Plan(ctx, t, ops)
-	if reason := refusal(err); reason != "" {
+	if reason := refusalReason(err); reason != "" {
 		w.o.metrics.Refused(reason)
 	} else if err == nil && plan.Verdict.Answer == guard.Refuse {
 		w.o.metrics.Refused(plan.Verdict.Code)

@@ -20,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -39,9 +39,9 @@ func (parts) Run(_ context.Context, _ turn.Turn, op operation.Operation) (turn.O
 	return turn.Output{Text: "secret text"}, nil
 }
 
-func (parts) Snapshot(_ context.Context, _ turn.Turn, _ string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (parts) Snapshot(_ context.Context, _ turn.Turn, _ string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	show(operation.Operation{Verb: operation.Events})(turn.Output{}, nil)
-	return &playbook.Snapshot{}, nil
+	return &engine.Snapshot{}, nil
 }
 
 func (parts) Plan(_ context.Context, _ turn.Turn, ops []operation.Operation) (action.Plan, error) {
@@ -51,10 +51,10 @@ func (parts) Plan(_ context.Context, _ turn.Turn, ops []operation.Operation) (ac
 	return action.Plan{Verdict: guard.Verdict{Answer: guard.Refuse, Code: "protected_namespace"}}, nil
 }
 
-// engine calls its tools, which here are those of the test.
-type engine struct{ tools turn.Tools }
+// stubEngine calls its tools, which here are those of the test.
+type stubEngine struct{ tools turn.Tools }
 
-func (e engine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
+func (e stubEngine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
 	for _, kind := range []string{"pods", "unicorn", "broken"} {
 		_, _ = e.tools.Run(ctx, t, operation.Operation{Verb: operation.List, Kind: kind}) // what comes of it is counted
 	}
@@ -69,7 +69,7 @@ func TestObserver(t *testing.T) {
 	o := observe.New(metrics.New(reg, "llm"), provider, "cluster-assistant", "small")
 	ctx := service.WithTrace(t.Context(), "r-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	by := turn.Turn{Session: "s-1", Query: "secret question"}
-	if _, err := o.Engine(engine{o.Tools(parts{})}).Investigate(ctx, by, nil, nil); err != nil {
+	if _, err := o.Engine(stubEngine{o.Tools(parts{})}).Investigate(ctx, by, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	planner := o.Planner(parts{})

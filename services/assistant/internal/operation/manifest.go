@@ -25,7 +25,7 @@ type Document struct {
 	Object map[string]any
 }
 
-// Documents takes a manifest apart: documents of a stream and items of lists, each an
+// Documents splits a manifest: documents of a stream and items of lists, each an
 // object with a kind and a name. What could be read in two ways (a key twice, a merge
 // key, yes for true) is refused. The error is a *Fault.
 func Documents(manifest string) ([]Document, error) {
@@ -100,16 +100,16 @@ func CanonicalPatch(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	patch, err := encode(object)
+	patch, err := encodeJSON(object)
 	if err != nil {
 		return "", Refuse(InvalidManifest, "patch", "The patch cannot be written as JSON.")
 	}
 	return patch, nil
 }
 
-// settled says whether a text is surely what CanonicalPatch would make of it, if it is a
+// isCanonicalPatch reports whether a text is surely what CanonicalPatch would make of it, if it is a
 // patch at all. It is asked of every patch several times, and YAML is slow to read.
-func settled(text string) bool {
+func isCanonicalPatch(text string) bool {
 	if strings.Contains(text, "-0") { // the one number that is another in YAML
 		return false
 	}
@@ -117,11 +117,11 @@ func settled(text string) bool {
 	if json.Unmarshal([]byte(text), &value) != nil {
 		return false
 	}
-	again, err := encode(value)
+	again, err := encodeJSON(value)
 	return err == nil && again == text
 }
 
-func encode(value any) (string, error) {
+func encodeJSON(value any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

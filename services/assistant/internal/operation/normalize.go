@@ -12,7 +12,7 @@ var suspendPatches = map[string]Verb{
 	`{"spec":{"suspend":false}}`: Resume,
 }
 
-// Normalize gives the one form of an operation that stands for all equal ones: no
+// Normalize returns the one form of an operation that stands for all equal ones: no
 // empty lists, removals sorted, kinds folded, a manifest ended by a line feed. It runs
 // before anything is shown or stored, and validates nothing.
 func Normalize(o Operation) Operation {
@@ -38,7 +38,7 @@ func Normalize(o Operation) Operation {
 	if o.Cascade == "background" {
 		o.Cascade = ""
 	}
-	if o.Patch != "" && !settled(o.Patch) {
+	if o.Patch != "" && !isCanonicalPatch(o.Patch) {
 		if c, err := CanonicalPatch(o.Patch); err == nil {
 			o.Patch = c
 		}
@@ -52,7 +52,7 @@ func Normalize(o Operation) Operation {
 	return o
 }
 
-// AsPatch gives the patch that a suspend, or the resume of a job, stands for, since
+// AsPatch returns the patch that a suspend, or the resume of a job, stands for, since
 // kubectl has no command of its own. Other operations come back as they are.
 func (o Operation) AsPatch() Operation {
 	if o.Verb != Suspend && (o.Verb != Resume || !oneOf(o.Kind, jobKinds)) {

@@ -13,80 +13,80 @@ import (
 // property is the JSON Schema of one member.
 type property map[string]any
 
-func text(about string) property { return property{"type": "string", "description": about} }
+func textProperty(about string) property { return property{"type": "string", "description": about} }
 
-func flag(about string) property { return property{"type": "boolean", "description": about} }
+func flagProperty(about string) property { return property{"type": "boolean", "description": about} }
 
-func number(least, most int, about string) property {
+func numberProperty(least, most int, about string) property {
 	return property{"type": "integer", "minimum": least, "maximum": most, "description": about}
 }
 
-func choice(about string, values ...string) property {
+func choiceProperty(about string, values ...string) property {
 	return property{"type": "string", "enum": values, "description": about}
 }
 
-func pairs(about string) property {
+func pairsProperty(about string) property {
 	return property{"type": "object", "additionalProperties": property{"type": "string"}, "minProperties": 1, "maxProperties": MaxPairs, "description": about}
 }
 
-func texts(most int, about string) property {
+func textsProperty(most int, about string) property {
 	return property{"type": "array", "items": property{"type": "string"}, "minItems": 1, "maxItems": most, "description": about}
 }
 
 var properties = map[string]property{
-	"kind":                 text("Kind: plural, singular, short name or kind.group."),
+	"kind":                 textProperty("Kind: plural, singular, short name or kind.group."),
 	"name":                 {"type": "string", "pattern": NamePattern, "maxLength": 253, "description": "Name of the object."},
 	"pod":                  {"type": "string", "pattern": NamePattern, "maxLength": 253, "description": "Name of the pod; for the pods of a workload give kind and name instead."},
 	"names":                {"type": "array", "items": property{"type": "string", "pattern": NamePattern, "maxLength": 253}, "minItems": 1, "maxItems": MaxNames, "description": "Names of the objects."},
 	"namespace":            {"type": "string", "pattern": `^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`, "maxLength": 63, "description": "Namespace; left out: that of the session."},
-	"all_namespaces":       flag("Every namespace."),
-	"all":                  flag("Every object of the kind in the namespace."),
-	"label_selector":       text("Label selector, such as app=api."),
-	"field_selector":       text("Field selector, such as status.phase=Running."),
-	"limit":                number(1, MaxLimit, "Most entries to return."),
-	"output":               choice("Form of the answer.", "wide", "yaml", "json", "name"),
-	"dry_run":              flag("Rehearse on the server, change nothing."),
-	"container":            text("Container; left out: the only one, or all."),
-	"previous":             flag("The container before its last restart."),
-	"since":                text("How far back, such as 15m; at most 24h."),
-	"tail":                 number(1, MaxLimit, "Last lines to return."),
-	"contains":             text("Only lines with this text."),
-	"action":               text("API verb, such as get."),
-	"subresource":          text("Subresource, such as log."),
-	"path":                 text("Field path below the kind, such as spec.template."),
-	"api_version":          text("API version, such as apps/v1."),
-	"recursive":            flag("All fields below."),
-	"promql":               text("PromQL expression."),
-	"range_minutes":        number(0, 30*24*60, "Minutes back from now; 0 is an instant."),
-	"logql":                text("LogQL expression."),
-	"replicas":             number(0, 100_000, "Wanted replicas."),
-	"revision":             number(1, 1<<31-1, "Revision; left out: the one before."),
-	"new_name":             text("Name of the new object."),
-	"images":               pairs("Container to image; * is every container."),
-	"requests":             pairs("Resource to amount, such as memory to 128Mi."),
-	"limits":               pairs("Resource to amount, such as memory to 256Mi."),
-	"set":                  pairs("Name to value."),
-	"remove":               texts(MaxPairs, "Names to remove."),
-	"overwrite":            flag("Replace values that exist."),
-	"port":                 number(1, 65535, "Port of the service."),
-	"target_port":          text("Port number or name in the pods."),
-	"protocol":             choice("Protocol.", "TCP", "UDP", "SCTP"),
-	"service_type":         choice("Type of the service.", "ClusterIP", "NodePort", "LoadBalancer"),
-	"min":                  number(0, 100_000, "Fewest replicas."),
-	"max":                  number(1, 100_000, "Most replicas."),
-	"cpu_percent":          number(1, 10_000, "Wanted CPU use in percent of the request."),
-	"patch":                text("The patch, a JSON object as text."),
-	"patch_type":           choice("strategic falls back to merge where the kind has no strategic patch.", "strategic", "merge"),
-	"manifest":             text("YAML or JSON, one or several documents."),
-	"prune":                flag("Delete selected objects that the manifest no longer has."),
-	"force":                flag("Delete at once, replace by deleting, take over fields, or drop pods without an owner."),
-	"grace_period":         number(0, 86_400, "Seconds to stop in."),
-	"cascade":              choice("What becomes of dependents.", "background", "foreground", "orphan"),
-	"ignore_daemonsets":    flag("Leave pods of daemon sets."),
-	"delete_emptydir_data": flag("Also pods whose local data is lost."),
-	"pod_selector":         text("Only these pods."),
-	"taints":               texts(MaxPairs, "Taints to set, key=value:Effect."),
-	"remove_taints":        texts(MaxPairs, "Taints to remove, key, key:Effect or key=value:Effect."),
+	"all_namespaces":       flagProperty("Every namespace."),
+	"all":                  flagProperty("Every object of the kind in the namespace."),
+	"label_selector":       textProperty("Label selector, such as app=api."),
+	"field_selector":       textProperty("Field selector, such as status.phase=Running."),
+	"limit":                numberProperty(1, MaxLimit, "Most entries to return."),
+	"output":               choiceProperty("Form of the answer.", "wide", "yaml", "json", "name"),
+	"dry_run":              flagProperty("Rehearse on the server, change nothing."),
+	"container":            textProperty("Container; left out: the only one, or all."),
+	"previous":             flagProperty("The container before its last restart."),
+	"since":                textProperty("How far back, such as 15m; at most 24h."),
+	"tail":                 numberProperty(1, MaxLimit, "Last lines to return."),
+	"contains":             textProperty("Only lines with this text."),
+	"action":               textProperty("API verb, such as get."),
+	"subresource":          textProperty("Subresource, such as log."),
+	"path":                 textProperty("Field path below the kind, such as spec.template."),
+	"api_version":          textProperty("API version, such as apps/v1."),
+	"recursive":            flagProperty("All fields below."),
+	"promql":               textProperty("PromQL expression."),
+	"range_minutes":        numberProperty(0, 30*24*60, "Minutes back from now; 0 is an instant."),
+	"logql":                textProperty("LogQL expression."),
+	"replicas":             numberProperty(0, 100_000, "Wanted replicas."),
+	"revision":             numberProperty(1, 1<<31-1, "Revision; left out: the one before."),
+	"new_name":             textProperty("Name of the new object."),
+	"images":               pairsProperty("Container to image; * is every container."),
+	"requests":             pairsProperty("Resource to amount, such as memory to 128Mi."),
+	"limits":               pairsProperty("Resource to amount, such as memory to 256Mi."),
+	"set":                  pairsProperty("Name to value."),
+	"remove":               textsProperty(MaxPairs, "Names to remove."),
+	"overwrite":            flagProperty("Replace values that exist."),
+	"port":                 numberProperty(1, 65535, "Port of the service."),
+	"target_port":          textProperty("Port number or name in the pods."),
+	"protocol":             choiceProperty("Protocol.", "TCP", "UDP", "SCTP"),
+	"service_type":         choiceProperty("Type of the service.", "ClusterIP", "NodePort", "LoadBalancer"),
+	"min":                  numberProperty(0, 100_000, "Fewest replicas."),
+	"max":                  numberProperty(1, 100_000, "Most replicas."),
+	"cpu_percent":          numberProperty(1, 10_000, "Wanted CPU use in percent of the request."),
+	"patch":                textProperty("The patch, a JSON object as text."),
+	"patch_type":           choiceProperty("strategic falls back to merge where the kind has no strategic patch.", "strategic", "merge"),
+	"manifest":             textProperty("YAML or JSON, one or several documents."),
+	"prune":                flagProperty("Delete selected objects that the manifest no longer has."),
+	"force":                flagProperty("Delete at once, replace by deleting, take over fields, or drop pods without an owner."),
+	"grace_period":         numberProperty(0, 86_400, "Seconds to stop in."),
+	"cascade":              choiceProperty("What becomes of dependents.", "background", "foreground", "orphan"),
+	"ignore_daemonsets":    flagProperty("Leave pods of daemon sets."),
+	"delete_emptydir_data": flagProperty("Also pods whose local data is lost."),
+	"pod_selector":         textProperty("Only these pods."),
+	"taints":               textsProperty(MaxPairs, "Taints to set, key=value:Effect."),
+	"remove_taints":        textsProperty(MaxPairs, "Taints to remove, key, key:Effect or key=value:Effect."),
 }
 
 // Schema is the JSON Schema of a verb's tool arguments, compact, keys sorted; nil for

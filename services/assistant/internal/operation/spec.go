@@ -95,7 +95,7 @@ func (s *spec) members() []string {
 	return append(m, s.fields...)
 }
 
-// single says whether the verb takes one name at most; its tool then has no names.
+// single reports whether the verb takes one name at most; its tool then has no names.
 func (s *spec) single() bool {
 	return s.refs == maybeRef || s.refs == oneRef || s.refs == oneNode
 }

@@ -1,10 +1,6 @@
 package operation
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,7 +16,7 @@ const (
 	MaxManifest = 256 << 10
 )
 
-// Validate says whether the operation is complete, in range, in normal form and
+// Validate reports whether the operation is complete, in range, in normal form and
 // without members of another verb. The error is a *Fault. Nothing that passes can be
 // taken for a flag, a path or more than one word.
 func (o Operation) Validate() error {
@@ -175,19 +171,4 @@ func (o Operation) validScope() error {
 		return err
 	}
 	return validFieldSelector(o.FieldSelector)
-}
-
-// Parse reads the stored JSON form back, strictly, and validates it: a row written by
-// a newer release with a member that this one does not know must not run without it.
-func Parse(stored []byte) (Operation, error) {
-	var o Operation
-	dec := json.NewDecoder(bytes.NewReader(stored))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&o); err != nil {
-		return Operation{}, Refuse(InvalidArgument, "", "The stored operation cannot be read: %v.", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Operation{}, Refuse(InvalidArgument, "", "The stored operation has a tail.")
-	}
-	return o, o.Validate()
 }

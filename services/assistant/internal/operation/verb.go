@@ -58,10 +58,10 @@ func Verbs() []Verb {
 	return verbs
 }
 
-// Known says whether the verb is one of [Verbs].
+// Known reports whether the verb is one of [Verbs].
 func (v Verb) Known() bool { return specOf(v) != nil }
 
-// Writes says whether the verb changes the cluster. An unknown verb counts as a write.
+// Writes reports whether the verb changes the cluster. An unknown verb counts as a write.
 func (v Verb) Writes() bool {
 	s := specOf(v)
 	return s == nil || s.risk != Low

@@ -38,7 +38,7 @@ func oneOf(kind string, known []string) bool {
 	return slices.Contains(known, strings.ToLower(kind))
 }
 
-// ValidName says whether s can be the name of an object.
+// ValidName reports whether s can be the name of an object.
 func ValidName(s string) bool { return len(s) <= 253 && nameExpr.MatchString(s) }
 
 func validKind(s string) bool {

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/golden"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
@@ -16,7 +17,7 @@ const unsetLog = "INFO starting\nFATAL DATABASE_URL is not set\n"
 // answerCase is a fixture with one trouble, and what its answer says.
 type answerCase struct {
 	file, log string
-	class     playbook.Class
+	class     engine.Class
 	fix       operation.Verb // empty: a person has to name a value
 	say, not  []string
 }
@@ -24,21 +25,21 @@ type answerCase struct {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	checkAnswers(t, []answerCase{
-		{"a1_empty_variable", unsetLog, playbook.CrashLoop, "", []string{"DATABASE_URL", "FATAL DATABASE_URL is not set", "exit code 1"}, []string{"delete"}},
-		{"a2_command_not_in_image", "", playbook.CrashLoop, operation.Undo, []string{"command `/bin/serve`", "127"}, []string{"log"}},
-		{"a3_out_of_memory", "", playbook.OutOfMemory, "", []string{"137", "64Mi"}, []string{"probe"}},
-		{"a4_absent_tag", "", playbook.ImagePull, operation.SetImage, []string{"shop/web:2.4.0", "no matter of credentials (auth)", "2.3.1"}, []string{"2.4.1", "latest"}},
-		{"a5_registry_refuses", "", playbook.ImagePull, "", []string{"pull credentials", "absent are `registry-login`"}, []string{"tag"}},
-		{"a6_absent_configmap", "", playbook.MissingObject, "", []string{"settlements-config", "was searched", "currency"}, []string{"image"}},
-		{"a7_secret_key", "", playbook.MissingKey, operation.Patch, []string{"DB_URL", "DATABASE_URL"}, []string{"hunter2", "aHVudGVyMg"}},
-		{"a8_volume_key", "", playbook.MissingKey, operation.Patch, []string{"portal.yaml", "ConfigMap exists"}, []string{"does not exist"}},
-		{"a9_asks_too_much", "", playbook.PendingResources, "", []string{"Node `node-1`: memory asked 50Gi, free 5Gi of 8Gi, short of 45Gi", "Node `node-2`"}, []string{"taint"}},
-		{"a10_all_tainted", "", playbook.PendingPlacement, operation.Patch, []string{"taint `gpu=only:NoSchedule`", "toleration"}, []string{"memory", "request"}},
-		{"a13_liveness_path", "", playbook.LivenessProbe, "", []string{"liveness probe", "`/health`", "404"}, []string{"memory", "OOM"}},
-		{"a14_probe_port", "", playbook.ReadinessProbe, operation.Patch, []string{"9999", "8080", "no endpoints"}, []string{"DNS"}},
-		{"a15_selector", "", playbook.ServiceWithoutEndpoint, operation.Patch, []string{"version=v2", "version=v1"}, []string{"NetworkPolicy"}},
-		{"service_port_name", "", playbook.ServicePort, operation.Patch, []string{"`web`", "8080 (main)"}, []string{"no endpoints"}},
-		{"node_selector", "", playbook.PendingPlacement, operation.Patch, []string{"disk=fast", "disk=ssd"}, []string{"taint"}},
+		{"a1_empty_variable", unsetLog, engine.CrashLoop, "", []string{"DATABASE_URL", "FATAL DATABASE_URL is not set", "exit code 1"}, []string{"delete"}},
+		{"a2_command_not_in_image", "", engine.CrashLoop, operation.Undo, []string{"command `/bin/serve`", "127"}, []string{"log"}},
+		{"a3_out_of_memory", "", engine.OutOfMemory, "", []string{"137", "64Mi"}, []string{"probe"}},
+		{"a4_absent_tag", "", engine.ImagePull, operation.SetImage, []string{"shop/web:2.4.0", "no matter of credentials (auth)", "2.3.1"}, []string{"2.4.1", "latest"}},
+		{"a5_registry_refuses", "", engine.ImagePull, "", []string{"pull credentials", "absent are `registry-login`"}, []string{"tag"}},
+		{"a6_absent_configmap", "", engine.MissingObject, "", []string{"settlements-config", "was searched", "currency"}, []string{"image"}},
+		{"a7_secret_key", "", engine.MissingKey, operation.Patch, []string{"DB_URL", "DATABASE_URL"}, []string{"hunter2", "aHVudGVyMg"}},
+		{"a8_volume_key", "", engine.MissingKey, operation.Patch, []string{"portal.yaml", "ConfigMap exists"}, []string{"does not exist"}},
+		{"a9_asks_too_much", "", engine.PendingResources, "", []string{"Node `node-1`: memory asked 50Gi, free 5Gi of 8Gi, short of 45Gi", "Node `node-2`"}, []string{"taint"}},
+		{"a10_all_tainted", "", engine.PendingPlacement, operation.Patch, []string{"taint `gpu=only:NoSchedule`", "toleration"}, []string{"memory", "request"}},
+		{"a13_liveness_path", "", engine.LivenessProbe, "", []string{"liveness probe", "`/health`", "404"}, []string{"memory", "OOM"}},
+		{"a14_probe_port", "", engine.ReadinessProbe, operation.Patch, []string{"9999", "8080", "no endpoints"}, []string{"DNS"}},
+		{"a15_selector", "", engine.ServiceWithoutEndpoint, operation.Patch, []string{"version=v2", "version=v1"}, []string{"NetworkPolicy"}},
+		{"service_port_name", "", engine.ServicePort, operation.Patch, []string{"`web`", "8080 (main)"}, []string{"no endpoints"}},
+		{"node_selector", "", engine.PendingPlacement, operation.Patch, []string{"disk=fast", "disk=ssd"}, []string{"taint"}},
 	})
 }
 
@@ -46,15 +47,15 @@ func checkAnswers(t *testing.T, tests []answerCase) {
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()
-			s := write(snapshot(t, test.file), test.log)
-			judge(t, s, test.file, test.class, test.fix, test.say, test.not)
+			s := writeLogs(readSnapshot(t, test.file), test.log)
+			checkFinding(t, s, test.file, test.class, test.fix, test.say, test.not)
 		})
 	}
 }
 
-// judge checks that a snapshot has one finding, of a class, and what its answer says in any
+// checkFinding checks that a snapshot has one finding, of a class, and what its answer says in any
 // order of the snapshot. With no verb a person has to name a value.
-func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class, wanted operation.Verb, says, nots []string) {
+func checkFinding(t *testing.T, s *engine.Snapshot, file string, class engine.Class, wanted operation.Verb, says, nots []string) {
 	t.Helper()
 	found := playbook.Diagnose(s, "")
 	if len(found) != 1 || found[0].Class != class {
@@ -70,7 +71,7 @@ func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class
 	if verb != wanted {
 		t.Errorf("the fix is %q, want %q", verb, wanted)
 	}
-	answer := playbook.Answer(s, found)
+	answer := engine.Answer(s, found)
 	for _, say := range says {
 		if !strings.Contains(answer, say) {
 			t.Errorf("the answer must say %q:\n%s", say, answer)
@@ -81,10 +82,10 @@ func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class
 			t.Errorf("the answer must not say %q:\n%s", not, answer)
 		}
 	}
-	golden.Check(t, file+".md", []byte(answer))
+	assistanttest.CheckGolden(t, file+".md", []byte(answer))
 	for seed := range uint64(5) {
-		shuffle(s, seed)
-		if again := playbook.Answer(s, playbook.Diagnose(s, "")); again != answer {
+		shuffleSnapshot(s, seed)
+		if again := engine.Answer(s, playbook.Diagnose(s, "")); again != answer {
 			t.Errorf("another order gives another answer:\n%s", again)
 		}
 	}
@@ -92,7 +93,7 @@ func judge(t *testing.T, s *playbook.Snapshot, file string, class playbook.Class
 
 func TestHealthy(t *testing.T) {
 	t.Parallel()
-	s := snapshot(t, "healthy")
+	s := readSnapshot(t, "healthy")
 	if found := playbook.Diagnose(s, ""); len(found) != 0 {
 		t.Errorf("found %+v", found)
 	}
@@ -103,24 +104,24 @@ func TestHealthy(t *testing.T) {
 
 func TestSeveral(t *testing.T) {
 	t.Parallel()
-	s := join(snapshot(t, "a15_selector"), snapshot(t, "a4_absent_tag"), write(snapshot(t, "a1_empty_variable"), unsetLog), snapshot(t, "a14_probe_port"))
+	s := joinSnapshots(readSnapshot(t, "a15_selector"), readSnapshot(t, "a4_absent_tag"), writeLogs(readSnapshot(t, "a1_empty_variable"), unsetLog), readSnapshot(t, "a14_probe_port"))
 	found := playbook.Diagnose(s, "shop")
-	var classes []playbook.Class
+	var classes []engine.Class
 	for _, f := range found {
 		classes = append(classes, f.Class)
 	}
-	if want := []playbook.Class{playbook.CrashLoop, playbook.ImagePull, playbook.ServiceWithoutEndpoint}; !slices.Equal(classes, want) {
+	if want := []engine.Class{engine.CrashLoop, engine.ImagePull, engine.ServiceWithoutEndpoint}; !slices.Equal(classes, want) {
 		t.Fatalf("got %v, want %v", classes, want)
 	}
 	if len(found[0].Pods) != 2 || len(found[0].Consequences) != 1 {
 		t.Errorf("two pods and the service belong to the crash: %+v", found[0])
 	}
-	answer := playbook.Answer(s, found)
-	golden.Check(t, "several.md", []byte(answer))
+	answer := engine.Answer(s, found)
+	assistanttest.CheckGolden(t, "several.md", []byte(answer))
 
 	for seed := range uint64(5) {
-		shuffle(s, seed)
-		if again := playbook.Answer(s, playbook.Diagnose(s, "shop")); again != answer {
+		shuffleSnapshot(s, seed)
+		if again := engine.Answer(s, playbook.Diagnose(s, "shop")); again != answer {
 			t.Errorf("another order gives another answer:\n%s", again)
 		}
 	}

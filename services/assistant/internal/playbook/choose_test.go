@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // What a Chooser finds is what a look at every pod finds, in the same order.
@@ -27,7 +27,7 @@ func TestChooser(t *testing.T) {
 		return set
 	}
 	var pods []*corev1.Pod
-	chooser := playbook.NewChooser(playbook.PodLabels)
+	chooser := engine.NewChooser(engine.PodLabels)
 	for range 500 {
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Labels = fmt.Sprint("team-", random.IntN(3)), some()
@@ -51,7 +51,7 @@ func TestChooser(t *testing.T) {
 // All who ask at once get one diagnosis, the one that each would have made alone.
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	s := playbooktest.New(playbooktest.Shape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})
+	s := newCluster(clusterShape{Pods: 60, Namespaces: 3, Deployments: 20, Services: 20, Policies: 5, Events: 50, Broken: 50})
 	for _, namespace := range []string{"", "team-1"} {
 		want := playbook.Diagnose(s, namespace)
 		if len(want) == 0 {
@@ -60,8 +60,8 @@ func TestFindings(t *testing.T) {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				got := s.Findings(namespace)
-				if playbook.Answer(s, got) != playbook.Answer(s, want) || !reflect.DeepEqual(got, s.Findings(namespace)) {
+				got := playbook.Findings(s, namespace)
+				if engine.Answer(s, got) != engine.Answer(s, want) || !reflect.DeepEqual(got, playbook.Findings(s, namespace)) {
 					t.Errorf("namespace %q: another diagnosis", namespace)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // FuzzForeignText puts a text where controllers, kubelets, programs and people write
@@ -25,9 +26,9 @@ func FuzzForeignText(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	first := join(snapshot(f, "a12_quota"), snapshot(f, "limit_range"), snapshot(f, "a17_policy"), snapshot(f, "wrong_name"), snapshot(f, "a18_namespace"), snapshot(f, "a19_node_not_ready"), snapshot(f, "a20_no_requests"))
+	first := joinSnapshots(readSnapshot(f, "a12_quota"), readSnapshot(f, "limit_range"), readSnapshot(f, "a17_policy"), readSnapshot(f, "wrong_name"), readSnapshot(f, "a18_namespace"), readSnapshot(f, "a19_node_not_ready"), readSnapshot(f, "a20_no_requests"))
 	f.Fuzz(func(t *testing.T, text string) {
-		s := clone(first)
+		s := cloneSnapshot(first)
 		for i := range s.ReplicaSets {
 			for j := range s.ReplicaSets[i].Status.Conditions {
 				s.ReplicaSets[i].Status.Conditions[j].Message = text
@@ -57,10 +58,10 @@ func FuzzForeignText(f *testing.F) {
 		for i := range s.ConfigMaps {
 			s.ConfigMaps[i].Finalizers = []string{text}
 		}
-		write(s, text)
+		writeLogs(s, text)
 
-		answer := playbook.Answer(s, playbook.Diagnose(s, ""))
-		if again := playbook.Answer(s, playbook.Diagnose(shuffle(s, 1), "")); again != answer {
+		answer := engine.Answer(s, playbook.Diagnose(s, ""))
+		if again := engine.Answer(s, playbook.Diagnose(shuffleSnapshot(s, 1), "")); again != answer {
 			t.Errorf("another order gives\n%s\nand not\n%s", again, answer)
 		}
 		for line := range strings.SplitSeq(answer, "\n") {

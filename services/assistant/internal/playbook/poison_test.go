@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // FuzzLogs writes anything in the log of a crashing container. Whatever it says, the only
@@ -18,14 +19,14 @@ func FuzzLogs(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		s := snapshot(t, "c5_poisoned_log")
+		s := readSnapshot(t, "c5_poisoned_log")
 		before := s.ReplicaSets[0].DeepCopy()
 		before.Name, before.UID, before.Status.ReadyReplicas = "api-0", "r-api-0", 1
 		s.ReplicaSets[0].Annotations["deployment.kubernetes.io/revision"] = "2"
 		before.Spec.Template.Spec.Containers[0].Image = "registry.example/shop/api:1.8.0"
 		before.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MODE", Value: "fast"}}
 		s.ReplicaSets = append(s.ReplicaSets, *before)
-		found := playbook.Diagnose(write(s, log), "")
+		found := playbook.Diagnose(writeLogs(s, log), "")
 		for _, one := range found {
 			if one.Fix == nil {
 				continue
@@ -35,7 +36,7 @@ func FuzzLogs(f *testing.F) {
 				t.Errorf("the fix is %s, %v", got, err)
 			}
 		}
-		for line := range strings.Lines(playbook.Answer(s, found)) {
+		for line := range strings.Lines(engine.Answer(s, found)) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.Count(line, "`")%2 != 0 || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("foreign text leaves its place: %q", line)

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook/playbooktest"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // BenchmarkDiagnose compares, for clusters of 5,000 pods, a diagnosis with its answer to
 // the decoding of the same objects: reading is the larger part of a question.
 func BenchmarkDiagnose(b *testing.B) {
-	for _, shape := range playbooktest.Shapes() {
+	for _, shape := range clusterShapes() {
 		b.Run(shape.Name, func(b *testing.B) {
-			s := playbooktest.New(shape)
-			read := decoding(b, s)
+			s := newCluster(shape)
+			read := measureDecoding(b, s)
 			b.ReportAllocs()
 			found := 0
 			for b.Loop() {
 				all := playbook.Diagnose(s, "")
-				playbook.Answer(s, all)
+				engine.Answer(s, all)
 				found = len(all)
 			}
 			b.ReportMetric(float64(found), "findings")
@@ -31,11 +31,11 @@ func BenchmarkDiagnose(b *testing.B) {
 	}
 }
 
-// decoding is how long the objects of a snapshot take to be read from JSON.
-func decoding(b *testing.B, s *playbook.Snapshot) time.Duration {
+// measureDecoding is how long the objects of a snapshot take to be read from JSON.
+func measureDecoding(b *testing.B, s *engine.Snapshot) time.Duration {
 	b.Helper()
 	var total time.Duration
-	for _, list := range lists(s) {
+	for _, list := range listFields(s) {
 		raw, err := json.Marshal(list.Interface())
 		if err != nil {
 			b.Fatal(err)

@@ -15,18 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// snapshot reads the objects of testdata/file.yaml as a cluster would hold them.
-func snapshot(t testing.TB, file string) *playbook.Snapshot {
+// readSnapshot reads the objects of testdata/file.yaml as a cluster would hold them.
+func readSnapshot(t testing.TB, file string) *engine.Snapshot {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &playbook.Snapshot{
-		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[playbook.Log]string{}, Unread: map[string]bool{},
+	s := &engine.Snapshot{
+		Taken: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Logs: map[engine.Log]string{}, Unread: map[string]bool{},
 	}
 	for doc := range strings.SplitSeq(string(data), "\n---\n") {
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
@@ -34,19 +34,19 @@ func snapshot(t testing.TB, file string) *playbook.Snapshot {
 			t.Fatalf("%s: %v in %s", file, err, doc)
 		}
 		if secret, ok := o.(*corev1.Secret); ok {
-			s.Secrets = append(s.Secrets, playbook.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
+			s.Secrets = append(s.Secrets, engine.SecretKeys{Namespace: secret.Namespace, Name: secret.Name, Keys: slices.Collect(maps.Keys(secret.Data))})
 			continue
 		}
-		put(t, s, o)
+		putObject(t, s, o)
 	}
 	return s
 }
 
-// put adds an object to the list of its type.
-func put(t testing.TB, s *playbook.Snapshot, o runtime.Object) {
+// putObject adds an object to the list of its type.
+func putObject(t testing.TB, s *engine.Snapshot, o runtime.Object) {
 	t.Helper()
 	value := reflect.ValueOf(o).Elem()
-	for _, list := range lists(s) {
+	for _, list := range listFields(s) {
 		if list.Type().Elem() == value.Type() {
 			list.Set(reflect.Append(list, value))
 			return
@@ -55,8 +55,8 @@ func put(t testing.TB, s *playbook.Snapshot, o runtime.Object) {
 	t.Fatalf("no place for %T", o)
 }
 
-// lists are the lists of a snapshot.
-func lists(s *playbook.Snapshot) []reflect.Value {
+// listFields are the lists of a snapshot.
+func listFields(s *engine.Snapshot) []reflect.Value {
 	var all []reflect.Value
 	for _, field := range reflect.ValueOf(s).Elem().Fields() {
 		if field.Kind() == reflect.Slice {
@@ -66,12 +66,12 @@ func lists(s *playbook.Snapshot) []reflect.Value {
 	return all
 }
 
-// join puts the objects of several clusters in one.
-func join(all ...*playbook.Snapshot) *playbook.Snapshot {
-	s := &playbook.Snapshot{Taken: all[0].Taken, Logs: map[playbook.Log]string{}, Unread: map[string]bool{}}
-	to := lists(s)
+// joinSnapshots puts the objects of several clusters in one.
+func joinSnapshots(all ...*engine.Snapshot) *engine.Snapshot {
+	s := &engine.Snapshot{Taken: all[0].Taken, Logs: map[engine.Log]string{}, Unread: map[string]bool{}}
+	to := listFields(s)
 	for _, o := range all {
-		for i, from := range lists(o) {
+		for i, from := range listFields(o) {
 			to[i].Set(reflect.AppendSlice(to[i], from))
 		}
 		maps.Copy(s.Logs, o.Logs)
@@ -79,11 +79,11 @@ func join(all ...*playbook.Snapshot) *playbook.Snapshot {
 	return s
 }
 
-// clone copies a snapshot, so that it can be changed and the first one read again.
-func clone(s *playbook.Snapshot) *playbook.Snapshot {
-	c := &playbook.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
-	to := lists(c)
-	for i, from := range lists(s) {
+// cloneSnapshot copies a snapshot, so that it can be changed and the first one read again.
+func cloneSnapshot(s *engine.Snapshot) *engine.Snapshot {
+	c := &engine.Snapshot{Taken: s.Taken, Logs: maps.Clone(s.Logs), Unread: maps.Clone(s.Unread)}
+	to := listFields(c)
+	for i, from := range listFields(s) {
 		for j := range from.Len() {
 			o := from.Index(j)
 			if deep := o.Addr().MethodByName("DeepCopy"); deep.IsValid() {
@@ -95,17 +95,17 @@ func clone(s *playbook.Snapshot) *playbook.Snapshot {
 	return c
 }
 
-// shuffle puts every list of a snapshot in another order, the same for each seed.
-func shuffle(s *playbook.Snapshot, seed uint64) *playbook.Snapshot {
+// shuffleSnapshot puts every list of a snapshot in another order, the same for each seed.
+func shuffleSnapshot(s *engine.Snapshot, seed uint64) *engine.Snapshot {
 	random := rand.New(rand.NewPCG(seed, seed))
-	for _, list := range lists(s) {
+	for _, list := range listFields(s) {
 		random.Shuffle(list.Len(), reflect.Swapper(list.Interface()))
 	}
 	return s
 }
 
-// write gives every log that the snapshot wants the same text.
-func write(s *playbook.Snapshot, log string) *playbook.Snapshot {
+// writeLogs gives every log that the snapshot wants the same text.
+func writeLogs(s *engine.Snapshot, log string) *engine.Snapshot {
 	for _, want := range s.Wants() {
 		s.Logs[want] = log
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // podOf is a pod of an owner, with one container in a state.
@@ -34,7 +35,7 @@ var (
 
 func TestWants(t *testing.T) {
 	t.Parallel()
-	s := &playbook.Snapshot{}
+	s := &engine.Snapshot{}
 	// A storm: 100 crashing pods of 50 replica sets, 30 waiting pods, 30 jobs, 60 callers.
 	for i := range 100 {
 		s.Pods = append(s.Pods, podOf("ReplicaSet", fmt.Sprintf("crash-%02d", i/2), fmt.Sprintf("crash-%02d-%d", i/2, i%2), corev1.PodRunning, crashing))
@@ -70,11 +71,11 @@ func TestWants(t *testing.T) {
 		t.Errorf("got %v", kinds)
 	}
 	// The newest pod of the newest job comes first.
-	if at := slices.IndexFunc(wants, func(w playbook.Log) bool { return w.Pod[:3] == "job" }); wants[at].Pod != "job-29-2" {
+	if at := slices.IndexFunc(wants, func(w engine.Log) bool { return w.Pod[:3] == "job" }); wants[at].Pod != "job-29-2" {
 		t.Errorf("the first job's log is of %s", wants[at].Pod)
 	}
 	for seed := range uint64(5) {
-		if again := shuffle(s, seed).Wants(); !slices.Equal(again, wants) {
+		if again := shuffleSnapshot(s, seed).Wants(); !slices.Equal(again, wants) {
 			t.Errorf("another order wants other logs: %v", again)
 		}
 	}
@@ -84,16 +85,16 @@ func TestWants(t *testing.T) {
 // told of a second time.
 func TestUnreadLogs(t *testing.T) {
 	t.Parallel()
-	s := &playbook.Snapshot{Logs: map[playbook.Log]string{}}
+	s := &engine.Snapshot{Logs: map[engine.Log]string{}}
 	for i := range 5 {
 		s.Pods = append(s.Pods, podOf("ReplicaSet", "api", fmt.Sprintf("api-%d", i), corev1.PodRunning, crashing))
 	}
-	write(s, "dial tcp 10.0.0.9:5432: connect: connection refused")
+	writeLogs(s, "dial tcp 10.0.0.9:5432: connect: connection refused")
 	if len(s.Logs) != 2 {
 		t.Errorf("wants %v", s.Wants())
 	}
 	for seed := range uint64(5) {
-		if found := playbook.Diagnose(shuffle(s, seed), ""); len(found) != 1 || len(found[0].Pods) != 5 {
+		if found := playbook.Diagnose(shuffleSnapshot(s, seed), ""); len(found) != 1 || len(found[0].Pods) != 5 {
 			t.Errorf("found %+v", found)
 		}
 	}

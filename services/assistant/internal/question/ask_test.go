@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
 
@@ -257,7 +258,7 @@ func TestTalkIsNoRequest(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); a.Intent == question.Request || a.Intent == question.Line {
-			t.Errorf("%q is a %s of %+v", line, a.Intent, a.Changes)
+			t.Errorf("%q is a %s of %+v", line, assistanttest.IntentName(a.Intent), a.Changes)
 		}
 	}
 	if n < 100 {
@@ -369,7 +370,7 @@ func TestOrdersAreRequests(t *testing.T) {
 		line = strings.TrimSpace(line)
 		n++
 		if a := question.Parse(line); (a.Intent != question.Request || len(a.Changes) == 0) && a.Intent != question.Line {
-			t.Errorf("%q is %s", line, a.Intent)
+			t.Errorf("%q is %s", line, assistanttest.IntentName(a.Intent))
 		}
 	}
 	if n < 60 {

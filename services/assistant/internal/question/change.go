@@ -46,7 +46,7 @@ var leads = []string{
 	"you should", "you can", "you may", "you must", "kindly", "dear assistant", "assistant", "actually", "instead", "for now", "do a", "do an", "do", "perform a", "trigger a", "start a",
 }
 
-// polite says whether a question mark after these words still asks for the thing.
+// polite reports whether a question mark after these words still asks for the thing.
 var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
 // verbs are the words with which a request begins.
@@ -76,8 +76,8 @@ var (
 	assentExpr      = regexp.MustCompile(`^(yes|yep|yeah|yup|ya|ok|okay|sure|fine|agreed|go|go ahead|go for it|sounds good|lgtm|looks good|looks good to me|ship it|approved|approve|accepted|confirm|confirmed|proceed|no|nope|nah|deny|denied|cancel|reject)\b`)
 )
 
-// lead strips what only leads to a request, and says how many words that were.
-func lead(s sentence) sentence {
+// stripLead strips what only leads to a request, and says how many words that were.
+func stripLead(s sentence) sentence {
 	for {
 		long := ""
 		for _, l := range leads {
@@ -94,10 +94,10 @@ func lead(s sentence) sentence {
 	}
 }
 
-// requests reads a sentence as changes. held says that it speaks of one but does not
+// parseRequests reads a sentence as changes. held says that it speaks of one but does not
 // ask for it now; ok, that all of it was understood as a request.
-func requests(s sentence) (changes []Change, held, ok bool) {
-	s = lead(s)
+func parseRequests(s sentence) (changes []Change, held, ok bool) {
+	s = stripLead(s)
 	if len(s.words) == 0 {
 		return nil, false, false
 	}
@@ -110,8 +110,8 @@ func requests(s sentence) (changes []Change, held, ok bool) {
 	if deniedExpr.MatchString(s.low) || conditionalExpr.MatchString(s.low) {
 		return nil, true, false
 	}
-	for _, clause := range clauses(s) {
-		c, ok := change(clause)
+	for _, clause := range splitClauses(s) {
+		c, ok := parseChange(clause)
 		if !ok {
 			return nil, false, false
 		}
@@ -126,8 +126,8 @@ func requests(s sentence) (changes []Change, held, ok bool) {
 	return changes, false, true
 }
 
-// clauses parts "scale api to 3 and restart web".
-func clauses(s sentence) []sentence {
+// splitClauses parts "scale api to 3 and restart web".
+func splitClauses(s sentence) []sentence {
 	var all []sentence
 	from := 0
 	for i := 1; i+1 < len(s.words); i++ {
@@ -142,7 +142,7 @@ func clauses(s sentence) []sentence {
 	}
 	last := s.from(from)
 	last.noun = s.noun && from == 0
-	return append(all, lead(last))
+	return append(all, stripLead(last))
 }
 
 var (
@@ -155,10 +155,10 @@ var (
 	variableExpr = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 )
 
-// change reads one clause; ok says that all of its words were understood.
-func change(s sentence) (c Change, ok bool) {
+// parseChange reads one clause; ok says that all of its words were understood.
+func parseChange(s sentence) (c Change, ok bool) {
 	c.Verb = verbs[s.words[0].low]
-	if speaks(s, c.Verb, s.noun) {
+	if speaksOfChange(s, c.Verb, s.noun) {
 		return c, false
 	}
 	rest := s.words[1:]
@@ -184,7 +184,7 @@ func change(s sentence) (c Change, ok bool) {
 			c.name(rest, taken, i)
 		case strings.Contains(w.low, "/") && c.slash(w.low):
 		case kindOf(w.low) != "":
-			if !named(rest, taken, i) || c.Kind == "" {
+			if !belongsToName(rest, taken, i) || c.Kind == "" {
 				c.Kind = kindOf(w.low)
 			}
 		case nouns[w.low] && !fillers[w.low]:
@@ -322,7 +322,7 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 	case variableExpr.MatchString(w.text) && (c.Verb == operation.Delete):
 		c.Remove = append(c.Remove, w.text)
 		return 1
-	case w.low == "by" && amounts(next(1).low):
+	case w.low == "by" && isAmountWord(next(1).low):
 		c.Step = 1 // or less, as the verb says
 		return 1
 	case w.low == "container" && isName(next(1)):
@@ -335,23 +335,23 @@ func (c *Change) value(rest []word, taken []bool, i int) int {
 		c.Revision, _ = strconv.ParseInt(next(1).low, 10, 64)
 		return 2
 	case w.low == "between" && countExpr.MatchString(next(1).low) && next(2).low == "and" && countExpr.MatchString(next(3).low):
-		c.Min, c.Max = count(next(1).low), count(next(3).low)
+		c.Min, c.Max = parseCount(next(1).low), parseCount(next(3).low)
 		return 4
 	case (w.low == "max" || w.low == "maximum") && countExpr.MatchString(next(1).low):
-		c.Max = count(next(1).low)
+		c.Max = parseCount(next(1).low)
 		return 2
 	case (w.low == "min" || w.low == "minimum") && countExpr.MatchString(next(1).low):
-		c.Min = count(next(1).low)
+		c.Min = parseCount(next(1).low)
 		return 2
 	case countExpr.MatchString(w.low) && strings.HasPrefix(w.low, "0") && w.low != "0":
 		return 0
 	case decimalExpr.MatchString(w.low) && quantityExpr.MatchString(w.low+next(1).low) && next(1).low != "":
-		return twice(c.quantity(w.low + next(1).text))
+		return oneOrTwo(c.quantity(w.low + next(1).text))
 	}
 	return c.plainValue(w)
 }
 
-func twice(ok bool) int {
+func oneOrTwo(ok bool) int {
 	if ok {
 		return 2
 	}
@@ -370,9 +370,9 @@ func (c *Change) plainValue(w word) int {
 	case quantityExpr.MatchString(w.low):
 		took = c.quantity(w.text)
 	case countExpr.MatchString(w.low) && c.Count == nil:
-		c.Count = count(w.low)
+		c.Count = parseCount(w.low)
 	case strings.HasSuffix(w.low, "%") && countExpr.MatchString(strings.TrimSuffix(w.low, "%")):
-		c.Percent = *count(strings.TrimSuffix(w.low, "%"))
+		c.Percent = *parseCount(strings.TrimSuffix(w.low, "%"))
 	case isVersion(w.low) && c.Tag == "":
 		c.Tag = w.text
 	case c.Image == "" && imageExpr.MatchString(w.text):
@@ -389,8 +389,8 @@ func (c *Change) plainValue(w word) int {
 	return 0
 }
 
-// amounts says whether a word is how much something is to move.
-func amounts(low string) bool {
+// isAmountWord reports whether a word is how much something is to move.
+func isAmountWord(low string) bool {
 	_, number := numbers[low]
 	return number || countExpr.MatchString(low) || decimalExpr.MatchString(low) || quantityExpr.MatchString(low) || strings.HasSuffix(low, "%")
 }
@@ -422,7 +422,7 @@ func (c *Change) steps(s sentence) bool {
 	return true
 }
 
-func count(s string) *int32 {
+func parseCount(s string) *int32 {
 	n, _ := strconv.ParseInt(s, 10, 32) // at most six digits
 	i := int32(n)
 	return &i
@@ -452,7 +452,7 @@ func (c *Change) set(key, value string) {
 	c.Set[key] = value
 }
 
-// decide settles the verb where several share a word. It says whether the sentence is a
+// decide settles the verb where several share a word. It reports whether the sentence is a
 // change that is known.
 func (c *Change) decide(s sentence) bool {
 	first := s.words[0].low

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -22,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string) {
 		a := question.Parse(message)
 		if len(a.Changes) > 0 && a.Intent != question.Request && a.Intent != question.Advice {
-			t.Errorf("%q: %s has changes", message, a.Intent)
+			t.Errorf("%q: %s has changes", message, assistanttest.IntentName(a.Intent))
 		}
 		if a.Intent == question.Request && len(a.Changes) == 0 {
 			t.Errorf("%q: a request without a change", message)

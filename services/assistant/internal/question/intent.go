@@ -48,14 +48,6 @@ const (
 	History // revisions
 )
 
-var intentNames = [...]string{
-	"unclear", "greeting", "assent", "line", "request", "held", "advice", "diagnosis", "overview", "health", "unhealthy_pods", "warnings",
-	"restarts", "usage", "capacity", "quotas", "no_limits", "events", "empty_services", "external", "error_logs", "error_rate", "latency",
-	"recent_changes", "images", "idle", "env_secrets", "drain_plan", "who_can", "secrets", "list", "describe", "logs", "history",
-}
-
-func (i Intent) String() string { return intentNames[i] }
-
 // rule gives sentences that match an intent. Those that ask why match none: they want
 // a cause, not a table.
 type rule struct {
@@ -63,37 +55,37 @@ type rule struct {
 	expr   *regexp.Regexp
 }
 
-func on(i Intent, expr string) rule { return rule{i, regexp.MustCompile(expr)} }
+func newRule(i Intent, expr string) rule { return rule{i, regexp.MustCompile(expr)} }
 
 var whyExpr = regexp.MustCompile(`\bwhy\b|\bhow come\b|^wtf\b|\bwhat is causing\b|\bwhat causes\b|\breason for\b|\broot cause\b|\bwhat (makes|made)\b`)
 
 // rules are asked in order. The sentence is in lower case, without punctuation.
 var rules = []rule{
-	on(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
-	on(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
-	on(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
-	on(Images, `\bimages?\b|\b(which|what|list|show|the)\b.*\b(versions?|tags?)\b|\bversions? (of|running|deployed)\b|\bwhat version\b`),
-	on(RecentChanges, `\bwhat (has |have |was |did |just |recently )*chang|\brecent(ly)?\b.*\b(change|deploy|rollout|release|update)|\b(change|deploy|rollout|release|update)\w*\b.*\brecent|\b(last|latest) (changes?|deploys?|deployments?|releases?|rollouts?|updates?)\b|\bwho (has |just )?(changed|scaled|restarted|deployed|deleted|touched|updated|rolled|broke|edited)\b|\b(did|has|have) (somebody|someone|anybody|anyone|we|you|they|any of us|any one)\b.*\b(chang|scal|restart|deploy|delet|touch|updat|roll|edit|push|ship|releas|drain|cordon|bounce|kill)|\bwhen (was|were|did|has)\b.*\b(chang|scal|restart|deploy|updat|roll|touch|creat|delet|releas)|\b(was|were|has|have|is|are)\b.*\b(been )?(scaled|changed|deployed|touched|updated|rolled (back|out)|edited|released)\b|\bwhat (was|is|got) (deployed|released|rolled out) (today|yesterday|last|lately|in the last|since|this)`),
-	on(DrainPlan, `\bdrain plan\b|\bplan\b.*\bdrain|\b(what|which)\b.*\b(if|when)\b.*\b(drain|evict|cordon)|\b(what|which)\b.*\b(happens?|moves?|affected|evicted)\b.*\bdrain|\b(safe|ok|okay|possible|risky|can (i|we|you)|could (i|we)|should (i|we)|may (i|we)|how (do|can|would) (i|we))\b.*\bdrain|\b(before|prior to)\b.*\bdrain|\bdrain(ing)?\b.*\b(safe|impact|affect|possible|risk)|\bdry.?run\b.*\bdrain|^(simulate|preview|plan)\b.*\bdrain`),
-	on(EnvSecrets, `\b(secrets?|passwords?|credentials?|tokens?|api keys?)\b.*\b(in|as|inside|from|through|via)\b.*\b(env|envs|environment|variables?|plain ?text|plain)\b|\b(env|environment|variables?)\b.*\b(secrets?|passwords?|credentials?|tokens?)\b|\bplain ?text\b.*\b(secrets?|passwords?)|\bhard ?-?coded\b`),
-	on(Secrets, `\b(show|list|get|print|dump|give|display|read|decode|reveal|what|which|see|export)\b.*\b(secrets?|passwords?|credentials?)\b|^(all )?secrets?( in .*)?$|\bvalues? of\b.*\b(secret|password)`),
-	on(EmptyServices, `\bservices?\b.*\b(without|with no|with zero|no|lacking|missing|empty|have 0|having no)\b.*\b(endpoints?|backends?|pods)\b|\b(empty|dead) services?\b|\bno endpoints\b|\bservices?\b.*\b(dead|empty|lead nowhere|point(ing)? (to )?(nothing|nowhere))\b|\bendpoints? (missing|empty)\b`),
-	on(External, `\bexternal(ly)?\b|\bexposed\b|\bpublic(ly)?\b|\bload ?-?balancers?\b|\bnode ?-?ports?\b|\b(reachable|accessible|open|visible|available) (from|to)( the)? (outside|internet|world|public)|\bfacing the internet|\binternet.facing\b`),
-	on(NoLimits, `\b(without|no|missing|lack|lacks|lacking|unset|not have|not set|have no|set no|unbounded)\b.*\b(limits?|requests?)\b|\b(limits?|requests?)\b.*\b(missing|not set|unset|absent)\b|\bunlimited\b`),
-	on(ErrorRate, `\berror (rate|ratio|percent\w*|budget)\b|\bfailure rate\b|\bhow many (errors|5xx|500s|failed requests)\b|\b(5xx|500s) (rate|count|per)|\brate of (errors|5xx|failures)\b|\bsuccess rate\b|^5xx\b`),
-	on(Latency, `\blatency\b|\blatencies\b|\bresponse times?\b|\bp(50|90|95|99|999)\b|\bhow (slow|fast|quick)\b|\brequest duration\b|\bslow(est)? (requests?|endpoints?|services?|responses?)\b`),
-	on(ErrorLogs, `\b(error|errors|exceptions?|panics?|stack ?traces?|fatal)\b.*\blogs?\b|\blogs?\b.*\b(errors?|exceptions?|panics?|fatals?|stack ?traces?)\b|\berror (lines|messages)\b|^(any |show |list |recent |latest |show me )*(the )?(errors|exceptions|panics|stack ?traces)\b|\bwhat errors\b|\bany (exceptions|panics|stack ?traces)\b`),
-	on(History, `\b(rollout|revision|release|deploy\w*) history\b|\brevisions\b|\bhistory of\b|\b(previous|earlier|old) (versions|revisions|releases)\b`),
-	on(Logs, `^(show|get|give|print|tail|see|display|read|fetch|check|view|what|please)?\b.*\blogs?\b|^tail\b`),
-	on(Quotas, `\bquotas?\b`),
-	on(Capacity, `\bcapacity\b|\ballocatable\b|\bhead ?room\b|\bhow full\b|\b(free|spare|left|remaining|available)\b.*\b(cpu|memory|mem|ram|room|space|resources)\b|\b(cpu|memory|mem|ram|room|space|resources)\b.*\b(free|left|spare|remaining|available)\b|\broom (for|left|on)\b|\bnodes?\b.*\b(cpu|memory|resources|requests|allocated|allocations?|full)\b|\bhow (big|large) (is|are)\b.*\b(nodes?|cluster)\b|\bcan\b.*\bfit\b|\benough (room|memory|cpu|nodes|resources|capacity)\b`),
-	on(Usage, `\busage\b|\bconsum\w+\b|\butili[sz]ation\b|\b(cpu|memory|mem|ram) hogs?\b|\bhow much (cpu|memory|mem|ram)\b|\busing\b.*\b(cpu|memory|mem|ram|resources)\b|\b(most|top|highest|biggest|largest)\b.*\b(cpu|memory|mem|ram)\b|^(show |kubectl )*top( pods?| nodes?)?\b|\buses? (the )?most\b|\beats?\b.*\b(cpu|memory|ram)\b`),
-	on(Restarts, `\brestarts\b|\brestart counts?\b|\brestarted (the )?most\b|\bmost restarts\b|\bhow (often|many times)\b.*\brestart|\b(which|what)\b.*\brestart(s|ed|ing)?\b|\b(crash|restart) counts?\b`),
-	on(Warnings, `\bwarnings?\b`),
-	on(Events, `\bevents?\b|\bwhat (has )?happened\b`),
-	on(UnhealthyPods, `\b(unhealthy|failing|failed|broken|crashing|crashed|crash ?loop\w*|not ready|unready|notready|not running|bad|stuck|pending|evicted|dead|problem\w*|non-running|sick|red) (pods?|containers?|workloads?)\b|\b(which|what|list|show|any|find|get|all|how many) .*\b(pods?|containers?|workloads?)\b.*\b(unhealthy|fail\w*|broken|crash\w*|not ready|unready|not running|stuck|pending|evicted|down|dead|dying|error\w*|problem\w*|trouble\w*|not healthy|not up)\b|\bpods? (that|which) (are|is) not\b|^(unhealthy|failing|broken|crashing|pending)$`),
-	on(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
-	on(Overview, `\boverview\b|\bsummar(y|ise|ize)\b|\bwhat (is|are|do we have|have we got|runs?)\b.*\b(running|deployed|runs|here|there|installed)\b|\bwhat runs\b|\bwhat do (we|i) have\b|\binventory\b|\bdescribe (the|this|my|our) (cluster|namespace)\b|\bshow (me )?(the|this|my|our)? ?(cluster|namespace|everything)$|\bwhat is in\b|\btell me about (the|this|my|our) (cluster|namespace)\b|\bbig picture\b`),
+	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
+	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
+	newRule(Idle, `\bidle\b|\bunused\b|\bscaled (down )?to (0|zero)\b|\bnot (being )?used\b|\bdoing nothing\b|\b(zero|0|no) replicas\b|\bwast(ed|ing|e)\b|\bnobody uses\b|\bcan be (removed|deleted|cleaned)|\bsuspended\b`),
+	newRule(Images, `\bimages?\b|\b(which|what|list|show|the)\b.*\b(versions?|tags?)\b|\bversions? (of|running|deployed)\b|\bwhat version\b`),
+	newRule(RecentChanges, `\bwhat (has |have |was |did |just |recently )*chang|\brecent(ly)?\b.*\b(change|deploy|rollout|release|update)|\b(change|deploy|rollout|release|update)\w*\b.*\brecent|\b(last|latest) (changes?|deploys?|deployments?|releases?|rollouts?|updates?)\b|\bwho (has |just )?(changed|scaled|restarted|deployed|deleted|touched|updated|rolled|broke|edited)\b|\b(did|has|have) (somebody|someone|anybody|anyone|we|you|they|any of us|any one)\b.*\b(chang|scal|restart|deploy|delet|touch|updat|roll|edit|push|ship|releas|drain|cordon|bounce|kill)|\bwhen (was|were|did|has)\b.*\b(chang|scal|restart|deploy|updat|roll|touch|creat|delet|releas)|\b(was|were|has|have|is|are)\b.*\b(been )?(scaled|changed|deployed|touched|updated|rolled (back|out)|edited|released)\b|\bwhat (was|is|got) (deployed|released|rolled out) (today|yesterday|last|lately|in the last|since|this)`),
+	newRule(DrainPlan, `\bdrain plan\b|\bplan\b.*\bdrain|\b(what|which)\b.*\b(if|when)\b.*\b(drain|evict|cordon)|\b(what|which)\b.*\b(happens?|moves?|affected|evicted)\b.*\bdrain|\b(safe|ok|okay|possible|risky|can (i|we|you)|could (i|we)|should (i|we)|may (i|we)|how (do|can|would) (i|we))\b.*\bdrain|\b(before|prior to)\b.*\bdrain|\bdrain(ing)?\b.*\b(safe|impact|affect|possible|risk)|\bdry.?run\b.*\bdrain|^(simulate|preview|plan)\b.*\bdrain`),
+	newRule(EnvSecrets, `\b(secrets?|passwords?|credentials?|tokens?|api keys?)\b.*\b(in|as|inside|from|through|via)\b.*\b(env|envs|environment|variables?|plain ?text|plain)\b|\b(env|environment|variables?)\b.*\b(secrets?|passwords?|credentials?|tokens?)\b|\bplain ?text\b.*\b(secrets?|passwords?)|\bhard ?-?coded\b`),
+	newRule(Secrets, `\b(show|list|get|print|dump|give|display|read|decode|reveal|what|which|see|export)\b.*\b(secrets?|passwords?|credentials?)\b|^(all )?secrets?( in .*)?$|\bvalues? of\b.*\b(secret|password)`),
+	newRule(EmptyServices, `\bservices?\b.*\b(without|with no|with zero|no|lacking|missing|empty|have 0|having no)\b.*\b(endpoints?|backends?|pods)\b|\b(empty|dead) services?\b|\bno endpoints\b|\bservices?\b.*\b(dead|empty|lead nowhere|point(ing)? (to )?(nothing|nowhere))\b|\bendpoints? (missing|empty)\b`),
+	newRule(External, `\bexternal(ly)?\b|\bexposed\b|\bpublic(ly)?\b|\bload ?-?balancers?\b|\bnode ?-?ports?\b|\b(reachable|accessible|open|visible|available) (from|to)( the)? (outside|internet|world|public)|\bfacing the internet|\binternet.facing\b`),
+	newRule(NoLimits, `\b(without|no|missing|lack|lacks|lacking|unset|not have|not set|have no|set no|unbounded)\b.*\b(limits?|requests?)\b|\b(limits?|requests?)\b.*\b(missing|not set|unset|absent)\b|\bunlimited\b`),
+	newRule(ErrorRate, `\berror (rate|ratio|percent\w*|budget)\b|\bfailure rate\b|\bhow many (errors|5xx|500s|failed requests)\b|\b(5xx|500s) (rate|count|per)|\brate of (errors|5xx|failures)\b|\bsuccess rate\b|^5xx\b`),
+	newRule(Latency, `\blatency\b|\blatencies\b|\bresponse times?\b|\bp(50|90|95|99|999)\b|\bhow (slow|fast|quick)\b|\brequest duration\b|\bslow(est)? (requests?|endpoints?|services?|responses?)\b`),
+	newRule(ErrorLogs, `\b(error|errors|exceptions?|panics?|stack ?traces?|fatal)\b.*\blogs?\b|\blogs?\b.*\b(errors?|exceptions?|panics?|fatals?|stack ?traces?)\b|\berror (lines|messages)\b|^(any |show |list |recent |latest |show me )*(the )?(errors|exceptions|panics|stack ?traces)\b|\bwhat errors\b|\bany (exceptions|panics|stack ?traces)\b`),
+	newRule(History, `\b(rollout|revision|release|deploy\w*) history\b|\brevisions\b|\bhistory of\b|\b(previous|earlier|old) (versions|revisions|releases)\b`),
+	newRule(Logs, `^(show|get|give|print|tail|see|display|read|fetch|check|view|what|please)?\b.*\blogs?\b|^tail\b`),
+	newRule(Quotas, `\bquotas?\b`),
+	newRule(Capacity, `\bcapacity\b|\ballocatable\b|\bhead ?room\b|\bhow full\b|\b(free|spare|left|remaining|available)\b.*\b(cpu|memory|mem|ram|room|space|resources)\b|\b(cpu|memory|mem|ram|room|space|resources)\b.*\b(free|left|spare|remaining|available)\b|\broom (for|left|on)\b|\bnodes?\b.*\b(cpu|memory|resources|requests|allocated|allocations?|full)\b|\bhow (big|large) (is|are)\b.*\b(nodes?|cluster)\b|\bcan\b.*\bfit\b|\benough (room|memory|cpu|nodes|resources|capacity)\b`),
+	newRule(Usage, `\busage\b|\bconsum\w+\b|\butili[sz]ation\b|\b(cpu|memory|mem|ram) hogs?\b|\bhow much (cpu|memory|mem|ram)\b|\busing\b.*\b(cpu|memory|mem|ram|resources)\b|\b(most|top|highest|biggest|largest)\b.*\b(cpu|memory|mem|ram)\b|^(show |kubectl )*top( pods?| nodes?)?\b|\buses? (the )?most\b|\beats?\b.*\b(cpu|memory|ram)\b`),
+	newRule(Restarts, `\brestarts\b|\brestart counts?\b|\brestarted (the )?most\b|\bmost restarts\b|\bhow (often|many times)\b.*\brestart|\b(which|what)\b.*\brestart(s|ed|ing)?\b|\b(crash|restart) counts?\b`),
+	newRule(Warnings, `\bwarnings?\b`),
+	newRule(Events, `\bevents?\b|\bwhat (has )?happened\b`),
+	newRule(UnhealthyPods, `\b(unhealthy|failing|failed|broken|crashing|crashed|crash ?loop\w*|not ready|unready|notready|not running|bad|stuck|pending|evicted|dead|problem\w*|non-running|sick|red) (pods?|containers?|workloads?)\b|\b(which|what|list|show|any|find|get|all|how many) .*\b(pods?|containers?|workloads?)\b.*\b(unhealthy|fail\w*|broken|crash\w*|not ready|unready|not running|stuck|pending|evicted|down|dead|dying|error\w*|problem\w*|trouble\w*|not healthy|not up)\b|\bpods? (that|which) (are|is) not\b|^(unhealthy|failing|broken|crashing|pending)$`),
+	newRule(Health, `\bhealth(y)?\b|\bis (everything|all|it all|the cluster|my cluster|prod|production)\b.*\b(ok|okay|fine|good|up|healthy|well|green|alright|running|working)\b|\ball (good|green|ok|okay|well)\b|^(cluster |overall |current )*status\b|\bhow (is|are)\b.*\b(doing|cluster|things|everything|going|looking|prod|pods|namespace)\b|\bstatus of\b|^is \S+ (ok|okay|up|ready|alive|healthy|running|fine|working)\b|^(is|are) .*\b(ready|up and running|ok|okay|running|alive)$|^how is \S+$|\bsanity check\b|\bhealth ?check\b|\beverything (ok|okay|fine|good|alright)\b`),
+	newRule(Overview, `\boverview\b|\bsummar(y|ise|ize)\b|\bwhat (is|are|do we have|have we got|runs?)\b.*\b(running|deployed|runs|here|there|installed)\b|\bwhat runs\b|\bwhat do (we|i) have\b|\binventory\b|\bdescribe (the|this|my|our) (cluster|namespace)\b|\bshow (me )?(the|this|my|our)? ?(cluster|namespace|everything)$|\bwhat is in\b|\btell me about (the|this|my|our) (cluster|namespace)\b|\bbig picture\b`),
 }
 
 // faultExpr is a sentence about an image that does not come.

@@ -34,8 +34,8 @@ var askedFor = setOf("is are was were does do did has have can could will would 
 // articles may stand between such a word and the name.
 var articles = setOf("the a an my our your this that not")
 
-// places finds names, kinds and namespaces.
-func places(s sentence) place {
+// findPlaces finds names, kinds and namespaces.
+func findPlaces(s sentence) place {
 	p := place{everywhere: everywhereExpr.MatchString(s.low)}
 	taken := p.namespaces(s.words)
 	for i, w := range s.words {
@@ -50,7 +50,7 @@ func places(s sentence) place {
 		}
 		if kind := kindOf(w.low); kind != "" && !w.quoted {
 			where := kind == "namespace" && p.everywhere && p.kind != "" // "pods in all namespaces"
-			if !named(s.words, taken, i) && !where {
+			if !belongsToName(s.words, taken, i) && !where {
 				p.kind = kind
 			}
 			continue
@@ -79,12 +79,12 @@ func (p *place) add(m Mention) {
 	}
 }
 
-// named says whether a kind word at i belongs to a name beside it.
-func named(words []word, taken []bool, i int) bool {
+// belongsToName reports whether a kind word at i belongs to a name beside it.
+func belongsToName(words []word, taken []bool, i int) bool {
 	return i+1 < len(words) && !taken[i+1] && isName(words[i+1]) || i > 0 && !taken[i-1] && isName(words[i-1])
 }
 
-// isName says whether a word can only be a name.
+// isName reports whether a word can only be a name.
 func isName(w word) bool {
 	if !operation.ValidName(w.low) || strings.Contains(w.low, ":") {
 		return false

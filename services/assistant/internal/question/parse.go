@@ -41,19 +41,19 @@ type Right struct{ Verb, Kind string }
 
 // Parse reads a message. It never fails: what is not understood is Unclear.
 func Parse(message string) Ask {
-	if line, ok := line(message); ok {
+	if line, ok := findKubectlLine(message); ok {
 		return Ask{Intent: Line, Line: line, Words: line}
 	}
-	s := read(message)
-	p := places(s)
+	s := readSentence(message)
+	p := findPlaces(s)
 	a := Ask{
 		Kind: p.kind, Mentions: p.mentions, Namespace: p.namespace, Everywhere: p.everywhere, Symptoms: symptomsOf(s.low),
-		Words: s.low, Invalid: invalid(s),
+		Words: s.low, Invalid: findInvalidName(s),
 	}
 	if len(s.words) == 0 {
 		return a
 	}
-	a.Intent = intend(s, p, &a)
+	a.Intent = findIntent(s, p, &a)
 	a.Leans = len(p.mentions) == 0 && p.namespace == "" && !p.everywhere && (p.pronoun || p.several && a.Intent == Request || bareExpr.MatchString(s.low))
 	if a.Intent == WhoCan {
 		a.Right = rightOf(s)
@@ -61,8 +61,8 @@ func Parse(message string) Ask {
 	return a
 }
 
-func intend(s sentence, p place, a *Ask) Intent {
-	changes, held, ok := requests(s)
+func findIntent(s sentence, p place, a *Ask) Intent {
+	changes, held, ok := parseRequests(s)
 	switch {
 	case ok && (!s.asks || polite.MatchString(s.low)):
 		a.Changes = changes
@@ -80,15 +80,15 @@ func intend(s sentence, p place, a *Ask) Intent {
 		return Assent
 	}
 	i := intentOf(s, p)
-	if !advises(s) || i == DrainPlan || i == WhoCan || i == RecentChanges {
+	if !asksAdvice(s) || i == DrainPlan || i == WhoCan || i == RecentChanges {
 		return i
 	}
-	a.Changes = advised(s)
+	a.Changes = advisedChanges(s)
 	return Advice
 }
 
-// advises says whether a question is about making a change.
-func advises(s sentence) bool {
+// asksAdvice reports whether a question is about making a change.
+func asksAdvice(s sentence) bool {
 	return changeWordExpr.MatchString(s.low) && (adviceExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && slices.ContainsFunc(askers, func(w string) bool { return strings.Contains(s.low, w) }) || s.starts("i want to") || s.starts("i think") || s.starts("we should") || s.starts("we could") || s.starts("we need to") || s.starts("i need to") || s.starts("i would"))
 }
 
@@ -98,13 +98,13 @@ var askers = []string{
 	"what if", "what happens if", "what would happen", "what happens when", "what will happen", "is it safe", "is it ok", "is it okay", "is it possible", "would it", "will it", "is it worth", "does it help", "must i", "must we", "when should", "what would", "is it a good idea", "what does", "show me how", "tell me how", "tell me what",
 }
 
-// advised are the changes that a question asks about: what follows its first word of a
+// advisedChanges are the changes that a question asks about: what follows its first word of a
 // change.
-func advised(s sentence) []Change {
+func advisedChanges(s sentence) []Change {
 	for i, w := range s.words {
 		if _, begins := verbs[w.low]; begins && changeWordExpr.MatchString(w.low) {
 			part := s.from(i)
-			if c, ok := change(part); ok {
+			if c, ok := parseChange(part); ok {
 				return []Change{c}
 			}
 			return nil
@@ -137,9 +137,9 @@ var commands = setOf("get describe logs events top rollout auth explain diff sca
 
 var linePrefixes = []string{"please run ", "run ", "execute ", "please execute ", "please ", "can you run ", "could you run ", "$ "}
 
-// line finds a kubectl line: one that says so, or one with a flag that only such a line
+// findKubectlLine finds a kubectl line: one that says so, or one with a flag that only such a line
 // has.
-func line(message string) (string, bool) {
+func findKubectlLine(message string) (string, bool) {
 	text := strings.TrimSpace(message)
 	if inner, ok := strings.CutPrefix(text, "```"); ok && strings.HasSuffix(inner, "```") {
 		inner = strings.TrimSuffix(inner, "```")
@@ -176,9 +176,9 @@ func line(message string) (string, bool) {
 	return "", false
 }
 
-// invalid finds a word that stands for a name and could be more than a name to a shell
+// findInvalidName finds a word that stands for a name and could be more than a name to a shell
 // or a flag parser.
-func invalid(s sentence) string {
+func findInvalidName(s sentence) string {
 	for i, w := range s.words {
 		if strings.HasPrefix(w.low, "--namespace") || strings.HasPrefix(w.low, "--all-namespaces") {
 			continue

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 )
@@ -383,10 +384,10 @@ func TestSentences(t *testing.T) {
 			n++
 			a := question.Parse(line)
 			if a.Intent != want {
-				t.Errorf("%q is %s, want %s", line, a.Intent, want)
+				t.Errorf("%q is %s, want %s", line, assistanttest.IntentName(a.Intent), assistanttest.IntentName(want))
 			}
 			if (a.Intent == question.Request) != (len(a.Changes) > 0 && a.Intent != question.Advice) {
-				t.Errorf("%q: %d changes in %s", line, len(a.Changes), a.Intent)
+				t.Errorf("%q: %d changes in %s", line, len(a.Changes), assistanttest.IntentName(a.Intent))
 			}
 		}
 	}
@@ -427,7 +428,7 @@ func TestValues(t *testing.T) {
 	} {
 		a := question.Parse(sentence)
 		if len(a.Changes) != 1 {
-			t.Errorf("%q is %s with %d changes", sentence, a.Intent, len(a.Changes))
+			t.Errorf("%q is %s with %d changes", sentence, assistanttest.IntentName(a.Intent), len(a.Changes))
 			continue
 		}
 		got := a.Changes[0]
@@ -488,5 +489,13 @@ func TestPlaces(t *testing.T) {
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("%q is about %q, want %q", sentence, text, want)
 		}
+	}
+}
+
+// TestIntentNames: every intent has a name, and no name stands alone.
+func TestIntentNames(t *testing.T) {
+	t.Parallel()
+	if got := assistanttest.IntentName(question.History); got != "history" {
+		t.Errorf("the last intent is named %q, want history", got)
 	}
 }

@@ -38,15 +38,15 @@ var shortened = map[string]string{
 
 var quotedExpr = regexp.MustCompile("`[^`\n]{1,512}`|\"[^\"\n]{1,512}\"|“[^”\n]{1,512}”|'[^'\n]{1,512}'")
 
-// read takes a message apart.
-func read(message string) sentence {
+// readSentence splits a message.
+func readSentence(message string) sentence {
 	if len(message) > MaxSentence {
 		message = strings.ToValidUTF8(message[:MaxSentence], "")
 	}
 	message = strings.TrimSpace(strings.ReplaceAll(message, "’", "'"))
 	s := sentence{asks: strings.HasSuffix(strings.TrimRight(message, "!. \n\t\"'`)"), "?")}
 	for message != "" {
-		at := quoted(message)
+		at := findQuotation(message)
 		if at == nil {
 			s.plain(message)
 			break
@@ -72,8 +72,8 @@ func read(message string) sentence {
 	return s
 }
 
-// quoted is where the first quotation stands; an apostrophe inside a word opens none.
-func quoted(message string) []int {
+// findQuotation is where the first quotation stands; an apostrophe inside a word opens none.
+func findQuotation(message string) []int {
 	from := 0
 	for {
 		at := quotedExpr.FindStringIndex(message[from:])
@@ -130,7 +130,7 @@ func (s sentence) from(n int) sentence {
 	return s
 }
 
-// starts says whether the sentence begins with these words.
+// starts reports whether the sentence begins with these words.
 func (s sentence) starts(with string) bool {
 	return s.low == with || strings.HasPrefix(s.low, with+" ")
 }

@@ -38,9 +38,9 @@ var (
 	habitExpr = regexp.MustCompile(`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$|^(give|run|walk|talk|update) (me|us)\b|^make sense\b|^apply to\b`)
 )
 
-// speaks says whether a clause that begins with a verb of change speaks of changes and
+// speaksOfChange reports whether a clause that begins with a verb of change speaks of changes and
 // asks for none. noun says that words before it made a noun of the verb: "do a restart".
-func speaks(s sentence, verb operation.Verb, noun bool) bool {
+func speaksOfChange(s sentence, verb operation.Verb, noun bool) bool {
 	if s.words[0].spoken || habitExpr.MatchString(s.low) {
 		return true
 	}
@@ -48,7 +48,7 @@ func speaks(s sentence, verb operation.Verb, noun bool) bool {
 	second := s.starts("roll back") || s.starts("roll out") || s.starts("rolling restart") || s.starts("rolling update") ||
 		s.words[0].low == "rollout" && len(rest) > 0 && verbs[rest[0].low] != ""
 	if second {
-		verb, rest = cond(s.words[0].low == "rollout", verbs[rest[0].low], verb), rest[1:]
+		verb, rest = chooseVerb(s.words[0].low == "rollout", verbs[rest[0].low], verb), rest[1:]
 		if s.starts("roll back") || s.starts("rollout undo") {
 			verb = operation.Undo
 		}
@@ -88,7 +88,7 @@ func speaks(s sentence, verb operation.Verb, noun bool) bool {
 	return next == "of" || next == "for" && !forWhom[rest[2].low]
 }
 
-func cond(is bool, yes, no operation.Verb) operation.Verb {
+func chooseVerb(is bool, yes, no operation.Verb) operation.Verb {
 	if is {
 		return yes
 	}

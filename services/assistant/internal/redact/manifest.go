@@ -16,8 +16,8 @@ var (
 	entryExpr = regexp.MustCompile(`^([ \t]*[^ \t#][^:]*:[ \t]*)(.*)$`)
 )
 
-// manifests takes the values out of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
-func manifests(s string) string {
+// redactManifests takes the values out of Secrets that stand in a text as YAML or JSON, whole or as a patch. Names stay.
+func redactManifests(s string) string {
 	if !strings.Contains(s, "stringData") && (!strings.Contains(s, "ecret") || !strings.Contains(s, "data")) {
 		return s
 	}
@@ -27,13 +27,13 @@ func manifests(s string) string {
 		if next := documentExpr.FindStringIndex(s[1:]); next != nil {
 			end = next[0] + 1
 		}
-		document(&out, s[:end])
+		redactDocument(&out, s[:end])
 		s = s[end:]
 	}
 	return out.String()
 }
 
-func document(out *strings.Builder, s string) {
+func redactDocument(out *strings.Builder, s string) {
 	secret := secretExpr.MatchString(s)
 	for {
 		m := heldExpr.FindStringSubmatchIndex(s)
@@ -46,22 +46,22 @@ func document(out *strings.Builder, s string) {
 		switch {
 		case !secret && s[m[2]:m[3]] == "data":
 		case strings.HasPrefix(rest, "{"):
-			n = flow(out, rest)
+			n = redactFlow(out, rest)
 		case strings.HasPrefix(rest, "\n") || strings.HasPrefix(rest, "\r\n") || strings.HasPrefix(rest, "#"):
-			n = block(out, rest, indent(before[strings.LastIndexByte(before, '\n')+1:]))
+			n = redactBlock(out, rest, indentColumn(before[strings.LastIndexByte(before, '\n')+1:]))
 		}
 		s = rest[n:]
 	}
 	out.WriteString(s)
 }
 
-// indent is the column at which a line begins; the mark of a list item counts as a blank.
-func indent(line string) int {
+// indentColumn is the column at which a line begins; the mark of a list item counts as a blank.
+func indentColumn(line string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t-"))
 }
 
-// block redacts the lines that are deeper than column, and says how many bytes these are.
-func block(out *strings.Builder, s string, column int) (n int) {
+// redactBlock redacts the lines that are deeper than column, and says how many bytes these are.
+func redactBlock(out *strings.Builder, s string, column int) (n int) {
 	n = strings.IndexByte(s, '\n') + 1
 	if n == 0 {
 		return 0 // a remark at the end
@@ -72,13 +72,13 @@ func block(out *strings.Builder, s string, column int) (n int) {
 	var name, value string
 	flush := func() {
 		if name != "" {
-			entries = append(entries, name+hidden(value))
+			entries = append(entries, name+hideValue(value))
 		}
 		name, value = "", ""
 	}
 	for n < len(s) {
 		line, _, _ := strings.Cut(s[n:], "\n")
-		at := indent(line)
+		at := indentColumn(line)
 		switch blank := strings.TrimSpace(line) == ""; {
 		case blank || at > column && names >= 0 && at > names:
 			value += "\n" + line
@@ -104,15 +104,15 @@ func block(out *strings.Builder, s string, column int) (n int) {
 	return n
 }
 
-// flow redacts the values of an object in braces, and says how many bytes it is. What does not end is taken whole.
-func flow(out *strings.Builder, s string) int {
+// redactFlow redacts the values of an object in braces, and says how many bytes it is. What does not end is taken whole.
+func redactFlow(out *strings.Builder, s string) int {
 	var kept strings.Builder
 	depth, from, value, opens := 0, 0, false, true
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
 		case opens && (c == '"' || c == '\''):
-			i = closing(s, i, c)
+			i = findClosingQuote(s, i, c)
 		case c == '\\' && strings.HasPrefix(s[i:], `\"`):
 			if end := strings.Index(s[i+2:], `\"`); end >= 0 {
 				i += end + 3
@@ -126,7 +126,7 @@ func flow(out *strings.Builder, s string) int {
 			from, value = i+1, true
 		case c == ',' && depth == 1, c == '}' || c == ']':
 			if part := s[from:i]; value {
-				kept.WriteString(part[:len(part)-len(strings.TrimLeft(part, " \t\r\n"))] + hidden(part))
+				kept.WriteString(part[:len(part)-len(strings.TrimLeft(part, " \t\r\n"))] + hideValue(part))
 			} else {
 				kept.WriteString(part)
 			}
@@ -140,12 +140,12 @@ func flow(out *strings.Builder, s string) int {
 			opens = strings.IndexByte("{[,:", c) >= 0
 		}
 	}
-	out.WriteString("{" + hidden(s[1:]))
+	out.WriteString("{" + hideValue(s[1:]))
 	return len(s)
 }
 
-// closing is where a quoted text that begins at i ends.
-func closing(s string, i int, quote byte) int {
+// findClosingQuote is where a quoted text that begins at i ends.
+func findClosingQuote(s string, i int, quote byte) int {
 	for i++; i < len(s); i++ {
 		switch {
 		case s[i] == '\\' && quote == '"':
@@ -159,14 +159,14 @@ func closing(s string, i int, quote byte) int {
 
 var hiddenExpr = regexp.MustCompile(`^[\\"']*\[redacted \d+ bytes\][\\"']*$`)
 
-// hidden is a value without what it says; nothing, and what was redacted before, stay.
-func hidden(value string) string {
+// hideValue is a value without what it says; nothing, and what was redacted before, stay.
+func hideValue(value string) string {
 	value = strings.TrimSpace(value)
 	if value == "" || hiddenExpr.MatchString(value) {
 		return value
 	}
 	if quoted := strings.Trim(value, `"'`); len(quoted) == len(value)-2 {
-		return value[:1] + whole(quoted) + value[len(value)-1:]
+		return value[:1] + redactWhole(quoted) + value[len(value)-1:]
 	}
-	return "'" + whole(value) + "'"
+	return "'" + redactWhole(value) + "'"
 }

@@ -14,28 +14,28 @@ var endings = []string{
 }
 
 // Whole words that name a secret.
-var exact = words("cred creds jwt cookie cookies bearer passwords passphrases")
+var exact = wordSet("cred creds jwt cookie cookies bearer passwords passphrases")
 
 // Whole words that do so in an environment, where nobody writes of the thing itself.
-var inEnvironment = words("secrets tokens auth authorization apikeys keys key pin salt sig signature")
+var inEnvironment = wordSet("secrets tokens auth authorization apikeys keys key pin salt sig signature")
 
-var pluralWords = words("passwords passphrases credentials tokens apikeys")
+var pluralWords = wordSet("passwords passphrases credentials tokens apikeys")
 
 // Words that end like one of those and name no secret.
-var otherwise = words("bypass compass encompass surpass trespass overpass underpass oldpwd")
+var otherwise = wordSet("bypass compass encompass surpass trespass overpass underpass oldpwd")
 
 // A key with one of these before it opens no door.
-var harmlessKeys = words("topology label match primary foreign partition public sort cache config map row object group index " +
+var harmlessKeys = wordSet("topology label match primary foreign partition public sort cache config map row object group index " +
 	"routing idempotency dedup message shard hash lookup registry json yaml field annotation env license host pub")
 
 // With one of these at its end, a name is that of something about the secret.
-var about = words("name names namespace ref refs reference file files filename path paths dir directory url uri host port endpoint " +
+var about = wordSet("name names namespace ref refs reference file files filename path paths dir directory url uri host port endpoint " +
 	"seconds minutes hours ttl expiry expires expired expiration count type types length size version audience issuer policy enabled disabled " +
 	"required optional rotation class mode limit limits max min provider store algorithm alg user username label labels " +
 	"annotation annotations selector prefix suffix format encoding usage status state reason error errors kind group resource " +
 	"resources request requests review volume mount mounts bucket field fields header")
 
-func words(s string) map[string]bool {
+func wordSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(s) {
 		set[w] = true
@@ -43,55 +43,55 @@ func words(s string) map[string]bool {
 	return set
 }
 
-// telling says whether a value under that name is a secret, wherever the name stands: its last word says so.
-func telling(name string) bool {
-	parts := split(name)
-	return len(parts) > 0 && tells(parts, len(parts)-1)
+// isTellingName reports whether a value under that name is a secret, wherever the name stands: its last word says so.
+func isTellingName(name string) bool {
+	parts := splitName(name)
+	return len(parts) > 0 && wordTells(parts, len(parts)-1)
 }
 
 // tellingVariable says the same of the name of a variable or flag: any word of it may say so.
 func tellingVariable(name string) bool {
-	parts := split(name)
+	parts := splitName(name)
 	if len(parts) == 0 || about[parts[len(parts)-1]] {
 		return false
 	}
-	if last := parts[len(parts)-1]; inEnvironment[last] && (!keyWord(last) || !harmless(parts, len(parts)-1)) {
+	if last := parts[len(parts)-1]; inEnvironment[last] && (!keyWord(last) || !isHarmless(parts, len(parts)-1)) {
 		return true
 	}
 	for i := range parts {
-		if tells(parts, i) {
+		if wordTells(parts, i) {
 			return true
 		}
 	}
 	return false
 }
 
-func tells(parts []string, i int) bool {
+func wordTells(parts []string, i int) bool {
 	w := parts[i]
 	if otherwise[w] {
 		return false
 	}
-	if w == "data" && i > 0 && keyWord(parts[i-1]) && !harmless(parts, i-1) {
+	if w == "data" && i > 0 && keyWord(parts[i-1]) && !isHarmless(parts, i-1) {
 		return true // client-key-data of a kubeconfig
 	}
 	if exact[w] || slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(w, e) }) {
 		return true
 	}
-	return keyWord(w) && i > 0 && !harmless(parts, i)
+	return keyWord(w) && i > 0 && !isHarmless(parts, i)
 }
 
-// plural says whether a name is that of several secrets, so that what it holds is by name.
-func plural(name string) bool {
-	parts := split(name)
+// isPluralName reports whether a name is that of several secrets, so that what it holds is by name.
+func isPluralName(name string) bool {
+	parts := splitName(name)
 	return len(parts) > 0 && pluralWords[parts[len(parts)-1]]
 }
 
 func keyWord(w string) bool { return w == "key" || w == "keys" }
 
-func harmless(parts []string, i int) bool { return i > 0 && harmlessKeys[parts[i-1]] }
+func isHarmless(parts []string, i int) bool { return i > 0 && harmlessKeys[parts[i-1]] }
 
-// split takes a name apart where its case changes and at all that is no letter. Digits separate: password2 is one.
-func split(name string) []string {
+// splitName splits a name where its case changes and at all that is no letter. Digits separate: password2 is one.
+func splitName(name string) []string {
 	var parts []string
 	runes := []rune(name)
 	start := 0
@@ -117,8 +117,8 @@ func split(name string) []string {
 // elsewhere is how describe writes what is unset or set from elsewhere.
 var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
 
-// plain are values that are no secret under whatever name.
-func plain(value string) bool {
+// isPlainValue are values that are no secret under whatever name.
+func isPlainValue(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "true", "false", "yes", "no", "on", "off", "null", "nil", "none", "~", "{}", "[]":
 		return true

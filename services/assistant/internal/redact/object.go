@@ -7,8 +7,8 @@ import (
 
 // Value is the value of a variable, flag or setting, redacted whole if its name tells of a secret, else as [Text].
 func Value(name, value string) string {
-	if tellingVariable(name) && !plain(value) {
-		return mark(len(value))
+	if tellingVariable(name) && !isPlainValue(value) {
+		return redactionMark(len(value))
 	}
 	return Text(value)
 }
@@ -16,12 +16,12 @@ func Value(name, value string) string {
 // Object redacts in place an object of the API that is about to be shown: values of Secrets, environments, flags,
 // annotations, settings with telling names, and all other text as [Text] does.
 func Object(o map[string]any) {
-	walk(o, false, maxDepth)
-	show(o)
+	walkSecrets(o, false, maxDepth)
+	redactMembers(o)
 }
 
-// show redacts the strings below m.
-func show(m map[string]any) {
+// redactMembers redacts the strings below m.
+func redactMembers(m map[string]any) {
 	settings := isKind(m, "ConfigMap")
 	name, isName := m["name"].(string)
 	for key, v := range m {
@@ -31,93 +31,93 @@ func show(m map[string]any) {
 				m[key] = Value(name, v)
 				continue
 			}
-			m[key] = shown(key, v)
+			m[key] = redactMember(key, v)
 		case map[string]any:
 			if key == "binaryData" {
-				m[key], _ = values(v, true) // of a ConfigMap: what nobody can read may be a keystore
+				m[key], _ = redactValues(v, true) // of a ConfigMap: what nobody can read may be a keystore
 				continue
 			}
 			if key == "annotations" || settings && key == "data" {
-				named(v)
+				redactNamed(v)
 				continue
 			}
-			if plural(key) {
-				all(v)
+			if isPluralName(key) {
+				redactAll(v)
 			}
-			show(v)
+			redactMembers(v)
 		case []any:
-			if telling(key) {
+			if isTellingName(key) {
 				for i := range v {
 					if text, ok := v[i].(string); ok {
-						v[i] = shown(key, text)
+						v[i] = redactMember(key, text)
 					}
 				}
 			}
-			m[key] = list(v)
+			m[key] = redactList(v)
 		}
 	}
 }
 
-// all redacts the strings of an object whose names only tell several secrets apart.
-func all(m map[string]any) {
+// redactAll redacts the strings of an object whose names only tell several secrets apart.
+func redactAll(m map[string]any) {
 	for key, v := range m {
-		if text, ok := v.(string); ok && !plain(text) {
-			m[key] = mark(len(text))
+		if text, ok := v.(string); ok && !isPlainValue(text) {
+			m[key] = redactionMark(len(text))
 		}
 	}
 }
 
-// shown is a string member; that of an object such as secretName is only a name.
-func shown(key, v string) string {
-	if telling(key) && !plain(v) {
-		return mark(len(v))
+// redactMember is a string member; that of an object such as secretName is only a name.
+func redactMember(key, v string) string {
+	if isTellingName(key) && !isPlainValue(v) {
+		return redactionMark(len(v))
 	}
 	return Text(v)
 }
 
-// named redacts a map whose names are the user's own.
-func named(m map[string]any) {
+// redactNamed redacts a map whose names are the user's own.
+func redactNamed(m map[string]any) {
 	for key, v := range m {
 		switch v := v.(type) {
 		case string:
 			if key == lastApplied {
-				m[key] = manifest(v)
+				m[key] = redactManifest(v)
 				continue
 			}
 			m[key] = Value(key, v)
 		case map[string]any:
-			show(v)
+			redactMembers(v)
 		case []any:
-			m[key] = list(v)
+			m[key] = redactList(v)
 		}
 	}
 }
 
-// list redacts entries; a flag may have its value in the next one.
-func list(l []any) []any {
+// redactList redacts entries; a flag may have its value in the next one.
+func redactList(l []any) []any {
 	flag := false
 	for i, v := range l {
 		switch v := v.(type) {
 		case string:
-			if flag && !strings.HasPrefix(v, "-") && !plain(v) {
-				l[i] = mark(len(v))
+			if flag && !strings.HasPrefix(v, "-") && !isPlainValue(v) {
+				l[i] = redactionMark(len(v))
 			} else {
 				l[i] = Text(v)
 			}
 			flag = strings.HasPrefix(v, "-") && !strings.Contains(v, "=") && tellingVariable(v)
 			continue
 		case map[string]any:
-			show(v)
+			redactMembers(v)
 		case []any:
-			l[i] = list(v)
+			l[i] = redactList(v)
 		}
 		flag = false
 	}
 	return l
 }
 
-// manifest redacts an object that is kept as text.
-func manifest(s string) string {
+// redactManifest redacts an object that is kept as text.
+func redactManifest(s string) string {
 	var o map[string]any
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.UseNumber()
@@ -127,7 +127,7 @@ func manifest(s string) string {
 	Object(o)
 	redacted, err := json.Marshal(o)
 	if err != nil { // cannot happen: it was JSON
-		return mark(len(s))
+		return redactionMark(len(s))
 	}
 	return string(redacted)
 }

@@ -12,11 +12,11 @@ var (
 	thenName  = regexp.MustCompile(`^\\*["']?[ \t]*,?\s*\\*["']?(?i:name)\\*["']?[ \t]*[:=][ \t]*\\*["']?([A-Za-z0-9_.-]+)`)
 	// What stands between a flag and its value: blanks, or the next entry of a list.
 	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
-	schemes   = words("basic bearer digest token negotiate apikey")
+	schemes   = wordSet("basic bearer digest token negotiate apikey")
 )
 
-// pairs redacts the values beside telling names.
-func pairs(s string) string {
+// redactPairs redacts the values beside telling names.
+func redactPairs(s string) string {
 	p := &pairing{in: s}
 	for p.at < len(s) {
 		if !inName(s[p.at]) {
@@ -78,7 +78,7 @@ func (p *pairing) name(start int, name string) {
 		return
 	}
 	variable := sep != ":" || name[0] == '-' || quoted || bare == strings.ToUpper(bare)
-	if !(variable && tellingVariable(bare) || telling(bare)) {
+	if !(variable && tellingVariable(bare) || isTellingName(bare)) {
 		return
 	}
 	value := at
@@ -88,7 +88,7 @@ func (p *pairing) name(start int, name string) {
 	if sep == ":" && !quoted && value == at && (start > 0 && p.in[start-1] == '/' || strings.HasPrefix(p.in[at:], "//")) {
 		return // an image and its tag, or a URL
 	}
-	if p.container(value, plural(bare)) {
+	if p.container(value, isPluralName(bare)) {
 		return
 	}
 	indent := noBlock
@@ -125,7 +125,7 @@ func (p *pairing) container(at int, members bool) bool {
 			break
 		}
 		from := quote + 1
-		to := from + closed(in[from:], in[at:from], false)
+		to := from + findClose(in[from:], in[at:from], false)
 		if !key {
 			p.cut(from, to)
 		}
@@ -201,7 +201,7 @@ func (p *pairing) separator(at int) (after int, sep string, quoted bool) {
 // value redacts the value that begins at at.
 func (p *pairing) value(at, indent int) {
 	from, to := p.extent(at, indent)
-	if plain(strings.TrimSpace(p.in[from:to])) {
+	if isPlainValue(strings.TrimSpace(p.in[from:to])) {
 		p.at = max(p.at, to)
 		return
 	}
@@ -209,11 +209,11 @@ func (p *pairing) value(at, indent int) {
 }
 
 func (p *pairing) cut(from, to int) {
-	if from < p.copied || plain(p.in[from:to]) {
+	if from < p.copied || isPlainValue(p.in[from:to]) {
 		return
 	}
 	p.out.WriteString(p.in[p.copied:from])
-	p.out.WriteString(mark(to - from))
+	p.out.WriteString(redactionMark(to - from))
 	p.copied, p.at = to, max(p.at, to)
 }
 
@@ -240,7 +240,7 @@ func (p *pairing) extent(at, indent int) (from, to int) {
 		if indent != noBlock {
 			limit = max(p.block(at, indent), from)
 		}
-		return from, from + closed(in[from:limit], in[at:from], indent != noBlock)
+		return from, from + findClose(in[from:limit], in[at:from], indent != noBlock)
 	}
 	if at < len(in) && (in[at] == '{' || in[at] == '[' && !markAhead.MatchString(p.ahead(at))) {
 		return at, at // a container; the names in it speak for themselves
@@ -276,9 +276,9 @@ func (p *pairing) word(at int) int {
 	return at
 }
 
-// closed finds the closing quote, with as many backslashes as the opening one has; without one, the value is all of
+// findClose finds the closing quote, with as many backslashes as the opening one has; without one, the value is all of
 // the line or, over several, all of in.
-func closed(in, opening string, lines bool) int {
+func findClose(in, opening string, lines bool) int {
 	slashes := len(opening) - 1
 	for i := 0; i < len(in); i++ {
 		switch in[i] {

@@ -5,13 +5,13 @@ import "strings"
 const (
 	pemBegin = "-----BEGIN "
 	pemEnd   = "-----END "
-	// maxLabel bounds the name in a line that begins or ends a block.
+	// maxLabel limits the name in a line that begins or ends a block.
 	maxLabel = 64
 )
 
-// pems redacts PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either
+// redactPEM redacts PEM blocks, also those whose line feeds are written \n, and what is left of one that was cut at either
 // end.
-func pems(s string) string {
+func redactPEM(s string) string {
 	if !strings.Contains(s, "-----") {
 		return s
 	}
@@ -19,7 +19,7 @@ func pems(s string) string {
 	copied := 0
 	cut := func(from, to int) {
 		out.WriteString(s[copied:from])
-		out.WriteString(mark(to - from))
+		out.WriteString(redactionMark(to - from))
 		copied = to
 	}
 	begin, end := strings.Index(s, pemBegin), strings.Index(s, pemEnd)
@@ -40,13 +40,13 @@ func pems(s string) string {
 			}
 			cut(from, pastLabel(s, end+len(pemEnd)))
 		}
-		begin, end = after(s, pemBegin, begin, copied), after(s, pemEnd, end, copied)
+		begin, end = indexAfter(s, pemBegin, begin, copied), indexAfter(s, pemEnd, end, copied)
 	}
 	return out.String() + s[copied:]
 }
 
-// after is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.
-func after(s, sub string, known, from int) int {
+// indexAfter is the place of the next sub at or behind from; known is the last place that was found, or -1 for none left.
+func indexAfter(s, sub string, known, from int) int {
 	if known < 0 || known >= from {
 		return known
 	}

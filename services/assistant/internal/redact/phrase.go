@@ -20,8 +20,8 @@ var (
 	alone = regexp.MustCompile(`(?i)\b(https?://)([^\s/:@"'<>?#]+)@`)
 )
 
-// phrases redacts what the notations above hold.
-func phrases(s string) string {
+// redactPhrases redacts what the notations above hold.
+func redactPhrases(s string) string {
 	lower := strings.ToLower(s)
 	has := func(any ...string) bool {
 		for _, word := range any {
@@ -32,60 +32,60 @@ func phrases(s string) string {
 		return false
 	}
 	if has("requirepass", "masterauth", "bindpw", "rootpw", "password") {
-		s = replace(setting, s, behind)
+		s = replaceGroups(setting, s, redactBehind)
 	}
 	if has("identified", "password") {
-		s = replace(sql, s, behind)
+		s = replaceGroups(sql, s, redactBehind)
 	}
 	if strings.Contains(s, "</") {
-		s = replace(element, s, content)
+		s = replaceGroups(element, s, redactContent)
 	}
 	if has("-u", "--user", "--proxy-user") {
-		s = replace(basic, s, account)
+		s = replaceGroups(basic, s, redactAccount)
 	}
 	if has("mysql", "mariadb", "sshpass") && strings.Contains(s, "-p") {
-		s = clients(s)
+		s = redactClients(s)
 	}
 	if has("pass", "token", "key") {
-		s = replace(prose, s, said)
+		s = replaceGroups(prose, s, redactSaid)
 	}
 	if has("http://", "https://") {
-		s = replace(alone, s, user)
+		s = replaceGroups(alone, s, redactUser)
 	}
 	return s
 }
 
-// behind redacts the second group, without its quotes.
-func behind(m []string) string {
+// redactBehind redacts the second group, without its quotes.
+func redactBehind(m []string) string {
 	value := strings.Trim(m[2], `"'`)
-	if plain(value) || strings.HasPrefix(value, "[redacted") {
+	if isPlainValue(value) || strings.HasPrefix(value, "[redacted") {
 		return m[0]
 	}
 	quote := ""
 	if strings.HasPrefix(m[2], `"`) || strings.HasPrefix(m[2], "'") {
 		quote = m[2][:1]
 	}
-	return m[1] + quote + mark(len(value)) + quote
+	return m[1] + quote + redactionMark(len(value)) + quote
 }
 
-func content(m []string) string {
+func redactContent(m []string) string {
 	value := strings.TrimSpace(m[2])
-	if plain(value) || !telling(m[1]) {
+	if isPlainValue(value) || !isTellingName(m[1]) {
 		return m[0]
 	}
-	return strings.TrimSuffix(m[0], m[2]+"</") + mark(len(m[2])) + "</"
+	return strings.TrimSuffix(m[0], m[2]+"</") + redactionMark(len(m[2])) + "</"
 }
 
-// account leaves a user with a group alone: both are numbers, or the same word.
-func account(m []string) string {
+// redactAccount leaves a user with a group alone: both are numbers, or the same word.
+func redactAccount(m []string) string {
 	if m[2] == m[3] || strings.Trim(m[3], "0123456789") == "" || strings.HasPrefix(m[3], "[redacted") {
 		return m[0]
 	}
-	return m[1] + m[2] + ":" + mark(len(m[3]))
+	return m[1] + m[2] + ":" + redactionMark(len(m[3]))
 }
 
-// clients redacts in the lines that call a client of MySQL.
-func clients(s string) string {
+// redactClients redacts in the lines that call a client of MySQL.
+func redactClients(s string) string {
 	var out strings.Builder
 	for line := range strings.Lines(s) {
 		lower := strings.ToLower(line)
@@ -100,34 +100,34 @@ func clients(s string) string {
 			continue
 		}
 		out.WriteString(line[:at])
-		out.WriteString(replace(glued, line[at:], func(m []string) string {
+		out.WriteString(replaceGroups(glued, line[at:], func(m []string) string {
 			if strings.HasPrefix(m[2], "[redacted") {
 				return m[0]
 			}
-			return m[1] + mark(len(m[2]))
+			return m[1] + redactionMark(len(m[2]))
 		}))
 	}
 	return out.String()
 }
 
-// said redacts what prose says a password is. Words such as "wrong" and "required" are none.
-func said(m []string) string {
+// redactSaid redacts what prose says a password is. Words such as "wrong" and "required" are none.
+func redactSaid(m []string) string {
 	value := strings.TrimRight(m[2], ".,;:!?)")
 	rest := m[2][len(value):]
-	if len(value) < 6 || strings.HasPrefix(value, "[redacted") || strings.ContainsAny(value, "/(") || !mixed(value) {
+	if len(value) < 6 || strings.HasPrefix(value, "[redacted") || strings.ContainsAny(value, "/(") || !isMixedWord(value) {
 		return m[0]
 	}
-	return m[1] + mark(len(value)) + rest
+	return m[1] + redactionMark(len(value)) + rest
 }
 
-// mixed says whether a word has more in it than a word has: digits, signs, capitals inside.
-func mixed(value string) bool {
+// isMixedWord reports whether a word has more in it than a word has: digits, signs, capitals inside.
+func isMixedWord(value string) bool {
 	return strings.ContainsAny(value, "0123456789!@#$%^&*_=+~") || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }
 
-func user(m []string) string {
+func redactUser(m []string) string {
 	if m[2] == "git" {
 		return m[0]
 	}
-	return m[1] + mark(len(m[2])) + "@"
+	return m[1] + redactionMark(len(m[2])) + "@"
 }

@@ -11,22 +11,22 @@ import (
 func TestPhrasesLoseSecrets(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ text, keeps string }{
-		{"DBPASS=" + hidden, "DBPASS="}, {"PGPASS: " + hidden, "PGPASS"}, {"export MYSQLPASS=" + hidden + " x", " x"}, {"ROOTPW=" + hidden, "ROOTPW"}, {"MYSQL_PWD=" + hidden, "MYSQL_PWD"},
-		{"git clone https://" + hidden + "@git.io/x.git failed", "@git.io/x.git failed"},
-		{"curl -u admin:" + hidden + " https://a.example", "-u admin:"}, {`["curl","-u","admin:` + hidden + `","x"]`, `"x"`}, {"curl --user=admin:" + hidden + " x", " x"},
-		{"mysql -h db -p" + hidden + " shop", " shop"}, {`["mysqldump","-p` + hidden + `","shop"]`, `"shop"`},
-		{"GET /x?sig=" + hidden + "&se=1", "&se=1"}, {"https://b.example/o?X-Amz-Signature=" + hidden + "&X-Amz-Date=1", "X-Amz-Date=1"},
-		{"<password>" + hidden + "</password><user>bob</user>", "<user>bob</user>"}, {`<add key="Password" value="` + hidden + `"/>`, `key="Password"`},
-		{`{"password":["` + hidden + `", "b"],"user":"bob"}`, `"user":"bob"`}, {`{"passwords":{"a":"` + hidden + `","b":"x"},"user":"bob"}`, `"user":"bob"`},
-		{`{"log":"{\"tokens\":[\"a\",\"` + hidden + `\"],\"user\":\"bob\"}"}`, `\"user\":\"bob\"`},
-		{"requirepass " + hidden + "\nport 6379", "port 6379"}, {"masterauth \"" + hidden + "\"\nport 6379", "port 6379"}, {"bindpw " + hidden + "\nbase dc=a", "base dc=a"},
-		{"machine a.example login bob password " + hidden + "\nmachine b", "machine b"},
-		{"CREATE USER bob IDENTIFIED BY '" + hidden + "' REQUIRE SSL", "REQUIRE SSL"}, {"ALTER ROLE bob WITH PASSWORD '" + hidden + "';", "ALTER ROLE bob"},
-		{"    client-key-data: " + hidden + "\n    user: bob", "user: bob"},
-		{"my password is " + hidden + ", thanks", ", thanks"}, {"set the password of bob to " + hidden, "of bob to "},
+		{"DBPASS=" + hideValue, "DBPASS="}, {"PGPASS: " + hideValue, "PGPASS"}, {"export MYSQLPASS=" + hideValue + " x", " x"}, {"ROOTPW=" + hideValue, "ROOTPW"}, {"MYSQL_PWD=" + hideValue, "MYSQL_PWD"},
+		{"git clone https://" + hideValue + "@git.io/x.git failed", "@git.io/x.git failed"},
+		{"curl -u admin:" + hideValue + " https://a.example", "-u admin:"}, {`["curl","-u","admin:` + hideValue + `","x"]`, `"x"`}, {"curl --user=admin:" + hideValue + " x", " x"},
+		{"mysql -h db -p" + hideValue + " shop", " shop"}, {`["mysqldump","-p` + hideValue + `","shop"]`, `"shop"`},
+		{"GET /x?sig=" + hideValue + "&se=1", "&se=1"}, {"https://b.example/o?X-Amz-Signature=" + hideValue + "&X-Amz-Date=1", "X-Amz-Date=1"},
+		{"<password>" + hideValue + "</password><user>bob</user>", "<user>bob</user>"}, {`<add key="Password" value="` + hideValue + `"/>`, `key="Password"`},
+		{`{"password":["` + hideValue + `", "b"],"user":"bob"}`, `"user":"bob"`}, {`{"passwords":{"a":"` + hideValue + `","b":"x"},"user":"bob"}`, `"user":"bob"`},
+		{`{"log":"{\"tokens\":[\"a\",\"` + hideValue + `\"],\"user\":\"bob\"}"}`, `\"user\":\"bob\"`},
+		{"requirepass " + hideValue + "\nport 6379", "port 6379"}, {"masterauth \"" + hideValue + "\"\nport 6379", "port 6379"}, {"bindpw " + hideValue + "\nbase dc=a", "base dc=a"},
+		{"machine a.example login bob password " + hideValue + "\nmachine b", "machine b"},
+		{"CREATE USER bob IDENTIFIED BY '" + hideValue + "' REQUIRE SSL", "REQUIRE SSL"}, {"ALTER ROLE bob WITH PASSWORD '" + hideValue + "';", "ALTER ROLE bob"},
+		{"    client-key-data: " + hideValue + "\n    user: bob", "user: bob"},
+		{"my password is " + hideValue + ", thanks", ", thanks"}, {"set the password of bob to " + hideValue, "of bob to "},
 	} {
 		got := redact.Text(tc.text)
-		if strings.Contains(got, hidden) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
+		if strings.Contains(got, hideValue) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
 			t.Errorf("%q became %q", tc.text, got)
 		}
 		if again := redact.Text(got); again != got {

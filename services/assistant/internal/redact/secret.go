@@ -18,10 +18,10 @@ const maxDepth = 8
 
 var marked = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]$`)
 
-// mark stands in the place of n bytes.
-func mark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
+// redactionMark stands in the place of n bytes.
+func redactionMark(n int) string { return fmt.Sprintf("[redacted %d bytes]", n) }
 
-// mayHoldSecret says whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
+// mayHoldSecret reports whether JSON can have a Secret in it. It errs on one side: without the word in quotes, plain or
 // escaped, there is none. Letters and quotes as \u escapes are what no API server writes, so they count as a hit.
 func mayHoldSecret(body []byte) bool {
 	if bytes.Contains(body, []byte(`"Secret`)) {
@@ -42,9 +42,9 @@ func mayHoldSecret(body []byte) bool {
 	}
 }
 
-// secrets redacts every Secret in a JSON body of one or more documents, and gives the body back as it was where there
+// redactSecrets redacts every Secret in a JSON body of one or more documents, and gives the body back as it was where there
 // is none. all says that the body is of Secrets whatever it says itself.
-func secrets(body []byte, all bool) (out []byte, n int, err error) {
+func redactSecrets(body []byte, all bool) (out []byte, n int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber() // a number must come out as it went in
 	var docs []any
@@ -56,7 +56,7 @@ func secrets(body []byte, all bool) (out []byte, n int, err error) {
 			return nil, 0, fmt.Errorf("decode the cluster's JSON: %w", err)
 		}
 		var k int
-		v, k = walk(v, all, maxDepth)
+		v, k = walkSecrets(v, all, maxDepth)
 		n += k
 		docs = append(docs, v)
 	}
@@ -74,9 +74,9 @@ func secrets(body []byte, all bool) (out []byte, n int, err error) {
 	return buf.Bytes(), n, nil
 }
 
-// walk redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
+// walkSecrets redacts in place what is a Secret, or of a list of them; secret says that v is one. It returns v, or what has
 // to stand in its place.
-func walk(v any, secret bool, depth int) (any, int) {
+func walkSecrets(v any, secret bool, depth int) (any, int) {
 	n := 0
 	switch v := v.(type) {
 	case map[string]any:
@@ -86,42 +86,42 @@ func walk(v any, secret bool, depth int) (any, int) {
 			var k int
 			switch name := strings.ToLower(key); {
 			case secret && (name == "data" || name == "stringdata"):
-				v[key], k = values(value, name == "data")
+				v[key], k = redactValues(value, name == "data")
 			case key == lastApplied:
-				v[key], k = applied(value, depth)
+				v[key], k = redactApplied(value, depth)
 			case items && name == "items":
-				v[key], k = each(value, depth)
+				v[key], k = redactItems(value, depth)
 			default:
-				v[key], k = walk(value, false, depth)
+				v[key], k = walkSecrets(value, false, depth)
 			}
 			n += k
 		}
 	case []any:
 		for i := range v {
 			var k int
-			v[i], k = walk(v[i], secret, depth)
+			v[i], k = walkSecrets(v[i], secret, depth)
 			n += k
 		}
 	}
 	return v, n
 }
 
-// each redacts the items of a list of Secrets, which do not say their kind.
-func each(v any, depth int) (any, int) {
+// redactItems redacts the items of a list of Secrets, which do not say their kind.
+func redactItems(v any, depth int) (any, int) {
 	list, ok := v.([]any)
 	if !ok {
-		return walk(v, true, depth)
+		return walkSecrets(v, true, depth)
 	}
 	n := 0
 	for i := range list {
 		var k int
-		list[i], k = walk(list[i], true, depth)
+		list[i], k = walkSecrets(list[i], true, depth)
 		n += k
 	}
 	return list, n
 }
 
-// isKind says whether any decoder would take m for an object of the kind: some fold the case of names.
+// isKind reports whether any decoder would take m for an object of the kind: some fold the case of names.
 func isKind(m map[string]any, kind string) bool {
 	if m["kind"] == kind {
 		return true
@@ -134,8 +134,8 @@ func isKind(m map[string]any, kind string) bool {
 	return false
 }
 
-// values redacts what a Secret holds under data or stringData: its names stay.
-func values(v any, encoded bool) (any, int) {
+// redactValues redacts what a Secret holds under data or stringData: its names stay.
+func redactValues(v any, encoded bool) (any, int) {
 	switch v := v.(type) {
 	case nil:
 		return nil, 0
@@ -143,7 +143,7 @@ func values(v any, encoded bool) (any, int) {
 		n := 0
 		for key, value := range v {
 			var k int
-			v[key], k = values(value, encoded)
+			v[key], k = redactValues(value, encoded)
 			n += k
 		}
 		return v, n
@@ -157,34 +157,34 @@ func values(v any, encoded bool) (any, int) {
 				size = len(plain)
 			}
 		}
-		return mark(size), 1
+		return redactionMark(size), 1
 	}
 	raw, err := json.Marshal(v)
 	if err != nil { // cannot happen: it was JSON
 		raw = nil
 	}
-	return mark(len(raw)), 1
+	return redactionMark(len(raw)), 1
 }
 
-// applied redacts the object that the annotation holds as text. What cannot be read as JSON may hold anything.
-func applied(v any, depth int) (any, int) {
+// redactApplied redacts the object that the annotation holds as text. What cannot be read as JSON may hold anything.
+func redactApplied(v any, depth int) (any, int) {
 	text, ok := v.(string)
 	if !ok {
-		return walk(v, false, depth)
+		return walkSecrets(v, false, depth)
 	}
 	if !mayHoldSecret([]byte(text)) || marked.MatchString(text) {
 		return text, 0
 	}
 	if depth == 0 {
-		return mark(len(text)), 1
+		return redactionMark(len(text)), 1
 	}
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var inner any
 	if err := dec.Decode(&inner); err != nil || dec.More() {
-		return mark(len(text)), 1
+		return redactionMark(len(text)), 1
 	}
-	inner, n := walk(inner, false, depth-1)
+	inner, n := walkSecrets(inner, false, depth-1)
 	if n == 0 {
 		return text, 0
 	}
@@ -192,7 +192,7 @@ func applied(v any, depth int) (any, int) {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(inner); err != nil {
-		return mark(len(text)), 1
+		return redactionMark(len(text)), 1
 	}
 	return buf.String(), n // with the line feed that kubectl writes too
 }

@@ -43,43 +43,43 @@ var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:)([^
 // what stands beside a name like password, token, secret or key, in the notations of environments, flags, YAML, JSON
 // and logs. It rather takes too much than too little.
 func Text(s string) string {
-	s = manifests(pems(s))
+	s = redactManifests(redactPEM(s))
 	for _, c := range credentials {
 		if strings.Contains(s, c.literal) {
-			s = c.form.ReplaceAllStringFunc(s, whole)
+			s = c.form.ReplaceAllStringFunc(s, redactWhole)
 		}
 	}
 	if strings.Contains(s, "://") {
-		s = replace(userinfo, s, password)
+		s = replaceGroups(userinfo, s, redactPassword)
 	}
-	s = pairs(phrases(s))
+	s = redactPairs(redactPhrases(s))
 	if lower := strings.ToLower(s); strings.Contains(lower, "bearer") || strings.Contains(lower, "authorization") {
-		s = replace(header, s, credential)
+		s = replaceGroups(header, s, redactCredential)
 	}
 	return s
 }
 
-func whole(s string) string { return mark(len(s)) }
+func redactWhole(s string) string { return redactionMark(len(s)) }
 
-func password(m []string) string {
+func redactPassword(m []string) string {
 	port, _, path := strings.Cut(m[2], "/")
 	if path && strings.Trim(port, "0123456789") == "" {
 		return m[0] // a port, and an at sign in the path
 	}
-	return m[1] + mark(len(m[2])) + "@"
+	return m[1] + redactionMark(len(m[2])) + "@"
 }
 
-func credential(m []string) string {
+func redactCredential(m []string) string {
 	switch {
 	case len(m[2]) >= 16 || strings.ContainsAny(m[2], "0123456789"): // not the prose of "bearer authentication"
-		return m[1] + mark(len(m[2]))
+		return m[1] + redactionMark(len(m[2]))
 	case m[4] != "" && !strings.HasPrefix(m[4], "[redacted"):
-		return m[3] + mark(len(m[4]))
+		return m[3] + redactionMark(len(m[4]))
 	}
 	return m[0]
 }
 
-// replace is ReplaceAllStringFunc with the groups; one that took no part is empty.
-func replace(re *regexp.Regexp, s string, by func(m []string) string) string {
+// replaceGroups is ReplaceAllStringFunc with the groups; one that took no part is empty.
+func replaceGroups(re *regexp.Regexp, s string, by func(m []string) string) string {
 	return re.ReplaceAllStringFunc(s, func(part string) string { return by(re.FindStringSubmatch(part)) })
 }

@@ -7,45 +7,45 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-const hidden = "hunter2-Correct.Horse9"
+const hideValue = "hunter2-Correct.Horse9"
 
 // What holds a secret loses it, and keeps what stands around it.
 func TestTextLosesSecrets(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, text, keeps string }{
-		{"assignment", "DB_PASSWORD=" + hidden + " next", "next"},
-		{"assignment in one word", "PGPASSWORD=" + hidden, "PGPASSWORD="},
-		{"log", "level=info token=" + hidden + " user=bob", "user=bob"},
-		{"query", "GET /x?api_key=" + hidden + "&page=2", "&page=2"},
-		{"yaml", "  db:\n    password: " + hidden + "\n    user: bob", "user: bob"},
-		{"yaml with blanks", "password: first " + hidden + " last\nuser: bob", "user: bob"},
-		{"yaml block", "secret: |\n  first\n  " + hidden + "\nuser: bob", "user: bob"},
-		{"yaml folded", "passphrase: \"first\n  " + hidden + "\"\nuser: bob", "passphrase"},
-		{"yaml list", "- name: APP_SECRET\n  value: " + hidden + "\n- name: USER\n  value: bob", "value: bob"},
-		{"yaml list, value first", "- value: " + hidden + "\n  name: APP_SECRET\n- value: bob\n  name: USER", "value: bob"},
-		{"yaml block in a list", "- name: API_KEY\n  value: |\n    first\n    " + hidden + "\n- name: USER", "- name: USER"},
-		{"json", `{"password":"` + hidden + `","user":"bob"}`, `"user":"bob"`},
-		{"json with blanks", `{"password" : "a ` + hidden + ` \" b", "user": "bob"}`, `"user": "bob"`},
-		{"json list", `{"name":"DB_PASSWORD","value":"` + hidden + `"},{"name":"USER","value":"bob"}`, `"value":"bob"`},
-		{"yaml block in a list, value first", "- value: |\n    first\n    " + hidden + "\n  name: API_KEY\n- name: USER", "- name: USER"},
-		{"json in json", `{"log":"{\"password\":\"` + hidden + `\",\"user\":\"bob\"}"}`, `\"user\":\"bob\"`},
-		{"docker config", `{"auths":{"registry.example":{"auth":"` + hidden + `"}}}`, "registry.example"},
-		{"flag with equals", "app --db-password=" + hidden + " --verbose", "--verbose"},
-		{"flag", "app --token " + hidden + " --verbose", "--verbose"},
-		{"flag in a list", `["--token","` + hidden + `","--verbose"]`, `"--verbose"`},
-		{"flag in yaml", "- --token\n- " + hidden + "\n- --verbose", "- --verbose"},
-		{"describe", "    Environment:\n      DB_PASSWORD:  " + hidden + "\n      LOG:          debug\n", "debug"},
-		{"bearer", "> Authorization: Bearer " + hidden + "\n> Host: a.example", "Host: a.example"},
-		{"bearer alone", "sent bearer " + hidden + " to a.example", "to a.example"},
-		{"basic", `curl -H "Authorization: Basic ` + hidden + `" https://a.example`, "https://a.example"},
-		{"url", "dial postgres://bob:" + hidden + "@db:5432/shop failed", "@db:5432/shop failed"},
-		{"url, at sign inside", "redis://:a@" + hidden + "@cache:6379/0", "cache:6379/0"},
-		{"pem", "before\n-----BEGIN PRIVATE KEY-----\n" + hidden + "\n-----END PRIVATE KEY-----\nafter", "after"},
-		{"pem in json", `"-----BEGIN EC PRIVATE KEY-----\n` + hidden + `\n-----END EC PRIVATE KEY-----\n"`, `"`},
-		{"dsn", "user=bob password='a " + hidden + "' host=db", "host=db"},
+		{"assignment", "DB_PASSWORD=" + hideValue + " next", "next"},
+		{"assignment in one word", "PGPASSWORD=" + hideValue, "PGPASSWORD="},
+		{"log", "level=info token=" + hideValue + " user=bob", "user=bob"},
+		{"query", "GET /x?api_key=" + hideValue + "&page=2", "&page=2"},
+		{"yaml", "  db:\n    password: " + hideValue + "\n    user: bob", "user: bob"},
+		{"yaml with blanks", "password: first " + hideValue + " last\nuser: bob", "user: bob"},
+		{"yaml block", "secret: |\n  first\n  " + hideValue + "\nuser: bob", "user: bob"},
+		{"yaml folded", "passphrase: \"first\n  " + hideValue + "\"\nuser: bob", "passphrase"},
+		{"yaml list", "- name: APP_SECRET\n  value: " + hideValue + "\n- name: USER\n  value: bob", "value: bob"},
+		{"yaml list, value first", "- value: " + hideValue + "\n  name: APP_SECRET\n- value: bob\n  name: USER", "value: bob"},
+		{"yaml block in a list", "- name: API_KEY\n  value: |\n    first\n    " + hideValue + "\n- name: USER", "- name: USER"},
+		{"json", `{"password":"` + hideValue + `","user":"bob"}`, `"user":"bob"`},
+		{"json with blanks", `{"password" : "a ` + hideValue + ` \" b", "user": "bob"}`, `"user": "bob"`},
+		{"json list", `{"name":"DB_PASSWORD","value":"` + hideValue + `"},{"name":"USER","value":"bob"}`, `"value":"bob"`},
+		{"yaml block in a list, value first", "- value: |\n    first\n    " + hideValue + "\n  name: API_KEY\n- name: USER", "- name: USER"},
+		{"json in json", `{"log":"{\"password\":\"` + hideValue + `\",\"user\":\"bob\"}"}`, `\"user\":\"bob\"`},
+		{"docker config", `{"auths":{"registry.example":{"auth":"` + hideValue + `"}}}`, "registry.example"},
+		{"flag with equals", "app --db-password=" + hideValue + " --verbose", "--verbose"},
+		{"flag", "app --token " + hideValue + " --verbose", "--verbose"},
+		{"flag in a list", `["--token","` + hideValue + `","--verbose"]`, `"--verbose"`},
+		{"flag in yaml", "- --token\n- " + hideValue + "\n- --verbose", "- --verbose"},
+		{"describe", "    Environment:\n      DB_PASSWORD:  " + hideValue + "\n      LOG:          debug\n", "debug"},
+		{"bearer", "> Authorization: Bearer " + hideValue + "\n> Host: a.example", "Host: a.example"},
+		{"bearer alone", "sent bearer " + hideValue + " to a.example", "to a.example"},
+		{"basic", `curl -H "Authorization: Basic ` + hideValue + `" https://a.example`, "https://a.example"},
+		{"url", "dial postgres://bob:" + hideValue + "@db:5432/shop failed", "@db:5432/shop failed"},
+		{"url, at sign inside", "redis://:a@" + hideValue + "@cache:6379/0", "cache:6379/0"},
+		{"pem", "before\n-----BEGIN PRIVATE KEY-----\n" + hideValue + "\n-----END PRIVATE KEY-----\nafter", "after"},
+		{"pem in json", `"-----BEGIN EC PRIVATE KEY-----\n` + hideValue + `\n-----END EC PRIVATE KEY-----\n"`, `"`},
+		{"dsn", "user=bob password='a " + hideValue + "' host=db", "host=db"},
 	} {
 		got := redact.Text(tc.text)
-		if strings.Contains(got, hidden) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
+		if strings.Contains(got, hideValue) || !strings.Contains(got, tc.keeps) || !strings.Contains(got, "[redacted ") {
 			t.Errorf("%s: %q became %q", tc.name, tc.text, got)
 		}
 		if again := redact.Text(got); again != got {

@@ -36,7 +36,7 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ofSecrets := ofSecrets(r.URL.Path)
-	if err := allowed(r, ofSecrets); err != nil {
+	if err := checkAllowed(r, ofSecrets); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a transport closes the body on every way out
 		}
@@ -58,7 +58,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var version = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// ofSecrets says whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
+// ofSecrets reports whether a path is of the resource secrets; namespaces and objects may have that name too. A proxy may
 // stand before the API, so each place where its root can be counts, and a path without one is not trusted.
 func ofSecrets(of string) bool {
 	parts := strings.Split(strings.Trim(path.Clean("/"+of), "/"), "/")
@@ -85,7 +85,7 @@ func ofSecrets(of string) bool {
 	return !rooted && slices.Contains(parts, "secrets")
 }
 
-func allowed(r *http.Request, ofSecrets bool) error {
+func checkAllowed(r *http.Request, ofSecrets bool) error {
 	query := r.URL.Query()
 	if watch := query.Get("watch"); r.Method == http.MethodGet && (watch == "1" || strings.EqualFold(watch, "true")) {
 		return fmt.Errorf("%s %s: watches are not redacted, so there are none", r.Method, r.URL.Path)
@@ -138,7 +138,7 @@ func (t *transport) clean(resp *http.Response, ofSecrets bool) error {
 	}
 	if len(bytes.TrimSpace(body)) > 0 && (ofSecrets || mayHoldSecret(body)) {
 		var n int
-		if body, n, err = secrets(body, ofSecrets); err != nil {
+		if body, n, err = redactSecrets(body, ofSecrets); err != nil {
 			return err
 		}
 		if n > 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// through sends a body as a server's answer through the transport.
-func through(t testing.TB, path, contentType string, body []byte) (string, int, error) {
+// sendThrough sends a body as a server's answer through the transport.
+func sendThrough(t testing.TB, path, contentType string, body []byte) (string, int, error) {
 	t.Helper()
 	n := 0
 	rt := redact.Transport(answer{contentType, body}, func(kind string, k int) {
@@ -75,7 +75,7 @@ func TestTransportRedactsSecrets(t *testing.T) {
 		{"escaped", podsPath, `{"kind":"\u0053ecret","data":{"a":"aHVudGVyMg=="}}`, `{"data":{"a":"[redacted 7 bytes]"},"kind":"Secret"}`},
 		{"numbers stay", podsPath, `{"kind":"Secret","data":{"a":"aHVudGVyMg=="},"n":12345678901234567890.10}`, `{"data":{"a":"[redacted 7 bytes]"},"kind":"Secret","n":12345678901234567890.10}`},
 	} {
-		out, n, err := through(t, tc.path, "application/json", []byte(tc.in))
+		out, n, err := sendThrough(t, tc.path, "application/json", []byte(tc.in))
 		if err != nil || strings.TrimSpace(out) != tc.want || n != 1 {
 			t.Errorf("%s: %d, %v\n got %s\nwant %s", tc.name, n, err, out, tc.want)
 		}
@@ -89,7 +89,7 @@ func TestTransportPassesTheRest(t *testing.T) {
 		{podsPath, "application/json", pods}, {podsPath + "/a/log", "text/plain; charset=utf-8", `{"kind":"Secret","data":{"a":"b"}}`},
 		{podsPath, "application/json", ""}, {podsPath, "application/json;as=Table;v=v1;g=meta.k8s.io", `{"kind":"Table"}`},
 	} {
-		if out, n, err := through(t, tc.path, tc.contentType, []byte(tc.body)); err != nil || out != tc.body || n != 0 {
+		if out, n, err := sendThrough(t, tc.path, tc.contentType, []byte(tc.body)); err != nil || out != tc.body || n != 0 {
 			t.Errorf("%s: %q became %q, %d, %v", tc.path, tc.body, out, n, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestTransportKnowsTheResource(t *testing.T) {
 		"/api/v1/watch/namespaces/shop/secrets": true, "/k8s/clusters/c-1" + secretsPath: true, "/api/v1" + secretsPath: true, "/apis/x.example/v1beta1/secrets": true,
 		"/api/v1//secrets": true, "/api/v1/./namespaces/a/../shop/secrets": true, "/other/secrets": true,
 	} {
-		_, _, err := through(t, path, "text/plain", []byte("listening"))
+		_, _, err := sendThrough(t, path, "text/plain", []byte("listening"))
 		if got := err != nil; got != want {
 			t.Errorf("%s: of secrets %v, want %v", path, got, want)
 		}
@@ -130,7 +130,7 @@ func TestTransportRefuses(t *testing.T) {
 		{"broken", podsPath, "application/json", secret}, {"rubbish behind", podsPath, "application/json", secret + "} hunter2"},
 		{"watch", podsPath + "?watch=1", "application/json", "{}"},
 	} {
-		if out, _, err := through(t, tc.path, tc.contentType, []byte(tc.body)); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if out, _, err := sendThrough(t, tc.path, tc.contentType, []byte(tc.body)); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %q, %v", tc.name, out, err)
 		}
 	}
@@ -175,8 +175,8 @@ func TestTransportAsksForJSON(t *testing.T) {
 	}
 }
 
-// leak finds a value of a Secret in decoded JSON, by its own rules: exact kinds, as clients decode them.
-func leak(v any, secret bool) string {
+// findLeak finds a value of a Secret in decoded JSON, by its own rules: exact kinds, as clients decode them.
+func findLeak(v any, secret bool) string {
 	switch v := v.(type) {
 	case map[string]any:
 		list := v["kind"] == "SecretList"
@@ -196,7 +196,7 @@ func leak(v any, secret bool) string {
 			case key == "items":
 				items, _ := value.([]any)
 				for _, item := range items {
-					if s := leak(item, list); s != "" {
+					if s := findLeak(item, list); s != "" {
 						return s
 					}
 				}
@@ -207,14 +207,14 @@ func leak(v any, secret bool) string {
 						value = inner
 					}
 				}
-				if s := leak(value, false); s != "" {
+				if s := findLeak(value, false); s != "" {
 					return s
 				}
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if s := leak(item, secret); s != "" {
+			if s := findLeak(item, secret); s != "" {
 				return s
 			}
 		}
@@ -232,7 +232,7 @@ func FuzzTransport(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		out, _, err := through(t, podsPath, "application/json", body)
+		out, _, err := sendThrough(t, podsPath, "application/json", body)
 		if err != nil {
 			if json.Valid(body) {
 				t.Fatalf("%q: %v", body, err)
@@ -247,11 +247,11 @@ func FuzzTransport(f *testing.F) {
 		}
 		var v any
 		if err := json.Unmarshal([]byte(out), &v); err == nil {
-			if s := leak(v, false); s != "" {
+			if s := findLeak(v, false); s != "" {
 				t.Errorf("%q became %q: %s", body, out, s)
 			}
 		}
-		if again, n, err := through(t, podsPath, "application/json", []byte(out)); err != nil || again != out || n != 0 {
+		if again, n, err := sendThrough(t, podsPath, "application/json", []byte(out)); err != nil || again != out || n != 0 {
 			t.Errorf("%q, then %q, then %q, %d, %v", body, out, again, n, err)
 		}
 	})

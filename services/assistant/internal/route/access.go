@@ -11,36 +11,13 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// recordTime bounds the writing of one refusal: its answer waits for it.
+// recordTime limits the writing of one refusal: its answer waits for it.
 const recordTime = 2 * time.Second
-
-// maxPath bounds, in bytes, the path in an audit record; a path can be as long as a header.
-const maxPath = 512
-
-// recordedKey marks a request whose refusal the code that refused has recorded.
-const recordedKey = "refusal recorded"
-
-// who is the caller of a request behind the chain of Mount, as the audit log tells of them.
-func who(c echo.Context) event.Who {
-	by, _ := caller.FromContext(c.Request().Context())
-	return event.Who{
-		Principal: by.Principal, Role: by.Role, RequestID: service.RequestID(c.Request().Context()),
-		Address: c.RealIP(), Method: c.Request().Method, Path: short(c.Request().URL.Path),
-	}
-}
-
-func short(path string) string {
-	if len(path) > maxPath {
-		path = path[:maxPath]
-	}
-	return store.Text(path)
-}
 
 // watch counts requests without an accepted key against their address, and records refused access.
 func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
@@ -55,18 +32,18 @@ func (a *API) watch(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if _, known := caller.FromContext(c.Request().Context()); !known {
 			// Over the limit nothing is recorded either: whoever guesses keys must not fill the ledger.
-			if late := a.late("address:" + network(c.RealIP())); late != nil {
+			if late := a.late("address:" + subscriberNetwork(c.RealIP())); late != nil {
 				return late
 			}
 		}
-		if c.Get(recordedKey) == nil {
+		if !caller.Recorded(c) {
 			a.recordRefusal(c, p)
 		}
 		return err
 	}
 }
 
-// limited bounds how often a caller may ask.
+// limited limits how often a caller may ask.
 func (a *API) limited(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		by, _ := caller.FromContext(c.Request().Context())
@@ -87,8 +64,8 @@ func (a *API) late(key string) error {
 		After(wait).WithHeader("X-RateLimit-Limit", strconv.Itoa(a.Rate.PerMinute()))
 }
 
-// network is the address that one subscriber has: of IPv6 the first 64 bits, since the rest is theirs to vary.
-func network(address string) string {
+// subscriberNetwork is the address that one subscriber has: of IPv6 the first 64 bits, since the rest is theirs to vary.
+func subscriberNetwork(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return "unknown"
@@ -105,7 +82,7 @@ func network(address string) string {
 
 // recordRefusal tells the ledger. The refusal stands whether or not that succeeds.
 func (a *API) recordRefusal(c echo.Context, p *problem.Error) {
-	w := who(c)
+	w := caller.Who(c)
 	if w.Principal == "" {
 		w.Principal = "anonymous"
 	}

@@ -104,19 +104,19 @@ func TestOrderOfRefusals(t *testing.T) {
 		{"rate", "POST", route.ChatPath, other, "text/plain", large, "a b", 429, "rate_limited"},
 		{"size", "POST", route.ChatPath, operator, "application/json", large, "a b", 413, "body_too_large"},
 		{"body", "POST", route.ChatPath, admin, "application/json", `{"stream":false}`, "a b", 422, "no_user_message"},
-		{"session", "POST", route.ChatPath, readonly, "application/json", question("x"), "s-1", 403, "forbidden"},
+		{"session", "POST", route.ChatPath, readonly, "application/json", questionBody("x"), "s-1", 403, "forbidden"},
 	} {
 		resp := b.send(t.Context(), tc.method, tc.path, tc.key, tc.body, "Content-Type", tc.media, "X-Session-ID", tc.session)
 		if raw := b.rest(resp); resp.StatusCode != tc.status || !bytes.Contains(raw, []byte(`"code":"`+tc.code+`"`)) {
 			t.Errorf("%s: %d %s", tc.name, resp.StatusCode, raw)
 		}
 	}
-	resp := b.send(t.Context(), "POST", route.ChatPath, admin, question("x"), "X-Session-ID", strings.Repeat("a", 4096))
+	resp := b.send(t.Context(), "POST", route.ChatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
 	if resp.StatusCode != 429 { // admin has asked in this minute
 		t.Errorf("%d", resp.StatusCode)
 	}
 	b.clock.Forward(time.Minute)
-	b.refused(422, "validation_error", "POST", route.ChatPath, admin, question("x"), "X-Session-ID", strings.Repeat("a", 4096))
+	b.refused(422, "validation_error", "POST", route.ChatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
 }
 
 // Posting into another's session is refused and recorded; a decision is let in while something waits.
@@ -124,11 +124,11 @@ func TestForeignSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
 	b.say(operator, "s-1", "hello")
-	resp := b.send(t.Context(), "POST", route.ChatPath, other, question("hello"), "X-Session-ID", "s-1")
+	resp := b.send(t.Context(), "POST", route.ChatPath, other, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != 403 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
-	b.refused(403, "forbidden", "POST", route.ChatPath, other, question("yes"), "X-Session-ID", "s-1")
+	b.refused(403, "forbidden", "POST", route.ChatPath, other, questionBody("yes"), "X-Session-ID", "s-1")
 	if n := len(b.events("access_denied")); n != 2 {
 		t.Errorf("%d refusals recorded, want 2", n)
 	}

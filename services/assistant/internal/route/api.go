@@ -4,6 +4,7 @@ package route
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -46,7 +47,6 @@ type Deps struct {
 	Sessions *session.Service
 	Cluster  Cluster
 	Policy   guard.Policy
-	Judge    Judge
 	Store    *store.Store
 	Rate     *limit.Rate
 	Streams  *limit.Slots
@@ -65,14 +65,45 @@ type API struct {
 	end    context.CancelFunc
 }
 
-// New makes the routes' handlers.
-func New(c Config, d Deps) *API {
+// New returns the routes' handlers, or an error that names the part they lack.
+func New(c Config, d Deps) (*API, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
 	if c.Silence <= 0 {
 		c.Silence = 15 * time.Second
 	}
 	a := &API{Config: c, Deps: d, models: chat.NewModels(c.Model, d.Now()), bodies: limit.NewSlots(bodiesPerStream * d.Streams.Most())}
 	a.ending, a.end = context.WithCancel(context.Background())
-	return a
+	return a, nil
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Callers == nil:
+		return errors.New("route: no Callers")
+	case d.Turns == nil:
+		return errors.New("route: no Turns")
+	case d.Actions == nil:
+		return errors.New("route: no Actions")
+	case d.Sessions == nil:
+		return errors.New("route: no Sessions")
+	case d.Cluster == nil:
+		return errors.New("route: no Cluster")
+	case d.Store == nil:
+		return errors.New("route: no Store")
+	case d.Rate == nil:
+		return errors.New("route: no Rate")
+	case d.Streams == nil:
+		return errors.New("route: no Streams")
+	case d.Metrics == nil:
+		return errors.New("route: no Metrics")
+	case d.Now == nil:
+		return errors.New("route: no Now")
+	case d.Log == nil:
+		return errors.New("route: no Log")
+	}
+	return nil
 }
 
 // EndStreams ends the streams that are still waiting for frames a moment later, without their closing marker, so that
@@ -83,7 +114,7 @@ func (a *API) EndStreams() { a.end() }
 // recorded.
 func (a *API) Mount(e *echo.Echo) {
 	for _, path := range []string{"/healthz", "/v1/healthz"} {
-		service.Get(e, path, health)
+		service.Get(e, path, serveHealth)
 	}
 	chain := []echo.MiddlewareFunc{a.watch, a.Callers.Middleware, a.limited}
 	e.POST(ChatPath, a.chat, chain...)
@@ -91,16 +122,16 @@ func (a *API) Mount(e *echo.Echo) {
 	service.Get(e, "/v1/models", a.listModels, chain...)
 	service.Get(e, "/v1/models/:model", a.getModel, chain...)
 	service.Get(e, "/v1/namespaces", a.namespaces, chain...)
-	e.POST("/v1/auth/demo-keys", a.mint, chain...)
-	service.Get(e, "/v1/sessions", a.listSessions, chain...)
-	service.Get(e, "/v1/sessions/:session_id", a.getSession, chain...)
-	e.DELETE("/v1/sessions/:session_id", a.deleteSession, chain...)
-	service.Get(e, "/v1/sessions/:session_id/actions", a.listActions, chain...)
-	service.Get(e, "/v1/sessions/:session_id/actions/:action_id", a.getAction, chain...)
-	e.POST("/v1/sessions/:session_id/actions/:action_id", a.decide, chain...)
+	e.POST("/v1/auth/demo-keys", a.Callers.MintHandler(a.Store, a.Now), chain...)
+	service.Get(e, "/v1/sessions", a.Sessions.ServeList, chain...)
+	service.Get(e, "/v1/sessions/:session_id", a.Sessions.ServeOne, chain...)
+	e.DELETE("/v1/sessions/:session_id", a.Sessions.ServeDelete, chain...)
+	service.Get(e, "/v1/sessions/:session_id/actions", a.Actions.ServeList, chain...)
+	service.Get(e, "/v1/sessions/:session_id/actions/:action_id", a.Actions.ServeOne, chain...)
+	e.POST("/v1/sessions/:session_id/actions/:action_id", a.Actions.ServeDecision, chain...)
 }
 
-// Probe says whether a route stays out of the request log.
+// Probe reports whether a route stays out of the request log.
 func Probe(route string) bool {
 	switch route {
 	case "/livez", "/readyz", "/metrics", "/healthz", "/v1/healthz":

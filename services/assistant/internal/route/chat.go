@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -49,7 +50,7 @@ func tooMany(detail string) error { return problem.RateLimited.New(detail).After
 // chat answers POST /v1/chat/completions.
 func (a *API) chat(c echo.Context) error {
 	began := time.Now()
-	w := who(c)
+	w := caller.Who(c)
 	q, hint, err := a.read(c, w.Principal)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (a *API) sessionOf(ctx context.Context, principal string, hint chat.Session
 
 // replay answers GET /v1/events/replay/{session_id}.
 func (a *API) replay(c echo.Context) error {
-	w := who(c)
+	w := caller.Who(c)
 	release, err := a.slot(w.Principal)
 	if err != nil {
 		return err

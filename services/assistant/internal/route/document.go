@@ -3,7 +3,6 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -14,16 +13,11 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/caller"
-	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
-	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// health touches no dependency.
-func health(c echo.Context) error {
+// serveHealth touches no dependency.
+func serveHealth(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.Health{Status: "ok", Version: service.Version})
 }
 
@@ -44,67 +38,6 @@ func (a *API) namespaces(c echo.Context) error {
 	}
 	slices.Sort(shown)
 	return c.JSON(http.StatusOK, api.NamespaceList{Namespaces: slices.Compact(shown)})
-}
-
-// maxMint bounds the body of a request for a demo key, in bytes.
-const maxMint = 16 << 10
-
-// mint makes a demo key. It is handed out only once the ledger knows of it.
-func (a *API) mint(c echo.Context) error {
-	ctx := c.Request().Context()
-	by, _ := caller.FromContext(ctx)
-	if err := a.Callers.MayMint(by); err != nil {
-		return err
-	}
-	if err := bound(c, maxMint); err != nil {
-		return err
-	}
-	raw, err := service.ReadBody(c)
-	if err != nil {
-		return err
-	}
-	made, err := a.Callers.Mint(by, raw)
-	if err != nil {
-		return err
-	}
-	w, id, expiry := who(c), caller.KeyID(made.APIKey), time.Unix(made.ExpiresAt, 0).UTC()
-	err = a.Store.InTx(ctx, func(tx store.Tx) error {
-		return tx.Emit(ctx, event.Facts(w, a.Now(), "demo_key_minted", "demo_key.minted", id, "key:"+id, event.OK,
-			event.DemoKey{KeyID: id, Email: made.Email, ExpiresAt: expiry},
-			map[string]any{"key_id": id, "email": made.Email, "expires_at": expiry, "status": http.StatusOK})...)
-	})
-	if err != nil {
-		return err
-	}
-	c.Response().Header().Set("Cache-Control", "no-store")
-	return c.JSON(http.StatusOK, made)
-}
-
-// bound refuses a body of more bytes. The server does not, since it would before the caller is known.
-func bound(c echo.Context, limit int64) error {
-	r := c.Request()
-	if r.ContentLength > limit {
-		c.Response().Header().Set("Connection", "close") // rather than read the rest
-		return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", limit))
-	}
-	r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
-	return nil
-}
-
-// clusterFault gives errors of a look at the cluster their answer.
-func (a *API) clusterFault(err error) error {
-	var known *problem.Error
-	var refused *action.Refused
-	var wrong *operation.Fault
-	switch {
-	case errors.As(err, &known), postgres.Unavailable(err):
-		return err
-	case errors.As(err, &refused):
-		return fault.NotPermitted(refused.Reason)
-	case errors.As(err, &wrong):
-		return problem.Conflict.New("The cluster would not take this change now: " + wrong.Error()).WithCause(err)
-	}
-	return fault.ClusterUnavailable.New("The cluster could not be asked, so nothing was decided; try again.").WithCause(err).After(5 * time.Second)
 }
 
 // Errors writes errors as fault.Handler does, and answers 503 where the database cannot be reached.

@@ -22,15 +22,14 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/route"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -45,20 +44,20 @@ const (
 	readonly = "ki-ro-0123456789abcdef"
 )
 
-// engine answers with the query, and does what the query names.
-type engine struct {
+// stubEngine answers with the query, and does what the query names.
+type stubEngine struct {
 	began chan struct{} // a token for each "wait"
 	let   chan struct{} // ends a "wait"
 }
 
-func (e *engine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	switch {
 	case len(t.Settled) > 0:
 		sink.Token("That was all.")
 	case strings.HasPrefix(t.Query, "scale"):
 		replicas := int32(len(t.Query) - len("scale"))
 		sink.Token("I can scale it.")
-		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", replicas)}}, nil
+		return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", replicas)}}, nil
 	case t.Query == "wait":
 		sink.Token("So far.")
 		e.began <- struct{}{}
@@ -81,11 +80,11 @@ func (tools) Line(turn.Turn, operation.Operation) string { return "" }
 func (tools) Run(context.Context, turn.Turn, operation.Operation) (turn.Output, error) {
 	return turn.Output{}, errors.New("not called")
 }
-func (tools) Snapshot(context.Context, turn.Turn, string, func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (tools) Snapshot(context.Context, turn.Turn, string, func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	return nil, errors.New("not called")
 }
 
-type planner struct{ *actiontest.Cluster }
+type planner struct{ *assistanttest.Cluster }
 
 func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	return p.Cluster.Plan(ctx, t.Who.Role, ops)
@@ -109,9 +108,9 @@ type bundle struct {
 	t       *testing.T
 	url     string
 	db      string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
-	engine  *engine
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
+	engine  *stubEngine
 	turns   *turn.Service
 	api     *route.API
 	reg     *prometheus.Registry
@@ -120,14 +119,21 @@ type bundle struct {
 
 func setup(t *testing.T, o opt) *bundle {
 	t.Helper()
-	b := &bundle{t: t, db: actiontest.Database(t, "api"), clock: actiontest.NewClock(), reg: prometheus.NewRegistry(),
-		engine: &engine{began: make(chan struct{}, 8), let: make(chan struct{})}}
+	b := &bundle{t: t, db: assistanttest.NewDatabase(t, "api"), clock: assistanttest.NewClock(), reg: prometheus.NewRegistry(),
+		engine: &stubEngine{began: make(chan struct{}, 8), let: make(chan struct{})}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	actions, cluster := actiontest.On(actiontest.Pool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
+	actions, cluster := assistanttest.NewActions(assistanttest.OpenPool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
 	b.cluster = cluster
-	b.turns = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
+	var err error
+	if b.turns, err = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: b.engine, Tools: tools{}, Planner: planner{cluster}, Now: b.clock.Now, Log: log,
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := session.New(session.Deps{Store: actions.Store, Actions: actions, Now: b.clock.Now, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := caller.Config{
 		AdminKeys: admin, OperatorKeys: operator + "," + other, ReadonlyKeys: readonly, Addr: "127.0.0.1:0", DemoSecret: o.demo, Now: b.clock.Now,
 	}
@@ -144,12 +150,17 @@ func setup(t *testing.T, o opt) *bundle {
 	if o.streams == 0 {
 		o.streams = 8
 	}
-	b.api = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
-		Callers: callers, Turns: b.turns, Actions: actions, Cluster: o.names, Judge: actiontest.Judge, Store: actions.Store,
-		Sessions: &session.Service{Store: actions.Store, Actions: actions, Now: b.clock.Now, Log: log},
-		Policy:   guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
+	if o.names == nil {
+		o.names = func(context.Context) ([]string, error) { return nil, nil }
+	}
+	b.api, err = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
+		Callers: callers, Turns: b.turns, Actions: actions, Sessions: sessions, Cluster: o.names, Store: actions.Store,
+		Policy: guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
 		Streams: limit.NewSlots(o.streams), Metrics: metrics.New(b.reg, "playbooks"), Now: b.clock.Now, Log: log,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.serve(log)
 	return b
 }
@@ -240,7 +251,7 @@ func (b *bundle) refused(status int, code, method, path, key, body string, heade
 	}
 }
 
-func question(text string) string {
+func questionBody(text string) string {
 	raw, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		panic(err) // strings can be encoded
@@ -251,7 +262,7 @@ func question(text string) string {
 // ask opens a stream.
 func (b *bundle) ask(key, session, text string, header ...string) *http.Response {
 	b.t.Helper()
-	resp := b.send(b.t.Context(), "POST", route.ChatPath, key, question(text), append([]string{"X-Session-ID", session}, header...)...)
+	resp := b.send(b.t.Context(), "POST", route.ChatPath, key, questionBody(text), append([]string{"X-Session-ID", session}, header...)...)
 	if resp.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(resp.Body)
 		b.t.Fatalf("%d %s", resp.StatusCode, raw)
@@ -274,9 +285,9 @@ func (b *bundle) rest(resp *http.Response) []byte {
 	return raw
 }
 
-func (b *bundle) chunks(raw []byte) []chattest.Chunk {
+func (b *bundle) chunks(raw []byte) []assistanttest.Chunk {
 	b.t.Helper()
-	return chattest.Chunks(b.t, chattest.Read(b.t, bytes.NewReader(raw)))
+	return assistanttest.DecodeChunks(b.t, assistanttest.ReadStream(b.t, bytes.NewReader(raw)))
 }
 
 // propose makes an action that waits in the session.

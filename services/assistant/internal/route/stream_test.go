@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/assistant/internal/chat/chattest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/route"
 )
 
@@ -36,7 +36,7 @@ func TestStream(t *testing.T) {
 	if !bytes.HasSuffix(raw, []byte("\n\ndata: [DONE]\n\n")) || bytes.Count(raw, []byte("[DONE]")) != 1 {
 		t.Errorf("end of stream: %s", raw)
 	}
-	if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+	if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
 		t.Errorf("answer %q", got)
 	}
 }
@@ -44,7 +44,7 @@ func TestStream(t *testing.T) {
 func TestSessionIsMadeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
-	resp := b.send(t.Context(), "POST", route.ChatPath, admin, question("hello"))
+	resp := b.send(t.Context(), "POST", route.ChatPath, admin, questionBody("hello"))
 	id := resp.Header.Get("X-Session-ID")
 	if len(id) != 36 || id[14] != '7' || !strings.Contains(string(b.rest(resp)), `"session_id":"`+id+`"`) {
 		t.Errorf("session %q", id)
@@ -99,7 +99,7 @@ func TestReplayIsTheStream(t *testing.T) {
 	if withIDs != get(operator, "", "X-Stream-Ids", "true") {
 		t.Error("the query and the header differ")
 	}
-	items := chattest.Read(t, strings.NewReader(withIDs))
+	items := assistanttest.ReadStream(t, strings.NewReader(withIDs))
 	var last string
 	for i, item := range items[:len(items)-1] {
 		if item.ID == "" || item.ID == last {
@@ -110,7 +110,7 @@ func TestReplayIsTheStream(t *testing.T) {
 	if items[0].ID != "1.1" {
 		t.Errorf("first id %q", items[0].ID)
 	}
-	rest := chattest.Read(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
+	rest := assistanttest.ReadStream(t, strings.NewReader(get(operator, "?ids=true", "Last-Event-ID", items[2].ID)))
 	if len(rest) != len(items)-3 || rest[0].ID != items[3].ID {
 		t.Errorf("resumed with %d of %d items at %q", len(rest), len(items), rest[0].ID)
 	}
@@ -122,12 +122,12 @@ func TestStrictProfile(t *testing.T) {
 	byHeader := b.say(operator, "s-1", "hello", "X-Stream-Profile", "openai")
 	resp := b.send(t.Context(), "POST", route.ChatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
 	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
-		for _, item := range chattest.Read(t, bytes.NewReader(raw)) {
+		for _, item := range assistanttest.ReadStream(t, bytes.NewReader(raw)) {
 			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
 				t.Errorf("%s: %s", name, item.Data)
 			}
 		}
-		if got := chattest.Answer(b.chunks(raw)); got != "You asked: hello" {
+		if got := assistanttest.AnswerText(b.chunks(raw)); got != "You asked: hello" {
 			t.Errorf("%s: answer %q", name, got)
 		}
 	}
@@ -164,7 +164,7 @@ func TestBusyAndRepeat(t *testing.T) {
 	b := setup(t, opt{busy: 10 * time.Millisecond})
 	first := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
 	<-b.engine.began
-	resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"), "X-Session-ID", "s-1")
+	resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "5" || !bytes.Contains(b.rest(resp), []byte(`"code":"turn_active"`)) {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
@@ -187,15 +187,15 @@ func TestMaxStreams(t *testing.T) {
 	b := setup(t, opt{streams: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	resp := b.send(ctx, "POST", route.ChatPath, operator, question("wait"), "X-Session-ID", "s-1")
+	resp := b.send(ctx, "POST", route.ChatPath, operator, questionBody("wait"), "X-Session-ID", "s-1")
 	<-b.engine.began
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
 	b.refused(429, "rate_limited", "GET", "/v1/events/replay/s-1", operator, "")
 	b.say(other, "s-2", "hello") // another caller's are counted apart
 	cancel()
 	_ = resp.Body.Close()
 	testenv.Eventually(t, 10*time.Second, func() error {
-		resp := b.send(t.Context(), "POST", route.ChatPath, operator, question("hello"))
+		resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"))
 		if resp.StatusCode != http.StatusOK {
 			return errors.New(resp.Status)
 		}
@@ -236,7 +236,7 @@ func TestBodiesOnTheirWay(t *testing.T) {
 	if got := status(begin()); got != "HTTP/1.1 100 Continue" {
 		t.Fatal(got)
 	}
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
 	b.say(other, "s-2", "hello")
 }
 
@@ -253,5 +253,5 @@ func TestDrain(t *testing.T) {
 	if !bytes.Contains(raw, []byte(`"code":"shutting_down"`)) || !bytes.HasSuffix(raw, []byte("data: [DONE]\n\n")) {
 		t.Errorf("%s", raw)
 	}
-	b.refused(503, "draining", "POST", route.ChatPath, operator, question("hello"))
+	b.refused(503, "draining", "POST", route.ChatPath, operator, questionBody("hello"))
 }

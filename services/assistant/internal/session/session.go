@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// maxShown bounds the turns whose messages a document has, newest kept.
+	// maxShown limits the turns whose messages a document has, newest kept.
 	maxShown = 200
 	// MaxSeed and maxSeedBytes bound what a new session takes over from its first
 	// request, newest kept: an engine looks at 20 messages.
@@ -31,13 +32,31 @@ const (
 	reserved = time.Hour
 )
 
-// Service reads and ends sessions. They begin with their first turn.
-type Service struct {
+// Deps is what the service works with.
+type Deps struct {
 	Store   *store.Store
 	Actions *action.Service
 	TTL     time.Duration // since the last use; 0 means 30 days
 	Now     func() time.Time
 	Log     *slog.Logger
+}
+
+// Service reads and ends sessions. They begin with their first turn.
+type Service struct{ Deps }
+
+// New returns a service, or an error that names the part it lacks.
+func New(d Deps) (*Service, error) {
+	switch {
+	case d.Store == nil:
+		return nil, errors.New("session: no Store")
+	case d.Actions == nil:
+		return nil, errors.New("session: no Actions")
+	case d.Now == nil:
+		return nil, errors.New("session: no Now")
+	case d.Log == nil:
+		return nil, errors.New("session: no Log")
+	}
+	return &Service{d}, nil
 }
 
 // Message is something that was said.
@@ -72,18 +91,18 @@ func headOf(r store.Session) Head {
 	return Head{r.ID, r.Owner, r.Namespace, r.LastTurn, r.CreatedAt, r.UsedAt}
 }
 
-func unknown() error { return fault.SessionNotFound.New("There is no such session.") }
+func notFoundError() error { return fault.SessionNotFound.New("There is no such session.") }
 
-// Readable gives the session if w may read it; to others it does not exist.
+// Readable returns the session if w may read it; to others it does not exist.
 func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.Session, error) {
 	r, err := s.Store.GetSession(ctx, id)
 	switch {
 	case store.None(err):
-		return r, unknown()
+		return r, notFoundError()
 	case err != nil:
 		return r, err
 	case r.Owner != w.Principal && w.Role != guard.Admin:
-		return store.Session{}, unknown()
+		return store.Session{}, notFoundError()
 	}
 	return r, nil
 }
@@ -162,7 +181,7 @@ func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 	var closed []action.Action
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
 		if _, err := tx.LockSession(ctx, id); store.None(err) {
-			return unknown()
+			return notFoundError()
 		} else if err != nil {
 			return err
 		}
@@ -236,7 +255,7 @@ func (s *Service) Run(ctx context.Context) error {
 // Enter locks the session in the transaction of a new turn, and makes it where there
 // is none.
 func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat.Message, now time.Time) (store.Session, error) {
-	doc, err := json.Marshal(newest(seed))
+	doc, err := json.Marshal(newestMessages(seed))
 	if err != nil {
 		return store.Session{}, fmt.Errorf("first messages: %w", err)
 	}
@@ -255,8 +274,8 @@ func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat
 	return r, err
 }
 
-// newest is what of the messages a session keeps.
-func newest(seed []chat.Message) []chat.Message {
+// newestMessages is what of the messages a session keeps.
+func newestMessages(seed []chat.Message) []chat.Message {
 	if len(seed) > MaxSeed {
 		seed = seed[len(seed)-MaxSeed:]
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -31,17 +31,21 @@ var (
 type bundle struct {
 	*session.Service
 	t       *testing.T
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	url, clock := actiontest.Database(t, "api"), actiontest.NewClock()
-	actions, cluster := actiontest.Replica(t, url, clock.Now, action.Config{})
-	return &bundle{&session.Service{
+	url, clock := assistanttest.NewDatabase(t, "api"), assistanttest.NewClock()
+	actions, cluster := assistanttest.NewReplica(t, url, clock.Now, action.Config{})
+	s, err := session.New(session.Deps{
 		Store: actions.Store, Actions: actions, TTL: time.Hour, Now: clock.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}, t, clock, cluster}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bundle{s, t, clock, cluster}
 }
 
 func (b *bundle) enter(w event.Who, id string, seed ...chat.Message) {
@@ -56,7 +60,7 @@ func (b *bundle) enter(w event.Who, id string, seed ...chat.Message) {
 
 func (b *bundle) propose(w event.Who, id string, replicas int32) action.Action {
 	b.t.Helper()
-	plan, err := b.cluster.Plan(b.t.Context(), w.Role, []operation.Operation{actiontest.Scale("api", replicas)})
+	plan, err := b.cluster.Plan(b.t.Context(), w.Role, []operation.Operation{assistanttest.ScaleOperation("api", replicas)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 )
 
@@ -21,7 +21,7 @@ import (
 // see; any other is dropped.
 func TestAppliedManifests(t *testing.T) {
 	t.Parallel()
-	own := seeded.New(time.Now)
+	own := samplecluster.New(time.Now)
 	t.Cleanup(own.Close)
 	client, err := kubernetes.NewForConfig(own.Config())
 	if err != nil {

@@ -35,7 +35,7 @@ func manyPods(b *testing.B, pods int) *httptest.Server {
 	for from := 0; from < pods; from += page {
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 		for i := from; i < min(from+page, pods); i++ {
-			list.Items = append(list.Items, pod(i))
+			list.Items = append(list.Items, benchPod(i))
 		}
 		if from+page < pods {
 			list.Continue = strconv.Itoa(from/page + 1)
@@ -67,7 +67,7 @@ func manyPods(b *testing.B, pods int) *httptest.Server {
 	return s
 }
 
-func pod(i int) corev1.Pod {
+func benchPod(i int) corev1.Pod {
 	labels := map[string]string{"app": fmt.Sprintf("app-%d", i/10), "pod-template-hash": "5d4f8c7b9d", "team": "payments"}
 	managed := metav1.ManagedFieldsEntry{Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Initialized\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIP":{},"f:podIPs":{},"f:startTime":{}}}`)}
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d-5d4f8c7b9d-%05d", i/10, i), Namespace: fmt.Sprintf("team-%d", i%50), UID: "0f3a9c2b-0000-0000-0000-000000000000", Labels: labels, ManagedFields: []metav1.ManagedFieldsEntry{managed}}}

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// nameless keeps of a pod what it holds on its node.
-func nameless(p *corev1.Pod) corev1.Pod {
+// stripNames keeps of a pod what it holds on its node.
+func stripNames(p *corev1.Pod) corev1.Pod {
 	kept := corev1.Pod{Spec: corev1.PodSpec{NodeName: p.Spec.NodeName, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources}, Status: corev1.PodStatus{Phase: p.Status.Phase}}
 	for _, c := range p.Spec.Containers {
 		kept.Spec.Containers = append(kept.Spec.Containers, corev1.Container{Resources: c.Resources})

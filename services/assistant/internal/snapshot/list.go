@@ -21,9 +21,9 @@ type paged interface {
 	GetRemainingItemCount() *int64
 }
 
-// all reads every page of a list. What the server does not serve, it has none of. whole
+// readAllPages reads every page of a list. What the server does not serve, it has none of. whole
 // is false when there were more pages than are read.
-func all[L paged, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
+func readAllPages[L paged, T any](ctx context.Context, list lister[L], items func(L) []T, o metav1.ListOptions) (found []T, whole bool, err error) {
 	o.Limit = pageSize
 	for page := 0; page < maxPages; page++ {
 		l, err := list(ctx, o)

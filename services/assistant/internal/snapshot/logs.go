@@ -12,7 +12,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -28,7 +28,7 @@ const (
 func (r *reading) logs(ctx context.Context, show Show) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	wanted := slices.DeleteFunc(r.into.Wants(), func(l playbook.Log) bool {
+	wanted := slices.DeleteFunc(r.into.Wants(), func(l engine.Log) bool {
 		return l.Pod == "" || r.namespace != "" && l.Namespace != r.namespace // the DNS servers, read beside
 	})
 	type result struct {
@@ -47,7 +47,7 @@ func (r *reading) logs(ctx context.Context, show Show) {
 			results[i] <- result{text, err}
 		})
 	}
-	r.into.Logs = map[playbook.Log]string{}
+	r.into.Logs = map[engine.Log]string{}
 	for i, want := range wanted {
 		done := show(operation.Operation{
 			Verb: operation.Logs, Kind: "pod", Names: []string{want.Pod}, Namespace: want.Namespace, Container: want.Container, Previous: want.Previous, Tail: logLines,
@@ -67,7 +67,7 @@ func (r *reading) logs(ctx context.Context, show Show) {
 }
 
 // tail reads the end of one log.
-func (r *reading) tail(ctx context.Context, l playbook.Log) (string, error) {
+func (r *reading) tail(ctx context.Context, l engine.Log) (string, error) {
 	lines := int64(logLines)
 	stream, err := r.cluster.Typed().CoreV1().Pods(l.Namespace).GetLogs(l.Pod, &corev1.PodLogOptions{Container: l.Container, Previous: l.Previous, TailLines: &lines}).Stream(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -26,10 +26,10 @@ type Show func(operation.Operation) (done func(turn.Output, error))
 // whole cluster. show is called in this goroutine, in a fixed order. Kinds that the
 // account may not read are in Unread; an error means that the cluster does not answer,
 // or has no such namespace.
-func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*playbook.Snapshot, error) {
+func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespace string, now time.Time, show Show) (*engine.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	s := &playbook.Snapshot{Taken: now}
+	s := &engine.Snapshot{Taken: now}
 	r := &reading{cluster: c, policy: policy, namespace: namespace, into: s, slots: make(chan struct{}, atOnce), unread: map[string]bool{}}
 	groups := r.groups()
 	for _, g := range groups {
@@ -48,9 +48,9 @@ func Read(ctx context.Context, c *cluster.Cluster, policy guard.Policy, namespac
 		out, err := g.result()
 		switch {
 		case g.has("pods"):
-			out.Untrusted = notes(s.Pods)
+			out.Untrusted = listAnnotations(s.Pods)
 		case g.has("events"):
-			out.Untrusted = messages(s.Events)
+			out.Untrusted = eventMessages(s.Events)
 		}
 		done(out, err)
 		if lost = g.lost(); lost != nil {
@@ -104,8 +104,8 @@ func (r *reading) elsewhere(ctx context.Context, show Show) error {
 	return g.lost()
 }
 
-// notes are annotations, which workloads may write.
-func notes(pods []corev1.Pod) []string {
+// listAnnotations are annotations, which workloads may write.
+func listAnnotations(pods []corev1.Pod) []string {
 	var texts []string
 	for i := range pods {
 		for _, value := range pods[i].Annotations {
@@ -115,7 +115,7 @@ func notes(pods []corev1.Pod) []string {
 	return texts
 }
 
-func messages(events []corev1.Event) []string {
+func eventMessages(events []corev1.Event) []string {
 	texts := make([]string, 0, len(events))
 	for i := range events {
 		texts = append(texts, redact.Text(events[i].Message))

@@ -12,19 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // shared is the cluster of all tests that only read.
-var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+var shared = sync.OnceValue(func() *samplecluster.Cluster { return samplecluster.New(time.Now) })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func open(t *testing.T) *cluster.Cluster {
+func openCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return shared().Config(), nil }})
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *shown) show(op operation.Operation) func(turn.Output, error) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openCluster(t)
 	var first []string
 	for range 2 {
 		calls := &shown{t: t}
@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 
 func TestHiddenAndSecret(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openCluster(t)
 	s, err := snapshot.Read(t.Context(), c, guard.Policy{Hidden: []string{"payments"}}, "", time.Now(), (&shown{t: t}).show)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestHiddenAndSecret(t *testing.T) {
 // A namespace in which a pod waits for a node needs the pods of all others.
 func TestPendingReadsAllPods(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := openCluster(t)
 	all, err := snapshot.Read(t.Context(), c, guard.Policy{}, "", time.Now(), (&shown{t: t}).show)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestPendingReadsAllPods(t *testing.T) {
 func TestNoSuchNamespace(t *testing.T) {
 	t.Parallel()
 	var refused *operation.Fault
-	_, err := snapshot.Read(t.Context(), open(t), guard.Policy{}, "absent", time.Now(), (&shown{t: t}).show)
+	_, err := snapshot.Read(t.Context(), openCluster(t), guard.Policy{}, "absent", time.Now(), (&shown{t: t}).show)
 	if !errors.As(err, &refused) || refused.Reason != operation.NotFound {
 		t.Errorf("%v", err)
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// atOnce bounds how many kinds are read at the same time.
+// atOnce limits how many kinds are read at the same time.
 const atOnce = 8
 
 // reading is one snapshot on its way.
@@ -30,7 +30,7 @@ type reading struct {
 	cluster   *cluster.Cluster
 	policy    guard.Policy
 	namespace string
-	into      *playbook.Snapshot
+	into      *engine.Snapshot
 	slots     chan struct{}
 
 	mu     sync.Mutex
@@ -84,7 +84,7 @@ func (r *reading) start(ctx context.Context, g *group) {
 	go func() {
 		working.Wait()
 		for _, err := range errs {
-			if err != nil && (g.err == nil || unreachable(err)) {
+			if err != nil && (g.err == nil || isUnreachable(err)) {
 				g.err = err
 			}
 		}
@@ -99,13 +99,13 @@ func (r *reading) miss(kind string) {
 	r.unread[kind] = true
 }
 
-// unreachable tells a cluster that does not answer from one that refuses.
-func unreachable(err error) bool {
+// isUnreachable tells a cluster that does not answer from one that refuses.
+func isUnreachable(err error) bool {
 	var fail *turn.Fail
 	return errors.As(cluster.Fail(err), &fail) && fail.Failure == fault.ClusterUnreachable
 }
 
-// has says whether a kind is in the group.
+// has reports whether a kind is in the group.
 func (g *group) has(name string) bool {
 	return slices.ContainsFunc(g.kinds, func(k kind) bool { return k.name == name })
 }
@@ -113,7 +113,7 @@ func (g *group) has(name string) bool {
 // lost is why there is no use in going on: the cluster does not answer, or not even the
 // pods came in time.
 func (g *group) lost() error {
-	if g.err != nil && (unreachable(g.err) || g.has("pods") && errors.Is(g.err, context.DeadlineExceeded)) {
+	if g.err != nil && (isUnreachable(g.err) || g.has("pods") && errors.Is(g.err, context.DeadlineExceeded)) {
 		return cluster.Fail(g.err)
 	}
 	return nil
@@ -133,31 +133,31 @@ func (g *group) result() (turn.Output, error) {
 	return turn.Output{Text: strings.Join(g.counts, "\n") + "\n", Truncated: refused > 0}, nil
 }
 
-// wide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
+// readWide reads a kind of all namespaces: a rule or a Service elsewhere may matter here. An
 // account that may not gets what is in the namespace asked about.
-func wide[T any, P interface {
+func readWide[T any, P interface {
 	*T
 	metav1.Object
 }, L paged](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
 	return kind{name, func(ctx context.Context) (int, bool, error) {
-		found, whole, err := all(ctx, list(""), items, metav1.ListOptions{})
+		found, whole, err := readAllPages(ctx, list(""), items, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) && r.namespace != "" {
-			found, _, err = all(ctx, list(r.namespace), items, metav1.ListOptions{})
+			found, _, err = readAllPages(ctx, list(r.namespace), items, metav1.ListOptions{})
 			whole = false
 		}
-		*to = visible[T, P](r, found)
+		*to = filterVisible[T, P](r, found)
 		return len(*to), whole, err
 	}}
 }
 
-// scoped reads a kind of the namespace asked about, or of all.
-func scoped[T any, P interface {
+// readScoped reads a kind of the namespace asked about, or of all.
+func readScoped[T any, P interface {
 	*T
 	metav1.Object
 }, L paged](r *reading, name string, list func(namespace string) lister[L], items func(L) []T, to *[]T) kind {
 	return kind{name, func(ctx context.Context) (int, bool, error) {
-		found, whole, err := all(ctx, list(r.namespace), items, metav1.ListOptions{})
-		*to = visible[T, P](r, found)
+		found, whole, err := readAllPages(ctx, list(r.namespace), items, metav1.ListOptions{})
+		*to = filterVisible[T, P](r, found)
 		return len(*to), whole, err
 	}}
 }
@@ -166,8 +166,8 @@ func scoped[T any, P interface {
 // again, and versions that stay are most of what clusters hold.
 var preview = regexp.MustCompile(`"apiVersion":\s*"[a-z0-9./-]*(alpha|beta)[0-9]+"`)
 
-// visible leaves out what is in hidden namespaces, and drops what nobody reads.
-func visible[T any, P interface {
+// filterVisible leaves out what is in hidden namespaces, and drops what nobody reads.
+func filterVisible[T any, P interface {
 	*T
 	metav1.Object
 }](r *reading, list []T) []T {

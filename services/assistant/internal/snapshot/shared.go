@@ -11,18 +11,18 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// rounds bounds how many snapshots are read at once: each may be as large as the cluster.
+// rounds limits how many snapshots are read at once: each may be as large as the cluster.
 const rounds = 4
 
 // Shared reads snapshots for many at once. Who asks while a namespace is being read waits
 // for the next round, which all who wait share: what anybody gets was read after they
 // asked. Everybody is shown all reads of their round.
 type Shared struct {
-	read  func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error)
+	read  func(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error)
 	slots chan struct{}
 
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ type round struct {
 	steps    []step        // shown so far
 	ended    bool          // snapshot and err are final
 	changed  chan struct{} // closed at the next change of steps or ended
-	snapshot *playbook.Snapshot
+	snapshot *engine.Snapshot
 	err      error
 }
 
@@ -56,17 +56,17 @@ type step struct {
 
 // Share makes a Shared over Read.
 func Share(c *cluster.Cluster, policy guard.Policy, now func() time.Time) *Shared {
-	return share(func(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
+	return newShared(func(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error) {
 		return Read(ctx, c, policy, namespace, now(), show)
 	})
 }
 
-func share(read func(context.Context, string, Show) (*playbook.Snapshot, error)) *Shared {
+func newShared(read func(context.Context, string, Show) (*engine.Snapshot, error)) *Shared {
 	return &Shared{read: read, slots: make(chan struct{}, rounds), places: map[string]*place{}}
 }
 
 // Read is the package's Read. Nobody may change the snapshot: others have it, too.
-func (s *Shared) Read(ctx context.Context, namespace string, show Show) (*playbook.Snapshot, error) {
+func (s *Shared) Read(ctx context.Context, namespace string, show Show) (*engine.Snapshot, error) {
 	r := s.join(namespace)
 	defer r.leave()
 	var done func(turn.Output, error)
@@ -141,7 +141,7 @@ func (s *Shared) run(namespace string, r *round) {
 }
 
 // guarded reads; a panic must end no turn but those that wait for this round.
-func (s *Shared) guarded(r *round, namespace string) (snapshot *playbook.Snapshot, err error) {
+func (s *Shared) guarded(r *round, namespace string) (snapshot *engine.Snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			snapshot, err = nil, &turn.Fail{Failure: fault.InternalFailure, Cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
@@ -169,7 +169,7 @@ func (r *round) leave() {
 	}
 }
 
-// look gives the step at a place, if there is one, and whether the round has ended
+// look returns the step at a place, if there is one, and whether the round has ended
 // without further ones.
 func (r *round) look(at int) (s step, more, ended bool, changed <-chan struct{}) {
 	r.mu.Lock()
@@ -200,7 +200,7 @@ func (r *round) show(op operation.Operation) func(turn.Output, error) {
 	}
 }
 
-func (r *round) end(snapshot *playbook.Snapshot, err error) {
+func (r *round) end(snapshot *engine.Snapshot, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.steps { // none is left open

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
@@ -21,10 +21,10 @@ type rounder struct {
 	let   chan struct{}
 }
 
-func (r *rounder) read(ctx context.Context, _ string, show Show) (*playbook.Snapshot, error) {
+func (r *rounder) read(ctx context.Context, _ string, show Show) (*engine.Snapshot, error) {
 	r.mu.Lock()
 	r.begun++
-	s := &playbook.Snapshot{Unread: map[string]bool{}}
+	s := &engine.Snapshot{Unread: map[string]bool{}}
 	r.mu.Unlock()
 	show(operation.Operation{Verb: operation.List, Kind: "pods"})(turn.Output{Text: "one"}, nil)
 	done := show(operation.Operation{Verb: operation.List, Kind: "events"})
@@ -51,9 +51,9 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounder{let: make(chan struct{})}
-		s := share(r.read)
+		s := newShared(r.read)
 		const late = 20
-		got := make([]*playbook.Snapshot, late+1)
+		got := make([]*engine.Snapshot, late+1)
 		shown := make([]showing, late+1)
 		ask := func(i int) {
 			go func() {
@@ -100,7 +100,7 @@ func TestSharedLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rounder{let: make(chan struct{})}
-		s := share(r.read)
+		s := newShared(r.read)
 		ctx, leave := context.WithCancel(t.Context())
 		var first, second showing
 		ended := make(chan error, 2)
@@ -137,7 +137,7 @@ func TestSharedLeave(t *testing.T) {
 // TestSharedPanic: a panic is an error of those who wait.
 func TestSharedPanic(t *testing.T) {
 	t.Parallel()
-	s := share(func(context.Context, string, Show) (*playbook.Snapshot, error) { panic("a broken object") })
+	s := newShared(func(context.Context, string, Show) (*engine.Snapshot, error) { panic("a broken object") })
 	var fail *turn.Fail
 	if _, err := s.Read(t.Context(), "shop", (&showing{}).show); !errors.As(err, &fail) || fail.Failure != fault.InternalFailure {
 		t.Fatalf("got %v", err)

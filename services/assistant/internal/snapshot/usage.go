@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
@@ -26,7 +26,7 @@ func (r *reading) usage() *group {
 		if err != nil {
 			return 0, false, err
 		}
-		found := map[playbook.Log]corev1.ResourceList{}
+		found := map[engine.Log]corev1.ResourceList{}
 		for i := range list.Items {
 			pod := &list.Items[i]
 			if !r.policy.Visible(pod.GetNamespace()) {
@@ -36,7 +36,7 @@ func (r *reading) usage() *group {
 			for _, entry := range containers {
 				c, _ := entry.(map[string]any)
 				name, _ := c["name"].(string)
-				found[playbook.Log{Namespace: pod.GetNamespace(), Pod: pod.GetName(), Container: name}] = amounts(c)
+				found[engine.Log{Namespace: pod.GetNamespace(), Pod: pod.GetName(), Container: name}] = parseUsage(c)
 			}
 		}
 		r.into.Usage = found
@@ -46,7 +46,7 @@ func (r *reading) usage() *group {
 	return g
 }
 
-func amounts(container map[string]any) corev1.ResourceList {
+func parseUsage(container map[string]any) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	texts, _, _ := unstructured.NestedStringMap(container, "usage")
 	for name, text := range texts {

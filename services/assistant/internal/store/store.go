@@ -34,11 +34,6 @@ func Migrations() postgres.Set {
 	return postgres.Set{Name: "assistant", FS: sub}
 }
 
-// Migrate makes every table that the packages on this store need.
-func Migrate(ctx context.Context, url string) error {
-	return postgres.Migrate(ctx, url, Schema, outbox.Migrations(), Migrations())
-}
-
 // Store reads through its embedded queries and writes through InTx.
 type Store struct {
 	*Queries
@@ -72,7 +67,7 @@ func (s *Store) InTx(ctx context.Context, fn func(Tx) error) error {
 	return postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(Tx{New(tx), tx}) })
 }
 
-// None says whether a query for one row found none.
+// None reports whether a query for one row found none.
 func None(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
 // Text is s as Postgres takes it, without NUL and broken UTF-8.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
@@ -14,7 +15,7 @@ func TestMigrateTwice(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
 	for range 2 {
-		if err := store.Migrate(t.Context(), url); err != nil {
+		if err := postgres.Migrate(t.Context(), url, store.Schema, outbox.Migrations(), store.Migrations()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 )
 
-func columns(names ...string) []table.Column {
+func newColumns(names ...string) []table.Column {
 	list := make([]table.Column, 0, len(names))
 	for _, n := range names {
 		list = append(list, table.Column{Name: n})
@@ -31,9 +31,9 @@ func columns(names ...string) []table.Column {
 	return list
 }
 
-// short takes secrets out before a text is cut: what is left of a token that was cut
+// shortenRedacted takes secrets out before a text is cut: what is left of a token that was cut
 // may no longer look like one.
-func short(s string) string {
+func shortenRedacted(s string) string {
 	if len(s) <= 40 { // is never cut; the whole result is redacted once more
 		return s
 	}
@@ -47,9 +47,9 @@ func fromMap(m map[string]any, into any) error {
 // badWhenTrue ends the names of conditions that are in order while false.
 var badWhenTrue = []string{"Pressure", "Unavailable", "Failure", "Failed", "Stalled", "Degraded", "Target"}
 
-// conditions shows an object's conditions, those that are not in order first.
-func conditions(o *unstructured.Unstructured, now time.Time) table.Table {
-	t := table.Table{Columns: columns("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")}
+// conditionTable shows an object's conditions, those that are not in order first.
+func conditionTable(o *unstructured.Unstructured, now time.Time) table.Table {
+	t := table.Table{Columns: newColumns("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")}
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, entry := range list {
 		m, _ := entry.(map[string]any)
@@ -58,7 +58,7 @@ func conditions(o *unstructured.Unstructured, now time.Time) table.Table {
 		if at, err := time.Parse(time.RFC3339, field("lastTransitionTime")); err == nil {
 			since = duration.HumanDuration(now.Sub(at))
 		}
-		t.Rows = append(t.Rows, table.Row{Cells: []string{field("type"), field("status"), since, field("reason"), short(field("message"))}})
+		t.Rows = append(t.Rows, table.Row{Cells: []string{field("type"), field("status"), since, field("reason"), shortenRedacted(field("message"))}})
 	}
 	slices.SortStableFunc(t.Rows, func(a, b table.Row) int { return cmp.Compare(inOrder(a), inOrder(b)) })
 	return t
@@ -76,9 +76,9 @@ func inOrder(row table.Row) int {
 	return 0
 }
 
-// containers shows the state of a pod's containers. Other objects have none.
-func containers(o *unstructured.Unstructured, now time.Time) table.Table {
-	t := table.Table{Columns: columns("NAME", "STATE", "READY", "RESTARTS", "LAST END", "IMAGE")}
+// containerTable shows the state of a pod's containers. Other objects have none.
+func containerTable(o *unstructured.Unstructured, now time.Time) table.Table {
+	t := table.Table{Columns: newColumns("NAME", "STATE", "READY", "RESTARTS", "LAST END", "IMAGE")}
 	if o.GetKind() != "Pod" || o.GetAPIVersion() != "v1" {
 		return t
 	}
@@ -95,9 +95,9 @@ func containers(o *unstructured.Unstructured, now time.Time) table.Table {
 			row := []string{part.prefix + spec.Name, "not seen by a node", "", "", "", spec.Image}
 			if i := slices.IndexFunc(part.statuses, func(s corev1.ContainerStatus) bool { return s.Name == spec.Name }); i >= 0 {
 				s := part.statuses[i]
-				row = []string{row[0], state(s.State, now), strconv.FormatBool(s.Ready), strconv.Itoa(int(s.RestartCount)), "", spec.Image}
+				row = []string{row[0], describeState(s.State, now), strconv.FormatBool(s.Ready), strconv.Itoa(int(s.RestartCount)), "", spec.Image}
 				if s.LastTerminationState.Terminated != nil {
-					row[4] = state(s.LastTerminationState, now)
+					row[4] = describeState(s.LastTerminationState, now)
 				}
 			}
 			t.Rows = append(t.Rows, table.Row{Cells: row})
@@ -106,17 +106,17 @@ func containers(o *unstructured.Unstructured, now time.Time) table.Table {
 	return t
 }
 
-// state says what a container does.
-func state(s corev1.ContainerState, now time.Time) string {
+// describeState says what a container does.
+func describeState(s corev1.ContainerState, now time.Time) string {
 	switch {
 	case s.Waiting != nil:
-		return strings.TrimSuffix("waiting: "+s.Waiting.Reason+": "+short(s.Waiting.Message), ": ")
+		return strings.TrimSuffix("waiting: "+s.Waiting.Reason+": "+shortenRedacted(s.Waiting.Message), ": ")
 	case s.Running != nil:
 		return "running since " + duration.HumanDuration(now.Sub(s.Running.StartedAt.Time))
 	case s.Terminated != nil:
 		text := fmt.Sprintf("ended %s ago: %s, exit code %d", duration.HumanDuration(now.Sub(s.Terminated.FinishedAt.Time)), s.Terminated.Reason, s.Terminated.ExitCode)
 		if s.Terminated.Message != "" {
-			text += ": " + short(s.Terminated.Message)
+			text += ": " + shortenRedacted(s.Terminated.Message)
 		}
 		return text
 	}
@@ -129,7 +129,7 @@ type beside struct {
 	table.Table
 }
 
-// maxBeside bounds the rows of a table beside an object.
+// maxBeside limits the rows of a table beside an object.
 const maxBeside = 20
 
 // related finds what belongs to an object: the pods of a workload or node, the endpoints
@@ -181,7 +181,7 @@ func (c *call) endpoints(ctx context.Context, o *unstructured.Unstructured) (bes
 	if err != nil {
 		return beside{}, err
 	}
-	t := table.Table{Columns: columns("ADDRESS", "READY", "POD", "PORTS")}
+	t := table.Table{Columns: newColumns("ADDRESS", "READY", "POD", "PORTS")}
 	for _, slice := range list.Items {
 		var ports []string
 		for _, p := range slice.Ports {
@@ -201,7 +201,7 @@ func (c *call) endpoints(ctx context.Context, o *unstructured.Unstructured) (bes
 		}
 	}
 	if len(t.Rows) == 0 {
-		return beside{"Endpoints", table.Table{Columns: columns("ADDRESS"), Rows: []table.Row{{Cells: []string{"none: no ready pod has the labels of the selector"}}}}}, nil
+		return beside{"Endpoints", table.Table{Columns: newColumns("ADDRESS"), Rows: []table.Row{{Cells: []string{"none: no ready pod has the labels of the selector"}}}}}, nil
 	}
 	t.TroubleFirst()
 	title := fmt.Sprintf("Endpoints (%d)", len(t.Rows))

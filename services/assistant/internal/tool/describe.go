@@ -68,7 +68,7 @@ func (c *call) describe(ctx context.Context) (turn.Output, error) {
 			return out, err
 		}
 		if len(objects) == 0 {
-			out.Text += fmt.Sprintf("There are no %s in %s.\n", r.GVR().GroupResource(), where(r, c.scope(r)))
+			out.Text += fmt.Sprintf("There are no %s in %s.\n", r.GVR().GroupResource(), scopePhrase(r, c.scope(r)))
 		}
 		for _, o := range objects {
 			if err := one(o, r, maxCharacters/(len(objects)*len(c.op.Kinds()))); err != nil {
@@ -115,16 +115,16 @@ func (c *call) troubled(ctx context.Context, r cluster.Resource) (objects []*uns
 
 // picture describes one object within a number of characters.
 func (c *call) picture(ctx context.Context, o *unstructured.Unstructured, r cluster.Resource, characters int, out *turn.Output) (text string, cut bool, err error) {
-	out.Untrusted = append(out.Untrusted, untrusted(o)...)
+	out.Untrusted = append(out.Untrusted, untrustedTexts(o)...)
 	var b strings.Builder
 	c.header(&b, o, r)
-	section(&b, "Conditions", conditions(o, c.Now()))
-	section(&b, "Containers", containers(o, c.Now()))
+	writeSection(&b, "Conditions", conditionTable(o, c.Now()))
+	writeSection(&b, "Containers", containerTable(o, c.Now()))
 	related, err := c.related(ctx, o, r)
 	if err != nil {
 		return "", false, err
 	}
-	section(&b, related.title, related.Table)
+	writeSection(&b, related.title, related.Table)
 	events, err := c.eventsOf(ctx, o, r)
 	if err != nil {
 		return "", false, err
@@ -133,9 +133,9 @@ func (c *call) picture(ctx context.Context, o *unstructured.Unstructured, r clus
 		for _, row := range events.Rows {
 			out.Untrusted = append(out.Untrusted, row.Cells[len(row.Cells)-1])
 		}
-		section(&b, "Events", events)
+		writeSection(&b, "Events", events)
 	}
-	if err := rest(&b, o); err != nil {
+	if err := writeRest(&b, o); err != nil {
 		return "", false, err
 	}
 	text, cut = clip.Head(b.String(), characters, "get it with output yaml, or describe fewer objects")
@@ -150,15 +150,15 @@ func (c *call) header(b *strings.Builder, o *unstructured.Unstructured, r cluste
 	}
 	fmt.Fprintf(b, "%s %s (%s)\n", o.GetKind(), name, o.GetAPIVersion())
 	if labels := o.GetLabels(); len(labels) > 0 {
-		fmt.Fprintf(b, "Labels: %s\n", pairs(labels, ", "))
+		fmt.Fprintf(b, "Labels: %s\n", formatPairs(labels, ", "))
 	}
 	if notes := o.GetAnnotations(); len(notes) > 0 {
-		fmt.Fprintf(b, "Annotations:\n  %s\n", pairs(notes, "\n  "))
+		fmt.Fprintf(b, "Annotations:\n  %s\n", formatPairs(notes, "\n  "))
 	}
 	for _, owner := range o.GetOwnerReferences() {
 		fmt.Fprintf(b, "Owned by: %s %s\n", owner.Kind, owner.Name)
 	}
-	fmt.Fprintf(b, "Created: %s ago\n", age(o.GetCreationTimestamp(), c))
+	fmt.Fprintf(b, "Created: %s ago\n", formatAge(o.GetCreationTimestamp(), c))
 	if at := o.GetDeletionTimestamp(); at != nil {
 		fmt.Fprintf(b, "Being deleted: since %s, finalizers: %s\n", at.UTC().Format("2006-01-02 15:04:05Z"), strings.Join(o.GetFinalizers(), ", "))
 	}
@@ -171,25 +171,25 @@ func (c *call) header(b *strings.Builder, o *unstructured.Unstructured, r cluste
 	}
 }
 
-func age(at metav1.Time, c *call) string {
+func formatAge(at metav1.Time, c *call) string {
 	if at.IsZero() {
 		return "an unknown time"
 	}
 	return duration.HumanDuration(c.Now().Sub(at.Time))
 }
 
-// pairs writes a map in order of its keys, each value short.
-func pairs(m map[string]string, between string) string {
+// formatPairs writes a map in order of its keys, each value short.
+func formatPairs(m map[string]string, between string) string {
 	list := make([]string, 0, len(m))
 	for key, value := range m {
-		list = append(list, key+"="+table.Line(short(value), maxValue))
+		list = append(list, key+"="+table.Line(shortenRedacted(value), maxValue))
 	}
 	slices.Sort(list)
 	return strings.Join(list, between)
 }
 
-// section adds a table under a title; an empty one is left out.
-func section(b *strings.Builder, title string, t table.Table) {
+// writeSection adds a table under a title; an empty one is left out.
+func writeSection(b *strings.Builder, title string, t table.Table) {
 	if len(t.Rows) == 0 {
 		return
 	}
@@ -197,8 +197,8 @@ func section(b *strings.Builder, title string, t table.Table) {
 	b.WriteString("\n" + title + "\n" + text)
 }
 
-// rest adds what no section has shown, as YAML: status before the specification.
-func rest(b *strings.Builder, o *unstructured.Unstructured) error {
+// writeRest adds what no section has shown, as YAML: status before the specification.
+func writeRest(b *strings.Builder, o *unstructured.Unstructured) error {
 	shown := o.DeepCopy().Object
 	for _, member := range []string{"apiVersion", "kind", "metadata"} {
 		delete(shown, member)

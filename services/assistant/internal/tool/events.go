@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/table"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -28,7 +28,7 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 	if err != nil {
 		return turn.Output{}, err
 	}
-	namespace, about := c.scope(r), where(r, c.scope(r))
+	namespace, about := c.scope(r), scopePhrase(r, c.scope(r))
 	var list []corev1.Event
 	more := false
 	if named := c.op.Objects(); len(named) > 0 && named[0].Name != "" {
@@ -37,11 +37,11 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 			return turn.Output{}, err
 		}
 		if !c.exists(of, c.scope(of), named[0].Name) {
-			return turn.Output{}, absent(of, named[0].Name)
+			return turn.Output{}, notFoundError(of, named[0].Name)
 		}
 		// What has no namespace has its events in any, mostly in default.
 		namespace, about = c.scope(of), of.Kind+" "+named[0].Name
-		list, more, err = c.readEvents(ctx, namespace, involving(of.Kind, named[0].Name, ""))
+		list, more, err = c.readEvents(ctx, namespace, eventSelector(of.Kind, named[0].Name, ""))
 		if err != nil {
 			return turn.Output{}, err
 		}
@@ -52,7 +52,7 @@ func (c *call) events(ctx context.Context) (turn.Output, error) {
 		return turn.Output{Text: fmt.Sprintf("There are no events of %s.\n", about)}, nil
 	}
 	slices.SortStableFunc(list, func(a, b corev1.Event) int {
-		return cmp.Or(cmp.Compare(b.Type, a.Type), playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time)) // Warning, Normal
+		return cmp.Or(cmp.Compare(b.Type, a.Type), engine.LastSeen(&b).Compare(engine.LastSeen(&a).Time)) // Warning, Normal
 	})
 	t := eventTable(list, c.Now(), true)
 	view := table.View{Namespaces: namespace == "", Rows: c.op.Limit, Characters: maxCharacters}
@@ -74,18 +74,18 @@ func (c *call) eventsOf(ctx context.Context, o *unstructured.Unstructured, r clu
 	if r.Kind == "Node" {
 		uid = "" // kubelets write the name of their node in its place
 	}
-	list, _, err := c.readEvents(ctx, o.GetNamespace(), involving(o.GetKind(), o.GetName(), uid))
+	list, _, err := c.readEvents(ctx, o.GetNamespace(), eventSelector(o.GetKind(), o.GetName(), uid))
 	if apierrors.IsForbidden(err) {
 		return table.Table{}, nil
 	}
 	if err != nil {
 		return table.Table{}, err
 	}
-	slices.SortStableFunc(list, func(a, b corev1.Event) int { return playbook.LastSeen(&b).Compare(playbook.LastSeen(&a).Time) })
+	slices.SortStableFunc(list, func(a, b corev1.Event) int { return engine.LastSeen(&b).Compare(engine.LastSeen(&a).Time) })
 	return eventTable(list[:min(len(list), maxEvents)], c.Now(), false), nil
 }
 
-func involving(kind, name, uid string) string {
+func eventSelector(kind, name, uid string) string {
 	set := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}
 	if uid != "" {
 		set["involvedObject.uid"] = uid
@@ -114,9 +114,9 @@ func (c *call) readEvents(ctx context.Context, namespace, selector string) (list
 }
 
 func eventTable(list []corev1.Event, now time.Time, objects bool) table.Table {
-	t := table.Table{Columns: columns("LAST SEEN", "TYPE", "REASON", "COUNT", "MESSAGE")}
+	t := table.Table{Columns: newColumns("LAST SEEN", "TYPE", "REASON", "COUNT", "MESSAGE")}
 	if objects {
-		t.Columns = columns("LAST SEEN", "TYPE", "REASON", "COUNT", "OBJECT", "MESSAGE")
+		t.Columns = newColumns("LAST SEEN", "TYPE", "REASON", "COUNT", "OBJECT", "MESSAGE")
 	}
 	for i := range list {
 		e := &list[i]
@@ -124,11 +124,11 @@ func eventTable(list []corev1.Event, now time.Time, objects bool) table.Table {
 		if e.Series != nil {
 			count = e.Series.Count
 		}
-		cells := []string{duration.HumanDuration(now.Sub(playbook.LastSeen(e).Time)), e.Type, e.Reason, strconv.Itoa(int(count))}
+		cells := []string{duration.HumanDuration(now.Sub(engine.LastSeen(e).Time)), e.Type, e.Reason, strconv.Itoa(int(count))}
 		if objects {
 			cells = append(cells, e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name)
 		}
-		t.Rows = append(t.Rows, table.Row{Namespace: e.Namespace, Name: e.Name, Cells: append(cells, short(e.Message))})
+		t.Rows = append(t.Rows, table.Row{Namespace: e.Namespace, Name: e.Name, Cells: append(cells, shortenRedacted(e.Message))})
 	}
 	return t
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxObjects bounds how many objects are written out whole: a few fill the result.
+// maxObjects limits how many objects are written out whole: a few fill the result.
 const maxObjects = 50
 
 // lastApplied repeats the object in itself.
@@ -36,7 +36,7 @@ func (c *call) get(ctx context.Context) (turn.Output, error) {
 		}
 		namespace := c.scope(r)
 		if !c.exists(r, namespace, o.Name) {
-			return turn.Output{}, absent(r, o.Name)
+			return turn.Output{}, notFoundError(r, o.Name)
 		}
 		raw, err := c.ask(ctx, r, namespace, o.Name, metav1.ListOptions{})
 		if err != nil {
@@ -47,7 +47,7 @@ func (c *call) get(ctx context.Context) (turn.Output, error) {
 			return turn.Output{}, err
 		}
 		if len(page.Rows) == 0 || !c.rowExists(r, namespace, page.Rows[0]) {
-			return turn.Output{}, absent(r, o.Name)
+			return turn.Output{}, notFoundError(r, o.Name)
 		}
 		key := r.GVR().String()
 		if tables[key] == nil {
@@ -112,14 +112,14 @@ func (c *call) object(ctx context.Context, o operation.Object) (*unstructured.Un
 	}
 	namespace := c.scope(r)
 	if !c.exists(r, namespace, o.Name) {
-		return nil, r, absent(r, o.Name)
+		return nil, r, notFoundError(r, o.Name)
 	}
 	object, err := c.Cluster.Dynamic().Resource(r.GVR()).Namespace(namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, r, err
 	}
 	if c.claimed(object) {
-		return nil, r, absent(r, o.Name)
+		return nil, r, notFoundError(r, o.Name)
 	}
 	c.clean(object)
 	return object, r, nil
@@ -151,7 +151,7 @@ func (c *call) objects(ctx context.Context, r cluster.Resource, limit int) (foun
 	return found, o.Continue != "", nil
 }
 
-// claimed says whether a volume belongs to a hidden namespace.
+// claimed reports whether a volume belongs to a hidden namespace.
 func (c *call) claimed(o *unstructured.Unstructured) bool {
 	namespace, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
 	return c.hidden(namespace)
@@ -176,7 +176,7 @@ func (c *call) whole(objects []*unstructured.Unstructured, more bool) (turn.Outp
 		b.WriteString("# not all: there are more objects than are shown\n")
 	}
 	for i, o := range objects {
-		out.Untrusted = append(out.Untrusted, untrusted(o)...)
+		out.Untrusted = append(out.Untrusted, untrustedTexts(o)...)
 		if c.op.Output == "json" {
 			raw, err := json.MarshalIndent(o.Object, "", "  ")
 			if err != nil {
@@ -201,8 +201,8 @@ func (c *call) whole(objects []*unstructured.Unstructured, more bool) (turn.Outp
 	return out, nil
 }
 
-// untrusted is what others than the object's owner may have written into it.
-func untrusted(o *unstructured.Unstructured) []string {
+// untrustedTexts is what others than the object's owner may have written into it.
+func untrustedTexts(o *unstructured.Unstructured) []string {
 	var texts []string
 	for _, value := range o.GetAnnotations() {
 		texts = append(texts, value)

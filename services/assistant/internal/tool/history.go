@@ -55,9 +55,9 @@ func (c *call) history(ctx context.Context) (turn.Output, error) {
 	slices.SortFunc(revisions, func(a, b revision) int { return cmp.Compare(b.number, a.number) })
 	var out turn.Output
 	if c.op.Revision == 0 {
-		t := table.Table{Columns: columns("REVISION", "AGE", "IMAGES", "CHANGE CAUSE")}
+		t := table.Table{Columns: newColumns("REVISION", "AGE", "IMAGES", "CHANGE CAUSE")}
 		for _, v := range revisions {
-			t.Rows = append(t.Rows, table.Row{Cells: []string{strconv.FormatInt(v.number, 10), age(v.created, c), images(v.template), short(v.cause)}})
+			t.Rows = append(t.Rows, table.Row{Cells: []string{strconv.FormatInt(v.number, 10), formatAge(v.created, c), templateImages(v.template), shortenRedacted(v.cause)}})
 			out.Untrusted = append(out.Untrusted, v.cause)
 		}
 		if len(revisions) == 0 {
@@ -140,8 +140,8 @@ func (c *call) controllerRevisions(ctx context.Context, o *unstructured.Unstruct
 	return found, nil
 }
 
-// images are those of a pod template's containers.
-func images(template map[string]any) string {
+// templateImages are those of a pod template's containers.
+func templateImages(template map[string]any) string {
 	var found []string
 	for _, member := range []string{"initContainers", "containers"} {
 		list, _, _ := unstructured.NestedSlice(map[string]any{"template": template}, "template", "spec", member)

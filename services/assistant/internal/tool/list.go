@@ -53,15 +53,15 @@ func (c *call) list(ctx context.Context) (turn.Output, error) {
 func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, characters int) {
 	namespace := c.scope(r)
 	if len(page.Rows) == 0 {
-		out.Text += fmt.Sprintf("There are no %s in %s.\n", r.GVR().GroupResource(), where(r, namespace))
+		out.Text += fmt.Sprintf("There are no %s in %s.\n", r.GVR().GroupResource(), scopePhrase(r, namespace))
 		return
 	}
 	if c.op.Output == "name" {
-		page.Table = names(r, page.Table)
+		page.Table = rowNames(r, page.Table)
 	}
 	for _, row := range page.Rows {
 		for i, cell := range row.Cells {
-			row.Cells[i] = short(cell)
+			row.Cells[i] = shortenRedacted(cell)
 		}
 	}
 	page.TroubleFirst()
@@ -75,8 +75,8 @@ func (c *call) show(out *turn.Output, r cluster.Resource, page table.Page, chara
 	}
 }
 
-// names keeps kind/name of each row.
-func names(r cluster.Resource, t table.Table) table.Table {
+// rowNames keeps kind/name of each row.
+func rowNames(r cluster.Resource, t table.Table) table.Table {
 	short := table.Table{Columns: []table.Column{{Name: "NAME"}}}
 	for _, row := range t.Rows {
 		short.Rows = append(short.Rows, table.Row{Namespace: row.Namespace, Name: row.Name, Cells: []string{r.GVR().GroupResource().String() + "/" + row.Name}})

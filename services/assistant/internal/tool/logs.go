@@ -26,7 +26,7 @@ const (
 	defaultTail = 100
 	// searchTail is how far back a search for text looks.
 	searchTail = 10_000
-	// maxSources bounds how many containers one call reads.
+	// maxSources limits how many containers one call reads.
 	maxSources = 10
 	maxLogLine = 1000 // characters kept of one line
 )
@@ -112,14 +112,14 @@ func (c *call) logPods(ctx context.Context) ([]corev1.Pod, error) {
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return c.hidden(p.Namespace) })
 	if len(pods) == 0 {
-		return nil, operation.Refuse(operation.NotFound, "", "No pod in %s has the labels %s.", where(pod, namespace), operation.Quote(selector))
+		return nil, operation.Refuse(operation.NotFound, "", "No pod in %s has the labels %s.", scopePhrase(pod, namespace), operation.Quote(selector))
 	}
-	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return trouble(&b) - trouble(&a) })
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return troubleScore(&b) - troubleScore(&a) })
 	return pods, nil
 }
 
-// trouble weighs how much a pod's log may tell.
-func trouble(p *corev1.Pod) int {
+// troubleScore weighs how much a pod's log may tell.
+func troubleScore(p *corev1.Pod) int {
 	weight := 0
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if s.RestartCount > 0 {
@@ -181,7 +181,7 @@ func (c *call) sources(pods []corev1.Pod) ([]source, error) {
 		for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 			for _, container := range list {
 				known = append(known, container.Name)
-				if c.op.Container == container.Name || c.op.Container == "" && (started(p, container.Name) || len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0) {
+				if c.op.Container == container.Name || c.op.Container == "" && (hasStarted(p, container.Name) || len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0) {
 					found = append(found, source{p.Namespace, p.Name, container.Name})
 				}
 			}
@@ -198,9 +198,9 @@ func (c *call) sources(pods []corev1.Pod) ([]source, error) {
 	return nil, operation.Refuse(operation.NotFound, "", "No container of %s has started, so there is no log; describe the pod.", pods[0].Name)
 }
 
-// started says whether a container has run, and so may have written. An init container
+// hasStarted reports whether a container has run, and so may have written. An init container
 // that did its work has nothing to tell.
-func started(p *corev1.Pod, container string) bool {
+func hasStarted(p *corev1.Pod, container string) bool {
 	for _, s := range p.Status.InitContainerStatuses {
 		if s.Name == container {
 			return (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) && (s.State.Terminated == nil || s.State.Terminated.ExitCode != 0)
@@ -225,7 +225,7 @@ func (c *call) read(ctx context.Context, s source) (string, error) {
 		tail = searchTail
 	}
 	o := &corev1.PodLogOptions{Container: s.container, Previous: c.op.Previous, TailLines: &tail}
-	if d := since(c.op.Since); d > 0 {
+	if d := parseSince(c.op.Since); d > 0 {
 		seconds := int64(d.Seconds())
 		o.SinceSeconds = &seconds
 	}
@@ -247,7 +247,7 @@ func lastLines(r io.Reader, keep int, contains string) ([]string, error) {
 		line, long, err := in.ReadLine()
 		if err == nil || len(line) > 0 {
 			if strings.Contains(string(line), contains) {
-				text := table.Line(short(string(line)), maxLogLine)
+				text := table.Line(shortenRedacted(string(line)), maxLogLine)
 				if lines = append(lines, text+"\n"); len(lines) >= 2*keep {
 					lines = slices.Clone(lines[len(lines)-keep:])
 				}

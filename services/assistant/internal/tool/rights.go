@@ -25,7 +25,7 @@ func (c *call) rights(ctx context.Context) (turn.Output, error) {
 	}
 	namespace := c.scope(r)
 	if o.Name != "" && !c.exists(r, namespace, o.Name) {
-		return turn.Output{}, absent(r, o.Name)
+		return turn.Output{}, notFoundError(r, o.Name)
 	}
 	review, err := c.Cluster.Typed().AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -46,7 +46,7 @@ func (c *call) rights(ctx context.Context) (turn.Output, error) {
 	if o.Name != "" {
 		what += " " + o.Name
 	}
-	text := fmt.Sprintf("%s: the assistant's account may%s %s %s in %s.\n", answer, map[bool]string{true: "", false: " not"}[review.Status.Allowed], c.op.Action, what, where(r, namespace))
+	text := fmt.Sprintf("%s: the assistant's account may%s %s %s in %s.\n", answer, map[bool]string{true: "", false: " not"}[review.Status.Allowed], c.op.Action, what, scopePhrase(r, namespace))
 	if reason := review.Status.Reason; reason != "" {
 		text += "Reason: " + table.Line(reason, maxValue) + "\n"
 	}
@@ -68,7 +68,7 @@ func (c *call) allRights(ctx context.Context) (turn.Output, error) {
 	if err != nil {
 		return turn.Output{}, err
 	}
-	t := table.Table{Columns: columns("RESOURCES", "GROUPS", "NAMES", "VERBS")}
+	t := table.Table{Columns: newColumns("RESOURCES", "GROUPS", "NAMES", "VERBS")}
 	for _, rule := range review.Status.ResourceRules {
 		t.Rows = append(t.Rows, table.Row{Cells: []string{strings.Join(rule.Resources, ","), strings.Join(rule.APIGroups, ","), strings.Join(rule.ResourceNames, ","), strings.Join(rule.Verbs, ",")}})
 	}

@@ -25,8 +25,8 @@ func (c *call) scope(r cluster.Resource) string {
 	return metav1.NamespaceDefault // as the kubectl line that is shown would
 }
 
-// where names a scope in a sentence.
-func where(r cluster.Resource, namespace string) string {
+// scopePhrase names a scope in a sentence.
+func scopePhrase(r cluster.Resource, namespace string) string {
 	switch {
 	case !r.Namespaced:
 		return "the cluster"
@@ -36,7 +36,7 @@ func where(r cluster.Resource, namespace string) string {
 	return "namespace " + namespace
 }
 
-// exists says whether an object is there for callers.
+// exists reports whether an object is there for callers.
 func (c *call) exists(r cluster.Resource, namespace, name string) bool {
 	if r.Group == "" && r.Kind == "Namespace" {
 		return !c.hidden(name)
@@ -44,9 +44,9 @@ func (c *call) exists(r cluster.Resource, namespace, name string) bool {
 	return !c.hidden(namespace)
 }
 
-// absent is what asking for a hidden object by name gets: the answer of a server that
+// notFoundError is what asking for a hidden object by name gets: the answer of a server that
 // does not have it.
-func absent(r cluster.Resource, name string) error {
+func notFoundError(r cluster.Resource, name string) error {
 	return operation.Refuse(operation.NotFound, "", "The cluster has no such object: %s %q not found.", r.GVR().GroupResource(), name)
 }
 
@@ -69,7 +69,7 @@ func (c *call) prune(value any) any {
 	return value
 }
 
-// within says whether a value is a reference into a hidden namespace.
+// within reports whether a value is a reference into a hidden namespace.
 func (c *call) within(value any) bool {
 	m, ok := value.(map[string]any)
 	if !ok {

@@ -8,17 +8,17 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
 // shared is the cluster of all tests that only read.
-var shared = sync.OnceValue(func() *seeded.Cluster { return seeded.New(time.Now) })
+var shared = sync.OnceValue(func() *samplecluster.Cluster { return samplecluster.New(time.Now) })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 // setup gives tools on the shared cluster.
 func setup(t *testing.T, hidden ...string) *tool.Tools {
 	t.Helper()
-	return on(t, shared(), hidden...)
+	return toolsOn(t, shared(), hidden...)
 }
 
-// on gives tools on a cluster.
-func on(t *testing.T, s *seeded.Cluster, hidden ...string) *tool.Tools {
+// toolsOn gives tools on a cluster.
+func toolsOn(t *testing.T, s *samplecluster.Cluster, hidden ...string) *tool.Tools {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{Seeded: func() (*rest.Config, func()) { return s.Config(), nil }})
 	if err != nil {
@@ -50,7 +50,7 @@ func on(t *testing.T, s *seeded.Cluster, hidden ...string) *tool.Tools {
 	return tools
 }
 
-// reader is a turn of somebody who may only read.
-func reader(scope string) turn.Turn {
+// readerTurn is a turn of somebody who may only read.
+func readerTurn(scope string) turn.Turn {
 	return turn.Turn{Who: event.Who{Principal: "ann", Role: "readonly"}, Scope: scope}
 }

@@ -12,22 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/mlp-platform/platform/libs/samplecluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/seeded"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// run parses a line and runs it in the scope of shop.
-func run(t *testing.T, tools *tool.Tools, line string) (string, error) {
+// runLine parses a line and runs it in the scope of shop.
+func runLine(t *testing.T, tools *tool.Tools, line string) (string, error) {
 	t.Helper()
 	op, err := kubectl.Parse(line)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	out, err := tools.Run(t.Context(), reader("shop"), op)
+	out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 	if n := utf8.RuneCountInString(out.Text); n > 8000 {
 		t.Errorf("%s: %d characters", line, n)
 	}
@@ -71,7 +71,7 @@ func TestReads(t *testing.T) {
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			t.Parallel()
-			text, err := run(t, tools, c.line)
+			text, err := runLine(t, tools, c.line)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 		"query_prometheus -- up":                                "No metrics store is configured; set PROMETHEUS_URL.",
 		`query_loki -- '{app="api"}'`:                           "No log store is configured; set LOKI_URL.",
 	} {
-		text, err := run(t, tools, line)
+		text, err := runLine(t, tools, line)
 		var fault *operation.Fault
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), want) || text != "" {
 			t.Errorf("%s: %q, %v; want %q", line, text, err, want)
@@ -124,12 +124,12 @@ func TestHidden(t *testing.T) {
 		"kubectl auth can-i get pods -n payments", "kubectl describe deployment/ledger -n payments",
 	} {
 		var refused *action.Refused
-		if text, err := run(t, tools, line); !errors.As(err, &refused) || refused.Reason != "There is no such namespace." {
+		if text, err := runLine(t, tools, line); !errors.As(err, &refused) || refused.Reason != "There is no such namespace." {
 			t.Errorf("%s: %q, %v", line, text, err)
 		}
 	}
 	for _, line := range []string{"kubectl get ns/payments", "kubectl get ns/payments -o yaml", "kubectl describe ns/payments", "kubectl events --for=ns/payments"} {
-		if text, err := run(t, tools, line); err == nil || !strings.Contains(err.Error(), `namespaces "payments" not found`) {
+		if text, err := runLine(t, tools, line); err == nil || !strings.Contains(err.Error(), `namespaces "payments" not found`) {
 			t.Errorf("%s: %q, %v", line, text, err)
 		}
 	}
@@ -137,12 +137,12 @@ func TestHidden(t *testing.T) {
 		"kubectl get ns", "kubectl get ns -o yaml", "kubectl get pods,deploy,events,pv -A", "kubectl get secrets -A -o json",
 		"kubectl events -A", "kubectl describe nodes", "kubectl describe ns",
 	} {
-		text, err := run(t, tools, line)
+		text, err := runLine(t, tools, line)
 		if err != nil || strings.Contains(text, "payments") || strings.Contains(text, "ledger-") {
 			t.Errorf("%s: %v\n%s", line, err, text)
 		}
 	}
-	if _, err := tools.Run(t.Context(), reader("payments"), operation.Operation{Verb: operation.List, Kind: "pods"}); err == nil {
+	if _, err := tools.Run(t.Context(), readerTurn("payments"), operation.Operation{Verb: operation.List, Kind: "pods"}); err == nil {
 		t.Error("the scope of a session shows a hidden namespace")
 	}
 }
@@ -150,22 +150,22 @@ func TestHidden(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	tools := setup(t)
-	text, err := run(t, tools, "kubectl scale deployment/api --replicas=3 -n shop --dry-run=server")
+	text, err := runLine(t, tools, "kubectl scale deployment/api --replicas=3 -n shop --dry-run=server")
 	if err != nil || !strings.HasPrefix(text, "This would change, and was only tried:\n") || !strings.Contains(text, "+  replicas: 3") {
 		t.Errorf("%q, %v", text, err)
 	}
 	op := operation.Operation{Verb: operation.Diff, Namespace: "shop", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fresh\ndata:\n  colour: green\n"}
 	for range 2 { // the first time has left nothing behind
-		out, err := tools.Run(t.Context(), reader("shop"), op)
+		out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 		if err != nil || !strings.Contains(out.Text, "colour: green") {
 			t.Errorf("%q, %v", out.Text, err)
 		}
 	}
-	if _, err := run(t, tools, "kubectl get cm/fresh"); err == nil {
+	if _, err := runLine(t, tools, "kubectl get cm/fresh"); err == nil {
 		t.Error("a difference was applied")
 	}
 	var refused *action.Refused
-	if _, err := run(t, tools, "kubectl scale deployment/api --replicas=3"); !errors.As(err, &refused) {
+	if _, err := runLine(t, tools, "kubectl scale deployment/api --replicas=3"); !errors.As(err, &refused) {
 		t.Errorf("a write by a reader: %v", err)
 	}
 }
@@ -174,13 +174,13 @@ func TestRehearsal(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-Correct.Horse9"
-	seed := seeded.New(time.Now)
+	seed := samplecluster.New(time.Now)
 	t.Cleanup(seed.Close)
 	client, err := kubernetes.NewForConfig(seed.Config()) // the assistant's own would write no Secret
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := on(t, seed)
+	tools := toolsOn(t, seed)
 	meta := metav1.ObjectMeta{Name: "vault", Namespace: "shop", Annotations: map[string]string{
 		"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"password":"` + value + `"}}`, "note": "token=" + value,
 	}}
@@ -216,7 +216,7 @@ func TestSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := tools.Run(t.Context(), reader("shop"), op)
+		out, err := tools.Run(t.Context(), readerTurn("shop"), op)
 		if err != nil || !strings.Contains(out.Text, want) && !out.Truncated {
 			t.Errorf("%s: %v\n%s", line, err, out.Text)
 		}
@@ -235,7 +235,7 @@ func TestUntrusted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := tools.Run(t.Context(), reader("shop"), op); err != nil || len(out.Untrusted) == 0 {
+		if out, err := tools.Run(t.Context(), readerTurn("shop"), op); err != nil || len(out.Untrusted) == 0 {
 			t.Errorf("%s: nothing untrusted, %v\n%s", line, err, out.Text)
 		}
 	}

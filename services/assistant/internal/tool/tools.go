@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 	"github.com/mlp-platform/platform/services/assistant/internal/snapshot"
 	"github.com/mlp-platform/platform/services/assistant/internal/tool/clip"
@@ -110,7 +110,7 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 }
 
 // Snapshot reads what playbooks look at.
-func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace, AllNamespaces: namespace == ""}}
 	if err := c.permitted(); err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func (c *call) metrics(ctx context.Context) (turn.Output, error) {
 }
 
 func (c *call) logStore(ctx context.Context) (turn.Output, error) {
-	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, since(c.op.Since), c.Policy.Hidden)
+	return c.loki.Query(ctx, c.op.LogQL, c.op.Limit, parseSince(c.op.Since), c.Policy.Hidden)
 }
 
-func since(s string) time.Duration {
+func parseSince(s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		return 0 // absent: the operation was validated

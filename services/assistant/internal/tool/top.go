@@ -36,7 +36,7 @@ func (c *call) top(ctx context.Context) (turn.Output, error) {
 	}
 	namespace := c.scope(r)
 	if len(c.op.Names) > 0 && !c.exists(r, namespace, c.op.Names[0]) {
-		return turn.Output{}, absent(r, c.op.Names[0])
+		return turn.Output{}, notFoundError(r, c.op.Names[0])
 	}
 	objects, err := c.measurements(ctx, usage.WithResource(r.Resource), namespace)
 	if err != nil {
@@ -50,17 +50,17 @@ func (c *call) top(ctx context.Context) (turn.Output, error) {
 	}
 	rows := make([]measured, 0, len(objects))
 	for i := range objects {
-		if m := measure(&objects[i], capacity); c.exists(r, m.namespace, m.name) {
+		if m := measureUsage(&objects[i], capacity); c.exists(r, m.namespace, m.name) {
 			rows = append(rows, m)
 		}
 	}
 	if len(rows) == 0 {
-		return turn.Output{Text: fmt.Sprintf("The metrics API knows no %s in %s.\n", r.Resource, where(r, namespace))}, nil
+		return turn.Output{Text: fmt.Sprintf("The metrics API knows no %s in %s.\n", r.Resource, scopePhrase(r, namespace))}, nil
 	}
 	slices.SortStableFunc(rows, func(a, b measured) int { return cmp.Or(b.cpu.Cmp(a.cpu), b.memory.Cmp(a.memory)) })
-	t := table.Table{Columns: columns("NAME", "CPU(cores)", "MEMORY(bytes)")}
+	t := table.Table{Columns: newColumns("NAME", "CPU(cores)", "MEMORY(bytes)")}
 	if r.Resource == "nodes" {
-		t.Columns = columns("NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)")
+		t.Columns = newColumns("NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)")
 	}
 	for _, m := range rows {
 		t.Rows = append(t.Rows, table.Row{Namespace: m.namespace, Name: m.name, Cells: append([]string{m.name}, m.cells...)})
@@ -110,26 +110,26 @@ func (c *call) allocatable(ctx context.Context) (map[string]corev1.ResourceList,
 	return found, nil
 }
 
-// measure sums the containers of a pod, or takes a node's own numbers.
-func measure(o *unstructured.Unstructured, capacity map[string]corev1.ResourceList) measured {
+// measureUsage sums the containers of a pod, or takes a node's own numbers.
+func measureUsage(o *unstructured.Unstructured, capacity map[string]corev1.ResourceList) measured {
 	m := measured{namespace: o.GetNamespace(), name: o.GetName()}
 	parts, _, _ := unstructured.NestedSlice(o.Object, "containers")
 	for _, part := range append(parts, o.Object) {
 		if object, ok := part.(map[string]any); ok {
-			m.cpu.Add(amount(object, "cpu"))
-			m.memory.Add(amount(object, "memory"))
+			m.cpu.Add(usageAmount(object, "cpu"))
+			m.memory.Add(usageAmount(object, "memory"))
 		}
 	}
 	cpu, memory := fmt.Sprintf("%dm", m.cpu.MilliValue()), fmt.Sprintf("%dMi", m.memory.Value()>>20)
 	m.cells = []string{cpu, memory}
 	if capacity != nil {
 		all := capacity[m.name]
-		m.cells = []string{cpu, percent(m.cpu, all[corev1.ResourceCPU]), memory, percent(m.memory, all[corev1.ResourceMemory])}
+		m.cells = []string{cpu, formatPercent(m.cpu, all[corev1.ResourceCPU]), memory, formatPercent(m.memory, all[corev1.ResourceMemory])}
 	}
 	return m
 }
 
-func amount(o map[string]any, name string) resource.Quantity {
+func usageAmount(o map[string]any, name string) resource.Quantity {
 	text, _, _ := unstructured.NestedString(o, "usage", name)
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -138,7 +138,7 @@ func amount(o map[string]any, name string) resource.Quantity {
 	return q
 }
 
-func percent(used, of resource.Quantity) string {
+func formatPercent(used, of resource.Quantity) string {
 	if of.IsZero() {
 		return "<unknown>"
 	}

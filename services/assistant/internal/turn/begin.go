@@ -29,7 +29,7 @@ type entered struct {
 	state   entryState
 }
 
-// own says whether the caller's is the session.
+// own reports whether the caller's is the session.
 func (e entered) own(q Request) bool { return e.session.Owner == q.Who.Principal }
 
 // words are what of the query the turn works with and keeps. In another's session that
@@ -102,7 +102,7 @@ func (s *Service) refuseDraining() error {
 	return nil
 }
 
-// occupied says whether somebody reads the active turn. What its row says of its owner's
+// occupied reports whether somebody reads the active turn. What its row says of its owner's
 // readers may be as old as the last renewal of the lease.
 func (s *Service) occupied(t store.Turn) bool {
 	now := s.Now()
@@ -177,7 +177,7 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 	return e, err
 }
 
-// admit says whether the caller may speak in the session. In another's only a decision
+// admit reports whether the caller may speak in the session. In another's only a decision
 // may be said, while something waits for one.
 func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) error {
 	if r.Owner == q.Who.Principal {

@@ -48,11 +48,11 @@ func (r *running) closeOnce(ctx context.Context, outcome, why string) error {
 	}
 	completion := completionOf(r.frames, pending, r.usage, r.spent)
 	l := r.live
-	if err := hold(ctx, l.one); err != nil {
+	if err := acquireSlot(ctx, l.one); err != nil {
 		return err
 	}
 	defer func() { <-l.one }()
-	if err := hold(ctx, l.writer); err != nil {
+	if err := acquireSlot(ctx, l.writer); err != nil {
 		return err
 	}
 	defer func() { <-l.writer }()

@@ -101,8 +101,8 @@ func (r *running) decideAll(ctx context.Context, d action.Decision) error {
 
 // decided tells what came of one decision. A problem is an answer.
 func (r *running) decided(a action.Action, err error) error {
-	if text, ok := detail(err); ok {
-		r.say(paragraph(text))
+	if text, ok := problemDetail(err); ok {
+		r.say(newParagraph(text))
 		// Of one that just became stale, a is the fresh proposal.
 		if isStale(err) && a.State == action.Pending {
 			r.prompt(a)
@@ -110,11 +110,11 @@ func (r *running) decided(a action.Action, err error) error {
 		return nil
 	}
 	if err != nil {
-		r.say(paragraph("Nothing was decided: " + r.sentence(r.ctx, err).Error()))
+		r.say(newParagraph("Nothing was decided: " + r.sentence(r.ctx, err).Error()))
 		return nil
 	}
 	if a.State == action.Denied {
-		r.say(paragraph("Denied: `" + a.Command + "`. It does not run."))
+		r.say(newParagraph("Denied: `" + a.Command + "`. It does not run."))
 	}
 	r.settledOf(a, nil)
 	return nil
@@ -146,14 +146,14 @@ func (r *running) execute(ctx context.Context, k *sink) error {
 func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error {
 	k.Status(chat.Executing, "Running: "+a.Command)
 	a, err := r.s.Actions.Execute(ctx, a.ID, func() { k.Status(chat.Verifying, "Reading back what it did") })
-	if text, ok := detail(err); ok {
-		r.say(paragraph(text))
+	if text, ok := problemDetail(err); ok {
+		r.say(newParagraph(text))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	r.say(r.apart() + paragraph(resultText(a)))
+	r.say(r.apart() + newParagraph(resultText(a)))
 	at := slices.IndexFunc(r.turn.Settled, func(s action.Settled) bool { return s.Action.ID == a.ID })
 	if at < 0 {
 		r.settledOf(a, nil)

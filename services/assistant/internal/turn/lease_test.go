@@ -22,18 +22,18 @@ import (
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})
-	b.engine.do = write(3)
-	first := text(b.rest(b.begin(ask(ann, "scale", "r-a"))))
-	if again := text(b.rest(b.begin(ask(ann, "scale", "r-a")))); again != first {
+	b.engine.do = proposeReplicas(3)
+	first := frameText(b.rest(b.begin(newRequest(ann, "scale", "r-a"))))
+	if again := frameText(b.rest(b.begin(newRequest(ann, "scale", "r-a")))); again != first {
 		t.Errorf("repeat:\n%s\nfirst:\n%s", again, first)
 	}
-	decided := text(b.rest(b.begin(ask(ann, "yes", "r-b"))))
-	b.engine.do = write(4)
+	decided := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-b"))))
+	b.engine.do = proposeReplicas(4)
 	b.say(ann, "scale more")
 	b.clock.Forward(24 * time.Hour)
 	runs := b.engine.runs.Load()
 	for range 4 {
-		if again := text(b.rest(b.begin(ask(ann, "yes", "r-b")))); again != decided {
+		if again := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-b")))); again != decided {
 			t.Errorf("repeated decision:\n%s\nfirst:\n%s", again, decided)
 		}
 	}
@@ -41,8 +41,8 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("%d writes, %d more runs", n, b.engine.runs.Load()-runs)
 	}
 	// After ten minutes a question is asked anew; another query under the id is another turn.
-	b.rest(b.begin(ask(ann, "scale", "r-a")))
-	b.rest(b.begin(ask(ann, "why?", "r-b")))
+	b.rest(b.begin(newRequest(ann, "scale", "r-a")))
+	b.rest(b.begin(newRequest(ann, "why?", "r-b")))
 	if n := b.engine.runs.Load() - runs; n != 2 {
 		t.Errorf("%d runs, want 2", n)
 	}
@@ -57,12 +57,12 @@ func TestRepeatAtTwoReplicasAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, r := range []*bundle{b, other} {
 		wg.Go(func() {
-			reader, err := r.Begin(t.Context(), ask(ann, "hello", "r-a"))
+			reader, err := r.Begin(t.Context(), newRequest(ann, "hello", "r-a"))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			streams[i] = text(r.rest(reader))
+			streams[i] = frameText(r.rest(reader))
 		})
 	}
 	wg.Wait()
@@ -87,15 +87,15 @@ func TestOneActiveTurn(t *testing.T) {
 				second = b.replica(c)
 			}
 			began := make(chan struct{})
-			b.engine.do = waiting(began)
-			reader := b.begin(ask(ann, "first", "r-a"))
+			b.engine.do = waitForEnd(began)
+			reader := b.begin(newRequest(ann, "first", "r-a"))
 			<-began
-			_, err := second.Begin(t.Context(), ask(ann, "second", ""))
+			_, err := second.Begin(t.Context(), newRequest(ann, "second", ""))
 			wantCode(t, err, "turn_active")
 			reader.Close()
 			second.engine.do = nil
 			wantIn(t, second.say(ann, "second"), "You asked: second")
-			wantIn(t, text(second.replay()), "So far.", `"code":"superseded"`, "What is above is what is known so far.", `"stop"`, `"stream.start"`, "You asked: second")
+			wantIn(t, frameText(second.replay()), "So far.", `"code":"superseded"`, "What is above is what is known so far.", `"stop"`, `"stream.start"`, "You asked: second")
 		})
 	}
 }
@@ -104,8 +104,8 @@ func TestOrphanStops(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{Orphan: 40 * time.Millisecond})
 	began := make(chan struct{})
-	b.engine.do = waiting(began)
-	b.begin(ask(ann, "first", "r-a")).Close()
+	b.engine.do = waitForEnd(began)
+	b.begin(newRequest(ann, "first", "r-a")).Close()
 	<-began
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := b.Active(); n != 0 {
@@ -113,24 +113,24 @@ func TestOrphanStops(t *testing.T) {
 		}
 		return nil
 	})
-	wantIn(t, text(b.rest(b.begin(ask(ann, "first", "r-a")))), "So far.", "nobody was reading", `"stop"`)
+	wantIn(t, frameText(b.rest(b.begin(newRequest(ann, "first", "r-a")))), "So far.", "nobody was reading", `"stop"`)
 }
 
 func TestLimitAndDrain(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{Limit: 50 * time.Millisecond})
-	b.engine.do = waiting(make(chan struct{}))
+	b.engine.do = waitForEnd(make(chan struct{}))
 	wantIn(t, b.say(ann, "first"), "So far.", `"code":"turn_timeout"`, `"stop"`)
 	d := b.replica(turn.Config{})
 	began := make(chan struct{})
-	d.engine.do = waiting(began)
-	reader := d.begin(ask(ann, "second", ""))
+	d.engine.do = waitForEnd(began)
+	reader := d.begin(newRequest(ann, "second", ""))
 	<-began
 	if err := d.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, text(d.rest(reader)), "So far.", `"code":"shutting_down"`, `"stop"`)
-	_, err := d.Begin(t.Context(), ask(ann, "third", ""))
+	wantIn(t, frameText(d.rest(reader)), "So far.", `"code":"shutting_down"`, `"stop"`)
+	_, err := d.Begin(t.Context(), newRequest(ann, "third", ""))
 	wantCode(t, err, "draining")
 	if d.Active() != 0 {
 		t.Error("turns are left")
@@ -153,17 +153,17 @@ func TestFollowedElsewhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{Orphan: 40 * time.Millisecond, Limit: time.Second})
 	began := make(chan struct{})
-	b.engine.do = waiting(began)
-	reader := b.begin(ask(ann, "first", "r-a"))
+	b.engine.do = waitForEnd(began)
+	reader := b.begin(newRequest(ann, "first", "r-a"))
 	<-began
 	other := b.replica(turn.Config{})
-	follower := other.begin(ask(ann, "first", "r-a"))
+	follower := other.begin(newRequest(ann, "first", "r-a"))
 	head, err := follower.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	reader.Close()
-	wantIn(t, text(head)+text(other.rest(follower)), `"stream.start"`, "So far.", `"code":"turn_timeout"`, `"stop"`)
+	wantIn(t, frameText(head)+frameText(other.rest(follower)), `"stream.start"`, "So far.", `"code":"turn_timeout"`, `"stop"`)
 }
 
 // A reader that does not keep up is let go, and goes on where it was.
@@ -178,7 +178,7 @@ func TestSlowReader(t *testing.T) {
 		close(wrote)
 		return turn.Outcome{}, nil
 	}
-	reader := b.begin(ask(ann, "much", "r-a"))
+	reader := b.begin(newRequest(ann, "much", "r-a"))
 	head, err := reader.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -188,10 +188,10 @@ func TestSlowReader(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	reader.Close()
-	q := ask(ann, "much", "r-a")
+	q := newRequest(ann, "much", "r-a")
 	q.After = head[len(head)-1].Place
 	tail := b.rest(b.begin(q))
-	if got, want := text(head)+text(tail), text(b.replay()); got != want || strings.Count(got, "token ") != 400 {
+	if got, want := frameText(head)+frameText(tail), frameText(b.replay()); got != want || strings.Count(got, "token ") != 400 {
 		t.Errorf("%d and %d bytes, %d tokens", len(got), len(want), strings.Count(got, "token "))
 	}
 }
@@ -212,14 +212,14 @@ func TestSlowReaderAtTheBound(t *testing.T) {
 			<-ctx.Done()
 			return turn.Outcome{}, nil
 		}
-		reader := b.begin(ask(ann, fmt.Sprint(behind), ""))
+		reader := b.begin(newRequest(ann, fmt.Sprint(behind), ""))
 		<-began
 		for head := ""; !strings.Contains(head, "first"); {
 			frames, err := reader.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			head += text(frames)
+			head += frameText(frames)
 		}
 		close(write)
 		<-wrote
@@ -237,8 +237,8 @@ func TestDeletedSession(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		b := setup(t, turn.Config{Lease: 100 * time.Millisecond})
 		began := make(chan struct{})
-		b.engine.do = waiting(began)
-		reader := b.begin(ask(ann, "first", ""))
+		b.engine.do = waitForEnd(began)
+		reader := b.begin(newRequest(ann, "first", ""))
 		<-began
 		if _, err := b.Store.DeleteSession(t.Context(), "s-1"); err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestDeletedSession(t *testing.T) {
 			other := b.replica(turn.Config{})
 			wantIn(t, other.say(bob, "mine now"), "You asked: mine now")
 		}
-		seen := text(b.rest(reader))
+		seen := frameText(b.rest(reader))
 		wantIn(t, seen, "So far.", `"code":"session_deleted"`, "The session was deleted", `"stop"`)
 		if strings.Contains(seen, "mine now") || strings.Count(seen, `"finish_reason":"stop"`) != 1 {
 			t.Errorf("%s", seen)
@@ -268,7 +268,7 @@ func TestAbandonedTurn(t *testing.T) {
 		sink.Token("too late")
 		return turn.Outcome{}, nil
 	}
-	reader := b.begin(ask(ann, "first", "r-a"))
+	reader := b.begin(newRequest(ann, "first", "r-a"))
 	<-began
 	other := b.replica(c)
 	if err := other.Recover(t.Context()); err != nil {
@@ -278,7 +278,7 @@ func TestAbandonedTurn(t *testing.T) {
 	if err := other.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, text(other.replay()), `"code":"interrupted"`, "Ask again.", `"stop"`)
+	wantIn(t, frameText(other.replay()), `"code":"interrupted"`, "Ask again.", `"stop"`)
 	close(woken)
 	var ids []turn.Place
 	var seen string
@@ -290,7 +290,7 @@ func TestAbandonedTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen += text(frames)
+		seen += frameText(frames)
 		for _, f := range frames {
 			ids = append(ids, f.Place)
 		}
@@ -302,7 +302,7 @@ func TestAbandonedTurn(t *testing.T) {
 			t.Errorf("ids %v", ids)
 		}
 	}
-	if strings.Contains(text(b.replay()), "too late") {
+	if strings.Contains(frameText(b.replay()), "too late") {
 		t.Error("the former owner wrote")
 	}
 }
@@ -312,7 +312,7 @@ func TestAbandonedTurn(t *testing.T) {
 func TestKilledInsideApprovedWrite(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})
-	b.engine.do = write(3)
+	b.engine.do = proposeReplicas(3)
 	b.say(ann, "scale")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1", "CHILD_DATABASE="+b.url)
@@ -335,9 +335,9 @@ func TestKilledInsideApprovedWrite(t *testing.T) {
 	if err := b.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first := text(b.rest(b.begin(ask(ann, "yes", "r-yes"))))
+	first := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-yes"))))
 	wantIn(t, first, `"stream.start"`, `"code":"interrupted"`, "Done: ", "3 replicas, as observed.", `"stop"`)
-	if again := text(b.rest(b.begin(ask(ann, "yes", "r-yes")))); again != first {
+	if again := frameText(b.rest(b.begin(newRequest(ann, "yes", "r-yes")))); again != first {
 		t.Error("the repeat differs")
 	}
 	if n, replicas := b.cluster.Writes(t, "api"); n != 1 || replicas != 3 {

@@ -49,7 +49,7 @@ func newLive(s *store.Store, t store.Turn) *live {
 	}
 }
 
-func hold(ctx context.Context, sem chan struct{}) error {
+func acquireSlot(ctx context.Context, sem chan struct{}) error {
 	select {
 	case sem <- struct{}{}:
 		return nil
@@ -60,7 +60,7 @@ func hold(ctx context.Context, sem chan struct{}) error {
 
 // add appends a frame. It returns when readers may have it.
 func (l *live) add(ctx context.Context, data []byte, durable bool) error {
-	if err := hold(ctx, l.one); err != nil {
+	if err := acquireSlot(ctx, l.one); err != nil {
 		return err
 	}
 	defer func() { <-l.one }()
@@ -127,7 +127,7 @@ func (l *live) write(ctx context.Context, q *store.Queries, entries []entry) err
 
 // flush stores what is not stored yet.
 func (l *live) flush(ctx context.Context) error {
-	if err := hold(ctx, l.writer); err != nil {
+	if err := acquireSlot(ctx, l.writer); err != nil {
 		return err
 	}
 	defer func() { <-l.writer }()
@@ -176,7 +176,7 @@ func (l *live) leave() (last bool) {
 	return l.readers == 0 && !l.ended
 }
 
-// full says whether an engine has written as much as a turn may have.
+// full reports whether an engine has written as much as a turn may have.
 func (l *live) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ const (
 	followPoll = 200 * time.Millisecond
 )
 
-// Reader gives the frames of a stream in order. Use it from one goroutine and close it.
+// Reader returns the frames of a stream in order. Use it from one goroutine and close it.
 type Reader struct {
 	s       *Service
 	session string
@@ -144,7 +144,7 @@ func (r *Reader) stored(ctx context.Context) ([]Frame, error) {
 	}
 }
 
-// active says whether the last turn goes on, and tells its owner that somebody reads.
+// active reports whether the last turn goes on, and tells its owner that somebody reads.
 func (r *Reader) active(ctx context.Context) (bool, error) {
 	if !r.follow {
 		return false, nil

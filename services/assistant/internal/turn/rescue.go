@@ -122,7 +122,7 @@ func (s *Service) settle(ctx context.Context, t store.Turn) (settled []action.Ac
 		switch a.State {
 		case action.Approved:
 			done, err := s.Actions.Execute(ctx, a.ID, nil)
-			if _, ok := detail(err); err != nil && !ok {
+			if _, ok := problemDetail(err); err != nil && !ok {
 				return nil, false, err
 			}
 			a = done

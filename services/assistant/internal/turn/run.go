@@ -22,7 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// storeTime bounds one write of frames, and the close of a turn.
+// storeTime limits one write of frames, and the close of a turn.
 const storeTime = 10 * time.Second
 
 // running is a turn that this process answers.
@@ -105,11 +105,11 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 		return nil, nil, err
 	}
 	for _, t := range turns {
-		newest = said(newest, t.Principal == e.session.Owner, t.Query, t.Answer)
+		newest = appendTurn(newest, t.Principal == e.session.Owner, t.Query, t.Answer)
 	}
 	over := max(0, len(newest)-maxHistory)
 	for _, m := range newest[max(0, over-maxEarlier):over] {
-		text, _ := shorten(m.Text, maxGist)
+		text, _ := shortenText(m.Text, maxGist)
 		earlier = append(earlier, chat.Message{Role: m.Role, Text: text})
 	}
 	if len(turns) == maxHistory/2 {
@@ -120,16 +120,16 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 			return nil, nil, err
 		}
 		for _, t := range slices.Backward(old) {
-			earlier = said(earlier, t.Principal == e.session.Owner, t.Query, t.Answer)
+			earlier = appendTurn(earlier, t.Principal == e.session.Owner, t.Query, t.Answer)
 		}
 	}
 	return newest[over:], earlier[max(0, len(earlier)-maxEarlier):], nil
 }
 
-// said adds a turn to the history. The words of somebody else's decision are left out:
+// appendTurn adds a turn to the history. The words of somebody else's decision are left out:
 // what the user said clears values and leads the engine. What it led to goes on the
 // answer before it, since models take turns.
-func said(history []chat.Message, own bool, query, answer string) []chat.Message {
+func appendTurn(history []chat.Message, own bool, query, answer string) []chat.Message {
 	if own {
 		history = append(history, chat.Message{Role: chat.RoleUser, Text: query})
 	} else if n := len(history); n > 0 && history[n-1].Role == chat.RoleAssistant {
@@ -202,7 +202,7 @@ func (r *running) guarded(fn func() error) (err error) {
 func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err error) {
 	said := func(m chat.Message) bool { return m.Role == chat.RoleAssistant && strings.Contains(m.Text, r.foreign) }
 	if r.foreign != "" && !slices.ContainsFunc(r.turn.History, said) { // once is enough
-		r.say(paragraph(r.foreign))
+		r.say(newParagraph(r.foreign))
 	}
 	ask, err := r.decide(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 			return done, "", r.remind(ctx)
 		}
 		// The same once more is not a next step but an engine that does not see that it is done.
-		write, err := wish(out.Write)
+		write, err := wishKey(out.Write)
 		if err != nil || slices.Contains(ran, write) {
 			return done, "", errors.Join(err, r.remind(ctx))
 		}
@@ -250,8 +250,8 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 	return done, "", r.remind(ctx)
 }
 
-// wish is what tells one write from another, before the cluster is asked what it means.
-func wish(ops []operation.Operation) (string, error) {
+// wishKey is what tells one write from another, before the cluster is asked what it means.
+func wishKey(ops []operation.Operation) (string, error) {
 	normal := make([]operation.Operation, len(ops))
 	for i, op := range ops {
 		normal[i] = operation.Normalize(op)
@@ -349,8 +349,8 @@ func (r *running) said() string {
 	return r.answer.String()
 }
 
-// detail is the sentence of a problem, and whether err is one.
-func detail(err error) (string, bool) {
+// problemDetail is the sentence of a problem, and whether err is one.
+func problemDetail(err error) (string, bool) {
 	var p *problem.Error
 	if !errors.As(err, &p) {
 		return "", false
@@ -358,7 +358,7 @@ func detail(err error) (string, bool) {
 	return p.Detail, true
 }
 
-// isStale says whether err is the problem of an action whose target has changed.
+// isStale reports whether err is the problem of an action whose target has changed.
 func isStale(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && p.Kind.Code == fault.ActionStale.Code

@@ -14,7 +14,7 @@ import (
 // maxDiff bounds, in code points, the diff of a prompt; the action document has all.
 const maxDiff = 3000
 
-// maxAffected bounds the objects that a prompt names.
+// maxAffected limits the objects that a prompt names.
 const maxAffected = 20
 
 const (
@@ -24,7 +24,7 @@ const (
 	manyWrites   = "\n\nFive changes were made in this answer; ask again for more."
 )
 
-func paragraph(text string) string { return text + "\n\n" }
+func newParagraph(text string) string { return text + "\n\n" }
 
 // maxContext bounds, in code points, the name of a client's context in a sentence.
 const maxContext = 100
@@ -33,7 +33,7 @@ const maxContext = 100
 func (s *Service) foreign(c chat.Context) string {
 	var said []string
 	if c.KubeContext != "" && c.KubeContext != s.Cluster {
-		name, _ := shorten(strings.ReplaceAll(c.KubeContext, "`", "'"), maxContext)
+		name, _ := shortenText(strings.ReplaceAll(c.KubeContext, "`", "'"), maxContext)
 		said = append(said, fmt.Sprintf("Note: your client's context is `%s`; answers are about the cluster `%s`, and nothing was switched.", name, s.Cluster))
 	}
 	for _, key := range c.Unusable {
@@ -78,7 +78,7 @@ func promptText(a action.Action) string {
 		}
 	}
 	if a.Diff != "" {
-		diff, cut := shorten(a.Diff, maxDiff)
+		diff, cut := shortenText(a.Diff, maxDiff)
 		b.WriteString("\n\n```diff\n" + diff + "\n```")
 		if cut {
 			b.WriteString("\n\nThe diff is cut; the action document has all of it.")
@@ -147,7 +147,7 @@ func affectedOf(a action.Action) []operation.Ref {
 	return out
 }
 
-func shorten(s string, limit int) (string, bool) {
+func shortenText(s string, limit int) (string, bool) {
 	n := 0
 	for i := range s {
 		if n == limit {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ type Deps struct {
 	Planner Planner
 	Now     func() time.Time // nil means time.Now
 	Log     *slog.Logger
-	// Finished is told of every turn that this process ended, for counters; nil means
+	// Finished is notified of every turn that this process ended, for counters; nil means
 	// nobody.
 	Finished func(outcome string, took time.Duration)
 }
@@ -44,15 +45,36 @@ type Service struct {
 	work     sync.WaitGroup      // Add is called with mu held, and not after draining
 }
 
-// New makes a service.
-func New(c Config, d Deps) *Service {
+// New returns a service, or an error that names the part it lacks.
+func New(c Config, d Deps) (*Service, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
 	if d.Now == nil {
 		d.Now = time.Now
 	}
 	if d.Finished == nil {
 		d.Finished = func(string, time.Duration) {}
 	}
-	return &Service{Config: c.withDefaults(), Deps: d, me: uuid.New(), running: map[string]*running{}}
+	return &Service{Config: c.withDefaults(), Deps: d, me: uuid.New(), running: map[string]*running{}}, nil
+}
+
+func (d Deps) check() error {
+	switch {
+	case d.Store == nil:
+		return errors.New("turn: no Store")
+	case d.Actions == nil:
+		return errors.New("turn: no Actions")
+	case d.Engine == nil:
+		return errors.New("turn: no Engine")
+	case d.Tools == nil:
+		return errors.New("turn: no Tools")
+	case d.Planner == nil:
+		return errors.New("turn: no Planner")
+	case d.Log == nil:
+		return errors.New("turn: no Log")
+	}
+	return nil
 }
 
 // Active is how many turns this process answers.

@@ -19,12 +19,12 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -35,24 +35,24 @@ const childEnv = "ASSISTANT_TURN_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		fmt.Fprintln(os.Stderr, child())
+		fmt.Fprintln(os.Stderr, runChild())
 		os.Exit(1)
 	}
 	testenv.Main(m)
 }
 
-func child() error {
+func runChild() error {
 	ctx := context.Background()
 	pool, err := postgres.Open(ctx, os.Getenv("CHILD_DATABASE"), store.Schema)
 	if err != nil {
 		return err
 	}
-	b := on(pool, time.Now, turn.Config{}, slog.New(slog.DiscardHandler))
+	b := bundleOn(pool, time.Now, turn.Config{}, slog.New(slog.DiscardHandler))
 	b.cluster.After = func(context.Context) error {
 		fmt.Println("reached")
 		select {}
 	}
-	r, err := b.Begin(ctx, ask(ann, "yes", "r-yes"))
+	r, err := b.Begin(ctx, newRequest(ann, "yes", "r-yes"))
 	for err == nil {
 		_, err = r.Next(ctx)
 	}
@@ -64,13 +64,13 @@ var (
 	bob = event.Who{Principal: "bob", Role: guard.Operator, RequestID: "r-2"}
 )
 
-// engine is the Investigator of a test: what do does; nil answers with the query.
-type engine struct {
+// stubEngine is the Investigator of a test: what do does; nil answers with the query.
+type stubEngine struct {
 	do   func(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error)
 	runs atomic.Int32
 }
 
-func (e *engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
+func (e *stubEngine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 	e.runs.Add(1)
 	if e.do != nil {
 		return e.do(ctx, t, tools, sink)
@@ -80,7 +80,7 @@ func (e *engine) Investigate(ctx context.Context, t turn.Turn, tools turn.Toolbo
 }
 
 // cluster is what the turn's tools and plans go to.
-type tools struct{ *actiontest.Cluster }
+type tools struct{ *assistanttest.Cluster }
 
 func (c tools) Line(_ turn.Turn, op operation.Operation) string { return "kubectl " + string(op.Verb) }
 
@@ -94,13 +94,13 @@ func (c tools) Run(ctx context.Context, _ turn.Turn, op operation.Operation) (tu
 	return turn.Output{Text: "NAME READY\napi 1/1"}, ctx.Err()
 }
 
-func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*playbook.Snapshot, error) {
+func (c tools) Snapshot(ctx context.Context, _ turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	show(operation.Operation{Verb: operation.List, Kind: "pods", Namespace: namespace})(turn.Output{Text: "1 pod", Untrusted: []string{"a log line"}}, nil)
-	return &playbook.Snapshot{}, ctx.Err()
+	return &engine.Snapshot{}, ctx.Err()
 }
 
 // planner plans on the cluster whatever the turn.
-type planner struct{ *actiontest.Cluster }
+type planner struct{ *assistanttest.Cluster }
 
 func (p planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	return p.Cluster.Plan(ctx, t.Who.Role, ops)
@@ -110,21 +110,21 @@ type bundle struct {
 	*turn.Service
 	t       *testing.T
 	url     string
-	clock   *actiontest.Clock
-	cluster *actiontest.Cluster
-	engine  *engine
+	clock   *assistanttest.Clock
+	cluster *assistanttest.Cluster
+	engine  *stubEngine
 }
 
 func setup(t *testing.T, c turn.Config) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: actiontest.Database(t, "api", "web"), clock: actiontest.NewClock()}
+	b := &bundle{t: t, url: assistanttest.NewDatabase(t, "api", "web"), clock: assistanttest.NewClock()}
 	return b.replica(c)
 }
 
 // replica is another process on the same database and clock.
 func (b *bundle) replica(c turn.Config) *bundle {
 	b.t.Helper()
-	r := on(actiontest.Pool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
+	r := bundleOn(assistanttest.OpenPool(b.t, b.url), b.clock.Now, c, slog.New(slog.NewTextHandler(b.t.Output(), nil)))
 	r.t, r.url, r.clock = b.t, b.url, b.clock
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -136,15 +136,19 @@ func (b *bundle) replica(c turn.Config) *bundle {
 	return r
 }
 
-func on(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
-	actions, cluster := actiontest.On(pool, now, action.Config{}, log)
-	e := &engine{}
-	return &bundle{cluster: cluster, engine: e, Service: turn.New(c, turn.Deps{
+func bundleOn(pool *pgxpool.Pool, now func() time.Time, c turn.Config, log *slog.Logger) *bundle {
+	actions, cluster := assistanttest.NewActions(pool, now, action.Config{}, log)
+	e := &stubEngine{}
+	s, err := turn.New(c, turn.Deps{
 		Store: actions.Store, Actions: actions, Engine: e, Tools: tools{cluster}, Planner: planner{cluster}, Now: now, Log: log,
-	})}
+	})
+	if err != nil {
+		panic(err) // every part is above; a child process has no test to fail
+	}
+	return &bundle{cluster: cluster, engine: e, Service: s}
 }
 
-func ask(w event.Who, query, requestID string) turn.Request {
+func newRequest(w event.Who, query, requestID string) turn.Request {
 	return turn.Request{Session: "s-1", Who: w, RequestID: requestID, Chat: chat.Request{Query: query}}
 }
 
@@ -177,7 +181,7 @@ func (b *bundle) rest(r *turn.Reader) []turn.Frame {
 // say sends a request and reads all of its stream.
 func (b *bundle) say(w event.Who, query string) string {
 	b.t.Helper()
-	return text(b.rest(b.begin(ask(w, query, ""))))
+	return frameText(b.rest(b.begin(newRequest(w, query, ""))))
 }
 
 // replay is what the store has of the session.
@@ -190,7 +194,7 @@ func (b *bundle) replay() []turn.Frame {
 	return b.rest(b.Replay(s, turn.Place{}, false))
 }
 
-func text(frames []turn.Frame) string {
+func frameText(frames []turn.Frame) string {
 	var b bytes.Buffer
 	for _, f := range frames {
 		b.Write(f.Data)
@@ -219,20 +223,20 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// write makes the engine propose these replicas for api when asked, until it was decided.
-func write(replicas int32) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
+// proposeReplicas makes the engine propose these replicas for api when asked, until it was decided.
+func proposeReplicas(replicas int32) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 	return func(_ context.Context, t turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		if len(t.Settled) > 0 {
 			sink.Token("That was all.")
 			return turn.Outcome{}, nil
 		}
 		sink.Token("I can scale it.")
-		return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", replicas)}}, nil
+		return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", replicas)}}, nil
 	}
 }
 
-// waiting makes the engine say where it is and wait for its end.
-func waiting(began chan<- struct{}) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
+// waitForEnd makes the engine say where it is and wait for its end.
+func waitForEnd(began chan<- struct{}) func(context.Context, turn.Turn, turn.Toolbox, turn.Sink) (turn.Outcome, error) {
 	return func(ctx context.Context, _ turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
 		sink.Token("So far.")
 		close(began)

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // sink is the Sink and Toolbox of one running turn.
@@ -22,7 +22,7 @@ type sink struct {
 	calls atomic.Int64
 }
 
-// open says whether the engine may still write.
+// open reports whether the engine may still write.
 func (k *sink) open() bool {
 	if k.ctx.Err() != nil {
 		return false
@@ -83,7 +83,7 @@ func (k *sink) Call(ctx context.Context, op operation.Operation) (Output, error)
 }
 
 // Snapshot is part of Toolbox.
-func (k *sink) Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error) {
+func (k *sink) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error) {
 	if !k.open() {
 		return nil, errEnded
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Turn is what an engine works on.
@@ -50,7 +50,7 @@ type Toolbox interface {
 	// Snapshot reads what playbooks look at, of a namespace or with an empty one of all.
 	// Each kind that is read is shown as a call. What could not be read is in Unread;
 	// an error means that the cluster does not answer.
-	Snapshot(ctx context.Context, namespace string) (*playbook.Snapshot, error)
+	Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error)
 }
 
 // Output is what a tool gave: redacted, bounded.
@@ -109,7 +109,7 @@ type Tools interface {
 	Run(ctx context.Context, t Turn, op operation.Operation) (Output, error)
 	// Snapshot is as Toolbox says. show is called for each read, in one goroutine, and
 	// done when it has ended.
-	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*playbook.Snapshot, error)
+	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*engine.Snapshot, error)
 }
 
 // Planner expands, rehearses and judges a write that the turn wants to propose. An

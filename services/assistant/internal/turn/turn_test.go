@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/action/actiontest"
+	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
@@ -29,19 +29,19 @@ func TestQuestion(t *testing.T) {
 		if _, err := tools.Call(ctx, list); !errors.As(err, &refused) {
 			t.Errorf("unicorn: %v", err)
 		}
-		if _, err := tools.Call(ctx, actiontest.Scale("api", 9)); !errors.As(err, &refused) {
+		if _, err := tools.Call(ctx, assistanttest.ScaleOperation("api", 9)); !errors.As(err, &refused) {
 			t.Errorf("a write through the toolbox: %v", err)
 		}
 		sink.Token("All is ")
 		sink.Token("well in " + tn.Scope + ".")
 		return turn.Outcome{Usage: chat.Usage{PromptTokens: 3, CompletionTokens: 2}}, nil
 	}
-	q := ask(ann, "how is it?", "")
+	q := newRequest(ann, "how is it?", "")
 	q.Chat.Context.Namespace, q.Chat.IncludeUsage = "shop", true
 	frames := b.rest(b.begin(q))
-	wantIn(t, text(frames), `"stream.start"`, `"phase":"loading"`, `"type":"plan"`, `"type":"tool_call"`, "Running: kubectl list", `call_1`,
+	wantIn(t, frameText(frames), `"stream.start"`, `"phase":"loading"`, `"type":"plan"`, `"type":"tool_call"`, "Running: kubectl list", `call_1`,
 		`"type":"tool_result"`, `"ok":true`, "There is no kind unicorn.", `"ok":false`, `"All is "`, `"well in shop."`, `"finish_reason":"stop"`, `"total_tokens":5`)
-	if got, want := text(b.replay()), text(frames); got != want {
+	if got, want := frameText(b.replay()), frameText(frames); got != want {
 		t.Errorf("replay differs:\n%s\nstreamed:\n%s", got, want)
 	}
 	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, sink turn.Sink) (turn.Outcome, error) {
@@ -61,7 +61,7 @@ func TestQuestion(t *testing.T) {
 func TestProposeApproveExecute(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})
-	b.engine.do = write(3)
+	b.engine.do = proposeReplicas(3)
 	prompt := b.say(ann, "scale it to 3")
 	wantIn(t, prompt, "I can scale it.", `"phase":"awaiting_approval"`, "--replicas=3", `"hitl_required":true`, `"risk_level":"medium"`, `"finish_reason":"stop","hitl_required":true`)
 	if n, _ := b.cluster.Writes(t, "api"); n != 0 {
@@ -69,14 +69,14 @@ func TestProposeApproveExecute(t *testing.T) {
 	}
 	b.engine.do = nil
 	wantIn(t, b.say(ann, "wait, why?"), "You asked: wait, why?", "Still waiting", `"hitl_required":true`, `"stop"`)
-	b.engine.do = write(3)
+	b.engine.do = proposeReplicas(3)
 	done := b.say(ann, "yes")
 	wantIn(t, done, `"phase":"executing"`, "Done: ", "Scaled.", "3 replicas, as observed.", "That was all.", `"finish_reason":"stop"}]`)
 	if n, replicas := b.cluster.Writes(t, "api"); n != 1 || replicas != 3 {
 		t.Fatalf("%d writes, %d replicas", n, replicas)
 	}
 	wantIn(t, b.say(ann, "yes"), "Nothing is waiting")
-	b.engine.do = write(5)
+	b.engine.do = proposeReplicas(5)
 	b.say(ann, "scale it to 5")
 	wantIn(t, b.say(ann, "no"), "Denied: ", "That was all.", `"finish_reason":"stop"}]`)
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
@@ -91,9 +91,9 @@ func TestApproveAll(t *testing.T) {
 	b.engine.do = func(_ context.Context, tn turn.Turn, _ turn.Toolbox, _ turn.Sink) (turn.Outcome, error) {
 		switch len(tn.Settled) {
 		case 0:
-			return turn.Outcome{Write: []operation.Operation{actiontest.Scale("api", 2)}}, nil
+			return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("api", 2)}}, nil
 		case 1:
-			return turn.Outcome{Write: []operation.Operation{actiontest.Scale("web", 2)}}, nil
+			return turn.Outcome{Write: []operation.Operation{assistanttest.ScaleOperation("web", 2)}}, nil
 		}
 		return turn.Outcome{}, nil
 	}
@@ -109,7 +109,7 @@ func TestApproveAll(t *testing.T) {
 		}
 	}
 	// Always-confirm: asks though all is approved beforehand.
-	b.engine.do = write(0)
+	b.engine.do = proposeReplicas(0)
 	wantIn(t, b.say(ann, "stop it"), `"always_confirm":true`)
 }
 
@@ -117,7 +117,7 @@ func TestSeveralAndByID(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})
 	for _, n := range []int32{2, 3} {
-		b.engine.do = write(n)
+		b.engine.do = proposeReplicas(n)
 		b.say(ann, "scale")
 	}
 	wantIn(t, b.say(ann, "yes"), "2 changes wait; nothing was decided")
@@ -126,13 +126,13 @@ func TestSeveralAndByID(t *testing.T) {
 		t.Fatalf("%v, %v", actions, err)
 	}
 	// Another principal may decide in the session, and say nothing else.
-	_, err = b.Begin(t.Context(), ask(bob, "hello", ""))
+	_, err = b.Begin(t.Context(), newRequest(bob, "hello", ""))
 	wantCode(t, err, "forbidden")
 	wantIn(t, b.say(bob, "approve "+actions[0].ID.String()), "Done", "--replicas=2")
 	// The first moved the target, so the second is not what was shown any more.
 	wantIn(t, b.say(ann, "approve "+actions[1].ID.String()), "not as it was shown", "replicas: 2", `"hitl_required":true`)
 	wantIn(t, b.say(ann, "no"), "Denied")
-	_, err = b.Begin(t.Context(), ask(bob, "yes", ""))
+	_, err = b.Begin(t.Context(), newRequest(bob, "yes", ""))
 	wantCode(t, err, "forbidden")
 	if n, _ := b.cluster.Writes(t, "api"); n != 1 {
 		t.Errorf("%d writes", n)
@@ -143,7 +143,7 @@ func TestSeveralAndByID(t *testing.T) {
 func TestReadonlyDecides(t *testing.T) {
 	t.Parallel()
 	b := setup(t, turn.Config{})
-	b.engine.do = write(3)
+	b.engine.do = proposeReplicas(3)
 	b.say(ann, "scale")
 	stream := b.say(event.Who{Principal: "eve", Role: guard.Readonly}, "yes")
 	wantIn(t, stream, "Readonly callers change nothing.", `"stop"`)
@@ -199,7 +199,7 @@ func TestNotice(t *testing.T) {
 	t.Parallel()
 	const notice = "This cluster is a sample."
 	b := setup(t, turn.Config{Notice: notice})
-	b.engine.do = write(3)
+	b.engine.do = proposeReplicas(3)
 	for _, query := range []string{"", "yes", "scale it", "and now?", "yes", "approve all"} {
 		answer := b.say(ann, query)
 		if n := strings.Count(answer, notice); n != 1 {

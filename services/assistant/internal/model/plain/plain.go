@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// window bounds how far ahead a construct is looked for; also what is held back at most.
+// window limits how far ahead a construct is looked for; also what is held back at most.
 const window = 2048
 
 // Writer is one text. Its zero value is at the text's beginning.
@@ -96,7 +96,7 @@ func (w *Writer) line(final bool) (line []byte, ok bool) {
 // marks in any other place are escaped, so that no reader sees a block where this
 // package sees text.
 func (w *Writer) lineStart(final bool) bool {
-	spaces := leading(w.held, ' ')
+	spaces := countLeading(w.held, ' ')
 	switch {
 	case spaces > 3:
 		w.emit(spaces)
@@ -116,7 +116,7 @@ func (w *Writer) lineStart(final bool) bool {
 	if !ok {
 		return false
 	}
-	n := leading(line[spaces:], rest[0])
+	n := countLeading(line[spaces:], rest[0])
 	info := line[min(spaces+n, len(line)):]
 	if n < 3 || len(line) == window || bytes.ContainsAny(info, "`~\r\\<&") {
 		if spaces == 0 {
@@ -163,7 +163,7 @@ func (w *Writer) code(final bool) bool {
 			return false
 		}
 		trimmed := bytes.TrimRight(line[spaces:], " \t\r")
-		if n := leading(trimmed, w.fence[0]); n == len(trimmed) && n >= len(w.fence) {
+		if n := countLeading(trimmed, w.fence[0]); n == len(trimmed) && n >= len(w.fence) {
 			w.put(bytes.Repeat([]byte(" "), w.indent)...)
 			w.put(w.fence...)
 			w.fence = nil
@@ -177,7 +177,7 @@ func (w *Writer) code(final bool) bool {
 		}
 	}
 	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
-		w.put(bytes.Repeat([]byte(" "), max(0, w.indent-leading(w.held, ' ')))...)
+		w.put(bytes.Repeat([]byte(" "), max(0, w.indent-countLeading(w.held, ' ')))...)
 		w.mid = true
 	}
 	w.emit(min(spaces+1, len(w.held)))
@@ -192,7 +192,7 @@ var starts = []string{"http://", "https://", "ftp://", "www."}
 func (w *Writer) text(final bool) bool {
 	b := w.held
 	n := 0
-	for n < len(b) && !special(b[n]) {
+	for n < len(b) && !isSpecialByte(b[n]) {
 		if b[n] == '\n' {
 			w.emit(n + 1)
 			return true
@@ -208,7 +208,7 @@ func (w *Writer) text(final bool) bool {
 	case '`':
 		return w.span(final)
 	case '~':
-		run := leading(b, '~')
+		run := countLeading(b, '~')
 		if run == len(b) && !final && run < window {
 			return false
 		}
@@ -226,7 +226,7 @@ func (w *Writer) text(final bool) bool {
 			}
 			return final
 		}
-		if punctuation(b[1]) {
+		if isPunctuation(b[1]) {
 			w.emit(2)
 		} else {
 			w.emit(1)
@@ -237,7 +237,7 @@ func (w *Writer) text(final bool) bool {
 			return false
 		}
 		w.emit(1)
-		if len(b) > 1 && (c == ']' && (b[1] == '(' || b[1] == ':' || b[1] == '[') || c == '<' && opens(b[1])) {
+		if len(b) > 1 && (c == ']' && (b[1] == '(' || b[1] == ':' || b[1] == '[') || c == '<' && opensMarkup(b[1])) {
 			if c == '<' {
 				w.out[len(w.out)-1] = '\\'
 				w.put('<')
@@ -252,8 +252,8 @@ func (w *Writer) text(final bool) bool {
 	}
 }
 
-// special are the bytes at which a construct may begin.
-func special(c byte) bool {
+// isSpecialByte are the bytes at which a construct may begin.
+func isSpecialByte(c byte) bool {
 	switch c {
 	case '`', '~', '\\', ']', '<', 'h', 'H', 'f', 'F', 'w', 'W':
 		return true
@@ -261,8 +261,8 @@ func special(c byte) bool {
 	return false
 }
 
-// opens says whether HTML or an address in angle brackets may begin with < and this.
-func opens(c byte) bool {
+// opensMarkup reports whether HTML or an address in angle brackets may begin with < and this.
+func opensMarkup(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '/' || c == '!' || c == '?'
 }
 
@@ -270,16 +270,16 @@ func opens(c byte) bool {
 // escaped, and so is one whose code has a bar and an address: in a table the bar ends
 // the code.
 func (w *Writer) span(final bool) bool {
-	run := leading(w.held, '`')
+	run := countLeading(w.held, '`')
 	if run == len(w.held) && !final && run < window {
 		return false
 	}
 	line, ok := w.line(final)
-	end := counterpart(line, run, ok && len(line) < window)
+	end := findCounterpart(line, run, ok && len(line) < window)
 	switch {
 	case end < 0 && !ok:
 		return false
-	case end < 0, bytes.IndexByte(line[:end], '|') >= 0 && suspicious(line[run:end-run]):
+	case end < 0, bytes.IndexByte(line[:end], '|') >= 0 && isSuspicious(line[run:end-run]):
 		w.escaped(run)
 		return true
 	}
@@ -290,15 +290,15 @@ func (w *Writer) span(final bool) bool {
 	return true
 }
 
-// counterpart is where the run of n marks that closes the first one ends; -1: nowhere. A
+// findCounterpart is where the run of n marks that closes the first one ends; -1: nowhere. A
 // run at the end of a line that is not whole may go on, and closes nothing.
-func counterpart(line []byte, n int, whole bool) int {
+func findCounterpart(line []byte, n int, whole bool) int {
 	for i := n; i < len(line); {
 		if line[i] != '`' {
 			i++
 			continue
 		}
-		run := leading(line[i:], '`')
+		run := countLeading(line[i:], '`')
 		if i+run == len(line) && !whole {
 			return -1
 		}
@@ -309,13 +309,13 @@ func counterpart(line []byte, n int, whole bool) int {
 	return -1
 }
 
-// suspicious says whether text may hold anything that this package would change.
-func suspicious(text []byte) bool {
+// isSuspicious reports whether text may hold anything that this package would change.
+func isSuspicious(text []byte) bool {
 	for i, c := range text {
 		switch {
 		case bytes.IndexByte([]byte("`~\\<]"), c) >= 0:
 			return true
-		case special(c):
+		case isSpecialByte(c):
 			for _, s := range starts {
 				if len(text)-i >= len(s) && strings.EqualFold(string(text[i:i+len(s)]), s) {
 					return true
@@ -371,7 +371,7 @@ func (w *Writer) address(final bool) bool {
 	return true
 }
 
-func leading(b []byte, c byte) int {
+func countLeading(b []byte, c byte) int {
 	n := 0
 	for n < len(b) && b[n] == c {
 		n++
@@ -379,7 +379,7 @@ func leading(b []byte, c byte) int {
 	return n
 }
 
-func punctuation(c byte) bool {
+func isPunctuation(c byte) bool {
 	return c >= '!' && c <= '/' || c >= ':' && c <= '@' || c >= '[' && c <= '`' || c >= '{' && c <= '~'
 }
 

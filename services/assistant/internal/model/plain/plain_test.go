@@ -53,8 +53,8 @@ func TestNothingIsHeldBackWithoutNeed(t *testing.T) {
 
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 
-// live names the first node that a client would fetch, follow or run.
-func live(source string) string {
+// findLiveNode names the first node that a client would fetch, follow or run.
+func findLiveNode(source string) string {
 	found := ""
 	doc := markdown.Parse(text.NewReader([]byte(source)))
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -83,7 +83,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string, size uint8) {
 		whole := plain.Text(s)
-		if found := live(whole); found != "" {
+		if found := findLiveNode(whole); found != "" {
 			t.Errorf("%q has a live %s: %q", s, found, whole)
 		}
 		var w plain.Writer

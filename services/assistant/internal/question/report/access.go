@@ -29,7 +29,7 @@ func WhoCan(v View, verb, kind string) string {
 	}
 	allows := func(rules []rbacv1.PolicyRule) bool {
 		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
-			return len(r.ResourceNames) == 0 && has(r.Verbs, verb) && has(r.APIGroups, named[0]) && has(r.Resources, named[1])
+			return len(r.ResourceNames) == 0 && hasOrAny(r.Verbs, verb) && hasOrAny(r.APIGroups, named[0]) && hasOrAny(r.Resources, named[1])
 		})
 	}
 	roles, clusterRoles := map[[2]string]bool{}, map[string]bool{}
@@ -61,15 +61,15 @@ func WhoCan(v View, verb, kind string) string {
 		b := &v.ClusterBindings[i]
 		bind("", b.Name, b.RoleRef, b.Subjects)
 	}
-	t := columns("Who", "Name", "Where", "By binding")
+	t := newTable("Who", "Name", "Where", "By binding")
 	for _, f := range slices.SortedFunc(maps.Keys(found), func(a, b [4]string) int {
 		return cmp.Or(cmp.Compare(a[2], b[2]), cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]), cmp.Compare(a[3], b[3]))
 	}) {
 		where := "everywhere"
 		if f[2] != "" {
-			where = "namespace " + cell(f[2])
+			where = "namespace " + tableCell(f[2])
 		}
-		t.add(f[0], cell(f[1]), where, cell(f[3]))
+		t.add(f[0], tableCell(f[1]), where, tableCell(f[3]))
 	}
 	what := verb + " " + named[1]
 	text := t.under("By their role bindings these may "+what+" "+v.where()+":", "No role binding that could be read lets anybody "+what+" "+v.where()+".")
@@ -85,6 +85,6 @@ func WhoCan(v View, verb, kind string) string {
 	return text
 }
 
-func has(list []string, want string) bool {
+func hasOrAny(list []string, want string) bool {
 	return slices.Contains(list, want) || slices.Contains(list, "*")
 }

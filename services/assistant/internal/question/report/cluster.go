@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Capacity shows what each node has and what its pods ask for.
@@ -33,7 +34,7 @@ func Capacity(v View) string {
 		}
 	}
 	nodes := slices.SortedFunc(slices.Values(v.Nodes), func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	t := columns("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
+	t := newTable("Node", "State", "CPU asked / there is", "Memory asked / there is", "Pods")
 	for i := range nodes {
 		n := &nodes[i]
 		state := "ready"
@@ -45,10 +46,10 @@ func Capacity(v View) string {
 		}
 		share := func(kind corev1.ResourceName) string {
 			has, want := n.Status.Allocatable[kind], asked[n.Name][kind]
-			return fmt.Sprintf("%s / %s (%s)", want.String(), has.String(), percent(want, has))
+			return fmt.Sprintf("%s / %s (%s)", want.String(), has.String(), formatPercent(want, has))
 		}
 		pods := n.Status.Allocatable[corev1.ResourcePods]
-		t.add(cell(n.Name), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", number[n.Name], pods.String()))
+		t.add(tableCell(n.Name), state, share(corev1.ResourceCPU), share(corev1.ResourceMemory), fmt.Sprintf("%d / %s", number[n.Name], pods.String()))
 	}
 	head := "What pods ask for on each node, of what the node has for pods:"
 	if v.Unread["pods"] || v.Namespace != "" && len(number) == 0 {
@@ -57,7 +58,7 @@ func Capacity(v View) string {
 	return t.under(head, "No nodes could be read.")
 }
 
-func percent(part, whole resource.Quantity) string {
+func formatPercent(part, whole resource.Quantity) string {
 	if whole.IsZero() {
 		return "-"
 	}
@@ -69,7 +70,7 @@ func Quotas(v View) string {
 	quotas := slices.SortedFunc(slices.Values(v.Snapshot.Quotas), func(a, b corev1.ResourceQuota) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	t := columns("Namespace", "Quota", "Resource", "Used", "Hard", "Share")
+	t := newTable("Namespace", "Quota", "Resource", "Used", "Hard", "Share")
 	for i := range quotas {
 		q := &quotas[i]
 		if !v.about("ResourceQuota", q) {
@@ -77,7 +78,7 @@ func Quotas(v View) string {
 		}
 		for _, kind := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 			used, hard := q.Status.Used[kind], q.Status.Hard[kind]
-			t.add(cell(q.Namespace), cell(q.Name), cell(string(kind)), used.String(), hard.String(), percent(used, hard))
+			t.add(tableCell(q.Namespace), tableCell(q.Name), tableCell(string(kind)), used.String(), hard.String(), formatPercent(used, hard))
 		}
 	}
 	return t.under("Quotas "+v.where()+":", "There is no quota "+v.where()+".")
@@ -108,15 +109,15 @@ func Events(v View, warnings bool) string {
 		}
 	}
 	slices.SortFunc(all, func(a, b *corev1.Event) int {
-		return cmp.Or(playbook.LastSeen(b).Compare(playbook.LastSeen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(engine.LastSeen(b).Compare(engine.LastSeen(a).Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	t := columns("When", "Namespace", "Object", "Reason", "Times", "Message")
+	t := newTable("When", "Namespace", "Object", "Reason", "Times", "Message")
 	for _, e := range all {
 		times := max(int(e.Count), 1)
 		if e.Series != nil {
 			times = int(e.Series.Count)
 		}
-		t.add(age(v.Taken, playbook.LastSeen(e).Time)+" ago", cell(e.Namespace), cell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), cell(e.Reason), strconv.Itoa(times), cell(e.Message))
+		t.add(formatAge(v.Taken, engine.LastSeen(e).Time)+" ago", tableCell(e.Namespace), tableCell(e.InvolvedObject.Kind+"/"+e.InvolvedObject.Name), tableCell(e.Reason), strconv.Itoa(times), tableCell(e.Message))
 	}
 	return t.under(what, none)
 }

@@ -17,7 +17,7 @@ import (
 func DrainPlan(v View, nodes []string) string {
 	text, owner := "", v.Owners()
 	for _, node := range nodes {
-		t := columns("Namespace", "Pod", "What happens")
+		t := newTable("Namespace", "Pod", "What happens")
 		blocked, moved := 0, 0
 		for i := range v.Pods {
 			pod := &v.Pods[i]
@@ -30,12 +30,12 @@ func DrainPlan(v View, nodes []string) string {
 			} else {
 				moved++
 			}
-			t.add(cell(pod.Namespace), cell(pod.Name), what)
+			t.add(tableCell(pod.Namespace), tableCell(pod.Name), what)
 		}
 		slices.SortStableFunc(t.rows, func(a, b []string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-		head := fmt.Sprintf("Draining node %s would cordon it first. %s go or stay as their rows say", Code(node), count(moved, "pod would", "pods would"))
+		head := fmt.Sprintf("Draining node %s would cordon it first. %s go or stay as their rows say", Code(node), countNoun(moved, "pod would", "pods would"))
 		if blocked > 0 {
-			head += "; " + count(blocked, "pod holds", "pods hold") + " the drain up"
+			head += "; " + countNoun(blocked, "pod holds", "pods hold") + " the drain up"
 		}
 		text += t.under(head+":", "No pods run on node "+Code(node)+"; draining it would only cordon it.") + "\n"
 	}
@@ -53,10 +53,10 @@ func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (wha
 	}
 	for i := range v.Budgets {
 		b := &v.Budgets[i]
-		if b.Namespace != pod.Namespace || b.Status.DisruptionsAllowed > 0 || !chooses(b, pod) {
+		if b.Namespace != pod.Namespace || b.Status.DisruptionsAllowed > 0 || !budgetSelects(b, pod) {
 			continue
 		}
-		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", cell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true
+		return fmt.Sprintf("**held back**: disruption budget %s allows no disruption now (%d healthy, %d wanted)", tableCell(b.Name), b.Status.CurrentHealthy, b.Status.DesiredHealthy), true
 	}
 	if owner == nil {
 		return "**held back**: nobody owns it, so it would not come again", true
@@ -68,7 +68,7 @@ func (v View) onDrain(pod *corev1.Pod, top func(*corev1.Pod) operation.Ref) (wha
 	return what, false
 }
 
-func chooses(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+func budgetSelects(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }

@@ -6,16 +6,17 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Endpoints counts the ready endpoints of a service.
 func (v View) Endpoints(namespace, service string) int {
-	return playbook.ReadyEndpoints(v.EndpointSlices)[types.NamespacedName{Namespace: namespace, Name: service}]
+	return engine.ReadyEndpoints(v.EndpointSlices)[types.NamespacedName{Namespace: namespace, Name: service}]
 }
 
 func (v View) services() []*corev1.Service {
@@ -29,31 +30,31 @@ func (v View) services() []*corev1.Service {
 	return all
 }
 
-// empty says whether a service has a selector and no ready endpoint, of those counted.
-func empty(s *corev1.Service, ready map[types.NamespacedName]int) bool {
+// isEmptyService reports whether a service has a selector and no ready endpoint, of those counted.
+func isEmptyService(s *corev1.Service, ready map[types.NamespacedName]int) bool {
 	return len(s.Spec.Selector) > 0 && ready[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] == 0
 }
 
 // EmptyServices lists services with a selector that lead to no ready pod.
 func EmptyServices(v View) string {
-	t := columns("Namespace", "Service", "Selector", "Pods chosen")
-	ready, pods := playbook.ReadyEndpoints(v.EndpointSlices), playbook.NewChooser(playbook.PodLabels)
+	t := newTable("Namespace", "Service", "Selector", "Pods chosen")
+	ready, pods := engine.ReadyEndpoints(v.EndpointSlices), engine.NewChooser(engine.PodLabels)
 	for i := range v.Pods {
 		pods.Add(v.Pods[i].Namespace, &v.Pods[i])
 	}
 	for _, s := range v.services() {
-		if !v.in(s) || s.Spec.Type == corev1.ServiceTypeExternalName || !empty(s, ready) {
+		if !v.in(s) || s.Spec.Type == corev1.ServiceTypeExternalName || !isEmptyService(s, ready) {
 			continue
 		}
 		chosen := len(pods.Choose(s.Namespace, s.Spec.Selector))
-		t.add(cell(s.Namespace), cell(s.Name), cell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
+		t.add(tableCell(s.Namespace), tableCell(s.Name), tableCell(labels.Set(s.Spec.Selector).String()), strconv.Itoa(chosen))
 	}
 	return t.under("Services "+v.where()+" without a ready endpoint:", "Every service "+v.where()+" that has a selector has ready endpoints.")
 }
 
 // External lists what can be reached from outside of the cluster.
 func External(v View) string {
-	t := columns("Namespace", "Object", "How", "Address", "Ports")
+	t := newTable("Namespace", "Object", "How", "Address", "Ports")
 	for _, s := range v.services() {
 		if !v.in(s) || s.Spec.Type != corev1.ServiceTypeLoadBalancer && s.Spec.Type != corev1.ServiceTypeNodePort && s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.ExternalIPs) == 0 {
 			continue
@@ -76,7 +77,7 @@ func External(v View) string {
 			}
 			ports = append(ports, port)
 		}
-		t.add(cell(s.Namespace), "service "+cell(s.Name), string(s.Spec.Type), cells(addresses), join(ports))
+		t.add(tableCell(s.Namespace), "service "+tableCell(s.Name), string(s.Spec.Type), tableCells(addresses), joinList(ports))
 	}
 	for _, in := range slices.SortedFunc(slices.Values(v.Ingresses), func(a, b networkingv1.Ingress) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -92,7 +93,7 @@ func External(v View) string {
 		if len(in.Spec.TLS) > 0 {
 			ports = "80, 443"
 		}
-		t.add(cell(in.Namespace), "ingress "+cell(in.Name), "Ingress", cells(hosts), ports)
+		t.add(tableCell(in.Namespace), "ingress "+tableCell(in.Name), "Ingress", tableCells(hosts), ports)
 	}
 	return t.under("What can be reached from outside, "+v.where()+":", "No service or ingress "+v.where()+" can be reached from outside of the cluster.")
 }

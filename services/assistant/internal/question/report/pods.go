@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Overview counts what there is, by namespace.
@@ -33,7 +33,7 @@ func Overview(v View) string {
 	for _, pod := range v.pods() {
 		c := of(pod.Namespace)
 		c.pods++
-		if healthy(pod) {
+		if isHealthy(pod) {
 			c.healthy++
 		}
 	}
@@ -47,10 +47,10 @@ func Overview(v View) string {
 			of(v.CronJobs[i].Namespace).jobs++
 		}
 	}
-	t := columns("Namespace", "Workloads", "Pods healthy", "Services", "Cron jobs")
+	t := newTable("Namespace", "Workloads", "Pods healthy", "Services", "Cron jobs")
 	for _, n := range slices.Sorted(maps.Keys(by)) {
 		c := by[n]
-		t.add(cell(n), strconv.Itoa(c.workloads), fmt.Sprintf("%d of %d", c.healthy, c.pods), strconv.Itoa(c.services), strconv.Itoa(c.jobs))
+		t.add(tableCell(n), strconv.Itoa(c.workloads), fmt.Sprintf("%d of %d", c.healthy, c.pods), strconv.Itoa(c.services), strconv.Itoa(c.jobs))
 	}
 	return t.under(nodesLine(v), "There is nothing "+v.where()+".")
 }
@@ -65,7 +65,7 @@ func nodesLine(v View) string {
 	if len(v.Nodes) == 0 {
 		return "What there is, by namespace:"
 	}
-	return fmt.Sprintf("%d of %s ready. What there is, by namespace:", good, count(len(v.Nodes), "node is", "nodes are"))
+	return fmt.Sprintf("%d of %s ready. What there is, by namespace:", good, countNoun(len(v.Nodes), "node is", "nodes are"))
 }
 
 func nodeReady(n *corev1.Node) bool {
@@ -82,22 +82,22 @@ func Health(v View) string {
 		return cmp.Or(cmp.Compare(short(b), short(a)), cmp.Compare(b.Unwell, a.Unwell))
 	})
 	lacking := 0
-	t := columns("Namespace", "Workload", "Ready", "State")
+	t := newTable("Namespace", "Workload", "Ready", "State")
 	for _, w := range all {
 		state := "healthy"
 		switch {
 		case short(w) > 0:
-			state = "lacks " + count(short(w), "pod", "pods")
+			state = "lacks " + countNoun(short(w), "pod", "pods")
 			lacking++
 		case w.Unwell > 0:
-			state = count(w.Unwell, "further pod is", "further pods are") + " not healthy"
+			state = countNoun(w.Unwell, "further pod is", "further pods are") + " not healthy"
 			lacking++
 		case w.Wanted == 0:
 			state = "scaled to 0"
 		}
-		t.add(cell(w.Ref.Namespace), kindName(w.Ref), fmt.Sprintf("%d of %d", w.Ready, w.Wanted), state)
+		t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), fmt.Sprintf("%d of %d", w.Ready, w.Wanted), state)
 	}
-	head := fmt.Sprintf("%d of %s healthy.", len(all)-lacking, count(len(all), "workload is", "workloads are"))
+	head := fmt.Sprintf("%d of %s healthy.", len(all)-lacking, countNoun(len(all), "workload is", "workloads are"))
 	for i := range v.Nodes {
 		if v.Namespace == "" && !nodeReady(&v.Nodes[i]) {
 			head += fmt.Sprintf(" Node %s is not ready.", Code(v.Nodes[i].Name))
@@ -108,17 +108,17 @@ func Health(v View) string {
 
 // UnhealthyPods lists pods that do not do what they should.
 func UnhealthyPods(v View) string {
-	t := columns("Namespace", "Pod", "Ready", "State", "Restarts", "Age")
+	t := newTable("Namespace", "Pod", "Ready", "State", "Restarts", "Age")
 	n := 0
 	for _, pod := range v.pods() {
-		if healthy(pod) {
+		if isHealthy(pod) {
 			continue
 		}
 		n++
-		up, of := ready(pod)
-		t.add(cell(pod.Namespace), cell(pod.Name), fmt.Sprintf("%d/%d", up, of), cell(State(pod)), strconv.Itoa(restarts(pod)), age(v.Taken, pod.CreationTimestamp.Time))
+		up, of := readyContainers(pod)
+		t.add(tableCell(pod.Namespace), tableCell(pod.Name), fmt.Sprintf("%d/%d", up, of), tableCell(State(pod)), strconv.Itoa(countRestarts(pod)), formatAge(v.Taken, pod.CreationTimestamp.Time))
 	}
-	return t.under(count(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are healthy.")
+	return t.under(countNoun(n, "pod is", "pods are")+" not healthy "+v.where()+".", "All pods "+v.where()+" are healthy.")
 }
 
 // Restarts lists containers by how often they were restarted.
@@ -138,21 +138,21 @@ func Restarts(v View) string {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(b.state.RestartCount, a.state.RestartCount) })
-	t := columns("Namespace", "Pod", "Container", "Restarts", "Last end", "When")
+	t := newTable("Namespace", "Pod", "Container", "Restarts", "Last end", "When")
 	for _, e := range all {
 		end, when := "-", "-"
 		if last := e.state.LastTerminationState.Terminated; last != nil {
-			end = fmt.Sprintf("%s, exit code %d", cell(last.Reason), last.ExitCode)
-			when = age(v.Taken, last.FinishedAt.Time) + " ago"
+			end = fmt.Sprintf("%s, exit code %d", tableCell(last.Reason), last.ExitCode)
+			when = formatAge(v.Taken, last.FinishedAt.Time) + " ago"
 		}
-		t.add(cell(e.pod.Namespace), cell(e.pod.Name), cell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
+		t.add(tableCell(e.pod.Namespace), tableCell(e.pod.Name), tableCell(e.state.Name), strconv.Itoa(int(e.state.RestartCount)), end, when)
 	}
 	return t.under("Restarted containers "+v.where()+", the most restarts first:", "No container "+v.where()+" was restarted.")
 }
 
 // NoLimits lists containers without a memory or CPU limit or request.
 func NoLimits(v View) string {
-	t := columns("Namespace", "Workload", "Container", "Missing")
+	t := newTable("Namespace", "Workload", "Container", "Missing")
 	for _, w := range v.Workloads() {
 		for i := range w.Template.Spec.Containers {
 			c := &w.Template.Spec.Containers[i]
@@ -170,7 +170,7 @@ func NoLimits(v View) string {
 				}
 			}
 			if len(missing) > 0 {
-				t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), join(missing))
+				t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), joinList(missing))
 			}
 		}
 	}
@@ -179,11 +179,11 @@ func NoLimits(v View) string {
 
 // Images lists what runs, by workload.
 func Images(v View) string {
-	t := columns("Namespace", "Workload", "Container", "Image")
+	t := newTable("Namespace", "Workload", "Container", "Image")
 	for _, w := range v.Workloads() {
 		for i := range w.Template.Spec.Containers {
 			c := &w.Template.Spec.Containers[i]
-			t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(c.Image))
+			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), tableCell(c.Image))
 		}
 	}
 	return t.under("Images "+v.where()+":", "There are no workloads "+v.where()+".")
@@ -193,17 +193,17 @@ func Images(v View) string {
 // API is not there.
 func Usage(v View) (text string, ok bool) {
 	if v.Snapshot.Usage == nil {
-		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requested(v), false
+		return "The cluster has no metrics API, or it cannot be read, so what pods use now is not known. What they ask for is:\n\n" + requestedTable(v), false
 	}
 	type entry struct {
-		log  playbook.Log
+		log  engine.Log
 		used corev1.ResourceList
 		spec *corev1.Container
 	}
-	specs := map[playbook.Log]*corev1.Container{}
+	specs := map[engine.Log]*corev1.Container{}
 	for _, pod := range v.pods() {
 		for i := range pod.Spec.Containers {
-			specs[playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
+			specs[engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}] = &pod.Spec.Containers[i]
 		}
 	}
 	var all []entry
@@ -215,19 +215,19 @@ func Usage(v View) (text string, ok bool) {
 	slices.SortFunc(all, func(a, b entry) int {
 		return cmp.Or(b.used.Memory().Cmp(*a.used.Memory()), cmp.Compare(a.log.Namespace, b.log.Namespace), cmp.Compare(a.log.Pod, b.log.Pod), cmp.Compare(a.log.Container, b.log.Container))
 	})
-	t := columns("Namespace", "Pod", "Container", "CPU", "Memory", "Memory limit")
+	t := newTable("Namespace", "Pod", "Container", "CPU", "Memory", "Memory limit")
 	for _, e := range all {
 		limit := "none"
 		if l, ok := e.spec.Resources.Limits[corev1.ResourceMemory]; ok {
 			limit = l.String()
 		}
-		t.add(cell(e.log.Namespace), cell(e.log.Pod), cell(e.log.Container), e.used.Cpu().String(), e.used.Memory().String(), limit)
+		t.add(tableCell(e.log.Namespace), tableCell(e.log.Pod), tableCell(e.log.Container), e.used.Cpu().String(), e.used.Memory().String(), limit)
 	}
 	return t.under("What containers "+v.where()+" use now, the most memory first:", "The metrics API has no samples "+v.where()+" yet."), true
 }
 
-func requested(v View) string {
-	t := columns("Namespace", "Workload", "Container", "CPU request", "Memory request", "Memory limit")
+func requestedTable(v View) string {
+	t := newTable("Namespace", "Workload", "Container", "CPU request", "Memory request", "Memory limit")
 	amount := func(list corev1.ResourceList, kind corev1.ResourceName) string {
 		if q, ok := list[kind]; ok {
 			return q.String()
@@ -237,7 +237,7 @@ func requested(v View) string {
 	for _, w := range v.Workloads() {
 		for i := range w.Template.Spec.Containers {
 			c := &w.Template.Spec.Containers[i]
-			t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), amount(c.Resources.Requests, corev1.ResourceCPU),
+			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), amount(c.Resources.Requests, corev1.ResourceCPU),
 				amount(c.Resources.Requests, corev1.ResourceMemory), amount(c.Resources.Limits, corev1.ResourceMemory))
 		}
 	}
@@ -246,11 +246,11 @@ func requested(v View) string {
 
 // LogPods are the logs to read for the objects of a view: of pods in trouble first, at
 // most so many. Of a container that ended, it is the run before.
-func (v View) LogPods(most int) []playbook.Log {
-	var bad, good []playbook.Log
+func (v View) LogPods(most int) []engine.Log {
+	var bad, good []engine.Log
 	for _, pod := range v.pods() {
 		for i := range pod.Spec.Containers {
-			log := playbook.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}
+			log := engine.Log{Namespace: pod.Namespace, Pod: pod.Name, Container: pod.Spec.Containers[i].Name}
 			at := slices.IndexFunc(pod.Status.ContainerStatuses, func(st corev1.ContainerStatus) bool { return st.Name == log.Container })
 			if at < 0 || pod.Status.ContainerStatuses[at].ContainerID == "" && pod.Status.ContainerStatuses[at].LastTerminationState.Terminated == nil && pod.Status.ContainerStatuses[at].State.Running == nil {
 				continue // it never ran
@@ -259,7 +259,7 @@ func (v View) LogPods(most int) []playbook.Log {
 			if st.State.Waiting != nil && st.LastTerminationState.Terminated != nil {
 				log.Previous = true
 			}
-			if healthy(pod) {
+			if isHealthy(pod) {
 				good = append(good, log)
 			} else {
 				bad = append(bad, log)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // recently is how far RecentChanges looks back.
@@ -29,9 +29,9 @@ func RecentChanges(v View) string {
 	slices.SortStableFunc(all, func(a, b change) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.object, b.object), cmp.Compare(a.what, b.what))
 	})
-	t := columns("When", "Namespace", "Object", "What")
+	t := newTable("When", "Namespace", "Object", "What")
 	for _, c := range all {
-		t.add(age(v.Taken, c.at)+" ago", cell(c.namespace), c.object, c.what)
+		t.add(formatAge(v.Taken, c.at)+" ago", tableCell(c.namespace), c.object, c.what)
 	}
 	return t.under("What changed "+v.where()+" in the last 24 hours, the newest first (the cluster does not tell here who did it):",
 		"Nothing was created, rolled out or scaled "+v.where()+" in the last 24 hours.")
@@ -55,7 +55,7 @@ func (v View) rollouts() []change {
 			images = append(images, c.Image)
 		}
 		all = append(all, change{r.CreationTimestamp.Time, r.Namespace, kindName(operation.Ref{Kind: owner.Kind, Name: owner.Name}),
-			fmt.Sprintf("revision %s, image %s", cell(r.Annotations[revisionAnnotation]), cells(images))})
+			fmt.Sprintf("revision %s, image %s", tableCell(r.Annotations[revisionAnnotation]), tableCells(images))})
 	}
 	return all
 }
@@ -103,8 +103,8 @@ func (v View) scaled() []change {
 		e := &v.Snapshot.Events[i]
 		on := e.InvolvedObject
 		told := e.Reason == "ScalingReplicaSet" || e.Reason == "SuccessfulRescale" || e.Reason == "NodeNotSchedulable" || e.Reason == "NodeSchedulable"
-		if told && v.recent(playbook.LastSeen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
-			all = append(all, change{playbook.LastSeen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), cell(e.Message)})
+		if told && v.recent(engine.LastSeen(e).Time) && v.about(on.Kind, &metav1.ObjectMeta{Namespace: on.Namespace, Name: on.Name}) {
+			all = append(all, change{engine.LastSeen(e).Time, on.Namespace, kindName(operation.Ref{Kind: on.Kind, Name: on.Name}), tableCell(e.Message)})
 		}
 	}
 	return all
@@ -113,30 +113,30 @@ func (v View) scaled() []change {
 // Idle lists workloads that do nothing, as far as the cluster shows it.
 func Idle(v View) string {
 	asleep := v.asleep()
-	t := columns("Namespace", "Object", "Why it looks idle")
+	t := newTable("Namespace", "Object", "Why it looks idle")
 	for _, w := range v.Workloads() {
 		switch {
 		case w.Wanted == 0 && w.Ref.Kind != "DaemonSet":
-			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "scaled to 0")
+			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), "scaled to 0")
 		case w.Ready > 0 && asleep[operation.Ref{Kind: w.Ref.Kind, Namespace: w.Ref.Namespace, Name: w.Ref.Name}]:
-			t.add(cell(w.Ref.Namespace), kindName(w.Ref), "ready, and uses under 1m of CPU now")
+			t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), "ready, and uses under 1m of CPU now")
 		}
 	}
 	for i := range v.CronJobs {
 		if c := &v.CronJobs[i]; v.about("CronJob", c) && c.Spec.Suspend != nil && *c.Spec.Suspend {
-			t.add(cell(c.Namespace), kindName(operation.Ref{Kind: "CronJob", Name: c.Name}), "suspended")
+			t.add(tableCell(c.Namespace), kindName(operation.Ref{Kind: "CronJob", Name: c.Name}), "suspended")
 		}
 	}
-	ready := playbook.ReadyEndpoints(v.EndpointSlices)
+	ready := engine.ReadyEndpoints(v.EndpointSlices)
 	for _, s := range v.services() {
-		if v.about("Service", s) && empty(s, ready) {
-			t.add(cell(s.Namespace), "service "+cell(s.Name), "has no ready endpoint")
+		if v.about("Service", s) && isEmptyService(s, ready) {
+			t.add(tableCell(s.Namespace), "service "+tableCell(s.Name), "has no ready endpoint")
 		}
 	}
 	mounted := v.mounted()
 	for i := range v.Claims {
 		if c := &v.Claims[i]; v.about("PersistentVolumeClaim", c) && !mounted[[2]string{c.Namespace, c.Name}] {
-			t.add(cell(c.Namespace), "persistentvolumeclaim "+cell(c.Name), "no pod mounts it")
+			t.add(tableCell(c.Namespace), "persistentvolumeclaim "+tableCell(c.Name), "no pod mounts it")
 		}
 	}
 	return t.under("What looks idle "+v.where()+":", "Nothing looks idle "+v.where()+".")

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // View is what a report looks at: of a snapshot, one namespace or all, and perhaps
 // only what belongs to some objects.
 type View struct {
-	*playbook.Snapshot
+	*engine.Snapshot
 	Namespace string          // empty: all
 	Objects   []operation.Ref // empty: all
 }
@@ -32,7 +32,7 @@ func (v View) where() string {
 			}
 		}
 		of := View{Namespace: v.Namespace}
-		return "of " + join(names[:min(len(names), 5)]) + " " + of.where()
+		return "of " + joinList(names[:min(len(names), 5)]) + " " + of.where()
 	}
 	if v.Namespace == "" {
 		return "in the cluster"
@@ -40,10 +40,10 @@ func (v View) where() string {
 	return "in namespace " + Code(v.Namespace)
 }
 
-// in says whether an object is looked at by its namespace.
+// in reports whether an object is looked at by its namespace.
 func (v View) in(o metav1.Object) bool { return v.Namespace == "" || o.GetNamespace() == v.Namespace }
 
-// about says whether an object is one of those asked about.
+// about reports whether an object is one of those asked about.
 func (v View) about(kind string, o metav1.Object) bool {
 	if !v.in(o) {
 		return false
@@ -132,8 +132,8 @@ func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	}
 }
 
-// ready says how many of a pod's containers are ready.
-func ready(pod *corev1.Pod) (n, of int) {
+// readyContainers says how many of a pod's containers are ready.
+func readyContainers(pod *corev1.Pod) (n, of int) {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Ready {
 			n++
@@ -168,7 +168,7 @@ func State(pod *corev1.Pod) string {
 		}
 	}
 	if pod.Status.Phase == corev1.PodRunning {
-		if n, of := ready(pod); n < of {
+		if n, of := readyContainers(pod); n < of {
 			return "NotReady"
 		}
 	}
@@ -181,19 +181,19 @@ func restartsAlways(pod *corev1.Pod, container string) bool {
 	})
 }
 
-// healthy says whether a pod does what it should.
-func healthy(pod *corev1.Pod) bool {
+// isHealthy reports whether a pod does what it should.
+func isHealthy(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
 		return true
 	case corev1.PodRunning:
-		n, of := ready(pod)
+		n, of := readyContainers(pod)
 		return n == of && pod.DeletionTimestamp == nil
 	}
 	return false
 }
 
-func restarts(pod *corev1.Pod) int {
+func countRestarts(pod *corev1.Pod) int {
 	n := 0
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {

@@ -9,19 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/mlp-platform/platform/services/assistant/internal/playbook"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
 // Secrets lists Secrets and their keys. There is no value in a snapshot to show.
 func Secrets(v View) string {
-	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b playbook.SecretKeys) int {
+	all := slices.SortedFunc(slices.Values(v.Snapshot.Secrets), func(a, b engine.SecretKeys) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	t := columns("Namespace", "Secret", "Keys")
+	t := newTable("Namespace", "Secret", "Keys")
 	for _, s := range all {
 		if v.about("Secret", &metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}) {
 			keys := slices.Sorted(slices.Values(s.Keys))
-			t.add(cell(s.Namespace), cell(s.Name), cells(keys))
+			t.add(tableCell(s.Namespace), tableCell(s.Name), tableCells(keys))
 		}
 	}
 	none := "There are no Secrets " + v.where() + "."
@@ -37,7 +37,7 @@ var tellingExpr = regexp.MustCompile(`(?i)passw|passwd|pwd|secret|token|api_?key
 // EnvSecrets lists, by name, variables that hold a secret: as plain text in the spec, or
 // from a Secret.
 func EnvSecrets(v View) string {
-	t := columns("Namespace", "Workload", "Container", "Variable", "Where the value is")
+	t := newTable("Namespace", "Workload", "Container", "Variable", "Where the value is")
 	plain := 0
 	for _, w := range v.Workloads() {
 		for _, list := range [][]corev1.Container{w.Template.Spec.InitContainers, w.Template.Spec.Containers} {
@@ -47,15 +47,15 @@ func EnvSecrets(v View) string {
 					switch {
 					case e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil:
 						r := e.ValueFrom.SecretKeyRef
-						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(e.Name), "Secret "+cell(r.Name)+", key "+cell(r.Key))
+						t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), tableCell(e.Name), "Secret "+tableCell(r.Name)+", key "+tableCell(r.Key))
 					case e.ValueFrom == nil && e.Value != "" && tellingExpr.MatchString(e.Name):
 						plain++
-						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), cell(e.Name), "plain text in the spec")
+						t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), tableCell(e.Name), "plain text in the spec")
 					}
 				}
 				for _, e := range c.EnvFrom {
 					if e.SecretRef != nil {
-						t.add(cell(w.Ref.Namespace), kindName(w.Ref), cell(c.Name), "all keys", "Secret "+cell(e.SecretRef.Name))
+						t.add(tableCell(w.Ref.Namespace), kindName(w.Ref), tableCell(c.Name), "all keys", "Secret "+tableCell(e.SecretRef.Name))
 					}
 				}
 			}

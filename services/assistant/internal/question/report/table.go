@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// mostRows bounds one table; what is beyond is counted.
+// mostRows limits one table; what is beyond is counted.
 const mostRows = 40
 
 // mostText bounds, in code points, one cell.
@@ -21,7 +21,7 @@ type table struct {
 	left int
 }
 
-func columns(head ...string) *table { return &table{head: head} }
+func newTable(head ...string) *table { return &table{head: head} }
 
 func (t *table) add(cells ...string) {
 	if len(t.rows) == mostRows {
@@ -76,10 +76,10 @@ func Code(s string) string {
 	return "`" + s + "`"
 }
 
-// cell is Code for a table, where a bar would end it.
-func cell(s string) string { return strings.ReplaceAll(Code(s), "|", `\|`) }
+// tableCell is Code for a table, where a bar would end it.
+func tableCell(s string) string { return strings.ReplaceAll(Code(s), "|", `\|`) }
 
-func cells(list []string) string {
+func tableCells(list []string) string {
 	const most = 8
 	var all []string
 	for i, s := range list {
@@ -87,7 +87,7 @@ func cells(list []string) string {
 			all = append(all, fmt.Sprintf("and %d more", len(list)-most))
 			break
 		}
-		all = append(all, cell(s))
+		all = append(all, tableCell(s))
 	}
 	if len(all) == 0 {
 		return "-"
@@ -95,8 +95,8 @@ func cells(list []string) string {
 	return strings.Join(all, ", ")
 }
 
-// age is how long ago something was, as kubectl rounds it.
-func age(now, then time.Time) string {
+// formatAge is how long ago something was, as kubectl rounds it.
+func formatAge(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"
 	}
@@ -112,8 +112,8 @@ func age(now, then time.Time) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// count is a number with its noun.
-func count(n int, one, many string) string {
+// countNoun is a number with its noun.
+func countNoun(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

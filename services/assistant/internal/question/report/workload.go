@@ -25,7 +25,7 @@ type Workload struct {
 func (v View) Workloads() []Workload {
 	unwell, owner := map[[3]string]int{}, v.Owners()
 	for i := range v.Pods {
-		if pod := &v.Pods[i]; pod.Name != "" && !healthy(pod) {
+		if pod := &v.Pods[i]; pod.Name != "" && !isHealthy(pod) {
 			o := owner(pod)
 			unwell[[3]string{o.Kind, o.Namespace, o.Name}]++
 		}
@@ -39,11 +39,11 @@ func (v View) Workloads() []Workload {
 	}
 	for i := range v.Deployments {
 		d := &v.Deployments[i]
-		add("Deployment", d, &d.Spec.Template, replicas(d.Spec.Replicas), d.Status.ReadyReplicas)
+		add("Deployment", d, &d.Spec.Template, replicasOrOne(d.Spec.Replicas), d.Status.ReadyReplicas)
 	}
 	for i := range v.StatefulSets {
 		d := &v.StatefulSets[i]
-		add("StatefulSet", d, &d.Spec.Template, replicas(d.Spec.Replicas), d.Status.ReadyReplicas)
+		add("StatefulSet", d, &d.Spec.Template, replicasOrOne(d.Spec.Replicas), d.Status.ReadyReplicas)
 	}
 	for i := range v.DaemonSets {
 		d := &v.DaemonSets[i]
@@ -58,7 +58,7 @@ func (v View) Workloads() []Workload {
 			Ref:      operation.Ref{Version: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
 			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}, Wanted: 1,
 		}
-		if healthy(pod) {
+		if isHealthy(pod) {
 			w.Ready = 1
 		}
 		all = append(all, w)
@@ -69,14 +69,14 @@ func (v View) Workloads() []Workload {
 	return all
 }
 
-// replicas is what a nil count means.
-func replicas(n *int32) int32 {
+// replicasOrOne is what a nil count means.
+func replicasOrOne(n *int32) int32 {
 	if n == nil {
 		return 1
 	}
 	return *n
 }
 
-func kindName(r operation.Ref) string { return strings.ToLower(r.Kind) + " " + cell(r.Name) }
+func kindName(r operation.Ref) string { return strings.ToLower(r.Kind) + " " + tableCell(r.Name) }
 
-func join(list []string) string { return strings.Join(list, ", ") }
+func joinList(list []string) string { return strings.Join(list, ", ") }

@@ -14,9 +14,9 @@ func Head(text string, most int, hint string) (kept string, cut bool) {
 		return text, false
 	}
 	lines := strings.SplitAfter(text, "\n")
-	room := most - utf8.RuneCountInString(marker("first", len(lines), len(lines), hint))
-	n := fitting(lines, room, func(i int) int { return i })
-	return strings.Join(lines[:n], "") + marker("first", n, count(lines), hint), true
+	room := most - utf8.RuneCountInString(clipMarker("first", len(lines), len(lines), hint))
+	n := countFitting(lines, room, func(i int) int { return i })
+	return strings.Join(lines[:n], "") + clipMarker("first", n, countLines(lines), hint), true
 }
 
 // Tail keeps the last lines: of a log, the newest.
@@ -28,13 +28,13 @@ func Tail(text string, most int, hint string) (kept string, cut bool) {
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	room := most - utf8.RuneCountInString(marker("last", len(lines), len(lines), hint))
-	n := fitting(lines, room, func(i int) int { return len(lines) - 1 - i })
-	return marker("last", n, len(lines), hint) + strings.Join(lines[len(lines)-n:], ""), true
+	room := most - utf8.RuneCountInString(clipMarker("last", len(lines), len(lines), hint))
+	n := countFitting(lines, room, func(i int) int { return len(lines) - 1 - i })
+	return clipMarker("last", n, len(lines), hint) + strings.Join(lines[len(lines)-n:], ""), true
 }
 
-// fitting counts the lines that fit, in the order that at gives.
-func fitting(lines []string, room int, at func(int) int) int {
+// countFitting counts the lines that fit, in the order that at gives.
+func countFitting(lines []string, room int, at func(int) int) int {
 	for i := range lines {
 		if room -= utf8.RuneCountInString(lines[at(i)]); room < 0 {
 			return i
@@ -43,15 +43,15 @@ func fitting(lines []string, room int, at func(int) int) int {
 	return len(lines)
 }
 
-// count leaves out the empty piece behind the last line feed.
-func count(lines []string) int {
+// countLines leaves out the empty piece behind the last line feed.
+func countLines(lines []string) int {
 	if lines[len(lines)-1] == "" {
 		return len(lines) - 1
 	}
 	return len(lines)
 }
 
-func marker(which string, n, of int, hint string) string {
+func clipMarker(which string, n, of int, hint string) string {
 	if hint != "" {
 		hint = "; " + hint
 	}

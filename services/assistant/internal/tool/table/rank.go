@@ -63,12 +63,12 @@ func (t *Table) Grade(i int) Grade {
 	raise(Noted, slices.Contains(passing, status))
 	// A pod that waits long is in trouble, one that waits since a moment is not; its age
 	// is all that a row tells of that.
-	raise(Troubled, status == "pending" && !seconds(cells["AGE"]))
-	raise(Troubled, !ended && short(cells["READY"]))
-	raise(Noted, short(cells["COMPLETIONS"]))
-	raise(Troubled, fewer(cells, "READY", "DESIRED") || fewer(cells, "AVAILABLE", "DESIRED"))
-	raise(Troubled, fewer(cells, "UP-TO-DATE", "DESIRED") || fewer(cells, "UP-TO-DATE", "AVAILABLE"))
-	raise(Noted, leading(cells["RESTARTS"]) > 0)
+	raise(Troubled, status == "pending" && !isSeconds(cells["AGE"]))
+	raise(Troubled, !ended && isPartial(cells["READY"]))
+	raise(Noted, isPartial(cells["COMPLETIONS"]))
+	raise(Troubled, isFewer(cells, "READY", "DESIRED") || isFewer(cells, "AVAILABLE", "DESIRED"))
+	raise(Troubled, isFewer(cells, "UP-TO-DATE", "DESIRED") || isFewer(cells, "UP-TO-DATE", "AVAILABLE"))
+	raise(Noted, leadingNumber(cells["RESTARTS"]) > 0)
 	raise(Noted, strings.EqualFold(cells["SUSPEND"], "true"))
 	raise(Troubled, strings.EqualFold(cells["TYPE"], "warning"))
 	raise(Troubled, cells["EXTERNAL-IP"] == "<pending>")
@@ -79,8 +79,8 @@ func (t *Table) Grade(i int) Grade {
 	return grade
 }
 
-// short says whether a cell such as 1/3 is not full.
-func short(cell string) bool {
+// isPartial reports whether a cell such as 1/3 is not full.
+func isPartial(cell string) bool {
 	have, want, ok := strings.Cut(cell, "/")
 	if !ok {
 		return false
@@ -90,15 +90,15 @@ func short(cell string) bool {
 	return err == nil && werr == nil && h < w
 }
 
-// fewer says whether a number is below another one of its row.
-func fewer(cells map[string]string, column, than string) bool {
+// isFewer reports whether a number is below another one of its row.
+func isFewer(cells map[string]string, column, than string) bool {
 	have, err := strconv.Atoi(cells[column])
 	want, werr := strconv.Atoi(cells[than])
 	return err == nil && werr == nil && have < want
 }
 
-// leading is the number that a cell begins with, such as 12 (3m ago).
-func leading(cell string) int {
+// leadingNumber is the number that a cell begins with, such as 12 (3m ago).
+func leadingNumber(cell string) int {
 	head, _, _ := strings.Cut(cell, " ")
 	n, err := strconv.Atoi(head)
 	if err != nil {
@@ -107,7 +107,7 @@ func leading(cell string) int {
 	return n
 }
 
-// seconds says whether an age is below two minutes, as the server writes it.
-func seconds(age string) bool {
+// isSeconds reports whether an age is below two minutes, as the server writes it.
+func isSeconds(age string) bool {
 	return strings.HasSuffix(age, "s") && !strings.ContainsAny(age, "mhdy") || strings.HasPrefix(age, "1m")
 }

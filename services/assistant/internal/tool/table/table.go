@@ -79,10 +79,10 @@ func Decode(answer []byte) (Page, error) {
 	if w.Kind != "Table" {
 		p.Columns = []Column{{Name: "NAME"}, {Name: "CREATED"}}
 		if !strings.HasSuffix(w.Kind, "List") {
-			p.Rows = []Row{plain(w.Metadata.metadata)}
+			p.Rows = []Row{plainRow(w.Metadata.metadata)}
 		}
 		for _, item := range w.Items {
-			p.Rows = append(p.Rows, plain(item.Metadata))
+			p.Rows = append(p.Rows, plainRow(item.Metadata))
 		}
 		return p, nil
 	}
@@ -92,7 +92,7 @@ func Decode(answer []byte) (Page, error) {
 	for _, r := range w.Rows {
 		row := Row{Namespace: r.Object.Metadata.Namespace, Name: r.Object.Metadata.Name}
 		for _, cell := range r.Cells {
-			row.Cells = append(row.Cells, show(cell))
+			row.Cells = append(row.Cells, formatCell(cell))
 		}
 		if row.Name == "" && len(row.Cells) > 0 {
 			row.Name = row.Cells[0]
@@ -102,12 +102,12 @@ func Decode(answer []byte) (Page, error) {
 	return p, nil
 }
 
-func plain(m metadata) Row {
+func plainRow(m metadata) Row {
 	return Row{Namespace: m.Namespace, Name: m.Name, Cells: []string{m.Name, m.Created}}
 }
 
-// show writes a cell as kubectl does.
-func show(cell any) string {
+// formatCell writes a cell as kubectl does.
+func formatCell(cell any) string {
 	switch v := cell.(type) {
 	case nil:
 		return "<none>"

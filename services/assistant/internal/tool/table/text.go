@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxCell bounds one cell: an event's message may be a kilobyte.
+// maxCell limits one cell: an event's message may be a kilobyte.
 const maxCell = 300
 
 // View says how much of a table is shown.
@@ -19,7 +19,7 @@ type View struct {
 	More int64
 }
 
-// Text writes the table, and says whether rows were left out; the last line then tells
+// Text writes the table, and reports whether rows were left out; the last line then tells
 // how many, and how to see them.
 func (t *Table) Text(v View) (text string, cut bool) {
 	columns, rows := t.visible(v)
@@ -31,11 +31,11 @@ func (t *Table) Text(v View) (text string, cut bool) {
 	}
 	total := int64(len(t.Rows)) + v.More
 	// The marker is measured at its longest, so that it always fits.
-	reserve := utf8.RuneCountInString(marker(total, total))
+	reserve := utf8.RuneCountInString(omittedMarker(total, total))
 	var b strings.Builder
 	room := v.Characters
 	write := func(cells []string, reserve int) bool {
-		line := pad(cells, widths)
+		line := padCells(cells, widths)
 		size := utf8.RuneCountInString(line)
 		if size+reserve > room {
 			return false
@@ -57,12 +57,12 @@ func (t *Table) Text(v View) (text string, cut bool) {
 	if int64(shown) == total {
 		return b.String(), false
 	}
-	b.WriteString(marker(int64(shown), total))
+	b.WriteString(omittedMarker(int64(shown), total))
 	return b.String(), true
 }
 
-// marker is the line that stands for what is not shown.
-func marker(shown, total int64) string {
+// omittedMarker is the line that stands for what is not shown.
+func omittedMarker(shown, total int64) string {
 	return fmt.Sprintf("[%d of %d rows shown, troubled ones first; narrow it by namespace, name or selector]\n", shown, total)
 }
 
@@ -99,7 +99,7 @@ func (t *Table) visible(v View) (columns []string, rows [][]string) {
 	return columns, rows
 }
 
-func pad(cells []string, widths []int) string {
+func padCells(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		b.WriteString(cell)

@@ -60,17 +60,17 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// client follows no redirect: the store could send the query, and what is in it, to
+// newHTTPClient follows no redirect: the store could send the query, and what is in it, to
 // any host that this process reaches.
-func client() *http.Client {
+func newHTTPClient() *http.Client {
 	return &http.Client{
 		Transport:     bounded{http.DefaultTransport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// address checks a configured base address.
-func address(variable, base string) (*url.URL, error) {
+// parseAddress checks a configured base address.
+func parseAddress(variable, base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		// The value is not quoted: it may hold a password.
@@ -79,14 +79,16 @@ func address(variable, base string) (*url.URL, error) {
 	return u, nil
 }
 
-// refused is a store's answer to a query that it cannot run.
-func refused(store, why string) error {
+// refusedQuery is a store's answer to a query that it cannot run.
+func refusedQuery(store, why string) error {
 	return operation.Refuse(operation.InvalidArgument, "query", "%s refuses the query: %s", store, table.Line(redact.Text(why), maxSentence))
 }
 
-// unconfigured says which setting is missing.
-func unconfigured(store, variable string) error {
+// notConfigured says which setting is missing.
+func notConfigured(store, variable string) error {
 	return operation.Refuse(operation.Unavailable, "", "No %s is configured; set %s.", store, variable)
 }
 
-func unavailable(f fault.Failure, cause error) error { return &turn.Fail{Failure: f, Cause: cause} }
+func unavailableStore(f fault.Failure, cause error) error {
+	return &turn.Fail{Failure: f, Cause: cause}
+}

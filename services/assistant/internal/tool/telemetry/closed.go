@@ -44,12 +44,12 @@ func (h Hidden) close(query string, metrics bool) (string, error) {
 			b.WriteString(token)
 			continue
 		case c == '{':
-			end := until(rest, '}')
+			end := indexOutside(rest, '}')
 			if end < 0 {
 				return "", operation.Refuse(operation.InvalidArgument, "query", "A selector is not closed.")
 			}
 			inside := rest[:end]
-			if alternatives(inside) {
+			if hasAlternatives(inside) {
 				return "", operation.Refuse(operation.InvalidArgument, "query", "A selector with alternatives cannot be asked here: some namespaces are closed. Write one selector for each.")
 			}
 			b.WriteString("{" + matchers)
@@ -61,7 +61,7 @@ func (h Hidden) close(query string, metrics bool) (string, error) {
 		case !metrics:
 			b.WriteString(token)
 		case c == '[':
-			end := until(rest, ']')
+			end := indexOutside(rest, ']')
 			if end < 0 {
 				return "", operation.Refuse(operation.InvalidArgument, "query", "A range is not closed.")
 			}
@@ -73,7 +73,7 @@ func (h Hidden) close(query string, metrics bool) (string, error) {
 			switch {
 			case labelLists[word] && strings.HasPrefix(next, "("):
 				// Labels, which are no selectors; whether an operand has ended stays.
-				end := until(rest, ')')
+				end := indexOutside(rest, ')')
 				if end < 0 {
 					return "", operation.Refuse(operation.InvalidArgument, "query", "A list of labels is not closed.")
 				}
@@ -83,7 +83,7 @@ func (h Hidden) close(query string, metrics bool) (string, error) {
 				operand = false // and, offset and the like
 			case strings.HasPrefix(next, "("), strings.HasPrefix(next, "{"):
 				// A function, or a name whose braces come next.
-			case aggregated(next):
+			case isAggregationNext(next):
 				// sum by (…) (…)
 			case word == "inf" || word == "nan":
 				operand = true
@@ -106,9 +106,9 @@ var labelLists = map[string]bool{"by": true, "without": true, "on": true, "ignor
 
 var aggregation = regexp.MustCompile(`^(?i:by|without)[ \t\r\n]*\(`)
 
-// aggregated says whether the labels of an aggregation come next, so that the word
+// isAggregationNext reports whether the labels of an aggregation come next, so that the word
 // before them is its name.
-func aggregated(next string) bool { return aggregation.MatchString(next) }
+func isAggregationNext(next string) bool { return aggregation.MatchString(next) }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == ':'
@@ -153,9 +153,9 @@ func stringLength(s string) int {
 	return len(s)
 }
 
-// until is where the first such byte is that stands outside of strings and comments; -1
+// indexOutside is where the first such byte is that stands outside of strings and comments; -1
 // if it is not there, or a brace opens before it.
-func until(s string, closes byte) int {
+func indexOutside(s string, closes byte) int {
 	for i := 0; i < len(s); i += tokenLength(s[i:]) {
 		switch s[i] {
 		case closes:
@@ -167,8 +167,8 @@ func until(s string, closes byte) int {
 	return -1
 }
 
-// alternatives finds the or between matchers, which some stores have beyond PromQL.
-func alternatives(inside string) bool {
+// hasAlternatives finds the or between matchers, which some stores have beyond PromQL.
+func hasAlternatives(inside string) bool {
 	for i := 0; i < len(inside); {
 		n := tokenLength(inside[i:])
 		next := strings.TrimLeft(skipComments(inside[i+n:]), " \t\r\n")
@@ -191,7 +191,7 @@ func skipComments(s string) string {
 	}
 }
 
-// reveals says whether one of the label values is a hidden namespace.
+// reveals reports whether one of the label values is a hidden namespace.
 func (h Hidden) reveals(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(h, v) })
 }

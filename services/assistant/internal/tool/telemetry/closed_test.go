@@ -94,15 +94,15 @@ func TestCloseLogs(t *testing.T) {
 // TestClosedOnTheWire: the store never sees a selector without the matchers.
 func TestClosedOnTheWire(t *testing.T) {
 	t.Parallel()
-	base, asked := store(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
-	if _, err := prometheus(t, base).Query(t.Context(), `label_replace(up, "namespace", "x", "", "")`, 0, hush); err != nil {
+	base, asked := startStore(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+	if _, err := newTestPrometheus(t, base).Query(t.Context(), `label_replace(up, "namespace", "x", "", "")`, 0, hush); err != nil {
 		t.Fatal(err)
 	}
 	if q := asked.Form.Get("query"); !strings.HasPrefix(q, `label_replace(up{namespace!~"hush",`) {
 		t.Errorf("asked %s", q)
 	}
-	base, asked = store(t, "/loki/api/v1/query_range", 200, streams)
-	if _, err := loki(t, base).Query(t.Context(), `{namespace="hush"} | label_format namespace="x"`, 0, 0, hush); err != nil {
+	base, asked = startStore(t, "/loki/api/v1/query_range", 200, streams)
+	if _, err := newTestLoki(t, base).Query(t.Context(), `{namespace="hush"} | label_format namespace="x"`, 0, 0, hush); err != nil {
 		t.Fatal(err)
 	}
 	if q := asked.Form.Get("query"); !strings.HasPrefix(q, `{namespace!~"hush",`) {

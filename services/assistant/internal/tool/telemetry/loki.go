@@ -42,18 +42,18 @@ func NewLoki(base string, now func() time.Time) (*Loki, error) {
 	if base == "" {
 		return nil, nil
 	}
-	u, err := address("LOKI_URL", base)
+	u, err := parseAddress("LOKI_URL", base)
 	if err != nil {
 		return nil, err
 	}
-	return &Loki{u, client(), now}, nil
+	return &Loki{u, newHTTPClient(), now}, nil
 }
 
 // Query reads the newest lines that a LogQL expression chooses, or the series that it
 // counts. Zero values of limit and since are the defaults.
 func (l *Loki) Query(ctx context.Context, logql string, limit int, since time.Duration, hidden Hidden) (turn.Output, error) {
 	if l == nil {
-		return turn.Output{}, unconfigured("log store", "LOKI_URL")
+		return turn.Output{}, notConfigured("log store", "LOKI_URL")
 	}
 	if limit == 0 {
 		limit = defaultLines
@@ -73,26 +73,26 @@ func (l *Loki) Query(ctx context.Context, logql string, limit int, since time.Du
 	}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return turn.Output{}, unavailable(fault.LogsUnavailable, err)
+		return turn.Output{}, unavailableStore(fault.LogsUnavailable, err)
 	}
 	request.Header.Set("Accept", "application/json")
 	answer, err := l.http.Do(request)
 	if err != nil {
-		return turn.Output{}, unavailable(fault.LogsUnavailable, err)
+		return turn.Output{}, unavailableStore(fault.LogsUnavailable, err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	body, err := io.ReadAll(answer.Body)
 	switch {
 	case err != nil:
-		return turn.Output{}, unavailable(fault.LogsUnavailable, err)
+		return turn.Output{}, unavailableStore(fault.LogsUnavailable, err)
 	case answer.StatusCode == http.StatusBadRequest:
-		return turn.Output{}, refused("Loki", string(body)) // in plain text
+		return turn.Output{}, refusedQuery("Loki", string(body)) // in plain text
 	case answer.StatusCode != http.StatusOK:
-		return turn.Output{}, unavailable(fault.LogsUnavailable, fmt.Errorf("log store: status %d", answer.StatusCode))
+		return turn.Output{}, unavailableStore(fault.LogsUnavailable, fmt.Errorf("log store: status %d", answer.StatusCode))
 	}
 	text, cut, err := writeLogs(body, limit, hidden)
 	if err != nil {
-		return turn.Output{}, unavailable(fault.LogsUnavailable, err)
+		return turn.Output{}, unavailableStore(fault.LogsUnavailable, err)
 	}
 	text, clipped := clip.Tail(redact.Text(text), maxCharacters, "filter lines or shorten since")
 	return turn.Output{Text: text, Truncated: cut || clipped, Untrusted: []string{text}}, nil
@@ -129,20 +129,20 @@ func writeLogs(answer []byte, limit int, hidden Hidden) (text string, cut bool, 
 		if err := json.Unmarshal(a.Data.Result, &streams); err != nil {
 			return "", false, fmt.Errorf("log store: %w", err)
 		}
-		return merge(streams, limit, hidden)
+		return mergeStreams(streams, limit, hidden)
 	case "matrix":
 		var m model.Matrix
 		if err := json.Unmarshal(a.Data.Result, &m); err != nil {
 			return "", false, fmt.Errorf("log store: %w", err)
 		}
-		text, cut = write(m, hidden)
+		text, cut = formatValue(m, hidden)
 		return text, cut, nil
 	case "vector":
 		var v model.Vector
 		if err := json.Unmarshal(a.Data.Result, &v); err != nil {
 			return "", false, fmt.Errorf("log store: %w", err)
 		}
-		text, cut = write(v, hidden)
+		text, cut = formatValue(v, hidden)
 		return text, cut, nil
 	}
 	return "", false, errors.New("log store: unknown type of result")
@@ -153,8 +153,8 @@ type line struct {
 	source, text string
 }
 
-// merge puts the lines of all sources in order of time.
-func merge(streams []stream, limit int, hidden Hidden) (text string, cut bool, err error) {
+// mergeStreams puts the lines of all sources in order of time.
+func mergeStreams(streams []stream, limit int, hidden Hidden) (text string, cut bool, err error) {
 	var all []line
 	for _, s := range streams {
 		if hidden.reveals(slices.Collect(maps.Values(s.Labels))) {
@@ -169,7 +169,7 @@ func merge(streams []stream, limit int, hidden Hidden) (text string, cut bool, e
 			if err != nil {
 				return "", false, errors.New("log store: a value has no time")
 			}
-			all = append(all, line{nanos, source(s.Labels), strings.TrimRight(text, "\r\n")})
+			all = append(all, line{nanos, sourceName(s.Labels), strings.TrimRight(text, "\r\n")})
 		}
 	}
 	if len(all) == 0 {
@@ -188,8 +188,8 @@ func merge(streams []stream, limit int, hidden Hidden) (text string, cut bool, e
 	return b.String(), cut, nil
 }
 
-// source names a stream by pod and container where its labels tell them.
-func source(labels map[string]string) string {
+// sourceName names a stream by pod and container where its labels tell them.
+func sourceName(labels map[string]string) string {
 	if pod := labels["pod"]; pod != "" {
 		return table.Line(strings.Join(slices.DeleteFunc([]string{labels["namespace"], pod, labels["container"]}, func(s string) bool { return s == "" }), "/"), maxLabels)
 	}

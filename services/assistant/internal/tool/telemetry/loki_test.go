@@ -21,9 +21,9 @@ const streams = `{"status":"success","data":{"resultType":"streams","result":[
 {"stream":{"job":"db"},"values":[["1767355198000000000","\u001b[31mbetween\u001b[0m"]]},
 {"stream":{"namespace":"hush","pod":"x"},"values":[["1767355198000000000","not for you"]]}],"stats":{}}}`
 
-func loki(t *testing.T, base string) *Loki {
+func newTestLoki(t *testing.T, base string) *Loki {
 	t.Helper()
-	l, err := NewLoki(base, clock)
+	l, err := NewLoki(base, noonClock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +32,8 @@ func loki(t *testing.T, base string) *Loki {
 
 func TestLines(t *testing.T) {
 	t.Parallel()
-	base, asked := store(t, "/loki/api/v1/query_range", 200, streams)
-	out, err := loki(t, base).Query(t.Context(), `{namespace="shop"} |= "x"`, 0, 0, hush)
+	base, asked := startStore(t, "/loki/api/v1/query_range", 200, streams)
+	out, err := newTestLoki(t, base).Query(t.Context(), `{namespace="shop"} |= "x"`, 0, 0, hush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestLines(t *testing.T) {
 	if q.Get("query") != `{`+hush.matchers()+`,namespace="shop"} |= "x"` || q.Get("limit") != "100" || q.Get("direction") != "backward" || q.Get("end") != "1767355200000000000" || q.Get("start") != "1767351600000000000" {
 		t.Errorf("asked %v", q)
 	}
-	out, err = loki(t, base).Query(t.Context(), `{a="b"}`, 2, time.Minute, none)
+	out, err = newTestLoki(t, base).Query(t.Context(), `{a="b"}`, 2, time.Minute, none)
 	if err != nil || !out.Truncated || !strings.HasPrefix(out.Text, "[the newest 2 lines; there may be more]\n") {
 		t.Errorf("%q, %v", out.Text, err)
 	}
@@ -58,8 +58,8 @@ func TestLokiMetrics(t *testing.T) {
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"pod":"a"},"value":[1767355200,"3"]}]}}`:    `{pod="a"} 3`,
 		`{"status":"success","data":{"resultType":"streams","result":[]}}`:                                                  "No lines match.",
 	} {
-		base, _ := store(t, "/loki/api/v1/query_range", 200, body)
-		if out, err := loki(t, base).Query(t.Context(), "x", 0, 0, none); err != nil || out.Text != want+"\n" {
+		base, _ := startStore(t, "/loki/api/v1/query_range", 200, body)
+		if out, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); err != nil || out.Text != want+"\n" {
 			t.Errorf("%q, %v", out.Text, err)
 		}
 	}
@@ -67,9 +67,9 @@ func TestLokiMetrics(t *testing.T) {
 
 func TestLokiFaults(t *testing.T) {
 	t.Parallel()
-	base, _ := store(t, "/loki/api/v1/query_range", 400, "parse error at line 1, col 5: syntax error: unexpected IDENTIFIER\n")
+	base, _ := startStore(t, "/loki/api/v1/query_range", 400, "parse error at line 1, col 5: syntax error: unexpected IDENTIFIER\n")
 	var refused *operation.Fault
-	if _, err := loki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Loki refuses the query: parse error at line 1") {
+	if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Loki refuses the query: parse error at line 1") {
 		t.Errorf("%v", err)
 	}
 	for name, body := range map[string]string{
@@ -78,16 +78,16 @@ func TestLokiFaults(t *testing.T) {
 		"short":   `{"status":"success","data":{"resultType":"streams","result":[{"values":[["1"]]}]}}`,
 		"null":    `{"status":"success","data":{"resultType":"matrix","result":"x"}}`,
 	} {
-		base, _ := store(t, "/loki/api/v1/query_range", 200, body)
+		base, _ := startStore(t, "/loki/api/v1/query_range", 200, body)
 		var fail *turn.Fail
-		if _, err := loki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
+		if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	base, _ = store(t, "/loki/api/v1/query_range", 503, "starting")
+	base, _ = startStore(t, "/loki/api/v1/query_range", 503, "starting")
 	for _, base := range []string{base, "http://127.0.0.1:1"} {
 		var fail *turn.Fail
-		if _, err := loki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
+		if _, err := newTestLoki(t, base).Query(t.Context(), "x", 0, 0, none); !errors.As(err, &fail) || fail.Failure != fault.LogsUnavailable {
 			t.Errorf("%v", err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestLokiFaults(t *testing.T) {
 	if _, err := missing.Query(t.Context(), "x", 0, 0, none); err == nil || err.Error() != "No log store is configured; set LOKI_URL." {
 		t.Errorf("%v", err)
 	}
-	if _, err := NewLoki("loki:3100", clock); err == nil {
+	if _, err := NewLoki("loki:3100", noonClock); err == nil {
 		t.Error("an address without a scheme")
 	}
 }

@@ -33,11 +33,11 @@ func NewPrometheus(base string, now func() time.Time) (*Prometheus, error) {
 	if base == "" {
 		return nil, nil
 	}
-	u, err := address("PROMETHEUS_URL", base)
+	u, err := parseAddress("PROMETHEUS_URL", base)
 	if err != nil {
 		return nil, err
 	}
-	c, err := api.NewClient(api.Config{Address: u.String(), Client: client()})
+	c, err := api.NewClient(api.Config{Address: u.String(), Client: newHTTPClient()})
 	if err != nil {
 		return nil, errors.New("PROMETHEUS_URL is no http or https address")
 	}
@@ -47,7 +47,7 @@ func NewPrometheus(base string, now func() time.Time) (*Prometheus, error) {
 // Query runs a PromQL expression: as of now, or over the last minutes.
 func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidden Hidden) (turn.Output, error) {
 	if p == nil {
-		return turn.Output{}, unconfigured("metrics store", "PROMETHEUS_URL")
+		return turn.Output{}, notConfigured("metrics store", "PROMETHEUS_URL")
 	}
 	promql, err := hidden.close(promql, true)
 	if err != nil {
@@ -59,16 +59,16 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	if minutes == 0 {
 		value, warnings, _, err = p.api.Query(ctx, promql, now)
 	} else {
-		value, warnings, _, err = p.api.QueryRange(ctx, promql, v1.Range{Start: now.Add(-time.Duration(minutes) * time.Minute), End: now, Step: step(minutes)})
+		value, warnings, _, err = p.api.QueryRange(ctx, promql, v1.Range{Start: now.Add(-time.Duration(minutes) * time.Minute), End: now, Step: stepFor(minutes)})
 	}
 	if err != nil {
 		var said *v1.Error
 		if errors.As(err, &said) && (said.Type == v1.ErrBadData || said.Type == v1.ErrExec) {
-			return turn.Output{}, refused("Prometheus", said.Msg)
+			return turn.Output{}, refusedQuery("Prometheus", said.Msg)
 		}
-		return turn.Output{}, unavailable(fault.MetricsUnavailable, err)
+		return turn.Output{}, unavailableStore(fault.MetricsUnavailable, err)
 	}
-	text, cut := write(value, hidden)
+	text, cut := formatValue(value, hidden)
 	for i, w := range warnings {
 		if i == 3 {
 			break
@@ -80,41 +80,41 @@ func (p *Prometheus) Query(ctx context.Context, promql string, minutes int, hidd
 	return turn.Output{Text: text, Truncated: cut || clipped, Untrusted: []string{text}}, nil
 }
 
-// step gives about sixty points, no closer than scrapes usually are.
-func step(minutes int) time.Duration {
+// stepFor gives about sixty points, no closer than scrapes usually are.
+func stepFor(minutes int) time.Duration {
 	return max(15*time.Second, time.Duration(minutes)*time.Second)
 }
 
-// write shows a result, the greatest values first. An entry that is null in the answer
+// formatValue shows a result, the greatest values first. An entry that is null in the answer
 // counts for nothing.
-func write(value model.Value, hidden Hidden) (text string, cut bool) {
+func formatValue(value model.Value, hidden Hidden) (text string, cut bool) {
 	switch v := value.(type) {
 	case model.Vector:
-		v = slices.DeleteFunc(v, func(s *model.Sample) bool { return s == nil || secret(s.Metric, hidden) })
+		v = slices.DeleteFunc(v, func(s *model.Sample) bool { return s == nil || isHiddenSeries(s.Metric, hidden) })
 		slices.SortStableFunc(v, func(a, b *model.Sample) int {
-			return cmp.Or(descending(a.Value, b.Value), cmp.Compare(a.Metric.String(), b.Metric.String()))
+			return cmp.Or(compareDescending(a.Value, b.Value), cmp.Compare(a.Metric.String(), b.Metric.String()))
 		})
-		return lines(v, maxSeries, func(s *model.Sample) string {
+		return formatLines(v, maxSeries, func(s *model.Sample) string {
 			if s.Histogram != nil {
-				return fmt.Sprintf("%s count %s sum %s", series(s.Metric), number(s.Histogram.Count), number(s.Histogram.Sum))
+				return fmt.Sprintf("%s count %s sum %s", formatMetric(s.Metric), formatNumber(s.Histogram.Count), formatNumber(s.Histogram.Sum))
 			}
-			return series(s.Metric) + " " + number(s.Value)
+			return formatMetric(s.Metric) + " " + formatNumber(s.Value)
 		})
 	case model.Matrix:
-		v = slices.DeleteFunc(v, func(s *model.SampleStream) bool { return s == nil || secret(s.Metric, hidden) })
+		v = slices.DeleteFunc(v, func(s *model.SampleStream) bool { return s == nil || isHiddenSeries(s.Metric, hidden) })
 		slices.SortStableFunc(v, func(a, b *model.SampleStream) int {
-			return cmp.Or(descending(last(a), last(b)), cmp.Compare(a.Metric.String(), b.Metric.String()))
+			return cmp.Or(compareDescending(lastValue(a), lastValue(b)), cmp.Compare(a.Metric.String(), b.Metric.String()))
 		})
-		return lines(v, maxRanges, over)
+		return formatLines(v, maxRanges, summarizeSeries)
 	case *model.Scalar:
-		return number(v.Value) + "\n", false
+		return formatNumber(v.Value) + "\n", false
 	case *model.String:
 		return table.Line(v.Value, maxSentence) + "\n", false
 	}
 	return "No series match.\n", false
 }
 
-func lines[T any](list []T, most int, line func(T) string) (text string, cut bool) {
+func formatLines[T any](list []T, most int, line func(T) string) (text string, cut bool) {
 	if len(list) == 0 {
 		return "No series match.\n", false
 	}
@@ -129,41 +129,41 @@ func lines[T any](list []T, most int, line func(T) string) (text string, cut boo
 	return b.String(), false
 }
 
-// over sums a series up, and shows how it went at a dozen points.
-func over(s *model.SampleStream) string {
+// summarizeSeries sums a series up, and shows how it went at a dozen points.
+func summarizeSeries(s *model.SampleStream) string {
 	const points = 12
 	if len(s.Values) == 0 {
-		return fmt.Sprintf("%s %d histograms", series(s.Metric), len(s.Histograms))
+		return fmt.Sprintf("%s %d histograms", formatMetric(s.Metric), len(s.Histograms))
 	}
 	least, most, sum := math.Inf(1), math.Inf(-1), 0.0
 	for _, p := range s.Values {
 		least, most, sum = min(least, float64(p.Value)), max(most, float64(p.Value)), sum+float64(p.Value)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s last %s, min %s, max %s, mean %s:", series(s.Metric), number(last(s)),
-		number(model.SampleValue(least)), number(model.SampleValue(most)), number(model.SampleValue(sum/float64(len(s.Values)))))
+	fmt.Fprintf(&b, "%s last %s, min %s, max %s, mean %s:", formatMetric(s.Metric), formatNumber(lastValue(s)),
+		formatNumber(model.SampleValue(least)), formatNumber(model.SampleValue(most)), formatNumber(model.SampleValue(sum/float64(len(s.Values)))))
 	every := max(1, (len(s.Values)+points-1)/points)
 	for i := (len(s.Values) - 1) % every; i < len(s.Values); i += every {
-		fmt.Fprintf(&b, " %s %s", s.Values[i].Timestamp.Time().UTC().Format("15:04"), number(s.Values[i].Value))
+		fmt.Fprintf(&b, " %s %s", s.Values[i].Timestamp.Time().UTC().Format("15:04"), formatNumber(s.Values[i].Value))
 	}
 	return b.String()
 }
 
-func last(s *model.SampleStream) model.SampleValue {
+func lastValue(s *model.SampleStream) model.SampleValue {
 	if len(s.Values) == 0 {
 		return 0
 	}
 	return s.Values[len(s.Values)-1].Value
 }
 
-// descending orders numbers, what is none behind them.
-func descending(a, b model.SampleValue) int { return cmp.Compare(b, a) }
+// compareDescending orders numbers, what is none behind them.
+func compareDescending(a, b model.SampleValue) int { return cmp.Compare(b, a) }
 
-func series(m model.Metric) string { return table.Line(redact.Text(m.String()), maxLabels) }
+func formatMetric(m model.Metric) string { return table.Line(redact.Text(m.String()), maxLabels) }
 
-// number writes six significant digits, and whole numbers whole: the rest is noise to a
+// formatNumber writes six significant digits, and whole numbers whole: the rest is noise to a
 // reader.
-func number[T ~float64](v T) string {
+func formatNumber[T ~float64](v T) string {
 	f := float64(v)
 	switch size := math.Abs(f); {
 	case size >= 1e15:
@@ -175,7 +175,7 @@ func number[T ~float64](v T) string {
 	return strconv.FormatFloat(f, 'g', 6, 64)
 }
 
-func secret(m model.Metric, hidden Hidden) bool {
+func isHiddenSeries(m model.Metric, hidden Hidden) bool {
 	values := make([]string, 0, len(m))
 	for _, v := range m {
 		values = append(values, string(v))

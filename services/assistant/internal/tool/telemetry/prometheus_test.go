@@ -19,15 +19,15 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func clock() time.Time { return noon }
+func noonClock() time.Time { return noon }
 
 var (
 	none Hidden
 	hush = Hidden{"hush"}
 )
 
-// store answers one path as a recorded server did, and keeps the query.
-func store(t *testing.T, path string, status int, body string) (base string, asked *http.Request) {
+// startStore answers one path as a recorded server did, and keeps the query.
+func startStore(t *testing.T, path string, status int, body string) (base string, asked *http.Request) {
 	t.Helper()
 	asked = &http.Request{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,9 +45,9 @@ func store(t *testing.T, path string, status int, body string) (base string, ask
 	return s.URL, asked
 }
 
-func prometheus(t *testing.T, base string) *Prometheus {
+func newTestPrometheus(t *testing.T, base string) *Prometheus {
 	t.Helper()
-	p, err := NewPrometheus(base, clock)
+	p, err := NewPrometheus(base, noonClock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +56,12 @@ func prometheus(t *testing.T, base string) *Prometheus {
 
 func TestInstant(t *testing.T) {
 	t.Parallel()
-	base, asked := store(t, "/prefix/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[
+	base, asked := startStore(t, "/prefix/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[
 {"metric":{"__name__":"up","pod":"api-1","namespace":"shop"},"value":[1767355200,"0"]},
 {"metric":{"__name__":"up","pod":"web-1","namespace":"shop"},"value":[1767355200,"0.1234567"]},
 {"metric":{"__name__":"up","pod":"x-1","namespace":"hush"},"value":[1767355200,"9"]},
 {"metric":{"__name__":"up","token":"ghp_0123456789abcdefghijABCDEFGHIJ012345"},"value":[1767355200,"NaN"]}]},"warnings":["PromQL warning: odd"]}`)
-	out, err := prometheus(t, base+"/prefix").Query(t.Context(), `up{namespace="shop"}`, 0, hush)
+	out, err := newTestPrometheus(t, base+"/prefix").Query(t.Context(), `up{namespace="shop"}`, 0, hush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestRange(t *testing.T) {
 		}
 		series = append(series, fmt.Sprintf(`{"metric":{"pod":"p-%d"},"values":[%s]}`, i, strings.Join(points, ",")))
 	}
-	base, asked := store(t, "/api/v1/query_range", 200, `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Join(series, ",")+`]}}`)
-	out, err := prometheus(t, base).Query(t.Context(), "rate(x[5m])", 60, none)
+	base, asked := startStore(t, "/api/v1/query_range", 200, `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Join(series, ",")+`]}}`)
+	out, err := newTestPrometheus(t, base).Query(t.Context(), "rate(x[5m])", 60, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,31 +108,31 @@ func TestPrometheusLimits(t *testing.T) {
 	for i := range 60 {
 		series = append(series, fmt.Sprintf(`{"metric":{"pod":"p-%d","long":"%s"},"value":[1,"1"]}`, i, strings.Repeat("x", 1000)))
 	}
-	base, _ := store(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(series, ",")+`]}}`)
-	out, err := prometheus(t, base).Query(t.Context(), "x", 0, none)
+	base, _ := startStore(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(series, ",")+`]}}`)
+	out, err := newTestPrometheus(t, base).Query(t.Context(), "x", 0, none)
 	if err != nil || !out.Truncated || utf8.RuneCountInString(out.Text) > maxCharacters {
 		t.Errorf("%v, %d characters", err, utf8.RuneCountInString(out.Text))
 	}
-	base, _ = store(t, "/api/v1/query", 200, `{"status":"success","data":"`+strings.Repeat("x", maxAnswer)+`"}`)
+	base, _ = startStore(t, "/api/v1/query", 200, `{"status":"success","data":"`+strings.Repeat("x", maxAnswer)+`"}`)
 	var fail *turn.Fail
-	if _, err := prometheus(t, base).Query(t.Context(), "x", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable || !errors.Is(err, errTooLarge) {
+	if _, err := newTestPrometheus(t, base).Query(t.Context(), "x", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable || !errors.Is(err, errTooLarge) {
 		t.Errorf("an endless answer: %v", err)
 	}
 }
 
 func TestPrometheusFaults(t *testing.T) {
 	t.Parallel()
-	base, _ := store(t, "/api/v1/query", 400, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": 1:4: parse error: unexpected end of input"}`)
+	base, _ := startStore(t, "/api/v1/query", 400, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": 1:4: parse error: unexpected end of input"}`)
 	var refused *operation.Fault
-	if _, err := prometheus(t, base).Query(t.Context(), "up{", 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Prometheus refuses the query: invalid parameter") {
+	if _, err := newTestPrometheus(t, base).Query(t.Context(), "up{", 0, none); !errors.As(err, &refused) || !strings.HasPrefix(refused.Sentence, "Prometheus refuses the query: invalid parameter") {
 		t.Errorf("%v", err)
 	}
-	elsewhere, reached := store(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`)
+	elsewhere, reached := startStore(t, "/api/v1/query", 200, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`)
 	redirect := httptest.NewServer(http.RedirectHandler(elsewhere+"/api/v1/query", http.StatusTemporaryRedirect))
 	t.Cleanup(redirect.Close)
 	for name, base := range map[string]string{"redirect": redirect.URL, "absent": "http://127.0.0.1:1"} {
 		var fail *turn.Fail
-		if _, err := prometheus(t, base).Query(t.Context(), "up", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable {
+		if _, err := newTestPrometheus(t, base).Query(t.Context(), "up", 0, none); !errors.As(err, &fail) || fail.Failure != fault.MetricsUnavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestPrometheusFaults(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, bad := range []string{"prometheus:9090", "ftp://a", "http://", "http://a/?b=c", "http://user:pa ss@%zz"} {
-		if _, err := NewPrometheus(bad, clock); err == nil || strings.Contains(err.Error(), bad) {
+		if _, err := NewPrometheus(bad, noonClock); err == nil || strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestOtherResults(t *testing.T) {
 		{model.Matrix{{Metric: model.Metric{"a": "b"}, Histograms: make([]model.SampleHistogramPair, 2)}}, `{a="b"} 2 histograms` + "\n"},
 		{model.Vector{{Histogram: &model.SampleHistogram{Count: 3, Sum: 1.5}}}, "{} count 3 sum 1.5\n"},
 	} {
-		if got, cut := write(c.value, none); got != c.want || cut {
+		if got, cut := formatValue(c.value, none); got != c.want || cut {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

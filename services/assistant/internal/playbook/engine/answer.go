@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+)
+
+// Bounds on one answer.
+const (
+	mostFindings = 20
+	mostEvidence = 12
+)
+
+// Answer is the text, in Markdown, for findings of a snapshot. It proposes nothing: fixes
+// stand as commands that a person may ask for.
+func Answer(s *Snapshot, found []Finding) string {
+	var b strings.Builder
+	switch len(found) {
+	case 0:
+		b.WriteString("Nothing was found wrong.\n")
+	case 1:
+		b.WriteString("One thing is wrong.\n")
+	default:
+		fmt.Fprintf(&b, "%d things are wrong.\n", len(found))
+	}
+	for i, f := range found {
+		if i == mostFindings {
+			fmt.Fprintf(&b, "\nThe other %d are left out; ask about one namespace.\n", len(found)-mostFindings)
+			break
+		}
+		fmt.Fprintf(&b, "\n**%d. %s**\n\n", i+1, f.heading())
+		f.write(&b)
+	}
+	if len(s.Unread) > 0 {
+		fmt.Fprintf(&b, "\nNot read, and so not judged: %s.\n", strings.Join(slices.Sorted(maps.Keys(s.Unread)), ", "))
+	}
+	return b.String()
+}
+
+func (f Finding) heading() string {
+	if f.Object.Namespace == "" {
+		return fmt.Sprintf("%s: %s", UpperFirst(RefTitle(f.Object)), f.Class)
+	}
+	return fmt.Sprintf("%s in namespace %s: %s", UpperFirst(RefTitle(f.Object)), QuoteCode(f.Object.Namespace), f.kind())
+}
+
+func (f Finding) write(b *strings.Builder) {
+	fmt.Fprintf(b, "%s (Confidence: %s.)\n\n", f.Cause, f.Confidence)
+	for i, e := range f.Evidence {
+		if i == mostEvidence {
+			fmt.Fprintf(b, "- And %d more of this kind.\n", len(f.Evidence)-mostEvidence)
+			break
+		}
+		fmt.Fprintf(b, "- %s\n", e)
+	}
+	if len(f.Pods) > 0 {
+		fmt.Fprintf(b, "- Seen on %s.\n", QuoteCodes(f.Pods))
+	}
+	for i, c := range f.Consequences {
+		if i == mostEvidence {
+			fmt.Fprintf(b, "- And %d more consequences.\n", len(f.Consequences)-mostEvidence)
+			break
+		}
+		fmt.Fprintf(b, "- A consequence: %s. %s\n", RefTitle(c.Object), c.Cause)
+	}
+	if f.Text != "" {
+		fmt.Fprintf(b, "\nWhat helps: %s\n", f.Text)
+	}
+	if f.Fix != nil {
+		// Indented, since a fence could be closed by what it holds.
+		fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(kubectl.Render(*f.Fix), "\n", "\n    "))
+	}
+}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Pair is one label in one namespace.
+type Pair struct{ Namespace, Key, Value string }
+
+// Chooser finds what a selector chooses by the rarest of its labels, so that the cost is
+// that of few objects and not of a namespace.
+type Chooser[T any] struct {
+	all    map[string][]T // by namespace
+	Having map[Pair][]T
+	labels func(T) map[string]string
+}
+
+// NewChooser makes an empty Chooser of objects that have such labels.
+func NewChooser[T any](labels func(T) map[string]string) *Chooser[T] {
+	return &Chooser[T]{all: map[string][]T{}, Having: map[Pair][]T{}, labels: labels}
+}
+
+// PodLabels are the labels of a pod.
+func PodLabels(pod *corev1.Pod) map[string]string { return pod.Labels }
+
+// Add puts an object in. What is chosen comes out in the order of Add.
+func (c *Chooser[T]) Add(namespace string, o T) {
+	c.all[namespace] = append(c.all[namespace], o)
+	for key, value := range c.labels(o) {
+		p := Pair{namespace, key, value}
+		c.Having[p] = append(c.Having[p], o)
+	}
+}
+
+// rarest is the wanted label that the fewest objects have, and these.
+func (c *Chooser[T]) rarest(namespace string, want map[string]string) (p Pair, few []T) {
+	first := true
+	for key, value := range want {
+		at := Pair{namespace, key, value}
+		list := c.Having[at]
+		if first || len(list) < len(few) || len(list) == len(few) && key < p.Key {
+			p, few, first = at, list, false
+		}
+	}
+	return p, few
+}
+
+// Choose returns the objects of a namespace with all of these labels, with none all.
+// The list is the caller's own.
+func (c *Chooser[T]) Choose(namespace string, want map[string]string) []T {
+	var chosen []T
+	if len(want) == 0 {
+		return append(chosen, c.all[namespace]...)
+	}
+	_, few := c.rarest(namespace, want)
+	for _, o := range few {
+		if HasAll(c.labels(o), want) {
+			chosen = append(chosen, o)
+		}
+	}
+	return chosen
+}
+
+// Any reports whether a namespace has an object with all of these labels.
+func (c *Chooser[T]) Any(namespace string, want map[string]string) bool {
+	if len(want) == 0 {
+		return len(c.all[namespace]) > 0
+	}
+	_, few := c.rarest(namespace, want)
+	for _, o := range few {
+		if HasAll(c.labels(o), want) {
+			return true
+		}
+	}
+	return false
+}
+
+// ChooseBy is Choose for a selector of any form; one that cannot be read chooses nothing.
+func (c *Chooser[T]) ChooseBy(namespace string, s *metav1.LabelSelector) []T {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil || s == nil {
+		return nil
+	}
+	chosen := c.Choose(namespace, s.MatchLabels)
+	if len(s.MatchExpressions) == 0 {
+		return chosen
+	}
+	kept := chosen[:0]
+	for _, o := range chosen {
+		if selector.Matches(labels.Set(c.labels(o))) {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// HasAll reports whether labels hold all that is wanted.
+func HasAll(have, want map[string]string) bool {
+	for key, value := range want {
+		if got, ok := have[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// Selecting finds, the other way round, whose selectors may choose something with given
+// labels. Each is kept under the rarest label that it wants.
+type Selecting[T any] struct {
+	all     map[string][]T // by namespace: those that want no label
+	wanting map[Pair][]T
+}
+
+func NewSelecting[T any]() *Selecting[T] {
+	return &Selecting[T]{all: map[string][]T{}, wanting: map[Pair][]T{}}
+}
+
+// Add puts in what wants labels; pods tell which of these is rare.
+func (s *Selecting[T]) Add(pods *Chooser[*corev1.Pod], namespace string, want map[string]string, o T) {
+	if len(want) == 0 {
+		s.all[namespace] = append(s.all[namespace], o)
+		return
+	}
+	p, _ := pods.rarest(namespace, want)
+	s.wanting[p] = append(s.wanting[p], o)
+}
+
+// May lists what may choose such an object: the caller still has to match. The order is
+// any.
+func (s *Selecting[T]) May(namespace string, have map[string]string) []T {
+	found := s.all[namespace]
+	found = found[:len(found):len(found)]
+	for key, value := range have {
+		found = append(found, s.wanting[Pair{namespace, key, value}]...)
+	}
+	return found
+}

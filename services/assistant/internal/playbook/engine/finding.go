@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Class is a kind of trouble. Its value is its rank and stands nowhere outside of this process:
+// crashes first, and what causes others before what follows from it.
+type Class int
+
+// The classes.
+const (
+	CrashLoop Class = iota + 1
+	OutOfMemory
+	ImagePull
+	MissingObject
+	MissingKey
+	PendingResources
+	PendingPlacement
+	ClaimUnbound
+	QuotaExceeded
+	LimitRangeViolated
+	LivenessProbe
+	ReadinessProbe
+	ServiceWithoutEndpoint
+	ServicePort
+	IngressBackend
+	PolicyBlocks
+	NameResolution
+	StuckTerminating
+	NodeTrouble
+	AutoscalerIdle
+	BudgetDeadlock
+	JobFailed
+	CronJobIdle
+	AccessForbidden
+	MissingServiceAccount
+	InitContainer
+	Sidecar
+	ReadinessGate
+	RolloutStuck
+	DeprecatedAPI
+	StatefulSetStuck
+	AdmissionWebhook
+)
+
+var classNames = map[Class]string{
+	CrashLoop: "crash loop", OutOfMemory: "out of memory", ImagePull: "image pull", MissingObject: "missing configuration",
+	MissingKey: "missing key", PendingResources: "pending: resources", PendingPlacement: "pending: placement",
+	ClaimUnbound: "volume claim unbound", QuotaExceeded: "quota", LimitRangeViolated: "limit range",
+	LivenessProbe: "liveness or startup probe", ReadinessProbe: "readiness probe", ServiceWithoutEndpoint: "service without endpoints", ServicePort: "service port",
+	IngressBackend: "ingress", PolicyBlocks: "network policy", NameResolution: "name resolution", StuckTerminating: "stuck terminating",
+	NodeTrouble: "node", AutoscalerIdle: "autoscaler", BudgetDeadlock: "disruption budget", JobFailed: "job failed", CronJobIdle: "cron job idle",
+	AccessForbidden: "access forbidden", MissingServiceAccount: "missing service account", InitContainer: "init container", Sidecar: "sidecar",
+	ReadinessGate: "readiness gate", RolloutStuck: "rollout stuck", DeprecatedAPI: "deprecated API", StatefulSetStuck: "stateful set", AdmissionWebhook: "admission webhook",
+}
+
+// String is the class as an answer shows it.
+func (c Class) String() string { return classNames[c] }
+
+// Confidence says how sure a cause is.
+type Confidence int
+
+// Low: it fits. Medium: nothing else was found. High: fields of the cluster prove it.
+const (
+	Low Confidence = iota
+	Medium
+	High
+)
+
+// String is the confidence as an answer shows it.
+func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
+
+// Finding is one trouble and what to do about it.
+type Finding struct {
+	Class Class
+	// As is the class of what ails the container, for an InitContainer or Sidecar;
+	// 0 where it ails only there.
+	As     Class
+	Object operation.Ref // what a person would change
+	// Pods show the trouble, by name.
+	Pods       []string
+	Evidence   []string // sentences, foreign text in backticks
+	Cause      string   // a sentence
+	Confidence Confidence
+	// Fix is an operation with values of the cluster only; nil where a person has to
+	// name one. It is valid.
+	Fix *operation.Operation
+	// Text is what to do in words; with a Fix, what it does.
+	Text string
+	// Consequences are findings that go away with this one.
+	Consequences []Finding
+
+	// container is the one of the pod that shows the trouble; empty: the pod as a whole.
+	Container string
+	// blind: the log that would tell more was not read, so that the finding of another pod
+	// of the workload stands for this one too.
+	Blind bool
+	// because are the objects whose findings this one follows from.
+	Because []operation.Ref
+	// effects are findings that this one explains, also where they do not know it.
+	Effects []Effect
+	// follower: worth telling only as a consequence.
+	Follower bool
+	// namespaces are those that feel a trouble of an object elsewhere, such as a node.
+	Namespaces []string
+}
+
+// QuoteCode shows foreign text: short, in one line, and as code, so that no link or markup in
+// it comes to life.
+func QuoteCode(s string) string {
+	const head, tail = 120, 80 // errors are wrapped: who at the front, why at the end
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '`':
+			return '\''
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if runes := []rune(s); len(runes) > head+tail {
+		s = string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	}
+	return "`" + s + "`"
+}
+
+// QuoteCodes lists foreign texts, the first ten.
+func QuoteCodes(list []string) string {
+	const most = 10
+	shown := make([]string, 0, most)
+	for i, s := range list {
+		if i == most {
+			return strings.Join(shown, ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+		}
+		shown = append(shown, QuoteCode(s))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// plain are the kinds whose names a sentence takes apart.
+var plain = map[string]string{
+	"PersistentVolumeClaim": "volume claim", "PersistentVolume": "volume", "NetworkPolicy": "network policy",
+	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget",
+}
+
+// RefTitle is an object as a sentence names it.
+func RefTitle(r operation.Ref) string {
+	kind, ok := plain[r.Kind]
+	if !ok {
+		kind = strings.ToLower(r.Kind)
+	}
+	return kind + " " + QuoteCode(r.Name)
+}
+
+// ValidFix returns the operation if it may be shown as a fix. Names and values come from the
+// cluster, and what the closed grammar refuses is no fix.
+func ValidFix(o operation.Operation) *operation.Operation {
+	o = operation.Normalize(o)
+	if o.Validate() != nil {
+		return nil
+	}
+	return &o
+}
+
+// kind is the class of a finding with that of its container's trouble.
+func (f Finding) kind() string {
+	if f.As != 0 {
+		return f.Class.String() + ": " + f.As.String()
+	}
+	return f.Class.String()
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+)
+
+// Effect is what a finding explains by itself, whatever its rank: findings of these
+// classes about an object, where all their pods are among pods. Nil pods are any.
+type Effect struct {
+	Of      operation.Ref
+	Classes []Class
+	Pods    []string
+	// unproved leaves out findings that have proof of their own.
+	Unproved bool
+}
+
+func (e Effect) covers(f *Finding) bool {
+	class := f.Class
+	if f.As != 0 {
+		class = f.As
+	}
+	if e.Of != f.Object || !slices.Contains(e.Classes, class) || e.Unproved && f.Confidence == High {
+		return false
+	}
+	return e.Pods == nil || !slices.ContainsFunc(f.Pods, func(pod string) bool { return !slices.Contains(e.Pods, pod) })
+}
+
+// explanation is an effect, with the finding that it is of.
+type explanation struct {
+	Effect
+	by int
+}
+
+// foldFindings puts each finding that follows from others under the first of these, and all of a
+// family under its root. A root stands where the first of its family stood, so that
+// a cause of late rank is told before what it does.
+func foldFindings(found []Finding) []Finding {
+	parents := findCauses(found)
+	place := map[int]int{} // root → place in kept
+	var kept []Finding
+	var families [][]int
+	for i := range found {
+		root := i
+		for parents[root] >= 0 {
+			root = parents[root]
+		}
+		if root == i && found[i].Follower {
+			continue
+		}
+		at, ok := place[root]
+		if !ok {
+			at = len(kept)
+			place[root] = at
+			kept, families = append(kept, found[root]), append(families, nil)
+		}
+		if i != root {
+			families[at] = append(families[at], i)
+		}
+	}
+	for at, family := range families {
+		for _, i := range family {
+			kept[at].Consequences = append(kept[at].Consequences, found[i])
+		}
+	}
+	return kept
+}
+
+// findCauses finds for each finding the first other one that it follows from, or -1. No finding
+// ends up under itself.
+func findCauses(found []Finding) []int {
+	about := map[operation.Ref][]int{}
+	explaining := map[operation.Ref][]explanation{}
+	for i := range found {
+		about[found[i].Object] = append(about[found[i].Object], i)
+		for _, e := range found[i].Effects {
+			explaining[e.Of] = append(explaining[e.Of], explanation{e, i})
+		}
+	}
+	parents := make([]int, len(found))
+	for i := range found {
+		parents[i] = -1
+	}
+	for i := range found {
+		f := &found[i]
+		var candidates []int
+		for _, r := range f.Because {
+			candidates = append(candidates, about[r]...)
+		}
+		for _, e := range explaining[f.Object] {
+			if e.covers(f) {
+				candidates = append(candidates, e.by)
+			}
+		}
+		slices.Sort(candidates)
+		for _, j := range candidates {
+			if !found[j].Follower && !isUnder(parents, j, i) {
+				parents[i] = j
+				break
+			}
+		}
+	}
+	return parents
+}
+
+// isUnder reports whether finding i is finding j or above it.
+func isUnder(parents []int, j, i int) bool {
+	for ; j >= 0; j = parents[j] {
+		if j == i {
+			return true
+		}
+	}
+	return false
+}
+
+// RootsOf are the objects whose trouble may be a pod's: what owns it, its claims, and the
+// node that it is on when that is not ready.
+func (x *Index) RootsOf(pod *corev1.Pod) []operation.Ref {
+	refs := []operation.Ref{x.WorkloadOf(pod).Ref}
+	for _, claim := range ClaimsOf(pod) {
+		refs = append(refs, ClaimRef(pod.Namespace, claim))
+	}
+	if node := x.NodeOf(pod); node != nil && !NodeReady(node) {
+		refs = append(refs, NodeRef(node.Name))
+	}
+	return refs
+}
+
+func NodeRef(node string) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "Node", Name: node}
+}
+
+func ClaimRef(namespace, claim string) operation.Ref {
+	return operation.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim}
+}
+
+// ClaimsOf names the claims that a pod mounts, those that its ephemeral volumes stand for
+// too, each once.
+func ClaimsOf(pod *corev1.Pod) []string {
+	var claims []string
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		claim := ""
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			claim = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			claim = pod.Name + "-" + v.Name
+		}
+		if claim != "" && !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// NodeOf is the node that a pod is on, or nil.
+func (x *Index) NodeOf(pod *corev1.Pod) *corev1.Node { return x.nodeByName[pod.Spec.NodeName] }
+
+// NodeReady reports whether a node's kubelet says that it is ready.
+func NodeReady(node *corev1.Node) bool {
+	c := NodeCondition(node, corev1.NodeReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func NodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == kind {
+			return &node.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Since is how long ago a time was, for a sentence; empty for none.
+func (x *Index) Since(t metav1.Time) string {
+	if t.IsZero() || x.Taken.IsZero() || x.Taken.Before(t.Time) {
+		return ""
+	}
+	return formatDuration(x.Taken.Sub(t.Time))
+}

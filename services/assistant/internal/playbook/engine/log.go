@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// LongestLine is how much of one line of a log is looked at.
+const LongestLine = 4 << 10
+
+// LogOf is the log of the run that lastEnd tells of.
+func LogOf(pod *corev1.Pod, c Container) Log {
+	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name, Previous: c.Status.State.Terminated == nil}
+}
+
+// LastLines are the last lines that a container wrote before it ended.
+func (x *Index) LastLines(pod *corev1.Pod, c Container) []string { return x.Lines(LogOf(pod, c)) }
+
+// LogsOf are all logs of a pod that were read, in a fixed order.
+func (x *Index) LogsOf(pod *corev1.Pod) []string {
+	var all []string
+	for _, c := range ListContainers(pod) {
+		for _, previous := range []bool{false, true} {
+			if log := x.Logs[Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name, Previous: previous}]; log != "" {
+				all = append(all, log)
+			}
+		}
+	}
+	return all
+}
+
+// Lines are the last lines of a log, the very last first.
+func (x *Index) Lines(log Log) []string {
+	const most = 20
+	var lines []string
+	for line := range strings.Lines(x.Logs[log]) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line[:min(len(line), LongestLine)])
+		}
+	}
+	slices.Reverse(lines)
+	return lines[:min(len(lines), most)]
+}
+
+// MostDenials limits the matches taken from one log.
+const MostDenials = 20

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// Snapshot is what was read of a cluster, all namespaces that the reader may see.
+// Nothing in it is changed by this package. Its order does not matter.
+type Snapshot struct {
+	Taken time.Time
+
+	// Nodes, and the pods of all namespaces: what is free on a node follows from both.
+	Nodes []corev1.Node
+	Pods  []corev1.Pod
+
+	Deployments  []appsv1.Deployment
+	ReplicaSets  []appsv1.ReplicaSet
+	StatefulSets []appsv1.StatefulSet
+	DaemonSets   []appsv1.DaemonSet
+	Jobs         []batchv1.Job
+	CronJobs     []batchv1.CronJob
+	Autoscalers  []autoscalingv2.HorizontalPodAutoscaler
+	Budgets      []policyv1.PodDisruptionBudget
+
+	Services        []corev1.Service
+	EndpointSlices  []discoveryv1.EndpointSlice
+	Ingresses       []networkingv1.Ingress
+	IngressClasses  []networkingv1.IngressClass
+	NetworkPolicies []networkingv1.NetworkPolicy
+
+	ConfigMaps     []corev1.ConfigMap
+	Secrets        []SecretKeys
+	Claims         []corev1.PersistentVolumeClaim
+	Volumes        []corev1.PersistentVolume
+	StorageClasses []storagev1.StorageClass
+
+	Namespaces      []corev1.Namespace
+	Quotas          []corev1.ResourceQuota
+	LimitRanges     []corev1.LimitRange
+	ServiceAccounts []corev1.ServiceAccount
+	Roles           []rbacv1.Role
+	RoleBindings    []rbacv1.RoleBinding
+	ClusterRoles    []rbacv1.ClusterRole
+	ClusterBindings []rbacv1.ClusterRoleBinding
+
+	Validating []admissionv1.ValidatingWebhookConfiguration
+	Mutating   []admissionv1.MutatingWebhookConfiguration
+	Leases     []coordinationv1.Lease // of nodes
+	Events     []corev1.Event
+
+	// Usage is what the metrics API says of each pod's containers; nil where the cluster
+	// has no such API.
+	Usage map[Log]corev1.ResourceList
+	// Served are the group/versions that discovery lists, such as apps/v1; nil: not read.
+	Served map[string]bool
+
+	// Logs are the last lines, redacted, of the containers that Wants names.
+	Logs map[Log]string
+
+	// Unread are the kinds, plural, that could not be read whole. Nothing of such
+	// a kind is ever called absent.
+	Unread map[string]bool
+
+	mu    sync.Mutex
+	found map[string]func() []Finding // guarded by mu: by namespace
+}
+
+// DiagnoseOnce returns what diagnose finds in a namespace, and calls it once for all who ask about one snapshot: hundreds
+// may at the same time, and each diagnosis takes as much memory as the cluster is large. From the first call on nobody
+// may change the snapshot, nor ever what this returns.
+func (s *Snapshot) DiagnoseOnce(namespace string, diagnose func() []Finding) []Finding {
+	s.mu.Lock()
+	find := s.found[namespace]
+	if find == nil {
+		if s.found == nil {
+			s.found = map[string]func() []Finding{}
+		}
+		find = sync.OnceValue(func() []Finding { return slices.Clip(diagnose()) })
+		s.found[namespace] = find
+	}
+	s.mu.Unlock()
+	return find()
+}
+
+// SecretKeys is a Secret without its values: what is not here cannot leak.
+type SecretKeys struct {
+	Namespace, Name string
+	Keys            []string
+}
+
+// Log names one container's log.
+type Log struct {
+	Namespace, Pod, Container string
+	Previous                  bool // of the run before the last restart
+}

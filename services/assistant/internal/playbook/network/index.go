@@ -1,0 +1,48 @@
+// Package network explains what is wrong with services, ingresses, network policies and name resolution.
+package network
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+type Index struct {
+	*engine.Index
+
+	nameServing func() nameServing
+	callers     func() map[*corev1.Service][]string
+	nearby      func() *engine.Chooser[*near]
+	limiting    func() *policyTable
+	closest     map[string]closest     // of labels: see nearTo
+	hosts       map[hostKey][]address  // of values of variables
+	asks        map[*corev1.Pod][]call // of pods
+}
+
+// New returns the index of this package over x, for one diagnosis.
+func New(x *engine.Index) *Index {
+	own := &Index{Index: x}
+	own.makeTables()
+	return own
+}
+
+func (x *Index) makeTables() {
+	x.nameServing = sync.OnceValue(x.findNameServer)
+	x.callers = sync.OnceValue(x.callerTable)
+	x.nearby = sync.OnceValue(x.nearTable)
+	x.limiting = sync.OnceValue(x.policyTable)
+	x.closest = map[string]closest{}
+	x.hosts = map[hostKey][]address{}
+	x.asks = map[*corev1.Pod][]call{}
+}
+
+// Checks returns the checks of this package.
+func (x *Index) Checks() engine.Checks {
+	return engine.Checks{
+		Pods:    engine.BindPodChecks(x, checkLookups),
+		Objects: engine.BindObjectChecks(x, checkServices, checkIngresses, checkPolicies, checkNameServer),
+	}
+}

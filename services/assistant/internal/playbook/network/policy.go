@@ -1,0 +1,330 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// droppedExpr is how programs tell of packets that nobody answers, as policies make it.
+var droppedExpr = regexp.MustCompile(`(?i)timed? ?out|deadline exceeded|ETIMEDOUT|no route to host|EHOSTUNREACH`)
+
+// checkPolicies explains PolicyBlocks: connections that pods are told to make, to services that
+// have endpoints, and that network policies do not let through.
+func checkPolicies(x *Index) []engine.Finding {
+	if len(x.NetworkPolicies) == 0 || x.Unread["networkpolicies"] || x.Unread["services"] || x.Unread["pods"] {
+		return nil
+	}
+	m := engine.NewMerger()
+	for _, pod := range x.LivingPods {
+		if pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, c := range x.calls(pod) {
+			if f, ok := x.blockedCall(pod, c); ok {
+				m.Add(f, pod.Name)
+			}
+		}
+	}
+	found := m.Found
+	told := map[operation.Ref]bool{}
+	for i := range found {
+		told[found[i].Object] = true
+	}
+	for i := range x.NetworkPolicies {
+		p := &x.NetworkPolicies[i]
+		if told[policyRef(p)] {
+			continue
+		}
+		if f, ok := x.admitsNobody(p); ok {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func policyRef(p *networkingv1.NetworkPolicy) operation.Ref {
+	return operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy", Namespace: p.Namespace, Name: p.Name}
+}
+
+// readyBackends are the pods that stand behind a service and take requests.
+func (x *Index) readyBackends(s *corev1.Service) []*corev1.Pod {
+	of := engine.Name{Namespace: s.Namespace, Name: s.Name}
+	pods, known := x.Backends[of]
+	if !known && len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
+		pods = slices.DeleteFunc(x.Selected(s.Namespace, s.Spec.Selector), func(pod *corev1.Pod) bool { return !engine.PodReady(pod) })
+		x.Backends[of] = pods
+	}
+	return pods
+}
+
+// blockedCall says which policy stops a call, if all ready pods of the service are behind it.
+func (x *Index) blockedCall(pod *corev1.Pod, c call) (engine.Finding, bool) {
+	backends := x.readyBackends(c.service)
+	own := engine.PodReady(pod) && pod.Namespace == c.service.Namespace && engine.HasAll(pod.Labels, c.service.Spec.Selector)
+	if len(backends) == 0 || own {
+		return engine.Finding{}, false
+	}
+	v := x.stopped(pod, c)
+	by, leaves := v.by, v.leaves
+	if by == nil {
+		return engine.Finding{}, false
+	}
+	w := x.WorkloadOf(pod)
+	f := engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(by), Confidence: engine.Medium}
+	f.Evidence = []string{
+		fmt.Sprintf("The variable %s tells %s to reach service %s.", engine.QuoteCode(c.by), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name)),
+		fmt.Sprintf("The service is in order: its endpoints exist, %s.", engine.CountNoun(len(backends), "ready pod", "ready pods")),
+	}
+	addSymptoms(&f, x, pod, w)
+	if leaves {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what leaves %s; it lets out %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), letThrough(by, networkingv1.PolicyTypeEgress)))
+		f.Cause = fmt.Sprintf("The network policy %s does not let %s out to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
+		f.Text = fmt.Sprintf("Add to the policy that it lets out to the pods of service %s, if this connection is wanted.", engine.QuoteCode(c.service.Name))
+		return f, true
+	}
+	f.Evidence = append(f.Evidence, fmt.Sprintf("The policy %s is about what reaches the service's pods; it lets in %s.", engine.QuoteCode(by.Name), letThrough(by, networkingv1.PolicyTypeIngress)))
+	f.Cause = fmt.Sprintf("The network policy %s does not let %s in to service %s.", engine.QuoteCode(by.Name), engine.RefTitle(w.Ref), engine.QuoteCode(c.service.Name))
+	f.Text = fmt.Sprintf("Add %s to what the policy lets in, if this connection is wanted.", engine.RefTitle(w.Ref))
+	offerMissingLabel(&f, x, by, c.service, pod, w)
+	return f, true
+}
+
+// addSymptoms looks whether the pod shows what a stopped connection does; that it is not
+// ready is then a consequence.
+func addSymptoms(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workload) {
+	classes := []engine.Class{engine.ReadinessProbe, engine.LivenessProbe, engine.InitContainer, engine.JobFailed, engine.RolloutStuck}
+	for _, c := range engine.ListContainers(pod) {
+		lines := x.LastLines(pod, c)
+		if at := slices.IndexFunc(lines, droppedExpr.MatchString); at >= 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The log of pod %s says %s.", engine.QuoteCode(pod.Name), engine.QuoteCode(lines[at])))
+			f.Confidence = engine.High
+			classes = append(classes, engine.CrashLoop)
+		}
+	}
+	if !engine.PodReady(pod) {
+		f.Confidence = engine.High
+	}
+	f.Effects = append(f.Effects, engine.Effect{Of: w.Ref, Classes: classes, Unproved: true})
+}
+
+// targetPort is where a service's port leads; none means the same number.
+func targetPort(port corev1.ServicePort) intstr.IntOrString {
+	if port.TargetPort.Type == intstr.Int && port.TargetPort.IntVal == 0 {
+		return intstr.FromInt32(port.Port)
+	}
+	return port.TargetPort
+}
+
+// letThrough lists what a policy allows in one direction, for a sentence.
+func letThrough(p *networkingv1.NetworkPolicy, direction networkingv1.PolicyType) string {
+	var all []string
+	for _, r := range rulesOf(p, direction) {
+		ports := ""
+		if len(r.ports) > 0 {
+			var list []string
+			for _, port := range r.ports {
+				text := "any port"
+				if port.Port != nil {
+					text = port.Port.String()
+				}
+				list = append(list, string(engine.ValueOr(port.Protocol, corev1.ProtocolTCP))+" "+text)
+			}
+			ports = " on " + engine.QuoteCodes(list)
+		}
+		if len(r.peers) == 0 {
+			all = append(all, "everybody"+ports)
+		}
+		for _, peer := range r.peers {
+			all = append(all, peerText(peer)+ports)
+		}
+	}
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(slices.Compact(all[:min(len(all), 10)]), "; ")
+}
+
+func peerText(peer networkingv1.NetworkPolicyPeer) string {
+	if peer.IPBlock != nil {
+		return "addresses in " + engine.QuoteCode(peer.IPBlock.CIDR)
+	}
+	text := "all pods"
+	if peer.PodSelector != nil && !engine.EqualValues(*peer.PodSelector, metav1.LabelSelector{}) {
+		text = "only pods with " + engine.QuoteCode(metav1.FormatLabelSelector(peer.PodSelector))
+	}
+	if peer.NamespaceSelector != nil {
+		if engine.EqualValues(*peer.NamespaceSelector, metav1.LabelSelector{}) {
+			return text + " of every namespace"
+		}
+		return text + " of namespaces with " + engine.QuoteCode(metav1.FormatLabelSelector(peer.NamespaceSelector))
+	}
+	return text
+}
+
+// offerMissingLabel offers the labels by which the policy would let a workload in, where these
+// are plain and all that is missing.
+func offerMissingLabel(f *engine.Finding, x *Index, p *networkingv1.NetworkPolicy, s *corev1.Service, pod *corev1.Pod, w *engine.Workload) {
+	wanted := wantedLabels(x, p, pod.Namespace)
+	if wanted == nil {
+		return
+	}
+	var lacks, has []string
+	change := engine.Members{}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value, ok := pod.Labels[key]
+		if ok && value == wanted[key] {
+			continue
+		}
+		lacks, change[key] = append(lacks, key+"="+wanted[key]), wanted[key]
+		if ok {
+			has = append(has, key+"="+value)
+		}
+	}
+	if len(lacks) == 0 {
+		return // it is the port that the policy does not let through
+	}
+	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and the pods of %s do not have it.", engine.QuoteCode(p.Name), engine.QuoteCodes(lacks), engine.QuoteCode(s.Name), engine.RefTitle(w.Ref))
+	if len(has) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The pods of %s have %s.", engine.RefTitle(w.Ref), engine.QuoteCodes(has)))
+	}
+	f.Text = fmt.Sprintf("Give the pods of %s the label %s if they are to be let in, or let the policy name a label that they have.", engine.RefTitle(w.Ref), engine.QuoteCodes(lacks))
+	// A label that chooses the pods for something else cannot be changed by the way.
+	if w.Patchable() && !x.chosenBy(pod, change) {
+		f.Fix = engine.NewPatch(w.Ref, engine.Members{"spec": engine.Members{"template": engine.Members{"metadata": engine.Members{"labels": change}}}})
+	}
+}
+
+// wantedLabels are the labels of the one kind of peer that a policy lets in, or nil.
+func wantedLabels(x *Index, p *networkingv1.NetworkPolicy, namespace string) map[string]string {
+	var wanted map[string]string
+	for _, r := range rulesOf(p, networkingv1.PolicyTypeIngress) {
+		for _, peer := range r.peers {
+			s := peer.PodSelector
+			if wanted != nil || s == nil || len(s.MatchExpressions) > 0 || len(s.MatchLabels) == 0 {
+				return nil
+			}
+			if have, known := x.namespaceLabels(namespace); peer.NamespaceSelector == nil && namespace != p.Namespace || peer.NamespaceSelector != nil && (!known || !matchesSelector(peer.NamespaceSelector, have)) {
+				return nil // the namespace is not let in, whatever the label
+			}
+			wanted = s.MatchLabels
+		}
+	}
+	return wanted
+}
+
+// chosenBy reports whether something chooses the pod by a label that would change.
+func (x *Index) chosenBy(pod *corev1.Pod, change engine.Members) bool {
+	return slices.ContainsFunc(x.Holds().May(pod.Namespace, pod.Labels), func(want map[string]string) bool {
+		if !engine.HasAll(pod.Labels, want) {
+			return false
+		}
+		for key := range change {
+			if _, ok := want[key]; ok {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// admitsNobody tells of a policy in front of a service that wants callers with a label
+// which nothing has. That a policy closes a service on purpose looks another way.
+func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, bool) {
+	if !governsDirection(p, networkingv1.PolicyTypeIngress) {
+		return engine.Finding{}, false
+	}
+	var wanted []map[string]string
+	for _, r := range rulesOf(p, networkingv1.PolicyTypeIngress) {
+		if len(r.peers) == 0 {
+			return engine.Finding{}, false
+		}
+		for _, peer := range r.peers {
+			s := peer.PodSelector
+			if s == nil || peer.NamespaceSelector != nil || len(s.MatchExpressions) > 0 || len(s.MatchLabels) == 0 || x.hasLabels(p.Namespace, s.MatchLabels) {
+				return engine.Finding{}, false
+			}
+			wanted = append(wanted, s.MatchLabels)
+		}
+	}
+	if len(wanted) == 0 {
+		return engine.Finding{}, false // it lets nobody in, which somebody wrote so
+	}
+	s, endpoints := x.serviceBehind(p)
+	if s == nil || x.opened(s, p) {
+		return engine.Finding{}, false
+	}
+	var texts []string
+	for _, w := range wanted {
+		texts = append(texts, labels.Set(w).String())
+	}
+	slices.Sort(texts)
+	f := engine.Finding{Class: engine.PolicyBlocks, Object: policyRef(p), Confidence: engine.Low}
+	f.Evidence = []string{
+		fmt.Sprintf("The policy is about what reaches the pods of service %s, whose endpoints exist: %s.", engine.QuoteCode(s.Name), engine.CountNoun(endpoints, "ready pod", "ready pods")),
+		fmt.Sprintf("It lets in %s.", letThrough(p, networkingv1.PolicyTypeIngress)),
+	}
+	f.Cause = fmt.Sprintf("The network policy %s lets only pods with the label %s in to service %s, and no pod of the namespace has it.", engine.QuoteCode(p.Name), engine.QuoteCodes(texts), engine.QuoteCode(s.Name))
+	f.Text = fmt.Sprintf("Give the label %s to the pods that are to reach the service; say which these are.", engine.QuoteCodes(texts))
+	return f, true
+}
+
+// opened reports whether another policy lets somebody in to a service: policies add up.
+func (x *Index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
+	for _, pod := range x.kindsBehind(s) {
+		if slices.ContainsFunc(x.limiting().isolating(pod, networkingv1.PolicyTypeIngress), func(other *isolation) bool {
+			return other.policy.Namespace == p.Namespace && other.policy.Name != p.Name && len(other.policy.Spec.Ingress) > 0
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasLabels reports whether a pod has these labels, or would have them.
+func (x *Index) hasLabels(namespace string, want map[string]string) bool {
+	if x.Templates().Any(namespace, want) {
+		return true
+	}
+	for i := range x.CronJobs {
+		if c := &x.CronJobs[i]; c.Namespace == namespace && engine.HasAll(c.Spec.JobTemplate.Spec.Template.Labels, want) {
+			return true
+		}
+	}
+	return x.PodsByLabel.Any(namespace, want)
+}
+
+// serviceBehind is the first service, by name, whose ready pods a policy is about.
+func (x *Index) serviceBehind(p *networkingv1.NetworkPolicy) (*corev1.Service, int) {
+	t := x.limiting()
+	all := x.ServicesIn()[p.Namespace]
+	if want := p.Spec.PodSelector.MatchLabels; len(want) > 0 && t.selector(&p.Spec.PodSelector) != nil {
+		// Only those in front of a pod that the policy is about.
+		near := map[*corev1.Service]bool{}
+		for _, pod := range x.PodsByLabel.Choose(p.Namespace, want) {
+			for _, s := range x.Fronts().May(pod.Namespace, pod.Labels) {
+				near[s] = true
+			}
+		}
+		all = slices.SortedFunc(maps.Keys(near), func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	for _, s := range all {
+		pods := x.readyBackends(s)
+		if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !t.matches(&p.Spec.PodSelector, pod.Labels) }) {
+			return s, len(pods)
+		}
+	}
+	return nil, 0
+}

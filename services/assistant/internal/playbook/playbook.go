@@ -1,0 +1,24 @@
+package playbook
+
+import (
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/policy"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/storage"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/workload"
+)
+
+// Diagnose finds what is wrong in a namespace, or with an empty one everywhere. Causes
+// come first and hold what follows from them; pods of one workload with one trouble are
+// one finding.
+func Diagnose(s *engine.Snapshot, namespace string) []engine.Finding {
+	x := engine.NewIndex(s)
+	n, p, v := network.New(x), policy.New(x), storage.New(x)
+	w := workload.New(x, n, p, v)
+	return engine.Diagnose(x, namespace, w.Checks(), v.Checks(), n.Checks(), p.Checks())
+}
+
+// Findings is Diagnose, once for all who ask about one snapshot; see [engine.Snapshot.DiagnoseOnce].
+func Findings(s *engine.Snapshot, namespace string) []engine.Finding {
+	return s.DiagnoseOnce(namespace, func() []engine.Finding { return Diagnose(s, namespace) })
+}

@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// denial is what the API server refused a service account. It was read from a log, which
+// may be forged: every member has passed a closed pattern.
+type denial struct {
+	account     engine.Name
+	verb        string
+	group       string // empty: core
+	resource    string
+	subresource string // may be empty
+	name        string // of the object; empty: all, or not said
+	namespace   string // empty: cluster scope
+}
+
+// The server's own words. Only plain verbs count: no program needs to be given the right
+// to bind, escalate or impersonate because of a line in a log. Lengths are checked
+// afterwards, for counted repetitions make an expression slow.
+const (
+	namePart = `[a-z0-9.-]+`
+	verbPart = `get|list|watch|create|update|patch|delete|deletecollection`
+)
+
+// forbiddenExprs read the text plain, and as a string of JSON.
+var forbiddenExprs = []*regexp.Regexp{forbiddenExpr(`"`), forbiddenExpr(`\\"`)}
+
+func forbiddenExpr(quote string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(
+		`(?:Q(`+namePart+`)Q is forbidden: )?User Qsystem:serviceaccount:(`+namePart+`):(`+namePart+`)Q cannot (`+verbPart+`) resource Q(`+namePart+`)(?:/(`+namePart+`))?Q in API group Q(|`+namePart+`)Q (?:in the namespace Q(`+namePart+`)Q|at the cluster scope)`,
+		"Q", quote))
+}
+
+// findDenials finds what a log says the API server refused, each once, in order.
+func findDenials(log string) []denial {
+	var all []denial
+	for line := range strings.Lines(log) {
+		line = line[:min(len(line), engine.LongestLine)]
+		if !strings.Contains(line, "system:serviceaccount:") {
+			continue
+		}
+		for _, expr := range forbiddenExprs {
+			for _, m := range expr.FindAllStringSubmatch(line, engine.MostDenials) {
+				d := denial{
+					name: m[1], account: engine.Name{Namespace: m[2], Name: m[3]}, verb: m[4], resource: m[5], subresource: m[6],
+					group: m[7], namespace: m[8],
+				}
+				if d.valid() {
+					all = append(all, d)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, denial.compare)
+	all = slices.Compact(all)
+	return all[:min(len(all), engine.MostDenials)]
+}
+
+// valid reports whether every member could be what it is said to be.
+func (d denial) valid() bool {
+	for _, label := range []string{d.account.Namespace, d.resource, cmp.Or(d.subresource, "x"), cmp.Or(d.namespace, "x")} {
+		if len(validation.IsDNS1123Label(label)) > 0 {
+			return false
+		}
+	}
+	for _, domain := range []string{d.account.Name, cmp.Or(d.group, "x"), cmp.Or(d.name, "x")} {
+		if len(validation.IsDNS1123Subdomain(domain)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (d denial) compare(o denial) int {
+	return cmp.Or(
+		cmp.Compare(d.account.String(), o.account.String()), cmp.Compare(d.namespace, o.namespace), cmp.Compare(d.group, o.group),
+		cmp.Compare(d.full(), o.full()), cmp.Compare(d.verb, o.verb), cmp.Compare(d.name, o.name),
+	)
+}
+
+// full is the resource as a rule writes it.
+func (d denial) full() string {
+	if d.subresource == "" {
+		return d.resource
+	}
+	return d.resource + "/" + d.subresource
+}
+
+// message is the sentence that the denial was read from, less its start.
+func (d denial) message() string {
+	text := `User "system:serviceaccount:` + d.account.Namespace + ":" + d.account.Name + `" cannot ` + d.verb + ` resource "` + d.full() + `" in API group "` + d.group + `" `
+	if d.namespace == "" {
+		return text + "at the cluster scope"
+	}
+	return text + `in the namespace "` + d.namespace + `"`
+}

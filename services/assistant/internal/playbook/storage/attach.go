@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// checkAttachments explains pods that wait for a volume which another node holds.
+func checkAttachments(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(engine.ListContainers(pod), engine.HasStarted) {
+		return nil
+	}
+	e := x.EventOf(pod.UID, func(e *corev1.Event) bool {
+		return e.Reason == "FailedAttachVolume" && strings.HasPrefix(e.Message, "Multi-Attach error")
+	})
+	if e == nil {
+		return nil
+	}
+	f := engine.Finding{Class: engine.ClaimUnbound, Object: w.Ref, Confidence: engine.High}
+	f.Evidence = []string{"The volume controller says " + engine.QuoteCode(e.Message) + "."}
+	f.Cause = "The pod's volume is attached to another node, and its access mode lets only one node have it."
+	f.Text = "Wait until the pod that holds it has ended; if its node is dead, say that the node is out of service, so that the volume is let go."
+	for _, claim := range engine.ClaimsOf(pod) {
+		for _, other := range x.Mounts()[engine.Name{Namespace: pod.Namespace, Name: claim}] {
+			if other.Spec.NodeName == "" || other.Spec.NodeName == pod.Spec.NodeName {
+				continue
+			}
+			f.Evidence = append(f.Evidence, fmt.Sprintf("The claim %s is mounted by pod %s on node %s.", engine.QuoteCode(claim), engine.QuoteCode(other.Name), engine.QuoteCode(other.Spec.NodeName)))
+			if node := x.NodeOf(other); node != nil && !engine.NodeReady(node) {
+				f.Because = append(f.Because, engine.NodeRef(node.Name))
+			}
+			explainSharedVolume(&f, x, w, x.WorkloadOf(other))
+		}
+	}
+	return []engine.Finding{f}
+}
+
+// explainSharedVolume looks whether both pods are of one workload, which then waits for itself.
+func explainSharedVolume(f *engine.Finding, x *Index, w, other *engine.Workload) {
+	d := x.Deployment(w.Ref)
+	if d == nil || other.Ref != w.Ref {
+		return
+	}
+	if w.Replicas > 1 {
+		f.Cause = fmt.Sprintf("The %d pods of %s share one volume, which only one node may have at a time.", w.Replicas, engine.RefTitle(w.Ref))
+		f.Text = "Scale it to 1, let each pod have its own claim (a StatefulSet), or use a class with the access mode ReadWriteMany."
+		return
+	}
+	if d.Spec.Strategy.Type != "Recreate" {
+		f.Cause = "The rollout starts the new pod before the old one ends, and the volume they share may be on one node only: they wait for each other."
+		f.Text = "Let the rollout end the old pod first: the strategy Recreate."
+		f.Fix = engine.NewPatch(w.Ref, engine.Members{"spec": engine.Members{"strategy": engine.Members{"type": "Recreate", "rollingUpdate": nil}}})
+	}
+}

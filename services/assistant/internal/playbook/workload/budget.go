@@ -1,0 +1,122 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// checkBudgets explains BudgetDeadlock: budgets that let no pod go, so that drains wait forever.
+func checkBudgets(x *Index) []engine.Finding {
+	if x.Unread["pods"] {
+		return nil
+	}
+	guarded := map[*corev1.Pod][]string{}
+	members := map[string][]*corev1.Pod{}
+	key := func(b *policyv1.PodDisruptionBudget) string { return b.Namespace + "/" + b.Name }
+	for i := range x.Budgets {
+		b := &x.Budgets[i]
+		for _, pod := range x.PodsByLabel.ChooseBy(b.Namespace, b.Spec.Selector) {
+			if pod.Status.Phase != corev1.PodFailed {
+				guarded[pod] = append(guarded[pod], b.Name)
+				members[key(b)] = append(members[key(b)], pod)
+			}
+		}
+	}
+	var found []engine.Finding
+	for i := range x.Budgets {
+		b := &x.Budgets[i]
+		pods := members[key(b)]
+		if len(pods) == 0 || b.DeletionTimestamp != nil || b.Status.ObservedGeneration < b.Generation {
+			continue
+		}
+		f := engine.Finding{Class: engine.BudgetDeadlock, Object: budgetRef(b)}
+		if explainBudget(&f, x, b, pods, guarded) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func budgetRef(b *policyv1.PodDisruptionBudget) operation.Ref {
+	return operation.Ref{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name}
+}
+
+// explainBudget reports whether a budget lets no pod go, and why.
+func explainBudget(f *engine.Finding, x *Index, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, guarded map[*corev1.Pod][]string) bool {
+	s := b.Status
+	var draining []string
+	for _, pod := range pods {
+		if node := x.NodeOf(pod); node != nil && node.Spec.Unschedulable {
+			draining = append(draining, fmt.Sprintf("Pod %s is on node %s, which is cordoned: a drain waits for it.", engine.QuoteCode(pod.Name), engine.QuoteCode(node.Name)))
+		}
+	}
+	// Nobody waits for what nobody drains: then it is a warning, which may be meant so.
+	if f.Confidence = engine.Low; len(draining) > 0 {
+		f.Confidence = engine.High
+	}
+	for _, pod := range pods {
+		if list := guarded[pod]; len(list) > 1 {
+			slices.Sort(list)
+			f.Evidence = append([]string{fmt.Sprintf("Pod %s is under the budgets %s.", engine.QuoteCode(pod.Name), engine.QuoteCodes(list))}, draining...)
+			f.Cause = "Its pods are under more than one budget, and the eviction API refuses to evict such pods."
+			f.Text = "Let one budget stay for these pods."
+			return true
+		}
+	}
+	if s.DisruptionsAllowed > 0 {
+		return false
+	}
+	f.Evidence = []string{fmt.Sprintf("The budget says %s; disruptions allowed 0, healthy %d of %d, wanted healthy %d.", rulesText(b), s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy)}
+	if c := budgetCondition(b); c != nil && c.Reason == policyv1.SyncFailedReason {
+		f.Evidence = append(append(f.Evidence, "The controller says "+engine.QuoteCode(c.Message)+"."), draining...)
+		f.Cause = "The controller cannot tell how many pods the budget is about, so it lets none go."
+		f.Text = "Use minAvailable with a number for pods whose owner has no scale of its own."
+		return true
+	}
+	f.Evidence = append(f.Evidence, draining...)
+	w := x.WorkloadOf(pods[0])
+	if s.CurrentHealthy < s.DesiredHealthy {
+		// It does what it is for while pods are not well: their trouble is the cause.
+		f.Follower = true
+		for _, pod := range pods {
+			f.Because = append(f.Because, x.RootsOf(pod)...)
+		}
+		f.Cause = fmt.Sprintf("It lets no pod go, because only %d of the %d pods that it wants healthy are so.", s.CurrentHealthy, s.DesiredHealthy)
+		return true
+	}
+	if s.DesiredHealthy < s.ExpectedPods || s.ExpectedPods == 0 {
+		return false // a disruption is under way, and the next is let go after it
+	}
+	f.Cause = fmt.Sprintf("A deadlock: this PDB wants all %s of %s healthy at all times, so none can ever be evicted, and a drain of their nodes does not end.", engine.CountNoun(int(s.ExpectedPods), "pod", "pods"), engine.RefTitle(w.Ref))
+	f.Text = fmt.Sprintf("Scale %s to more than %d, so that one may go, or say how many the budget is to let go at a time (maxUnavailable). The budget itself should stay.", engine.RefTitle(w.Ref), s.DesiredHealthy)
+	if max := b.Spec.MaxUnavailable; max != nil {
+		f.Text = "Say how many pods the budget is to let go at a time: with none (maxUnavailable) more replicas do not help. The budget itself should stay."
+	}
+	return true
+}
+
+func budgetCondition(b *policyv1.PodDisruptionBudget) *metav1.Condition {
+	for i := range b.Status.Conditions {
+		if b.Status.Conditions[i].Type == policyv1.DisruptionAllowedCondition {
+			return &b.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func rulesText(b *policyv1.PodDisruptionBudget) string {
+	switch {
+	case b.Spec.MinAvailable != nil:
+		return "minAvailable " + engine.QuoteCode(b.Spec.MinAvailable.String())
+	case b.Spec.MaxUnavailable != nil:
+		return "maxUnavailable " + engine.QuoteCode(b.Spec.MaxUnavailable.String())
+	}
+	return "nothing of its own, which is maxUnavailable `1`"
+}

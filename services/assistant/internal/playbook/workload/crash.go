@@ -1,0 +1,208 @@
+package workload
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// Patterns of what programs say when they end. They choose between causes only for a
+// container whose exit is a fact already.
+var (
+	variableExpr   = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z0-9]{3,}\b`)
+	unsetExpr      = regexp.MustCompile(`(?i)\b(not set|is unset|required|missing|empty|undefined|must be set|not defined)\b`)
+	noFileExpr     = regexp.MustCompile(`(?i)no such file or directory|ENOENT|FileNotFound|file not found`)
+	dependencyExpr = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|no such host|ENOTFOUND|name or service not known|could not connect|connection timed out|i/o timeout`)
+	noCommandExpr  = regexp.MustCompile(`(?i)executable file not found|no such file or directory|permission denied`)
+)
+
+// checkCrashLoops explains CrashLoop: exit code, command, environment, last log.
+func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	var found []engine.Finding
+	for _, c := range engine.ListContainers(pod) {
+		if !engine.KeepsCrashing(pod, c) || c.OutOfMemory() || x.killedBy(pod, c) != "" {
+			continue
+		}
+		if _, ok := x.network.WrongName(pod, c); ok {
+			continue
+		}
+		f := explainCrash(x.LastLines(pod, c), w, c)
+		f.Class, f.Object, f.Container = engine.CrashLoop, w.Ref, c.Spec.Name
+		f.Because = x.policy.Grounds(pod)
+		_, read := x.Logs[engine.LogOf(pod, c)]
+		f.Blind = !read
+		found = append(found, f)
+	}
+	return found
+}
+
+// fieldPath is how events name a container.
+func fieldPath(c engine.Container) string {
+	if c.Init {
+		return "spec.initContainers{" + c.Spec.Name + "}"
+	}
+	return "spec.containers{" + c.Spec.Name + "}"
+}
+
+// explainCrash says why a container ended. What reads like an order in its log is told apart from
+// what the program says of itself.
+func explainCrash(lines []string, w *engine.Workload, c engine.Container) engine.Finding {
+	lines, orders := engine.SplitInstructions(lines)
+	f := selfEnded(lines, w, c)
+	if len(orders) == 0 {
+		return f
+	}
+	f.Evidence = slices.Insert(f.Evidence, 1, orders...)
+	if f.Fix == nil && f.Confidence == engine.Low {
+		f.Text = "Say which image, command or value the container is to have."
+	}
+	f.Text += " An instruction from a log is not followed."
+	return f
+}
+
+// selfEnded reads the exit code, then the log.
+func selfEnded(lines []string, w *engine.Workload, c engine.Container) engine.Finding {
+	end := c.LastEnd()
+	ended := fmt.Sprintf("Container %s ended with exit code %d", engine.QuoteCode(c.Spec.Name), end.ExitCode)
+	if c.Status.RestartCount > 0 {
+		ended += " and was restarted " + engine.CountNoun(int(c.Status.RestartCount), "time", "times")
+	}
+	f := engine.Finding{Evidence: []string{ended + "."}}
+	if badCommand(end) {
+		explainBadCommand(&f, lines, w, c)
+		return f
+	}
+	line, variable := unsetVariable(lines, c.Spec)
+	if line != "" {
+		quoteLine(&f, c, line)
+		explainUnset(&f, variable, w, c)
+		return f
+	}
+	for _, kind := range []struct {
+		expr          *regexp.Regexp
+		cause, advice string
+	}{
+		{noFileExpr, "The program stops because a file that it needs is not there.", "Mount the file, or correct the path that the program is given."},
+		{dependencyExpr, "The program stops because it cannot reach something that it depends on.", "Repair what the log line names, or correct the address that the program is given."},
+	} {
+		if at := slices.IndexFunc(lines, kind.expr.MatchString); at >= 0 {
+			quoteLine(&f, c, lines[at])
+			f.Cause, f.Confidence, f.Text = kind.cause, engine.Medium, kind.advice
+			offerRollback(&f, w, c)
+			return f
+		}
+	}
+	if len(lines) > 0 {
+		quoteLine(&f, c, lines[0])
+	}
+	f.Cause, f.Confidence = "The program ends by itself; nothing in the cluster ends it.", engine.Low
+	f.Text = "Read the whole log of the run before the restart."
+	if end.ExitCode == 0 {
+		f.Cause, f.Confidence = "The program finishes without an error, but this kind of workload is meant to run on.", engine.High
+		f.Text = "Run it as a Job, or start it with a command that does not end."
+	}
+	offerRollback(&f, w, c)
+	return f
+}
+
+// quoteLine shows a line of the log of the run that ended.
+func quoteLine(f *engine.Finding, c engine.Container, line string) {
+	when := "before the restart "
+	if c.Status.State.Terminated != nil {
+		when = ""
+	}
+	f.Evidence = append(f.Evidence, "Its log "+when+"says "+engine.QuoteCode(line)+".")
+}
+
+// offerRollback offers the last revision whose container was another one.
+func offerRollback(f *engine.Finding, w *engine.Workload, c engine.Container) {
+	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
+		return then.Image == c.Spec.Image && engine.EqualValues(then.Command, c.Spec.Command) && engine.EqualValues(then.Args, c.Spec.Args) && engine.EqualValues(then.Env, c.Spec.Env) && engine.EqualValues(then.EnvFrom, c.Spec.EnvFrom)
+	})
+	if fix != nil {
+		f.Fix, f.Text = fix, text
+	}
+}
+
+// badCommand reports whether a program was not found or may not be run: shells answer 127
+// and 126, runtimes notStarted.
+func badCommand(end *corev1.ContainerStateTerminated) bool {
+	return end.ExitCode == 126 || end.ExitCode == 127 || notStarted(end) && noCommandExpr.MatchString(end.Message)
+}
+
+// notStarted reports whether the container's own program never ran.
+func notStarted(end *corev1.ContainerStateTerminated) bool {
+	return end.Reason == "StartError" || end.Reason == "ContainerCannotRun"
+}
+
+func explainBadCommand(f *engine.Finding, lines []string, w *engine.Workload, c engine.Container) {
+	end := c.LastEnd()
+	// Arguments may hold what is secret: the first word is enough.
+	command := "image's own command"
+	if len(c.Spec.Command) > 0 {
+		command = "command " + engine.QuoteCode(c.Spec.Command[0])
+	}
+	fault := "is not in"
+	if end.ExitCode == 126 {
+		fault = "may not be run in"
+	}
+	if notStarted(end) {
+		f.Evidence = append(f.Evidence, "The runtime says "+engine.QuoteCode(end.Message)+".")
+		f.Cause, f.Confidence = fmt.Sprintf("The %s %s the image %s.", command, fault, engine.QuoteCode(c.Spec.Image)), engine.High
+	} else {
+		// A script that calls what is not there ends with the same code.
+		f.Cause, f.Confidence = fmt.Sprintf("The %s, or one that it calls, %s the image %s.", command, fault, engine.QuoteCode(c.Spec.Image)), engine.Medium
+		if len(lines) > 0 {
+			quoteLine(f, c, lines[0])
+		}
+	}
+	f.Text = "Name a command that the image has, or an image that has this command."
+	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
+		return then.Image == c.Spec.Image && engine.EqualValues(then.Command, c.Spec.Command) && engine.EqualValues(then.Args, c.Spec.Args)
+	})
+	if fix != nil {
+		f.Fix, f.Text = fix, text
+	}
+}
+
+// unsetVariable finds the line that misses a variable which the spec leaves empty or does
+// not set. One that is set, or may come from elsewhere, is never blamed.
+func unsetVariable(lines []string, c *corev1.Container) (line, variable string) {
+	for _, line := range lines {
+		if !unsetExpr.MatchString(line) {
+			continue
+		}
+		for _, variable := range variableExpr.FindAllString(line, -1) {
+			at := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+			switch {
+			case at >= 0 && c.Env[at].Value == "" && c.Env[at].ValueFrom == nil:
+				return line, variable
+			// Without an underscore any word in capitals could be meant.
+			case at < 0 && len(c.EnvFrom) == 0 && strings.Contains(variable, "_"):
+				return line, variable
+			}
+		}
+	}
+	return "", ""
+}
+
+func explainUnset(f *engine.Finding, variable string, w *engine.Workload, c engine.Container) {
+	set := slices.ContainsFunc(c.Spec.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+	f.Cause, f.Confidence = fmt.Sprintf("The variable %s is not set, and the program does not start without it.", engine.QuoteCode(variable)), engine.Medium
+	if set {
+		f.Cause, f.Confidence = fmt.Sprintf("The variable %s is set to nothing, and the program does not start without a value.", engine.QuoteCode(variable)), engine.High
+	}
+	f.Text = fmt.Sprintf("Say which value %s is to have; a value that is secret belongs in a Secret.", engine.QuoteCode(variable))
+	fix, text := engine.UndoContainer(w, c, func(then *corev1.Container) bool {
+		at := slices.IndexFunc(then.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+		return at < 0 || then.Env[at].Value == "" && then.Env[at].ValueFrom == nil
+	})
+	if fix != nil {
+		f.Fix, f.Text = fix, text
+	}
+}

@@ -1,0 +1,136 @@
+package workload
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// pullFaults are what registries and runtimes say, the surest first: a refused login often
+// adds that the repository may not exist, an absent tag never speaks of logins.
+var pullFaults = []struct {
+	expr                  *regexp.Regexp
+	evidence, cause, text string
+	confidence            engine.Confidence
+	// name says that another image may help; what else is wrong meets every image.
+	name bool
+}{
+	{regexp.MustCompile(`(?i)toomanyrequests|too many requests|rate limit|\b429\b`), "", "The registry refuses for now, because too much was pulled from it.",
+		"Wait; then give the workload pull credentials with a higher rate, or use a mirror.", engine.High, false},
+	{regexp.MustCompile(`(?i)may require .{0,20}login|pull access denied`), "", "The registry does not show the image %s: its name is wrong, or the pull credentials are absent or not accepted.",
+		"Check the name, and name a Secret with pull credentials in imagePullSecrets.", engine.Medium, true},
+	{regexp.MustCompile(`(?i)\b401\b|\b403\b|unauthorized|authentication required|no basic auth|authorization failed|access denied|\bdenied\b`), "", "The registry wants pull credentials for the image %s, and those of the pod are absent or not accepted.",
+		"Create a Secret with valid pull credentials and name it in imagePullSecrets of the pod or its service account.", engine.High, false},
+	{regexp.MustCompile(`(?i)not found|manifest unknown|does not exist|no such manifest`), "The registry answered, so it is no matter of credentials (auth).", "The image %s does not exist in its registry: the tag or the name is wrong.",
+		"Say which tag to use.", engine.High, true},
+	{regexp.MustCompile(`(?i)no such host|connection refused|timeout|timed out|no route to host|x509|certificate|dial tcp|unreachable`), "", "The node cannot reach the registry of the image %s.",
+		"Check the registry's name, and the way from the node to it.", engine.High, false},
+}
+
+// checkImagePulls explains ImagePull: waiting reason first, then what the registry said.
+func checkImagePulls(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	var found []engine.Finding
+	for _, c := range engine.ListContainers(pod) {
+		reason := c.Waiting()
+		switch reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable":
+		default:
+			continue
+		}
+		f := engine.Finding{Class: engine.ImagePull, Object: w.Ref, Confidence: engine.High, Container: c.Spec.Name}
+		f.Evidence = []string{fmt.Sprintf("Container %s waits: %s, image %s.", engine.QuoteCode(c.Spec.Name), reason, engine.QuoteCode(c.Spec.Image))}
+		switch reason {
+		case "InvalidImageName":
+			f.Cause = fmt.Sprintf("%s is no image name.", engine.QuoteCode(c.Spec.Image))
+			f.Text = "Say which image to use."
+			offerOldImage(&f, w, c)
+		case "ErrImageNeverPull":
+			f.Cause = fmt.Sprintf("The image %s is not on the node, and imagePullPolicy Never forbids to pull it.", engine.QuoteCode(c.Spec.Image))
+			f.Text = "Set imagePullPolicy to IfNotPresent, or load the image on the node."
+		default:
+			if explainPullFault(&f, x, pod, c) {
+				offerOldImage(&f, w, c)
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// explainPullFault says why, and whether another image may help.
+func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Container) bool {
+	said := c.Status.State.Waiting.Message
+	if e := x.EventOf(pod.UID, func(e *corev1.Event) bool {
+		return e.Reason == "Failed" && e.InvolvedObject.FieldPath == fieldPath(c) && strings.Contains(e.Message, "pull")
+	}); e != nil {
+		said = e.Message
+	}
+	// A name may hold any of the words that are looked for.
+	words := strings.ReplaceAll(said, c.Spec.Image, "")
+	if repository, _, ok := strings.Cut(c.Spec.Image, ":"); ok {
+		words = strings.ReplaceAll(words, repository, "")
+	}
+	f.Evidence = append(f.Evidence, "The node says "+engine.QuoteCode(said)+".")
+	for _, fault := range pullFaults {
+		if !fault.expr.MatchString(words) {
+			continue
+		}
+		if fault.evidence != "" {
+			f.Evidence = append(f.Evidence, fault.evidence)
+		}
+		f.Cause, f.Text, f.Confidence = strings.ReplaceAll(fault.cause, "%s", engine.QuoteCode(c.Spec.Image)), fault.text, fault.confidence
+		if strings.Contains(fault.text, "imagePullSecrets") {
+			f.Evidence = append(f.Evidence, x.pullSecrets(pod))
+		}
+		return fault.name
+	}
+	f.Cause, f.Confidence = fmt.Sprintf("The node cannot pull the image %s.", engine.QuoteCode(c.Spec.Image)), engine.Medium
+	f.Text = "Try to pull the image by hand with the same credentials."
+	return false
+}
+
+// pullSecrets says which credentials the pod names, and whether they are there.
+func (x *Index) pullSecrets(pod *corev1.Pod) string {
+	if len(pod.Spec.ImagePullSecrets) == 0 {
+		return "The pod names no pull credentials."
+	}
+	var all, absent []string
+	for _, r := range pod.Spec.ImagePullSecrets {
+		all = append(all, r.Name)
+		if _, ok := x.SecretKeys[engine.Name{Namespace: pod.Namespace, Name: r.Name}]; !ok && !x.Unread["secrets"] {
+			absent = append(absent, r.Name)
+		}
+	}
+	s := "The pod names the pull credentials " + engine.QuoteCodes(all)
+	if len(absent) > 0 {
+		s += "; absent are " + engine.QuoteCodes(absent)
+	}
+	return s + "."
+}
+
+// offerOldImage offers the image that the container had before.
+func offerOldImage(f *engine.Finding, w *engine.Workload, c engine.Container) {
+	if !w.Patchable() || c.Init {
+		return
+	}
+	for _, r := range w.Older {
+		then := engine.FindContainer(r.Template, c.Spec.Name)
+		if then == nil || then.Image == c.Spec.Image {
+			continue
+		}
+		o := engine.NewOperation(operation.SetImage, w.Ref)
+		o.Images = map[string]string{c.Spec.Name: then.Image}
+		if f.Fix = engine.ValidFix(o); f.Fix != nil {
+			f.Text = fmt.Sprintf("Give back the image of revision %d, %s.", r.Number, engine.QuoteCode(then.Image))
+			if r.Ready > 0 {
+				f.Text += " " + engine.CountNoun(int(r.Ready), "pod of it is", "pods of it are") + " ready."
+			}
+		}
+		return
+	}
+}

@@ -1,0 +1,47 @@
+// Package workload explains what is wrong with pods, their controllers and their nodes.
+package workload
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/network"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/policy"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/storage"
+)
+
+// Index finds the objects of a snapshot; each of its tables is made when it is first needed.
+type Index struct {
+	*engine.Index
+	network *network.Index
+	policy  *policy.Index
+	storage *storage.Index
+
+	left        map[nodeKind]resource.Quantity
+	nodesByName func() []*corev1.Node
+	keepers     map[string]string // of finalizers
+}
+
+// New returns the index of this package over x, for one diagnosis.
+func New(x *engine.Index, n *network.Index, p *policy.Index, s *storage.Index) *Index {
+	own := &Index{Index: x, network: n, policy: p, storage: s}
+	own.makeTables()
+	return own
+}
+
+func (x *Index) makeTables() {
+	x.left = map[nodeKind]resource.Quantity{}
+	x.nodesByName = sync.OnceValue(func() []*corev1.Node { return sortedNodes(x.Nodes) })
+	x.keepers = map[string]string{}
+}
+
+// Checks returns the checks of this package.
+func (x *Index) Checks() engine.Checks {
+	return engine.Checks{
+		Pods:    engine.BindPodChecks(x, checkCrashLoops, checkMemory, checkImagePulls, checkReferences, checkPending, checkLiveness, checkReadiness, checkEphemeralStorage, checkInitContainers, checkReadinessGates),
+		Objects: engine.BindObjectChecks(x, checkTerminating, checkNodes, checkAutoscalers, checkBudgets, checkJobs, checkCronJobs, checkRollouts, checkAPIs, checkStatefulSets),
+	}
+}

@@ -1,0 +1,225 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// pressures are the conditions in which a node runs short of something.
+var pressures = []struct {
+	kind        corev1.NodeConditionType
+	what, text  string
+	resourceFor string // as eviction messages name it
+}{
+	{corev1.NodeMemoryPressure, "memory", "Find the pods that use more memory than they request, and give them limits; drain the node if it does not recover.", "memory"},
+	{corev1.NodeDiskPressure, "disk space", "Clear what fills the node's disk: images, container logs, emptyDir volumes; drain the node if it does not recover.", "ephemeral-storage"},
+	{corev1.NodePIDPressure, "process ids", "Find the pod that starts processes without end.", "pids"},
+	{corev1.NodeNetworkUnavailable, "network", "Look whether the network plug-in runs on the node.", ""},
+}
+
+// checkNodes explains NodeTrouble: nodes that are not ready, or short of something.
+func checkNodes(x *Index) []engine.Finding {
+	if x.Unread["nodes"] {
+		return nil
+	}
+	on := map[string][]*corev1.Pod{}
+	for i := range x.Pods { // those that are being ended too
+		if pod := &x.Pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+		}
+	}
+	for _, pods := range on {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	var found []engine.Finding
+	for _, node := range x.nodesByName() {
+		pods := on[node.Name]
+		f := engine.Finding{Class: engine.NodeTrouble, Object: engine.NodeRef(node.Name), Confidence: engine.High}
+		// A node without the condition was never seen by a kubelet.
+		switch c := engine.NodeCondition(node, corev1.NodeReady); {
+		case c == nil && x.lease(node.Name) == nil:
+			continue
+		case !engine.NodeReady(node):
+			explainNotReady(&f, x, node, c, pods)
+		default:
+			if !explainPressure(&f, x, node, pods) {
+				continue
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// lease is the time at which the kubelet of a node last renewed its lease, or nil.
+func (x *Index) lease(node string) *metav1.Time {
+	for i := range x.Leases {
+		l := &x.Leases[i]
+		if l.Namespace == corev1.NamespaceNodeLease && l.Name == node && l.Spec.RenewTime != nil {
+			return &metav1.Time{Time: l.Spec.RenewTime.Time}
+		}
+	}
+	return nil
+}
+
+func explainNotReady(f *engine.Finding, x *Index, node *corev1.Node, c *corev1.NodeCondition, pods []*corev1.Pod) {
+	if c == nil {
+		c = &corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Message: "no condition"}
+	}
+	f.Evidence = []string{fmt.Sprintf("Its condition Ready is %s: %s.", c.Status, engine.QuoteCode(c.Message))}
+	if !c.LastTransitionTime.IsZero() {
+		f.Evidence[0] = fmt.Sprintf("Its condition Ready is %s since %s (%s ago): %s.", c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339), x.Since(c.LastTransitionTime), engine.QuoteCode(c.Message))
+	}
+	if renewed := x.lease(node.Name); renewed != nil {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its kubelet last renewed its lease at %s, %s ago.", renewed.UTC().Format(time.RFC3339), x.Since(*renewed)))
+	}
+	for _, p := range pressures {
+		if other := engine.NodeCondition(node, p.kind); other != nil && other.Status == corev1.ConditionTrue {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True: %s.", p.kind, engine.QuoteCode(other.Message)))
+		}
+	}
+	addAffectedPods(f, x, pods)
+	switch {
+	case c.Status == corev1.ConditionUnknown:
+		f.Cause = fmt.Sprintf("The kubelet of node %s has stopped reporting: the machine is down, cut off from the API server, or its kubelet does not run.", engine.QuoteCode(node.Name))
+		f.Text = "Look at the machine and its network, then at its kubelet."
+	case strings.Contains(c.Message, "NetworkPluginNotReady") || strings.Contains(c.Message, "cni plugin not initialized"):
+		f.Cause = fmt.Sprintf("The network plug-in of node %s is not ready, so the kubelet starts no pods.", engine.QuoteCode(node.Name))
+		f.Text = "Look at the pod of the network plug-in on this node."
+	case strings.Contains(c.Message, "container runtime") || strings.Contains(c.Message, "PLEG"):
+		f.Cause = fmt.Sprintf("The container runtime of node %s does not answer its kubelet.", engine.QuoteCode(node.Name))
+		f.Text = "Restart the container runtime on the machine, and look in its log."
+	default:
+		f.Cause = fmt.Sprintf("The kubelet of node %s says itself that it is not ready.", engine.QuoteCode(node.Name))
+		f.Text = "Look in the kubelet's log on the machine."
+	}
+	offerCordon(f, node)
+}
+
+// offerCordon keeps new pods away; draining is named, for it moves what still runs.
+func offerCordon(f *engine.Finding, node *corev1.Node) {
+	if node.Spec.Unschedulable {
+		f.Evidence = append(f.Evidence, "It is cordoned: somebody may be at work on it.")
+		f.Text += " If it stays away, drain it, so that its pods start elsewhere."
+		return
+	}
+	if f.Fix = engine.ValidFix(engine.NewOperation(operation.Cordon, engine.NodeRef(node.Name))); f.Fix != nil {
+		f.Text += " Meanwhile cordon it, so that no new pods come; if it stays away, drain it."
+	}
+}
+
+// addAffectedPods lists the pods on a node that is not ready, and what of theirs it explains.
+func addAffectedPods(f *engine.Finding, x *Index, pods []*corev1.Pod) {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+		f.Pods = append(f.Pods, pod.Name)
+		if !slices.Contains(f.Namespaces, pod.Namespace) {
+			f.Namespaces = append(f.Namespaces, pod.Namespace)
+		}
+	}
+	owners := map[operation.Ref]bool{}
+	for _, pod := range pods {
+		w := x.WorkloadOf(pod)
+		if !owners[w.Ref] {
+			owners[w.Ref] = true
+			f.Effects = append(f.Effects, engine.Effect{Of: w.Ref, Classes: []engine.Class{engine.LivenessProbe, engine.ReadinessProbe, engine.ReadinessGate, engine.Sidecar}, Pods: f.Pods})
+		}
+	}
+	if len(names) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("It hits %s: %s.", engine.CountNoun(len(names), "pod", "pods"), engine.QuoteCodes(names)))
+	}
+	f.Pods = nil                                        // the evidence names them with their namespaces
+	f.Namespaces = append(f.Namespaces, x.Waiting()...) // those that wait may wait for it
+}
+
+// explainPressure reports whether a node that is ready runs short of something, or did of late and
+// ended pods for it.
+func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*corev1.Pod) bool {
+	evicted := map[string][]string{}
+	for _, pod := range pods {
+		if short, ok := x.evictedFor(pod); ok {
+			evicted[short] = append(evicted[short], pod.Namespace+"/"+pod.Name)
+			if !slices.Contains(f.Namespaces, pod.Namespace) {
+				f.Namespaces = append(f.Namespaces, pod.Namespace)
+			}
+		}
+	}
+	for _, p := range pressures {
+		c := engine.NodeCondition(node, p.kind)
+		now := c != nil && c.Status == corev1.ConditionTrue
+		if !now && len(evicted[p.resourceFor]) == 0 {
+			continue
+		}
+		if f.Cause == "" {
+			f.Cause = fmt.Sprintf("Node %s runs short of %s.", engine.QuoteCode(node.Name), p.what)
+			f.Text = p.text
+			if !now {
+				f.Confidence = engine.Medium
+				f.Cause = fmt.Sprintf("Node %s ran short of %s and ended pods for it; by now it has enough again.", engine.QuoteCode(node.Name), p.what)
+			} else {
+				for _, pod := range pods {
+					if !slices.Contains(f.Namespaces, pod.Namespace) {
+						f.Namespaces = append(f.Namespaces, pod.Namespace)
+					}
+				}
+			}
+		}
+		if now {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Its condition %s is True since %s: %s.", p.kind, c.LastTransitionTime.UTC().Format(time.RFC3339), engine.QuoteCode(c.Message)))
+		}
+		if list := evicted[p.resourceFor]; len(list) > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("Evicted for %s: %s.", p.what, engine.QuoteCodes(list)))
+		}
+	}
+	return f.Cause != ""
+}
+
+// evictedFor is what a node was short of when it ended a pod, of late.
+func (x *Index) evictedFor(pod *corev1.Pod) (short string, ok bool) {
+	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" {
+		return "", false
+	}
+	at := pod.Status.StartTime
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			at = &c.LastTransitionTime
+		}
+	}
+	if at == nil || x.Taken.Sub(at.Time) > engine.Recent {
+		return "", false
+	}
+	_, rest, found := strings.Cut(pod.Status.Message, "low on resource: ")
+	short, _, _ = strings.Cut(rest, ".")
+	if short == "inodes" {
+		short = "ephemeral-storage"
+	}
+	return short, found
+}
+
+// checkEphemeralStorage explains pods that their node ended because they wrote more to its disk than
+// their own limits let them: the node is well.
+func checkEphemeralStorage(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" || !strings.Contains(pod.Status.Message, "exceed") {
+		return nil
+	}
+	if at := pod.Status.StartTime; at == nil || x.Taken.Sub(at.Time) > engine.Recent {
+		return nil
+	}
+	f := engine.Finding{Class: engine.NodeTrouble, Object: w.Ref, Confidence: engine.High}
+	f.Evidence = []string{"The kubelet says " + engine.QuoteCode(pod.Status.Message) + "."}
+	f.Cause = "The pod wrote more to its node's disk than its own limit for local storage lets it, and was evicted; the node is well."
+	f.Text = fmt.Sprintf("Say which ephemeral-storage limit (or emptyDir sizeLimit) %s is to have, or write less.", engine.RefTitle(w.Ref))
+	return []engine.Finding{f}
+}

@@ -1,0 +1,173 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// refusals counts the nodes that do not take a pod, by rule.
+type refusals struct {
+	selector, cordoned []string
+	taints             map[corev1.Taint][]string
+}
+
+// add sorts a node under the first rule that refuses the pod, if one does.
+func (r *refusals) add(pod *corev1.Pod, node *corev1.Node, takes bool) bool {
+	if !takes {
+		r.selector = append(r.selector, node.Name)
+		return true
+	}
+	if node.Spec.Unschedulable {
+		r.cordoned = append(r.cordoned, node.Name)
+		return true
+	}
+	for _, t := range node.Spec.Taints {
+		if t.Effect == corev1.TaintEffectPreferNoSchedule || isTolerated(pod, t) {
+			continue
+		}
+		t.TimeAdded = nil
+		if r.taints == nil {
+			r.taints = map[corev1.Taint][]string{}
+		}
+		r.taints[t] = append(r.taints[t], node.Name)
+		return true
+	}
+	return false
+}
+
+// isTolerated follows the API's rule: no effect means every effect, Exists without a key
+// means every taint.
+func isTolerated(pod *corev1.Pod, t corev1.Taint) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(tol corev1.Toleration) bool {
+		if tol.Effect != "" && tol.Effect != t.Effect {
+			return false
+		}
+		if tol.Operator == corev1.TolerationOpExists {
+			return tol.Key == "" || tol.Key == t.Key
+		}
+		return tol.Key == t.Key && tol.Value == t.Value
+	})
+}
+
+// explainPlacement says which rule keeps the pod from every node, and helps with the one that
+// keeps it from the most.
+func explainPlacement(f *engine.Finding, r refusals, x *Index, pod *corev1.Pod, w *engine.Workload) {
+	taints := slices.SortedFunc(maps.Keys(r.taints), func(a, b corev1.Taint) int {
+		return strings.Compare(formatTaint(a), formatTaint(b))
+	})
+	tainted := 0
+	for _, t := range taints {
+		tainted += len(r.taints[t])
+		f.Evidence = append(f.Evidence, fmt.Sprintf("The taint %s keeps it from %s, for it has no toleration.", engine.QuoteCode(formatTaint(t)), engine.QuoteCodes(r.taints[t])))
+	}
+	if len(r.selector) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Its node selector or required affinity does not match %s.", engine.QuoteCodes(r.selector)))
+	}
+	if len(r.cordoned) > 0 {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Cordoned are %s.", engine.QuoteCodes(r.cordoned)))
+	}
+	switch {
+	case len(r.selector) >= tainted && len(r.selector) >= len(r.cordoned):
+		explainSelector(f, x, pod, w)
+	case tainted >= len(r.cordoned):
+		explainTaint(f, taints, pod, w)
+	default:
+		f.Cause = "The nodes that could take the pod are cordoned."
+		f.Text = "Uncordon one when its maintenance is over."
+	}
+}
+
+func formatTaint(t corev1.Taint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
+}
+
+func explainTaint(f *engine.Finding, taints []corev1.Taint, pod *corev1.Pod, w *engine.Workload) {
+	f.Cause = "Every node that could take the pod has a taint, and the pod has no toleration for it."
+	f.Text = "Add the toleration of the nodes that are meant, or remove the taint from one."
+	if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }) {
+		// The cluster sets and removes these by itself: they tell of a node in trouble.
+		f.Text = "The cluster set this taint because of the node's state: repair the node, do not tolerate it."
+		return
+	}
+	if len(taints) != 1 || w.Template == nil {
+		return
+	}
+	t := taints[0]
+	// The list is replaced as a whole, so those that are there go along.
+	list := []any{}
+	for _, old := range w.Template.Spec.Tolerations {
+		list = append(list, old)
+	}
+	list = append(list, corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect})
+	if f.Fix = engine.PatchPodSpec(w, engine.Members{"tolerations": list}); f.Fix != nil {
+		f.Text = fmt.Sprintf("Give the pod the toleration for %s, if it belongs on these nodes.", engine.QuoteCode(formatTaint(t)))
+	}
+}
+
+// explainSelector compares a node selector with the labels that nodes have.
+func explainSelector(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workload) {
+	f.Cause = "No node has the labels that the pod's required node affinity names."
+	f.Text = "Correct the affinity, or label a node."
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		want := pod.Spec.NodeSelector[key]
+		values := map[string]bool{}
+		for i := range x.Nodes {
+			if v, ok := x.Nodes[i].Labels[key]; ok {
+				values[v] = true
+			}
+		}
+		if values[want] {
+			continue
+		}
+		f.Cause = fmt.Sprintf("The node selector wants %s, and no node has this label.", engine.QuoteCode(key+"="+want))
+		f.Text = "Correct the node selector, or label a node."
+		if len(values) == 0 {
+			return
+		}
+		have := slices.Sorted(maps.Keys(values))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("Nodes have for %s: %s.", engine.QuoteCode(key), engine.QuoteCodes(have)))
+		if len(have) != 1 {
+			return
+		}
+		if f.Fix = engine.PatchPodSpec(w, engine.Members{"nodeSelector": engine.Members{key: have[0]}}); f.Fix != nil {
+			f.Text = fmt.Sprintf("Let the node selector want %s.", engine.QuoteCode(key+"="+have[0]))
+		}
+		return
+	}
+}
+
+// checkInterPodRules explains pods that each node would take by itself, but not beside the pods that
+// are there. The scheduler alone weighs that; its condition says which rule it was.
+func checkInterPodRules(pod *corev1.Pod, w *engine.Workload) []engine.Finding {
+	said := ""
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			said = c.Message
+		}
+	}
+	a := pod.Spec.Affinity
+	f := engine.Finding{Class: engine.PendingPlacement, Object: w.Ref, Confidence: engine.Medium, Evidence: []string{"The scheduler says " + engine.QuoteCode(said) + "."}}
+	switch {
+	case a != nil && a.PodAntiAffinity != nil && strings.Contains(said, "anti-affinity"):
+		f.Cause = "The pod's anti-affinity keeps it from every node where another such pod runs, and no node is left."
+		f.Text = "Add a node, lower the replicas, or make the anti-affinity a preference."
+	case a != nil && a.PodAffinity != nil && strings.Contains(said, "pod affinity"):
+		f.Cause = "The pod's affinity wants it beside other pods, and these run where it does not fit, or not at all."
+		f.Text = "Check the labels that the affinity names."
+	case len(pod.Spec.TopologySpreadConstraints) > 0 && strings.Contains(said, "topology spread"):
+		f.Cause = "The pod's topology spread constraints leave no node."
+		f.Text = "Add a node in the domain with the fewest pods, or let the constraint be ScheduleAnyway."
+	default:
+		return nil // volumes, ports, or nodes that changed since
+	}
+	return []engine.Finding{f}
+}

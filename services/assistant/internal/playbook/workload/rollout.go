@@ -1,0 +1,179 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+)
+
+// mostChanges is how many changes stand in a cause.
+const mostChanges = 3
+
+// checkRollouts explains RolloutStuck: a deployment whose new revision does not come up, or waits
+// for somebody to resume it. Where the new pods say why, it follows from that.
+func checkRollouts(x *Index) []engine.Finding {
+	var found []engine.Finding
+	for i := range x.Deployments {
+		d := &x.Deployments[i]
+		ref := operation.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: d.Namespace, Name: d.Name}
+		w := x.Workloads[ref]
+		f := engine.Finding{Class: engine.RolloutStuck, Object: ref, Because: []operation.Ref{ref}}
+		c := deploymentCondition(d, appsv1.DeploymentProgressing)
+		switch {
+		case d.DeletionTimestamp != nil || x.Unread["replicasets"] || w.Newest == nil:
+			continue
+		case d.Spec.Paused:
+			changed := diffPodSpecs(&w.Newest.Template.Spec, &d.Spec.Template.Spec)
+			if len(changed) == 0 {
+				continue // paused, and nothing waits
+			}
+			f.Because = nil
+			f.Confidence = engine.High
+			f.Evidence = append([]string{fmt.Sprintf("Its pods are of revision %d; what has changed since:", w.Newest.Number)}, changed...)
+			f.Cause = "Its rollout is paused, so that the change does not reach the pods."
+			f.Text = "If the change is meant to be rolled out, resume it."
+			f.Fix = engine.ValidFix(engine.NewOperation(operation.Resume, ref))
+		case c != nil && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
+			explainStuck(&f, d, c, w)
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func deploymentCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	at := slices.IndexFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+	if at < 0 {
+		return nil
+	}
+	return &d.Status.Conditions[at]
+}
+
+func explainStuck(f *engine.Finding, d *appsv1.Deployment, c *appsv1.DeploymentCondition, w *engine.Workload) {
+	f.Evidence = []string{fmt.Sprintf("The controller says %s; %d of %s updated, %d ready.", engine.QuoteCode(c.Message), d.Status.UpdatedReplicas, engine.CountNoun(int(w.Replicas), "pod is", "pods are"), d.Status.ReadyReplicas)}
+	f.Cause, f.Confidence = fmt.Sprintf("Its new pods have not become ready within %s.", engine.CountNoun(int(engine.ValueOr(d.Spec.ProgressDeadlineSeconds, 600)), "second", "seconds")), engine.Medium
+	f.Text = "Find out why the new pods are not ready: describe one of them."
+	if len(w.Older) == 0 {
+		return
+	}
+	before := w.Older[0]
+	changed := diffPodSpecs(&before.Template.Spec, &d.Spec.Template.Spec)
+	if len(changed) > mostChanges {
+		f.Evidence = append(append(f.Evidence, "All changes:"), changed...)
+		changed = append(changed[:mostChanges:mostChanges], "And more.")
+	}
+	if len(changed) > 0 {
+		f.Cause += fmt.Sprintf(" Revision %d changed against revision %d: %s", w.Newest.Number, before.Number, strings.Join(changed, " "))
+	}
+	fix, text := engine.UndoRollout(w, func(older *corev1.PodTemplateSpec) bool {
+		return len(diffPodSpecs(&older.Spec, &d.Spec.Template.Spec)) > 0
+	})
+	if fix != nil {
+		f.Fix, f.Text = fix, text
+	}
+}
+
+// diffPodSpecs says what differs between two pod specs. Of variables the names are told, of
+// arguments only that they differ: both may hold what is secret.
+func diffPodSpecs(old, now *corev1.PodSpec) []string {
+	var all []string
+	for _, list := range []struct{ old, now []corev1.Container }{{old.InitContainers, now.InitContainers}, {old.Containers, now.Containers}} {
+		before := byName(list.old)
+		after := byName(list.now)
+		for _, n := range slices.Sorted(maps.Keys(before)) {
+			if after[n] == nil {
+				all = append(all, fmt.Sprintf("Container %s is gone.", engine.QuoteCode(n)))
+			}
+		}
+		for _, n := range slices.Sorted(maps.Keys(after)) {
+			if before[n] == nil {
+				all = append(all, fmt.Sprintf("Container %s is new, with image %s.", engine.QuoteCode(n), engine.QuoteCode(after[n].Image)))
+				continue
+			}
+			all = append(all, containerChanges(before[n], after[n])...)
+		}
+	}
+	for _, part := range []struct {
+		what     string
+		old, now any
+	}{
+		{"service account", old.ServiceAccountName, now.ServiceAccountName},
+		{"volumes", old.Volumes, now.Volumes},
+		{"node selector", old.NodeSelector, now.NodeSelector},
+		{"affinity", old.Affinity, now.Affinity},
+		{"tolerations", old.Tolerations, now.Tolerations},
+		{"security context", old.SecurityContext, now.SecurityContext},
+		{"pull credentials", old.ImagePullSecrets, now.ImagePullSecrets},
+	} {
+		if !engine.EqualValues(part.old, part.now) {
+			all = append(all, fmt.Sprintf("The %s changed.", part.what))
+		}
+	}
+	return all
+}
+
+func byName(list []corev1.Container) map[string]*corev1.Container {
+	all := map[string]*corev1.Container{}
+	for i := range list {
+		all[list[i].Name] = &list[i]
+	}
+	return all
+}
+
+func containerChanges(old, now *corev1.Container) []string {
+	var all []string
+	if old.Image != now.Image {
+		all = append(all, fmt.Sprintf("Container %s: image %s became %s.", engine.QuoteCode(now.Name), engine.QuoteCode(old.Image), engine.QuoteCode(now.Image)))
+	}
+	values := func(c *corev1.Container) map[string]corev1.EnvVar {
+		vars := map[string]corev1.EnvVar{}
+		for _, e := range c.Env {
+			vars[e.Name] = e
+		}
+		return vars
+	}
+	before, after := values(old), values(now)
+	var vars []string
+	for n, v := range after {
+		if o, ok := before[n]; !ok || !engine.EqualValues(o, v) {
+			vars = append(vars, n)
+		}
+	}
+	for n := range before {
+		if _, ok := after[n]; !ok {
+			vars = append(vars, n)
+		}
+	}
+	if len(vars) > 0 {
+		slices.Sort(vars)
+		all = append(all, fmt.Sprintf("Container %s: the variables %s changed.", engine.QuoteCode(now.Name), engine.QuoteCodes(vars)))
+	}
+	for _, part := range []struct {
+		what     string
+		old, now any
+	}{
+		{"command", [][]string{old.Command, old.Args}, [][]string{now.Command, now.Args}},
+		{"variables as a whole", old.EnvFrom, now.EnvFrom},
+		{"requests and limits", old.Resources, now.Resources},
+		{"ports", old.Ports, now.Ports},
+		{"liveness probe", old.LivenessProbe, now.LivenessProbe},
+		{"readiness probe", old.ReadinessProbe, now.ReadinessProbe},
+		{"startup probe", old.StartupProbe, now.StartupProbe},
+		{"mounts", old.VolumeMounts, now.VolumeMounts},
+		{"security context", old.SecurityContext, now.SecurityContext},
+	} {
+		if !engine.EqualValues(part.old, part.now) {
+			all = append(all, fmt.Sprintf("Container %s: the %s changed.", engine.QuoteCode(now.Name), part.what))
+		}
+	}
+	return all
+}
