@@ -10,32 +10,32 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // spend records GPU hours, at 2.50 USD each, of a project.
-func spend(p *planetest.Plane, bearer, project, job string, hours float64) {
+func spend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
 	p.T.Helper()
 	p.Want(200, "POST", "/costs", bearer, map[string]any{
 		"model": "JPCP", "version": "1", "scheduler": "slurm", "job_id": job, "gpu_hours": hours, "cpu_hours": 0, "project": project,
 	})
 }
 
-func put(p *planetest.Plane, project string, body any) map[string]any {
+func put(p *controlplanetest.Plane, project string, body any) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "PUT", "/budgets/"+project, planetest.Operator, body).Object(p.T)
+	return p.Want(200, "PUT", "/budgets/"+project, controlplanetest.Operator, body).Object(p.T)
 }
 
 func TestBudgets(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	spend(p, planetest.Operator, "spent", "1", 4)  // 10 USD
-	spend(p, planetest.Operator, "old", "2", 1000) // of another month
+	p := controlplanetest.Start(t)
+	spend(p, controlplanetest.Operator, "spent", "1", 4)  // 10 USD
+	spend(p, controlplanetest.Operator, "old", "2", 1000) // of another month
 	p.SQL(`update control_plane.costs set recorded_at = date_trunc('month', now(), 'UTC') - interval '1 microsecond' where project = 'old'`)
-	spend(p, planetest.Foreign, "spent", "3", 1000) // of another tenant
+	spend(p, controlplanetest.Foreign, "spent", "3", 1000) // of another tenant
 	for i, c := range []struct {
 		project, body                 string
 		costRatio, hoursRatio         any
@@ -65,25 +65,25 @@ func TestBudgets(t *testing.T) {
 		}
 	}
 
-	list := p.Want(200, "GET", "/budgets?limit=3", planetest.Reader, nil).Object(t)
+	list := p.Want(200, "GET", "/budgets?limit=3", controlplanetest.Reader, nil).Object(t)
 	var names []any
 	for _, b := range list["items"].([]any) {
 		names = append(names, b.(map[string]any)["project"])
 	}
-	rest := p.Want(200, "GET", fmt.Sprint("/budgets?limit=3&cursor=", list["next_cursor"]), planetest.Reader, nil).Object(t)
+	rest := p.Want(200, "GET", fmt.Sprint("/budgets?limit=3&cursor=", list["next_cursor"]), controlplanetest.Reader, nil).Object(t)
 	if fmt.Sprint(names) != "[HPC project 7 old spent]" || list["consumed_cost_usd"] != 10.0 || rest["consumed_cost_usd"] != 10.0 ||
 		len(rest["items"].([]any)) != 1 || rest["next_cursor"] != nil {
 		t.Errorf("%v, %v", list, rest)
 	}
-	other := p.Want(200, "GET", "/budgets", planetest.Foreign, nil).Object(t)
+	other := p.Want(200, "GET", "/budgets", controlplanetest.Foreign, nil).Object(t)
 	if len(other["items"].([]any)) != 0 || other["consumed_cost_usd"] != 2500.0 {
 		t.Errorf("other tenant: %v", other)
 	}
 
-	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", planetest.Foreign, nil)
-	p.Want(204, "DELETE", "/budgets/spent", planetest.Operator, nil)
-	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", planetest.Operator, nil)
-	if n := len(p.Want(200, "GET", "/budgets", planetest.Reader, nil).Object(t)["items"].([]any)); n != 3 {
+	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", controlplanetest.Foreign, nil)
+	p.Want(204, "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
+	p.Refused(404, "budget_not_found", "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
+	if n := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)); n != 3 {
 		t.Errorf("%d budgets", n)
 	}
 	set, removed := p.Audits("budget.set"), p.Audits("budget.removed")
@@ -100,37 +100,37 @@ func TestBudgets(t *testing.T) {
 // the path was written.
 func TestEscapedProject(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	spend(p, planetest.Operator, "hpc/ml", "1", 1)
+	p := controlplanetest.Start(t)
+	spend(p, controlplanetest.Operator, "hpc/ml", "1", 1)
 	for _, path := range []string{"hpc%2Fml", "hpc%2fml", "%68pc%2Fml"} {
 		if out := put(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
 			t.Errorf("%s: %v", path, out)
 		}
 	}
-	if items := p.Want(200, "GET", "/budgets", planetest.Operator, nil).Object(t)["items"].([]any); len(items) != 1 {
+	if items := p.Want(200, "GET", "/budgets", controlplanetest.Operator, nil).Object(t)["items"].([]any); len(items) != 1 {
 		t.Errorf("budgets %v", items)
 	}
-	p.Want(204, "DELETE", "/budgets/hpc%2fml", planetest.Operator, nil)
+	p.Want(204, "DELETE", "/budgets/hpc%2fml", controlplanetest.Operator, nil)
 }
 
 func TestBadBudgets(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for _, c := range []struct{ path, body, field string }{
 		{"a", `{"cost_budget":-1}`, "cost_budget"}, {"a", `{"cost_budget":1e13}`, "cost_budget"}, {"a", `{"cost_budget":"1"}`, "cost_budget"},
 		{"a", `{"gpu_hours_budget":-0.1}`, "gpu_hours_budget"}, {"a", `{"cost_budget":1e999}`, "cost_budget"}, {"a", `{"period":"weekly"}`, "period"},
 		{"a", `{"project":"b"}`, "project"}, {"%00", `{"cost_budget":1}`, "project"}, {"a%0Ab", `{"cost_budget":1}`, "project"},
 		{strings.Repeat("x", 129), `{"cost_budget":1}`, "project"},
 	} {
-		if r := p.Refused(422, "validation_error", "PUT", "/budgets/"+c.path, planetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
+		if r := p.Refused(422, "validation_error", "PUT", "/budgets/"+c.path, controlplanetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%s does not name %s", r.Body, c.field)
 		}
 	}
-	p.Refused(404, "budget_not_found", "DELETE", "/budgets/%00", planetest.Operator, nil)
+	p.Refused(404, "budget_not_found", "DELETE", "/budgets/%00", controlplanetest.Operator, nil)
 	for _, query := range []string{"limit=0", "cursor=x", "include_synthetic=maybe"} {
-		p.Refused(422, "validation_error", "GET", "/budgets?"+query, planetest.Reader, nil)
+		p.Refused(422, "validation_error", "GET", "/budgets?"+query, controlplanetest.Reader, nil)
 	}
-	if n := len(p.Want(200, "GET", "/budgets", planetest.Reader, nil).Object(t)["items"].([]any)); n != 0 {
+	if n := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)); n != 0 {
 		t.Errorf("%d budgets", n)
 	}
 }
@@ -138,12 +138,12 @@ func TestBadBudgets(t *testing.T) {
 // Settings of one budget at once end as one of them.
 func TestPutsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
-	out := make([]planetest.Response, 12)
+	out := make([]controlplanetest.Response, 12)
 	for i := range out {
 		wg.Go(func() {
-			out[i], _ = p.Try("PUT", "/budgets/a", planetest.Operator, fmt.Sprintf(`{"cost_budget":%d}`, i+1))
+			out[i], _ = p.Try("PUT", "/budgets/a", controlplanetest.Operator, fmt.Sprintf(`{"cost_budget":%d}`, i+1))
 		})
 	}
 	wg.Wait()
@@ -152,7 +152,7 @@ func TestPutsAtOnce(t *testing.T) {
 			t.Fatalf("%d: %d %s", i, r.Status, r.Body)
 		}
 	}
-	rows := p.Want(200, "GET", "/budgets", planetest.Reader, nil).Object(t)["items"].([]any)
+	rows := p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(rows) != 1 {
 		t.Fatalf("%v", rows)
 	}
@@ -174,20 +174,20 @@ func TestPutsAtOnce(t *testing.T) {
 // What is over its budget fires, for its tenant and in its month.
 func TestFiring(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	p.Serve()
 	put(p, "over", `{"cost_budget":10}`)
 	put(p, "hours", `{"gpu_hours_budget":1,"cost_budget":100}`)
 	put(p, "within", `{"cost_budget":10}`)
 	put(p, "nolimit", `{}`)
 	put(p, "made", `{"cost_budget":0}`)
-	p.Want(200, "PUT", "/budgets/over", planetest.Foreign, `{"cost_budget":0}`)
+	p.Want(200, "PUT", "/budgets/over", controlplanetest.Foreign, `{"cost_budget":0}`)
 	for i, project := range []string{"over", "hours", "nolimit"} {
-		spend(p, planetest.Operator, project, fmt.Sprint(i), 5)
+		spend(p, controlplanetest.Operator, project, fmt.Sprint(i), 5)
 	}
-	spend(p, planetest.Operator, "within", "9", 4)
-	spend(p, planetest.Foreign, "over", "1", 0.5)
-	p.Want(200, "POST", "/costs", planetest.Operator, `{"model":"JPCP","version":"1","scheduler":"mock","job_id":"m","project":"made"}`)
+	spend(p, controlplanetest.Operator, "within", "9", 4)
+	spend(p, controlplanetest.Foreign, "over", "1", 0.5)
+	p.Want(200, "POST", "/costs", controlplanetest.Operator, `{"model":"JPCP","version":"1","scheduler":"mock","job_id":"m","project":"made"}`)
 
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema)
 	if err != nil {
@@ -222,14 +222,14 @@ func TestFiring(t *testing.T) {
 // A budget that is removed while it is set is there afterwards or not; nobody hears of a fault.
 func TestPutAndDeleteAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
-	sets, removals := make([]planetest.Response, 24), make([]planetest.Response, 24)
+	sets, removals := make([]controlplanetest.Response, 24), make([]controlplanetest.Response, 24)
 	for i := range sets {
 		wg.Go(func() {
-			sets[i], _ = p.Try("PUT", "/budgets/a", planetest.Operator, fmt.Sprintf(`{"cost_budget":%d}`, i+1))
+			sets[i], _ = p.Try("PUT", "/budgets/a", controlplanetest.Operator, fmt.Sprintf(`{"cost_budget":%d}`, i+1))
 		})
-		wg.Go(func() { removals[i], _ = p.Try("DELETE", "/budgets/a", planetest.Operator, nil) })
+		wg.Go(func() { removals[i], _ = p.Try("DELETE", "/budgets/a", controlplanetest.Operator, nil) })
 	}
 	wg.Wait()
 	gone := 0
@@ -252,7 +252,7 @@ func TestPutAndDeleteAtOnce(t *testing.T) {
 			fresh++
 		}
 	}
-	left := len(p.Want(200, "GET", "/budgets", planetest.Reader, nil).Object(t)["items"].([]any))
+	left := len(p.Want(200, "GET", "/budgets", controlplanetest.Reader, nil).Object(t)["items"].([]any))
 	if n := len(p.Audits("budget.removed")); n != gone || fresh != gone+left {
 		t.Errorf("%d of %d removals told; %d began anew, %d are left", n, gone, fresh, left)
 	}

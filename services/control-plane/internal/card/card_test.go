@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/card"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // repository is a copy of the samples, where JPCP has no README, that of MACK is
@@ -17,7 +17,7 @@ import (
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
 	models := filepath.Join(dir, "models")
@@ -32,7 +32,7 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-func list(t *testing.T, p *planetest.Plane, path, bearer string) (map[string]any, []map[string]any) {
+func list(t *testing.T, p *controlplanetest.Plane, path, bearer string) (map[string]any, []map[string]any) {
 	t.Helper()
 	doc := p.Want(200, "GET", path, bearer, nil).Object(t)
 	var out []map[string]any
@@ -48,55 +48,55 @@ func covers(doc map[string]any) string {
 
 func TestCards(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "MODELREPO_DIR="+repository(t))
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+repository(t))
 	// READMEs stand in for cards.
-	got := p.Want(200, "GET", "/model-cards/runtimeregressor", planetest.Reader, nil).Object(t)
+	got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Reader, nil).Object(t)
 	if got["model"] != "RUNTIMEREGRESSOR" || got["source"] != "repository" || got["version"] != nil || got["tenant"] != nil || got["updated_by"] != nil || !strings.HasPrefix(got["markdown"].(string), "#") {
 		t.Fatalf("card %v", got)
 	}
 	for _, model := range []string{"jpcp", "mack", "mcbound"} {
-		p.Refused(404, "card_not_found", "GET", "/model-cards/"+model, planetest.Reader, nil)
+		p.Refused(404, "card_not_found", "GET", "/model-cards/"+model, controlplanetest.Reader, nil)
 	}
-	p.Refused(404, "model_not_found", "GET", "/model-cards/nobody", planetest.Reader, nil)
-	doc, all := list(t, p, "/model-cards", planetest.Reader)
+	p.Refused(404, "model_not_found", "GET", "/model-cards/nobody", controlplanetest.Reader, nil)
+	doc, all := list(t, p, "/model-cards", controlplanetest.Reader)
 	if covers(doc) != "2 3 0.4 5" || len(all) != 2 || all[0]["model"] != "RUNTIMECLASS" || len(all[0]["markdown"].(string)) != card.MaxMarkdown || all[1]["source"] != "repository" {
 		t.Fatalf("list %s, %d cards", covers(doc), len(all))
 	}
 	// A written card takes the README's place.
 	text := "# Card\n\nUse <with> care: é\n"
-	got = p.Want(200, "PUT", "/model-cards/RuntimeRegressor", planetest.Trainer, map[string]any{"model": "runtimeregressor", "version": "3", "markdown": text, "source": "trainer"}).Object(t)
+	got = p.Want(200, "PUT", "/model-cards/RuntimeRegressor", controlplanetest.Trainer, map[string]any{"model": "runtimeregressor", "version": "3", "markdown": text, "source": "trainer"}).Object(t)
 	for key, want := range map[string]any{"model": "RUNTIMEREGRESSOR", "version": "3", "markdown": text, "source": "trainer", "tenant": "default", "updated_by": "trainer"} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
-	p.Want(200, "PUT", "/model-cards/jpcp", planetest.Operator, map[string]any{"markdown": text})
-	p.Want(200, "PUT", "/llm/endpoints/llama", planetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
-	doc, all = list(t, p, "/model-cards", planetest.Reader)
+	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Operator, map[string]any{"markdown": text})
+	p.Want(200, "PUT", "/llm/endpoints/llama", controlplanetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
+	doc, all = list(t, p, "/model-cards", controlplanetest.Reader)
 	if covers(doc) != "3 3 0.5 6" || len(all) != 3 || all[0]["model"] != "JPCP" || all[0]["source"] != "api" || all[2]["source"] != "trainer" {
 		t.Fatalf("list %s, %d cards", covers(doc), len(all))
 	}
-	p.Refused(404, "card_not_found", "GET", "/model-cards/llama", planetest.Reader, nil)
+	p.Refused(404, "card_not_found", "GET", "/model-cards/llama", controlplanetest.Reader, nil)
 	// Old and new are on record, by their digests.
-	p.Want(200, "PUT", "/model-cards/jpcp", planetest.Trainer, map[string]any{"markdown": strings.Repeat("z", card.MaxMarkdown)})
+	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Trainer, map[string]any{"markdown": strings.Repeat("z", card.MaxMarkdown)})
 	audits := p.Audits("model_card.set")
 	if d := audits[2]["details"].(map[string]any); len(audits) != 3 || d["old"].(map[string]any)["bytes"] != float64(len(text)) || d["new"].(map[string]any)["bytes"] != float64(card.MaxMarkdown) ||
 		d["old"].(map[string]any)["sha256"] == d["new"].(map[string]any)["sha256"] {
 		t.Fatalf("audit %v", audits)
 	}
 	// Of another tenant nothing is seen; of the platform's, all, but where there is an own one.
-	if got := p.Want(200, "GET", "/model-cards/runtimeregressor", planetest.Foreign, nil).Object(t); got["source"] != "repository" {
+	if got := p.Want(200, "GET", "/model-cards/runtimeregressor", controlplanetest.Foreign, nil).Object(t); got["source"] != "repository" {
 		t.Fatalf("foreign card %v", got)
 	}
-	if doc, _ := list(t, p, "/model-cards", planetest.Foreign); covers(doc) != "2 3 0.4 5" {
+	if doc, _ := list(t, p, "/model-cards", controlplanetest.Foreign); covers(doc) != "2 3 0.4 5" {
 		t.Fatalf("foreign list %s", covers(doc))
 	}
 	p.SQL("update control_plane.model_cards set tenant = 'platform'")
-	p.Want(200, "PUT", "/model-cards/jpcp", planetest.Foreign, `{"markdown":"own"}`)
-	if doc, all := list(t, p, "/model-cards", planetest.Foreign); covers(doc) != "3 2 0.6 5" || all[0]["markdown"] != "own" || all[2]["source"] != "trainer" {
+	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Foreign, `{"markdown":"own"}`)
+	if doc, all := list(t, p, "/model-cards", controlplanetest.Foreign); covers(doc) != "3 2 0.6 5" || all[0]["markdown"] != "own" || all[2]["source"] != "trainer" {
 		t.Fatalf("foreign list %s, %v", covers(doc), all[0])
 	}
-	if got := p.Want(200, "GET", "/model-cards/jpcp", planetest.Reader, nil).Object(t); got["tenant"] != "platform" {
+	if got := p.Want(200, "GET", "/model-cards/jpcp", controlplanetest.Reader, nil).Object(t); got["tenant"] != "platform" {
 		t.Fatalf("card %v", got["tenant"])
 	}
 }
@@ -104,16 +104,16 @@ func TestCards(t *testing.T) {
 // A page ends at its limit, or where its text becomes too long.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for i := range 18 {
 		model := fmt.Sprintf("llm-%02d", i)
-		p.Want(200, "PUT", "/llm/endpoints/"+model, planetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
-		p.Want(200, "PUT", "/model-cards/"+model, planetest.Operator, map[string]any{"markdown": strings.Repeat("x", card.MaxMarkdown)})
+		p.Want(200, "PUT", "/llm/endpoints/"+model, controlplanetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
+		p.Want(200, "PUT", "/model-cards/"+model, controlplanetest.Operator, map[string]any{"markdown": strings.Repeat("x", card.MaxMarkdown)})
 	}
 	for limit, most := range map[int]int{2: 2, 500: 21} {
 		seen, cursor := map[any]bool{}, ""
 		for {
-			doc, cards := list(t, p, fmt.Sprintf("/model-cards?limit=%d&cursor=%s", limit, cursor), planetest.Reader)
+			doc, cards := list(t, p, fmt.Sprintf("/model-cards?limit=%d&cursor=%s", limit, cursor), controlplanetest.Reader)
 			size := 0
 			for _, c := range cards {
 				seen[c["model"]] = true
@@ -135,7 +135,7 @@ func TestPages(t *testing.T) {
 
 func TestCardsRefuse(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for name, c := range map[string]struct {
 		body any
 		loc  string
@@ -149,30 +149,30 @@ func TestCardsRefuse(t *testing.T) {
 		"no source":   {map[string]any{"markdown": "x", "source": ""}, "[body source]"},
 		"README":      {map[string]any{"markdown": "x", "source": "repository"}, "[body source]"},
 	} {
-		r := p.Refused(422, "validation_error", "PUT", "/model-cards/jpcp", planetest.Trainer, c.body).Object(t)
+		r := p.Refused(422, "validation_error", "PUT", "/model-cards/jpcp", controlplanetest.Trainer, c.body).Object(t)
 		if got := fmt.Sprint(r["errors"].([]any)[0].(map[string]any)["loc"]); got != c.loc {
 			t.Errorf("%s: %v, want %s", name, r, c.loc)
 		}
 	}
-	p.Refused(404, "model_not_found", "PUT", "/model-cards/nobody", planetest.Trainer, `{"markdown":"x"}`)
-	p.Refused(403, "insufficient_scope", "PUT", "/model-cards/jpcp", planetest.Reader, `{"markdown":"x"}`)
-	p.Refused(422, "validation_error", "GET", "/model-cards?cursor=x", planetest.Reader, nil)
+	p.Refused(404, "model_not_found", "PUT", "/model-cards/nobody", controlplanetest.Trainer, `{"markdown":"x"}`)
+	p.Refused(403, "insufficient_scope", "PUT", "/model-cards/jpcp", controlplanetest.Reader, `{"markdown":"x"}`)
+	p.Refused(422, "validation_error", "GET", "/model-cards?cursor=x", controlplanetest.Reader, nil)
 }
 
 // Of first writers at once each tells what it found.
 func TestWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			if r, err := p.Try("PUT", "/model-cards/jpcp", planetest.Trainer, map[string]any{"markdown": strings.Repeat("x", i+1)}); err != nil || r.Status != 200 {
+			if r, err := p.Try("PUT", "/model-cards/jpcp", controlplanetest.Trainer, map[string]any{"markdown": strings.Repeat("x", i+1)}); err != nil || r.Status != 200 {
 				t.Errorf("%v %d %s", err, r.Status, r.Body)
 			}
 		})
 	}
 	wg.Wait()
-	found := map[any]bool{float64(len(p.Want(200, "GET", "/model-cards/jpcp", planetest.Reader, nil).Object(t)["markdown"].(string))): true}
+	found := map[any]bool{float64(len(p.Want(200, "GET", "/model-cards/jpcp", controlplanetest.Reader, nil).Object(t)["markdown"].(string))): true}
 	for _, a := range p.Audits("model_card.set") {
 		if old, ok := a["details"].(map[string]any)["old"].(map[string]any); ok {
 			found[old["bytes"]] = true

@@ -6,12 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 var sum = strings.Repeat("0a", 32)
 
-func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]any {
+func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
@@ -22,8 +22,8 @@ func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]a
 
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	got := p.Want(200, "PUT", "/compliance/jpcp/2", planetest.Trainer, map[string]any{
+	p := controlplanetest.Start(t)
+	got := p.Want(200, "PUT", "/compliance/jpcp/2", controlplanetest.Trainer, map[string]any{
 		"riskClass": "high", "technicalFilePath": "docs/technical file.md", "provenanceHash": strings.ToUpper(sum),
 	}).Object(t)
 	for key, want := range map[string]any{
@@ -35,7 +35,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	// What the body leaves out is removed.
-	got = p.Want(200, "PUT", "/compliance/JPCP/2", planetest.Operator, `{"riskClass":"limited"}`).Object(t)
+	got = p.Want(200, "PUT", "/compliance/JPCP/2", controlplanetest.Operator, `{"riskClass":"limited"}`).Object(t)
 	if got["riskClass"] != "limited" || got["technicalFile"] != nil || got["provenance"] != nil || got["updated_by"] != "operator" {
 		t.Fatalf("record %v", got)
 	}
@@ -47,43 +47,43 @@ func TestRecords(t *testing.T) {
 		t.Fatalf("audit %v", d)
 	}
 	for _, class := range []string{"minimal", "limited", "high", "prohibited"} {
-		p.Want(200, "PUT", "/compliance/mack/"+class, planetest.Operator, map[string]any{"riskClass": class})
+		p.Want(200, "PUT", "/compliance/mack/"+class, controlplanetest.Operator, map[string]any{"riskClass": class})
 	}
-	if got := items(t, p, "/compliance", planetest.Reader); len(got) != 5 || got[0]["model"] != "JPCP" || got[1]["version"] != "high" {
+	if got := items(t, p, "/compliance", controlplanetest.Reader); len(got) != 5 || got[0]["model"] != "JPCP" || got[1]["version"] != "high" {
 		t.Fatalf("list %v", got)
 	}
-	if got := items(t, p, "/compliance?model=mack", planetest.Reader); len(got) != 4 {
+	if got := items(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 {
 		t.Fatalf("list %v", got)
 	}
-	page := p.Want(200, "GET", "/compliance?limit=3", planetest.Reader, nil).Object(t)
-	if rest := items(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), planetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
+	page := p.Want(200, "GET", "/compliance?limit=3", controlplanetest.Reader, nil).Object(t)
+	if rest := items(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
 		t.Fatalf("second page %v", rest)
 	}
 	// A hosted model is none of the repository's, and can be classified.
-	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", planetest.Operator, `{"riskClass":"minimal"}`)
-	p.Want(200, "PUT", "/llm/endpoints/llama", planetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
-	p.Want(200, "PUT", "/compliance/llama/1", planetest.Operator, `{"riskClass":"minimal"}`)
-	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", planetest.Foreign, `{"riskClass":"minimal"}`)
+	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
+	p.Want(200, "PUT", "/llm/endpoints/llama", controlplanetest.Operator, `{"engine":"vllm","hostedModelId":"m","maxModelLen":1}`)
+	p.Want(200, "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
+	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
 	// Tenants see their own and the platform's; of two their own.
-	if got := items(t, p, "/compliance", planetest.Foreign); len(got) != 0 {
+	if got := items(t, p, "/compliance", controlplanetest.Foreign); len(got) != 0 {
 		t.Fatalf("foreign list %v", got)
 	}
 	p.SQL("update control_plane.compliance set tenant = 'platform' where model_id = 'MACK'")
-	p.Want(200, "PUT", "/compliance/mack/high", planetest.Foreign, `{"riskClass":"minimal"}`)
-	if got := items(t, p, "/compliance", planetest.Foreign); len(got) != 4 || got[0]["riskClass"] != "minimal" || got[1]["tenant"] != "platform" {
+	p.Want(200, "PUT", "/compliance/mack/high", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
+	if got := items(t, p, "/compliance", controlplanetest.Foreign); len(got) != 4 || got[0]["riskClass"] != "minimal" || got[1]["tenant"] != "platform" {
 		t.Fatalf("foreign list %v", got)
 	}
-	if got := items(t, p, "/compliance?model=mack", planetest.Reader); len(got) != 4 || got[0]["riskClass"] != "high" {
+	if got := items(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 || got[0]["riskClass"] != "high" {
 		t.Fatalf("list %v", got)
 	}
 }
 
 func TestRecordsRefuse(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	refused := func(name, path string, body any, loc string) {
 		t.Helper()
-		r := p.Refused(422, "validation_error", "PUT", path, planetest.Trainer, body).Object(t)
+		r := p.Refused(422, "validation_error", "PUT", path, controlplanetest.Trainer, body).Object(t)
 		if got := fmt.Sprint(r["errors"].([]any)[0].(map[string]any)["loc"]); got != loc {
 			t.Errorf("%s: %v, want %s", name, r, loc)
 		}
@@ -101,8 +101,8 @@ func TestRecordsRefuse(t *testing.T) {
 	}
 	refused("no class", "/compliance/jpcp/1", `{}`, "[body riskClass]")
 	refused("version", "/compliance/jpcp/%20", `{"riskClass":"high"}`, "[path version]")
-	p.Refused(404, "model_not_found", "PUT", "/compliance/nobody/1", planetest.Trainer, `{"riskClass":"high"}`)
-	p.Refused(403, "insufficient_scope", "PUT", "/compliance/jpcp/1", planetest.Reader, `{"riskClass":"high"}`)
+	p.Refused(404, "model_not_found", "PUT", "/compliance/nobody/1", controlplanetest.Trainer, `{"riskClass":"high"}`)
+	p.Refused(403, "insufficient_scope", "PUT", "/compliance/jpcp/1", controlplanetest.Reader, `{"riskClass":"high"}`)
 	if got := p.Audits("compliance.set"); len(got) != 0 {
 		t.Fatalf("audit %v", got)
 	}
@@ -111,17 +111,17 @@ func TestRecordsRefuse(t *testing.T) {
 // Of two first writers the second tells what the first wrote.
 func TestWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
 	for _, class := range []string{"minimal", "limited", "high", "prohibited"} {
 		wg.Go(func() {
-			if r, err := p.Try("PUT", "/compliance/jpcp/1", planetest.Trainer, map[string]any{"riskClass": class}); err != nil || r.Status != 200 {
+			if r, err := p.Try("PUT", "/compliance/jpcp/1", controlplanetest.Trainer, map[string]any{"riskClass": class}); err != nil || r.Status != 200 {
 				t.Errorf("%v %d %s", err, r.Status, r.Body)
 			}
 		})
 	}
 	wg.Wait()
-	found := map[any]bool{items(t, p, "/compliance", planetest.Reader)[0]["riskClass"]: true}
+	found := map[any]bool{items(t, p, "/compliance", controlplanetest.Reader)[0]["riskClass"]: true}
 	for _, a := range p.Audits("compliance.set") {
 		if old, ok := a["details"].(map[string]any)["old"].(map[string]any); ok {
 			found[old["riskClass"]] = true

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 func metric(name string, value float64, passed bool) map[string]any {
 	return map[string]any{"metric": name, "value": value, "passed": passed}
@@ -32,7 +32,7 @@ func run(version, suite, status string, metrics ...map[string]any) map[string]an
 	return map[string]any{"model": "jpcp", "version": version, "suite": suite, "status": status, "metrics": metrics}
 }
 
-func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]any {
+func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
@@ -43,12 +43,12 @@ func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]a
 
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	withBaseline := metric("rmse", -0.5, true)
 	withBaseline["baseline"] = 0
 	body := run("3", "regression/v1", "failed", withBaseline, metric("mae,none", math.MaxFloat64, false), metric("bias", 5e-324, true))
 	body["run_id"] = "run-1"
-	got := p.Want(200, "POST", "/evals", planetest.Trainer, body).Object(t)
+	got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, body).Object(t)
 	if got["model"] != "JPCP" || got["version"] != "3" || got["suite"] != "regression/v1" || got["status"] != "failed" || got["run_id"] != "run-1" ||
 		got["tenant"] != "default" || got["updated_by"] != "trainer" || !strings.HasSuffix(got["updated_at"].(string), "Z") || got["passRate"] != 2.0/3 {
 		t.Fatalf("record %v", got)
@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("metrics %v", m)
 	}
 	// A repeat is that record, and changes nothing.
-	if again := p.Want(200, "POST", "/evals", planetest.Operator, body).Object(t); again["id"] != got["id"] || again["updated_by"] != "trainer" {
+	if again := p.Want(200, "POST", "/evals", controlplanetest.Operator, body).Object(t); again["id"] != got["id"] || again["updated_by"] != "trainer" {
 		t.Fatalf("repeat %v", again)
 	}
 	audits := p.Audits("eval.recorded")
@@ -87,30 +87,30 @@ func TestRecord(t *testing.T) {
 			other[k] = v
 		}
 		change(other)
-		if r := p.Refused(409, "eval_conflict", "POST", "/evals", planetest.Trainer, other).Object(t); r["id"] != got["id"] {
+		if r := p.Refused(409, "eval_conflict", "POST", "/evals", controlplanetest.Trainer, other).Object(t); r["id"] != got["id"] {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
 	// Another tenant's run of that id is another run, and neither sees the other's.
-	foreign := p.Want(200, "POST", "/evals", planetest.Foreign, run("9", "x", "passed")).Object(t)
+	foreign := p.Want(200, "POST", "/evals", controlplanetest.Foreign, run("9", "x", "passed")).Object(t)
 	body["suite"] = "theirs"
-	p.Want(200, "POST", "/evals", planetest.Foreign, body)
-	if got := items(t, p, "/evals", planetest.Reader); len(got) != 1 || got[0]["suite"] != "regression/v1" {
+	p.Want(200, "POST", "/evals", controlplanetest.Foreign, body)
+	if got := items(t, p, "/evals", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "regression/v1" {
 		t.Fatalf("list %v", got)
 	}
-	if got := items(t, p, "/evals", planetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
+	if got := items(t, p, "/evals", controlplanetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
 		t.Fatalf("foreign list %v", got)
 	}
 	// Facts of the platform are everybody's.
 	p.SQL("update control_plane.evals set tenant = 'platform' where id = $1", foreign["id"])
-	if got := items(t, p, "/evals", planetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
+	if got := items(t, p, "/evals", controlplanetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
 		t.Fatalf("list %v", got)
 	}
 }
 
 func TestRecordRefuses(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	many := make([]map[string]any, eval.MaxMetrics+1)
 	for i := range many {
 		many[i] = metric(fmt.Sprint(i), 1, true)
@@ -145,23 +145,23 @@ func TestRecordRefuses(t *testing.T) {
 		"no metric":         {bare("metric"), "[body metrics 0 metric]"},
 		"empty run id":      {map[string]any{"model": "a", "version": "1", "suite": "s", "status": "passed", "metrics": []any{}, "run_id": ""}, "[body run_id]"},
 	} {
-		r := p.Refused(422, "validation_error", "POST", "/evals", planetest.Trainer, c.body).Object(t)
+		r := p.Refused(422, "validation_error", "POST", "/evals", controlplanetest.Trainer, c.body).Object(t)
 		if got := fmt.Sprint(r["errors"].([]any)[0].(map[string]any)["loc"]); got != c.loc {
 			t.Errorf("%s: %v, want %s", name, r, c.loc)
 		}
 	}
 	for _, value := range []string{"NaN", `"1"`, "1e999", "Infinity"} {
-		p.Refused(422, "validation_error", "POST", "/evals", planetest.Trainer,
+		p.Refused(422, "validation_error", "POST", "/evals", controlplanetest.Trainer,
 			`{"model":"a","version":"1","suite":"s","status":"passed","metrics":[{"metric":"a","passed":true,"value":`+value+`}]}`)
 	}
-	p.Refused(403, "insufficient_scope", "POST", "/evals", planetest.Reader, run("1", "s", "passed"))
+	p.Refused(403, "insufficient_scope", "POST", "/evals", controlplanetest.Reader, run("1", "s", "passed"))
 	for _, query := range []string{"latest=1", "limit=0", "limit=501", "cursor=x", "latest=true&latest=true"} {
-		p.Refused(422, "validation_error", "GET", "/evals?"+query, planetest.Reader, nil)
+		p.Refused(422, "validation_error", "GET", "/evals?"+query, controlplanetest.Reader, nil)
 	}
 	if got := p.Audits("eval.recorded"); len(got) != 0 {
 		t.Fatalf("audit %v", got)
 	}
-	if got := p.Want(200, "POST", "/evals", planetest.Trainer, run("1", "s", "passed", many[:eval.MaxMetrics]...)).Object(t); len(got["metrics"].([]any)) != eval.MaxMetrics || got["passRate"] != 1.0 {
+	if got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("1", "s", "passed", many[:eval.MaxMetrics]...)).Object(t); len(got["metrics"].([]any)) != eval.MaxMetrics || got["passRate"] != 1.0 {
 		t.Fatalf("record %v", got["passRate"])
 	}
 }
@@ -169,31 +169,31 @@ func TestRecordRefuses(t *testing.T) {
 // Of each model only its latest run, and pages that leave nothing out.
 func TestLatest(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	post := func(model, suite, status string) {
 		t.Helper()
 		b := run("1", suite, status)
 		b["model"] = model
-		p.Want(200, "POST", "/evals", planetest.Trainer, b)
+		p.Want(200, "POST", "/evals", controlplanetest.Trainer, b)
 	}
 	post("jpcp", "a", "failed")
 	post("mack", "a", "passed")
 	post("jpcp", "b", "error")
 	post("llama-8b", "a", "passed") // hosted models are evaluated too
 	post("jpcp", "a", "passed")
-	if got := items(t, p, "/evals?latest=true", planetest.Reader); len(got) != 3 || got[0]["model"] != "JPCP" || got[0]["status"] != "passed" || got[1]["model"] != "LLAMA-8B" || got[2]["model"] != "MACK" {
+	if got := items(t, p, "/evals?latest=true", controlplanetest.Reader); len(got) != 3 || got[0]["model"] != "JPCP" || got[0]["status"] != "passed" || got[1]["model"] != "LLAMA-8B" || got[2]["model"] != "MACK" {
 		t.Fatalf("latest %v", got)
 	}
-	if got := items(t, p, "/evals?latest=true&model=JpCp", planetest.Reader); len(got) != 1 || got[0]["suite"] != "a" {
+	if got := items(t, p, "/evals?latest=true&model=JpCp", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "a" {
 		t.Fatalf("latest %v", got)
 	}
-	if got := items(t, p, "/evals?model=jpcp&latest=false", planetest.Reader); len(got) != 3 || got[0]["status"] != "passed" || got[2]["status"] != "failed" {
+	if got := items(t, p, "/evals?model=jpcp&latest=false", controlplanetest.Reader); len(got) != 3 || got[0]["status"] != "passed" || got[2]["status"] != "failed" {
 		t.Fatalf("list %v", got)
 	}
 	for query, want := range map[string]int{"limit=2": 5, "limit=2&latest=true": 3} {
 		seen, cursor := map[any]bool{}, ""
 		for {
-			page := p.Want(200, "GET", "/evals?"+query+"&cursor="+cursor, planetest.Reader, nil).Object(t)
+			page := p.Want(200, "GET", "/evals?"+query+"&cursor="+cursor, controlplanetest.Reader, nil).Object(t)
 			for _, v := range page["items"].([]any) {
 				seen[v.(map[string]any)["id"]] = true
 			}
@@ -211,7 +211,7 @@ func TestLatest(t *testing.T) {
 // Ten writers of one run make one record; of two that differ one is told so.
 func TestWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	ids, statuses := map[any]bool{}, map[int]int{}
@@ -219,7 +219,7 @@ func TestWritersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			body := run("1", "s", "passed", metric("a", float64(i%2), true))
 			body["run_id"] = "r"
-			r, err := p.Try("POST", "/evals", planetest.Trainer, body)
+			r, err := p.Try("POST", "/evals", controlplanetest.Trainer, body)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -238,11 +238,11 @@ func TestWritersAtOnce(t *testing.T) {
 
 func TestFiring(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Want(200, "POST", "/evals", planetest.Trainer, run("1", "s", "failed", metric("old", 1, false)))
-	p.Want(200, "POST", "/evals", planetest.Trainer, run("2", "s", "failed", metric("a", 1, false), metric("b", 2, true), metric("c", 3, false)))
-	p.Want(200, "POST", "/evals", planetest.Trainer, run("2", "t", "failed", metric("a", 1, false)))
-	p.Want(200, "POST", "/evals", planetest.Foreign, run("3", "s", "passed", metric("d", 1, false)))
+	p := controlplanetest.Start(t)
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("1", "s", "failed", metric("old", 1, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("2", "s", "failed", metric("a", 1, false), metric("b", 2, true), metric("c", 3, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("2", "t", "failed", metric("a", 1, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Foreign, run("3", "s", "passed", metric("d", 1, false)))
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema)
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +267,8 @@ func TestFiring(t *testing.T) {
 	if got := firing(t.Context()); got != "default JPCP:s:a, default JPCP:s:c, default JPCP:t:a, other JPCP:s:d" {
 		t.Fatalf("firing %s", got)
 	}
-	p.Want(200, "POST", "/evals", planetest.Trainer, run("3", "s", "passed", metric("a", 1, true)))
-	p.Want(200, "POST", "/evals", planetest.Trainer, run("3", "t", "error"))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("3", "s", "passed", metric("a", 1, true)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("3", "t", "error"))
 	if got := firing(t.Context()); got != "other JPCP:s:d" {
 		t.Fatalf("firing %s", got)
 	}
@@ -289,7 +289,7 @@ func TestDocumentation(t *testing.T) {
 	if err := json.Unmarshal(found[2], &want); err != nil {
 		t.Fatal(err)
 	}
-	got := planetest.Start(t).Want(200, "POST", "/evals", planetest.Operator, string(found[1])).Object(t)
+	got := controlplanetest.Start(t).Want(200, "POST", "/evals", controlplanetest.Operator, string(found[1])).Object(t)
 	for key, v := range want {
 		if !reflect.DeepEqual(got[key], v) {
 			t.Errorf("%s is %v, want %v", key, got[key], v)

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]any {
+func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
@@ -20,12 +20,12 @@ func items(t *testing.T, p *planetest.Plane, path, bearer string) []map[string]a
 
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	full := map[string]any{
 		"model": "Llama-3-8b", "engine": "vllm", "hostedModelId": "meta-llama/Llama-3-8B-Instruct", "maxModelLen": 8192,
 		"tensorParallel": 2, "dtype": "bfloat16", "enabled": false,
 	}
-	got := p.Want(200, "PUT", "/llm/endpoints/llama-3-8b", planetest.Trainer, full).Object(t)
+	got := p.Want(200, "PUT", "/llm/endpoints/llama-3-8b", controlplanetest.Trainer, full).Object(t)
 	for key, want := range map[string]any{
 		"model": "LLAMA-3-8B", "engine": "vllm", "hostedModelId": "meta-llama/Llama-3-8B-Instruct", "maxModelLen": 8192.0,
 		"tensorParallel": 2.0, "dtype": "bfloat16", "enabled": false, "tenant": "default", "updated_by": "trainer",
@@ -34,16 +34,16 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
-	got = p.Want(200, "PUT", "/llm/endpoints/LLAMA-3-8B", planetest.Operator, `{"engine":"tgi","hostedModelId":"x","maxModelLen":1}`).Object(t)
+	got = p.Want(200, "PUT", "/llm/endpoints/LLAMA-3-8B", controlplanetest.Operator, `{"engine":"tgi","hostedModelId":"x","maxModelLen":1}`).Object(t)
 	if got["engine"] != "tgi" || got["tensorParallel"] != 1.0 || got["dtype"] != "auto" || got["enabled"] != true || got["updated_by"] != "operator" {
 		t.Fatalf("endpoint %v", got)
 	}
-	p.Want(200, "PUT", "/llm/endpoints/qwen", planetest.Operator, full2("qwen"))
-	if list := items(t, p, "/llm/endpoints", planetest.Reader); len(list) != 2 || list[0]["model"] != "LLAMA-3-8B" || list[1]["model"] != "QWEN" {
+	p.Want(200, "PUT", "/llm/endpoints/qwen", controlplanetest.Operator, full2("qwen"))
+	if list := items(t, p, "/llm/endpoints", controlplanetest.Reader); len(list) != 2 || list[0]["model"] != "LLAMA-3-8B" || list[1]["model"] != "QWEN" {
 		t.Fatalf("list %v", list)
 	}
-	page := p.Want(200, "GET", "/llm/endpoints?limit=1", planetest.Reader, nil).Object(t)
-	if rest := items(t, p, "/llm/endpoints?limit=1&cursor="+page["next_cursor"].(string), planetest.Reader); len(rest) != 1 || rest[0]["model"] != "QWEN" {
+	page := p.Want(200, "GET", "/llm/endpoints?limit=1", controlplanetest.Reader, nil).Object(t)
+	if rest := items(t, p, "/llm/endpoints?limit=1&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 1 || rest[0]["model"] != "QWEN" {
 		t.Fatalf("second page %v", rest)
 	}
 	// Old and new values are on record.
@@ -54,8 +54,8 @@ func TestEndpoints(t *testing.T) {
 	if d := audits[1]["details"].(map[string]any); d["old"].(map[string]any)["engine"] != "vllm" || d["new"].(map[string]any)["engine"] != "tgi" {
 		t.Fatalf("audit %v", d)
 	}
-	p.Want(204, "DELETE", "/llm/endpoints/Qwen", planetest.Operator, nil)
-	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/Qwen", planetest.Operator, nil)
+	p.Want(204, "DELETE", "/llm/endpoints/Qwen", controlplanetest.Operator, nil)
+	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/Qwen", controlplanetest.Operator, nil)
 	if got := p.Audits("llm_endpoint.removed"); len(got) != 1 || got[0]["details"].(map[string]any)["old"].(map[string]any)["model"] != "QWEN" {
 		t.Fatalf("audit %v", got)
 	}
@@ -69,31 +69,31 @@ func full2(model string) map[string]any {
 // everybody's, and a tenant's own takes the place of the platform's.
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Want(200, "PUT", "/llm/endpoints/a", planetest.Operator, full2("a"))
-	p.Want(200, "PUT", "/llm/endpoints/b", planetest.Operator, full2("b"))
-	if got := items(t, p, "/llm/endpoints", planetest.Foreign); len(got) != 0 {
+	p := controlplanetest.Start(t)
+	p.Want(200, "PUT", "/llm/endpoints/a", controlplanetest.Operator, full2("a"))
+	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Operator, full2("b"))
+	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 0 {
 		t.Fatalf("foreign list %v", got)
 	}
-	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", planetest.Foreign, nil)
+	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil)
 	p.SQL("update control_plane.llm_endpoints set tenant = 'platform'")
-	p.Want(200, "PUT", "/llm/endpoints/b", planetest.Foreign, map[string]any{"engine": "own", "hostedModelId": "m", "maxModelLen": 2})
-	if got := items(t, p, "/llm/endpoints", planetest.Foreign); len(got) != 2 || got[0]["tenant"] != "platform" || got[1]["engine"] != "own" {
+	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Foreign, map[string]any{"engine": "own", "hostedModelId": "m", "maxModelLen": 2})
+	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[0]["tenant"] != "platform" || got[1]["engine"] != "own" {
 		t.Fatalf("foreign list %v", got)
 	}
-	if got := items(t, p, "/llm/endpoints", planetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
+	if got := items(t, p, "/llm/endpoints", controlplanetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
 		t.Fatalf("list %v", got)
 	}
-	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", planetest.Foreign, nil) // the platform's is not theirs
-	p.Want(204, "DELETE", "/llm/endpoints/b", planetest.Foreign, nil)
-	if got := items(t, p, "/llm/endpoints", planetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
+	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil) // the platform's is not theirs
+	p.Want(204, "DELETE", "/llm/endpoints/b", controlplanetest.Foreign, nil)
+	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
 		t.Fatalf("foreign list %v", got)
 	}
 }
 
 func TestEndpointsRefuse(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for name, c := range map[string]struct {
 		path   string
 		change map[string]any // nil: leave out
@@ -116,28 +116,28 @@ func TestEndpointsRefuse(t *testing.T) {
 		delete(body, "model")
 		maps.Copy(body, c.change)
 		maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
-		r := p.Refused(422, "validation_error", "PUT", "/llm/endpoints/"+c.path, planetest.Trainer, body).Object(t)
+		r := p.Refused(422, "validation_error", "PUT", "/llm/endpoints/"+c.path, controlplanetest.Trainer, body).Object(t)
 		if got := fmt.Sprint(r["errors"].([]any)[0].(map[string]any)["loc"]); got != c.loc {
 			t.Errorf("%s: %v, want %s", name, r, c.loc)
 		}
 	}
-	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", planetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1.5}`)
-	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", planetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1,"url":"x"}`)
-	p.Refused(403, "insufficient_scope", "PUT", "/llm/endpoints/a", planetest.Reader, full2("a"))
-	p.Refused(403, "insufficient_scope", "DELETE", "/llm/endpoints/a", planetest.Reader, nil)
+	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", controlplanetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1.5}`)
+	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", controlplanetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1,"url":"x"}`)
+	p.Refused(403, "insufficient_scope", "PUT", "/llm/endpoints/a", controlplanetest.Reader, full2("a"))
+	p.Refused(403, "insufficient_scope", "DELETE", "/llm/endpoints/a", controlplanetest.Reader, nil)
 }
 
 // Each of ten changes at once tells what it changed: what one made is what the
 // next found.
 func TestWritersAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
 			body := full2("a")
 			body["maxModelLen"] = i + 1
-			if r, err := p.Try("PUT", "/llm/endpoints/a", planetest.Trainer, body); err != nil || r.Status != 200 {
+			if r, err := p.Try("PUT", "/llm/endpoints/a", controlplanetest.Trainer, body); err != nil || r.Status != 200 {
 				t.Errorf("%v %d %s", err, r.Status, r.Body)
 			}
 		})
@@ -151,7 +151,7 @@ func TestWritersAtOnce(t *testing.T) {
 			found[old["maxModelLen"]]++
 		}
 	}
-	last := items(t, p, "/llm/endpoints", planetest.Reader)[0]["maxModelLen"]
+	last := items(t, p, "/llm/endpoints", controlplanetest.Reader)[0]["maxModelLen"]
 	found[last]++
 	if len(made) != 10 || !maps.Equal(made, found) {
 		t.Fatalf("made %v, found %v", made, found)

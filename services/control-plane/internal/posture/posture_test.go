@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 type control struct{ status, evidence, function, title string }
 
-func posture(t *testing.T, p *planetest.Plane, bearer string) map[string]control {
+func posture(t *testing.T, p *controlplanetest.Plane, bearer string) map[string]control {
 	t.Helper()
 	doc := p.Want(200, "GET", "/governance/posture", bearer, nil).Object(t)
 	out, satisfied := map[string]control{}, 0.0
@@ -31,9 +31,9 @@ func posture(t *testing.T, p *planetest.Plane, bearer string) map[string]control
 	return out
 }
 
-func want(t *testing.T, p *planetest.Plane, id, status, evidence string) {
+func want(t *testing.T, p *controlplanetest.Plane, id, status, evidence string) {
 	t.Helper()
-	if c := posture(t, p, planetest.Reader)[id]; c.status != status || !strings.Contains(c.evidence, evidence) {
+	if c := posture(t, p, controlplanetest.Reader)[id]; c.status != status || !strings.Contains(c.evidence, evidence) {
 		t.Errorf("%s is %s (%s), want %s (%s)", id, c.status, c.evidence, status, evidence)
 	}
 }
@@ -41,8 +41,8 @@ func want(t *testing.T, p *planetest.Plane, id, status, evidence string) {
 // Without anything to judge there is no evidence.
 func TestNothing(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	got := posture(t, p, planetest.Foreign)
+	p := controlplanetest.Start(t)
+	got := posture(t, p, controlplanetest.Foreign)
 	for id, function := range map[string]string{"GOVERN-1.1": "GOVERN", "MAP-1.1": "MAP", "MEASURE-2.1": "MEASURE", "MANAGE-4.1": "MANAGE"} {
 		if c := got[id]; c.function != function || c.title == "" || c.evidence == "[]" {
 			t.Errorf("%s: %+v", id, c)
@@ -56,66 +56,66 @@ func TestNothing(t *testing.T) {
 func TestServedModels(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(dir, "models", "power_consumption_prediction", "JPCP", "README.md")); err != nil {
 		t.Fatal(err)
 	}
-	p := planetest.Start(t, "MODELREPO_DIR="+dir)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	serve := func(model, metric string, value float64) string {
 		t.Helper()
-		v := p.Tracker.Add(strings.ToLower(model), planetest.Good(metric, value))
+		v := p.Tracker.Add(strings.ToLower(model), controlplanetest.Good(metric, value))
 		p.Report(model, v)
-		p.Want(200, "POST", "/promotions/"+p.PendingPromotion(model)+"/approve", planetest.Operator, nil)
+		p.Want(200, "POST", "/promotions/"+p.PendingPromotion(model)+"/approve", controlplanetest.Operator, nil)
 		return v
 	}
 	serve("JPCP", "rmse", 12)
 	want(t, p, "MAP-1.1", "gap", "JPCP version 1: not classified")
 	want(t, p, "MEASURE-2.1", "gap", "JPCP: no card")
-	p.Want(200, "PUT", "/compliance/jpcp/1", planetest.Operator, `{"riskClass":"high"}`)
-	p.Want(200, "PUT", "/model-cards/jpcp", planetest.Operator, `{"markdown":"# JPCP"}`)
+	p.Want(200, "PUT", "/compliance/jpcp/1", controlplanetest.Operator, `{"riskClass":"high"}`)
+	p.Want(200, "PUT", "/model-cards/jpcp", controlplanetest.Operator, `{"markdown":"# JPCP"}`)
 	want(t, p, "MAP-1.1", "satisfied", "JPCP version 1: high")
 	want(t, p, "MEASURE-2.1", "satisfied", "JPCP: a card")
 	// What is classified is a version: the next one is not.
 	serve("JPCP", "rmse", 11)
 	want(t, p, "MAP-1.1", "gap", "JPCP version 2: not classified")
-	p.Want(200, "PUT", "/compliance/jpcp/2", planetest.Operator, `{"riskClass":"limited"}`)
+	p.Want(200, "PUT", "/compliance/jpcp/2", controlplanetest.Operator, `{"riskClass":"limited"}`)
 	serve("MACK", "accuracy", 0.95)
 	want(t, p, "MAP-1.1", "partial", "MACK version 1: not classified")
 	want(t, p, "MEASURE-2.1", "satisfied", "MACK: a README in the model repository")
 	// Records of another tenant are no evidence here; the platform's are.
-	if c := posture(t, p, planetest.Foreign); c["MAP-1.1"].status != "gap" || c["MEASURE-2.1"].status != "partial" {
+	if c := posture(t, p, controlplanetest.Foreign); c["MAP-1.1"].status != "gap" || c["MEASURE-2.1"].status != "partial" {
 		t.Errorf("foreign: %+v", c)
 	}
 	p.SQL("update control_plane.compliance set tenant = 'platform'")
-	if c := posture(t, p, planetest.Foreign); c["MAP-1.1"].status != "partial" {
+	if c := posture(t, p, controlplanetest.Foreign); c["MAP-1.1"].status != "partial" {
 		t.Errorf("foreign: %+v", c)
 	}
 }
 
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=a-secret-of-the-forge")
+	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=a-secret-of-the-forge")
 	p.AwaitTarget()
 	p.Notice("JPCP", "c0ffee1")
-	p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	want(t, p, "MANAGE-4.1", "satisfied", "1 approved, 0 under a standing authorisation, 0 neither")
 	// A push that trains directly rests on the setting that lets it.
-	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, `{"auto_retrain":true,"gate":"direct"}`)
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, `{"auto_retrain":true,"gate":"direct"}`)
 	p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", map[string]any{
 		"ref": "refs/heads/main", "checkout_sha": strings.Repeat("1", 40), "total_commits_count": 1,
 		"commits": []any{map[string]any{"id": strings.Repeat("1", 40), "modified": []string{"models/performance_prediction/MACK/train.py"}}},
 	}, "X-Gitlab-Token", "a-secret-of-the-forge")
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if c := posture(t, p, planetest.Reader)["MANAGE-4.1"]; c.status != "satisfied" || !strings.Contains(c.evidence, "1 approved, 1 under a standing authorisation, 0 neither") {
+		if c := posture(t, p, controlplanetest.Reader)["MANAGE-4.1"]; c.status != "satisfied" || !strings.Contains(c.evidence, "1 approved, 1 under a standing authorisation, 0 neither") {
 			return fmt.Errorf("%+v", c)
 		}
 		return nil
 	})
-	run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MCBOUND","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MCBOUND","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 	want(t, p, "MANAGE-4.1", "partial", "run "+run+" of MCBOUND, started by operator: neither")
-	if c := posture(t, p, planetest.Foreign)["MANAGE-4.1"]; c.status != "gap" || !strings.Contains(c.evidence, "nothing to judge") {
+	if c := posture(t, p, controlplanetest.Foreign)["MANAGE-4.1"]; c.status != "gap" || !strings.Contains(c.evidence, "nothing to judge") {
 		t.Errorf("foreign: %+v", c)
 	}
 	p.SQL("update control_plane.runs set dispatched_at = now() - interval '91 days' where flow_run_id <> $1", run)
@@ -124,13 +124,13 @@ func TestRuns(t *testing.T) {
 
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Want(200, "PUT", "/compliance/jpcp/1", planetest.Operator, `{"riskClass":"high"}`)
+	p := controlplanetest.Start(t)
+	p.Want(200, "PUT", "/compliance/jpcp/1", controlplanetest.Operator, `{"riskClass":"high"}`)
 	testenv.Eventually(t, 30*time.Second, func() error {
 		for _, tenant := range []string{"default", "platform"} {
-			p.Want(200, "GET", "/audit/verify?tenant="+tenant, planetest.Reader, nil)
+			p.Want(200, "GET", "/audit/verify?tenant="+tenant, controlplanetest.Reader, nil)
 		}
-		c := posture(t, p, planetest.Reader)["GOVERN-1.1"]
+		c := posture(t, p, controlplanetest.Reader)["GOVERN-1.1"]
 		if c.status != "satisfied" || !strings.Contains(c.evidence, "chain default: ") || !strings.Contains(c.evidence, "chain platform: ") {
 			return fmt.Errorf("%+v", c)
 		}
@@ -141,6 +141,6 @@ func TestLedger(t *testing.T) {
 	// A chain that was altered is no evidence.
 	p.SQL("alter table control_plane.audit_events disable trigger audit_events_append_only")
 	p.SQL("update control_plane.audit_events set actor = 'nobody' where tenant = 'default' and seq = 1")
-	p.Want(200, "GET", "/audit/verify?tenant=default", planetest.Reader, nil)
+	p.Want(200, "GET", "/audit/verify?tenant=default", controlplanetest.Reader, nil)
 	want(t, p, "GOVERN-1.1", "partial", "chain default: broken at entry 1 (hash)")
 }

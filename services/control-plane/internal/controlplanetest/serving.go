@@ -1,4 +1,4 @@
-package planetest
+package controlplanetest
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package planetest
+package controlplanetest
 
 import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
