@@ -16,12 +16,12 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The aliases, in the order in which a version climbs them.
@@ -194,9 +194,9 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 		return store.AliasMove{}, ErrDummy
 	}
 	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
-		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: answer.Text(i.Previous),
-		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: answer.Text(service.RequestID(ctx)),
-		LeaseSeconds: ownFor.Seconds(), Reason: answer.Text(i.Reason),
+		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: wire.OptionalText(i.Previous),
+		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: wire.OptionalText(service.RequestID(ctx)),
+		LeaseSeconds: ownFor.Seconds(), Reason: wire.OptionalText(i.Reason),
 	})
 	if postgres.IsUnique(err, "alias_moves_one") {
 		return move, fault.AliasBusy.New(fmt.Sprintf("An earlier move of %s of %s has not reached the tracker yet; it is repeated until it does.", i.Alias, i.Model)).After(5 * time.Second)
@@ -313,11 +313,11 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 			if err == nil {
 				known = row.Version
 			}
-			now := answer.Text(holders[alias])
-			if answer.Deref(known) == answer.Deref(now) {
+			now := wire.OptionalText(holders[alias])
+			if wire.Deref(known) == wire.Deref(now) {
 				continue
 			}
-			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", answer.Deref(now)))
+			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", wire.Deref(now)))
 			if err := m.record(ctx, tx, change{
 				model: model, alias: alias, version: now, previous: known, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
 			}); err != nil {

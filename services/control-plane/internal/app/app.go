@@ -54,7 +54,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
 			AllowedHosts: cfg.AllowedHosts, OpenAPI: api.Document,
-			// Bodies are bounded after credentials and rate limit; see intake.BoundBody.
+			// Bodies are bounded after credentials and rate limit; see wire.BoundBody.
 			BodyLimit: math.MaxInt64,
 		},
 	}
@@ -105,7 +105,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	p, err := wire(cfg, log, base)
+	p, err := connectParts(cfg, log, base)
 	if err != nil {
 		base.Close()
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Classes of rate limits.
@@ -128,7 +128,7 @@ func (p *parts) routes() []route {
 
 // mount adds the routes. Each passes, in this order: credentials, scope, rate
 // limit, text that can be stored, bound of the body.
-func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Limiter, cfg Config) {
+func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *wire.Limiter, cfg Config) {
 	limits := map[string]echo.MiddlewareFunc{
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
 		classRetrain:  limiter.Per(classRetrain, cfg.RetrainsPerMinute, true),
@@ -137,7 +137,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 	}
 	for _, r := range p.routes() {
 		if r.scope == signed {
-			e.Add(r.method, r.path, r.handler, intake.Text)
+			e.Add(r.method, r.path, r.handler, wire.RequireStorableText)
 			continue
 		}
 		var chain []echo.MiddlewareFunc
@@ -151,7 +151,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		if r.class != classNone {
 			chain = append(chain, limits[r.class])
 		}
-		chain = append(chain, intake.Text, intake.BoundBody)
+		chain = append(chain, wire.RequireStorableText, wire.BoundBody)
 		if r.method == http.MethodGet {
 			service.Get(e, r.path, r.handler, chain...)
 			continue

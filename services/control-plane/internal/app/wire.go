@@ -26,7 +26,6 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
@@ -35,6 +34,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxDescription bounds what the gate downloads of an artifact, in bytes: the
@@ -48,7 +48,7 @@ const breakerName = "orchestrator"
 const clientTimeout = 20 * time.Second
 
 // wire makes the parts and mounts their routes.
-func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
+func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
 	server, pool, coordinator := base.Server, base.Pool, base.Coordinator
 	db := store.Open(pool)
 	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, log)
@@ -137,7 +137,7 @@ func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error
 		return nil, err
 	}
 	server.Echo.HTTPErrorHandler = storeErrors(server.Echo.HTTPErrorHandler)
-	p.mount(server.Echo, who, intake.NewLimiter(coordinator, log), cfg)
+	p.mount(server.Echo, who, wire.NewLimiter(coordinator, log), cfg)
 	return p, nil
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The kinds of record.
@@ -240,7 +240,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
-			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now), DatasetName: answer.Text(n.Dataset),
+			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now), DatasetName: wire.OptionalText(n.Dataset),
 		})
 		if err != nil {
 			return out, err
@@ -310,5 +310,5 @@ func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause
 	if err != nil {
 		return fmt.Errorf("approval %s: approving → pending: %w", c.ApprovalID, err)
 	}
-	return tx.Emit(ctx, Facts(a, c.Principal, "dispatch_failed", event.Failed, answer.Text(cause.Kind.Code+": "+cause.Detail))...)
+	return tx.Emit(ctx, Facts(a, c.Principal, "dispatch_failed", event.Failed, wire.OptionalText(cause.Kind.Code+": "+cause.Detail))...)
 }

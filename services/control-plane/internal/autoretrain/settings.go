@@ -11,12 +11,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The gates.
@@ -40,7 +39,7 @@ type API struct{ Service *Service }
 
 // List serves GET /auto-retrain.
 func (a API) List(c echo.Context) error {
-	page, err := answer.PageOf[string](c)
+	page, err := wire.PageOf[string](c)
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.AutoRetrain) string { return r.ModelID })
+	rows, next := wire.CutPage(page, rows, func(r store.AutoRetrain) string { return r.ModelID })
 	triggered, err := a.Service.triggered(c.Request().Context(), a.Service.Store.Queries, rows...)
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (b settings) over(row store.AutoRetrain) store.PutAutoRetrainParams {
 		CooldownSeconds: row.CooldownSeconds, Gate: row.Gate, Kind: row.Kind,
 	}
 	if b.DatasetName != nil {
-		out.DatasetName = answer.Text(*b.DatasetName)
+		out.DatasetName = wire.OptionalText(*b.DatasetName)
 	}
 	if b.MinZ != nil {
 		out.MinZ = *b.MinZ
@@ -151,7 +150,7 @@ func (a API) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	s := a.Service
 	var body settings
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	if err := body.validate(); err != nil {
@@ -218,7 +217,7 @@ func facts(r store.AutoRetrain) map[string]any {
 func (a API) Trigger(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.DriftTrigger
-	if err := intake.DecodeOptional(c, &body); err != nil {
+	if err := wire.DecodeOptional(c, &body); err != nil {
 		return err
 	}
 	model := ""
@@ -240,8 +239,8 @@ func (a API) Trigger(c echo.Context) error {
 	out := api.DriftTriggered{Results: make([]api.DriftResult, 0, len(results))}
 	for _, r := range results {
 		out.Results = append(out.Results, api.DriftResult{
-			Model: r.Model, ZScore: r.Z, Outcome: api.DriftOutcome(r.Outcome), FlowRunId: answer.Text(r.FlowRunID),
-			ApprovalId: r.ApprovalID, Reason: answer.Text(r.Reason),
+			Model: r.Model, ZScore: r.Z, Outcome: api.DriftOutcome(r.Outcome), FlowRunId: wire.OptionalText(r.FlowRunID),
+			ApprovalId: r.ApprovalID, Reason: wire.OptionalText(r.Reason),
 		})
 	}
 	return c.JSON(http.StatusOK, out)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
@@ -23,6 +22,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Origin of records and runs that drift led to.
@@ -74,7 +74,7 @@ func (s *Service) Run(ctx context.Context) error {
 // Trigger looks at the model, or at all that are enabled, and trains those that
 // drift. A dry run only tells what would happen. The error is the store's.
 func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
-	rows, err := s.Store.EnabledAutoRetrain(ctx, answer.Text(model))
+	rows, err := s.Store.EnabledAutoRetrain(ctx, wire.OptionalText(model))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 	if !ok {
 		return res.with(Failed, "model %s is not in the model repository", row.ModelID), nil
 	}
-	d, err := s.Registry.RequireDataset(m, answer.Deref(row.DatasetName))
+	d, err := s.Registry.RequireDataset(m, wire.Deref(row.DatasetName))
 	if err != nil {
 		return res.with(Failed, "%s", problem.From(err).Detail), nil
 	}
@@ -211,7 +211,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		return res, err
 	}
 	notice := approval.Notice{
-		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: answer.Deref(row.DatasetName),
+		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: wire.Deref(row.DatasetName),
 	}
 	var noted approval.Noted
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
@@ -266,7 +266,7 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	if err != nil && !store.None(err) {
 		return "", err
 	}
-	return cmp.Or(answer.Deref(f.LatestModelrepoCommit), answer.Deref(f.LastRetrainCommit)), nil
+	return cmp.Or(wire.Deref(f.LatestModelrepoCommit), wire.Deref(f.LastRetrainCommit)), nil
 }
 
 // stamp notes in a transaction that a trigger led to something; the cooldown of
@@ -300,7 +300,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		// A claim that ran out is continued by whoever comes, as the one who made it:
 		// its command may be there. One that was let go of is continued by its maker.
 		died := now.Claim != nil && now.ClaimUntil != nil
-		own := now.Claim != nil && answer.Deref(now.ClaimTenant) == p.Tenant && answer.Deref(now.ClaimBy) == p.Name && answer.Deref(now.ClaimDataset) == dataset
+		own := now.Claim != nil && wire.Deref(now.ClaimTenant) == p.Tenant && wire.Deref(now.ClaimBy) == p.Name && wire.Deref(now.ClaimDataset) == dataset
 		if !died && !own {
 			id := uuid.Must(uuid.NewV7())
 			claimed.Claim, claimed.ClaimTenant, claimed.ClaimBy, claimed.ClaimDataset = &id, &p.Tenant, &p.Name, &dataset
@@ -365,7 +365,7 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 		}
 		return tx.Emit(ctx,
 			event.Of(event.PlatformTenant, p.Name, "drift", "retrain_blocked", res.Model, event.DriftRetrain{
-				Model: res.Model, ZScore: res.Z, Outcome: res.Outcome, Reason: answer.Text(res.Reason),
+				Model: res.Model, ZScore: res.Z, Outcome: res.Outcome, Reason: wire.OptionalText(res.Reason),
 			}),
 			event.Audit(p.Tenant, p.Name, "drift.retrain_blocked", event.Model(res.Model), outcome, map[string]any{
 				"outcome": res.Outcome, "z_score": res.Z, "reason": res.Reason,

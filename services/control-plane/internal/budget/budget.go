@@ -18,12 +18,11 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // most bounds a budget, in USD or GPU hours.
@@ -45,7 +44,7 @@ func month(t time.Time) (since, until time.Time) {
 // List serves GET /budgets.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[string](c)
+	page, err := wire.PageOf[string](c)
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.ListBudgetsRow) string { return r.Budget.Project })
+	rows, next := wire.CutPage(page, rows, func(r store.ListBudgetsRow) string { return r.Budget.Project })
 	out := api.BudgetList{Items: make([]api.Budget, 0, len(rows)), NextCursor: next}
 	if out.ConsumedCostUsd, err = s.Store.SpendOf(ctx, store.SpendOfParams{
 		Tenant: p.Tenant, Since: since, Until: until, IncludeSynthetic: synthetic,
@@ -78,7 +77,7 @@ func (s *Service) List(c echo.Context) error {
 func (s *Service) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.BudgetInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	project := c.Param("project")
@@ -177,8 +176,8 @@ func limits(b store.Budget) any {
 
 func check(project string, b api.BudgetInput) error {
 	var faults []problem.Field
-	if !intake.Label(project) {
-		faults = append(faults, problem.Field{Loc: []string{"path", "project"}, Msg: intake.LabelRule})
+	if !wire.Label(project) {
+		faults = append(faults, problem.Field{Loc: []string{"path", "project"}, Msg: wire.LabelRule})
 	}
 	for _, f := range []struct {
 		name string

@@ -13,11 +13,10 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxPage bounds the text on one page of the list, in bytes; the first card is
@@ -49,7 +48,7 @@ func (s *Service) Get(c echo.Context) error {
 func (s *Service) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.ModelCardInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	row, err := check(registry.ID(c.Param("model")), body)
@@ -74,8 +73,8 @@ func check(id string, b api.ModelCardInput) (store.PutModelCardParams, error) {
 	if b.Model != nil && registry.ID(*b.Model) != id {
 		bad("is not the model of the path", "model")
 	}
-	if b.Version != nil && !intake.Label(*b.Version) {
-		bad(intake.LabelRule, "version")
+	if b.Version != nil && !wire.Label(*b.Version) {
+		bad(wire.LabelRule, "version")
 	}
 	switch {
 	case strings.TrimSpace(b.Markdown) == "":
@@ -85,8 +84,8 @@ func check(id string, b api.ModelCardInput) (store.PutModelCardParams, error) {
 	}
 	if b.Source != nil {
 		switch out.Source = *b.Source; {
-		case !intake.Label(out.Source):
-			bad(intake.LabelRule, "source")
+		case !wire.Label(out.Source):
+			bad(wire.LabelRule, "source")
 		case out.Source == fromRepository:
 			bad("repository is the source of READMEs alone", "source")
 		}
@@ -97,7 +96,7 @@ func check(id string, b api.ModelCardInput) (store.PutModelCardParams, error) {
 // List serves GET /model-cards.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[string](c)
+	page, err := wire.PageOf[string](c)
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxPath bounds the path of a technical file, in bytes.
@@ -46,19 +45,19 @@ type key struct {
 // List serves GET /compliance.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[key](c)
+	page, err := wire.PageOf[key](c)
 	if err != nil {
 		return err
 	}
 	from := page.Start()
 	p, _ := auth.FromContext(ctx)
 	rows, err := s.Store.ListCompliance(ctx, store.ListComplianceParams{
-		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), AfterModel: from.Model, AfterVersion: from.Version, MaxRows: page.Fetch(),
+		Tenant: p.Tenant, ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))), AfterModel: from.Model, AfterVersion: from.Version, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Compliance) key { return key{r.ModelID, r.Version} })
+	rows, next := wire.CutPage(page, rows, func(r store.Compliance) key { return key{r.ModelID, r.Version} })
 	out := api.ComplianceList{Items: make([]api.Compliance, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r))
@@ -70,7 +69,7 @@ func (s *Service) List(c echo.Context) error {
 func (s *Service) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.ComplianceInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	row, err := check(c.Param("version"), body)
@@ -107,8 +106,8 @@ func check(version string, b api.ComplianceInput) (store.PutComplianceParams, er
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) { faults = append(faults, problem.Field{Loc: loc, Msg: msg}) }
 	out := store.PutComplianceParams{Version: version, RiskClass: string(b.RiskClass), TechnicalFile: b.TechnicalFilePath}
-	if !intake.Label(version) {
-		bad(intake.LabelRule, "path", "version")
+	if !wire.Label(version) {
+		bad(wire.LabelRule, "path", "version")
 	}
 	if !b.RiskClass.Valid() {
 		bad("must be minimal, limited, high or prohibited", "body", "riskClass")

@@ -13,12 +13,11 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxHours bounds the hours of one job: ten thousand GPUs for a year and more.
@@ -40,7 +39,7 @@ type Service struct {
 func (s *Service) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.CostInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	in, err := s.input(body)
@@ -118,8 +117,8 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 		name  string
 		value *string
 	}{{"version", &b.Version}, {"job_id", &b.JobId}, {"run_id", b.RunId}, {"project", b.Project}} {
-		if f.value != nil && !intake.Label(*f.value) {
-			bad(intake.LabelRule, f.name)
+		if f.value != nil && !wire.Label(*f.value) {
+			bad(wire.LabelRule, f.name)
 		}
 	}
 	if !b.Scheduler.Valid() {
@@ -157,19 +156,19 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 // List serves GET /costs.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
 	rows, err := s.Store.ListCosts(ctx, store.ListCostsParams{
-		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
-		Version: answer.Text(c.QueryParam("version")), Before: page.After, MaxRows: page.Fetch(),
+		Tenant: p.Tenant, ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))), Project: wire.OptionalText(c.QueryParam("project")),
+		Version: wire.OptionalText(c.QueryParam("version")), Before: page.After, MaxRows: page.Fetch(),
 	})
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Cost) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.Cost) uuid.UUID { return r.ID })
 	out := api.CostList{Items: make([]api.Cost, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, s.view(r))

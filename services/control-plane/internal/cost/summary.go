@@ -8,18 +8,18 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Synthetic reads the query parameter include_synthetic; the error is a 422.
-func Synthetic(c echo.Context) (bool, error) { return answer.Flag(c, "include_synthetic") }
+func Synthetic(c echo.Context) (bool, error) { return wire.Flag(c, "include_synthetic") }
 
 // groups is a page of sums: one is enough for what people can look at.
-func groups[K any](c echo.Context) (answer.Page[K], error) {
-	return answer.PageUpTo[K](c, service.MaxPageLimit, service.MaxPageLimit)
+func groups[K any](c echo.Context) (wire.Page[K], error) {
+	return wire.PageUpTo[K](c, service.MaxPageLimit, service.MaxPageLimit)
 }
 
 // The dimensions of a summary.
@@ -49,7 +49,7 @@ func (s *Service) Summary(c echo.Context) error {
 	p, _ := auth.FromContext(ctx)
 	q := store.SumCostsParams{
 		Tenant: p.Tenant, ByProject: by == project, MaxRows: page.Fetch(),
-		ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
+		ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))), Project: wire.OptionalText(c.QueryParam("project")),
 	}
 	if q.IncludeSynthetic, err = Synthetic(c); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *Service) Summary(c echo.Context) error {
 		perRun := Round(t.TotalCostUsd / float64(t.TotalRuns))
 		out.UnitEconomics.CostPerTrainingRun = &perRun
 	}
-	rows, out.NextCursor = answer.Cut(page, rows, func(r store.SumCostsRow) dearest { return dearest{r.CostUsd, r.Key} })
+	rows, out.NextCursor = wire.CutPage(page, rows, func(r store.SumCostsRow) dearest { return dearest{r.CostUsd, r.Key} })
 	for _, r := range rows {
 		out.Cost.Rows = append(out.Cost.Rows, api.CostRow{Dimension: by, Key: r.Key, GpuHours: r.GpuHours, CostUsd: r.CostUsd, Runs: r.Runs})
 	}
@@ -97,7 +97,7 @@ func (s *Service) Carbon(c echo.Context) error {
 		out.Totals = api.CarbonTotals{Kwh: total.KWh, Co2eG: total.CO2eG}
 		out.Co2eKg = Round(total.CO2eG / 1000)
 	}
-	rows, out.NextCursor = answer.Cut(page, rows, func(r store.SumHoursRow) string { return r.ModelID })
+	rows, out.NextCursor = wire.CutPage(page, rows, func(r store.SumHoursRow) string { return r.ModelID })
 	for _, r := range rows {
 		e := s.Rates.Energy(r.GpuHours, r.CpuHours)
 		out.ByModel = append(out.ByModel, api.CarbonRow{Model: r.ModelID, Kwh: e.KWh, Co2eG: e.CO2eG})

@@ -15,12 +15,12 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // timeout bounds what one diff asks of the repository.
@@ -100,11 +100,11 @@ func (a API) compare(ctx context.Context, from, to string) (forge.Diff, error) {
 // bound keeps the answer, as it will be encoded, within maxBytes: first patches
 // are left out, then files.
 func bound(d forge.Diff) (api.ApprovalDiff, error) {
-	out := api.ApprovalDiff{FromCommit: answer.Text(d.From), ToCommit: d.To, Files: []api.DiffFile{}, Truncated: d.Truncated}
+	out := api.ApprovalDiff{FromCommit: wire.OptionalText(d.From), ToCommit: d.To, Files: []api.DiffFile{}, Truncated: d.Truncated}
 	left := maxBytes - frame
 	for _, f := range d.Files {
 		row := api.DiffFile{
-			Path: f.Path, Status: api.DiffFileStatus(f.Status), Additions: f.Additions, Deletions: f.Deletions, Patch: answer.Text(f.Patch),
+			Path: f.Path, Status: api.DiffFileStatus(f.Status), Additions: f.Additions, Deletions: f.Deletions, Patch: wire.OptionalText(f.Patch),
 		}
 		size, err := sizeOf(row)
 		if err != nil {

@@ -12,11 +12,10 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // MaxMetrics bounds the metrics of a run.
@@ -48,7 +47,7 @@ type metricInput struct {
 func (s *Service) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body input
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	r, err := body.run()
@@ -76,8 +75,8 @@ func (b input) run() (Run, error) {
 	if !registry.ValidName(b.Model) {
 		bad(registry.NameRule, "model")
 	}
-	if !intake.Label(b.Version) {
-		bad(intake.LabelRule, "version")
+	if !wire.Label(b.Version) {
+		bad(wire.LabelRule, "version")
 	}
 	if !suite.MatchString(b.Suite) {
 		bad(suiteRule, "suite")
@@ -85,8 +84,8 @@ func (b input) run() (Run, error) {
 	if !b.Status.Valid() {
 		bad("must be passed, failed or error", "status")
 	}
-	if b.RunID != nil && !intake.Label(*b.RunID) {
-		bad(intake.LabelRule, "run_id")
+	if b.RunID != nil && !wire.Label(*b.RunID) {
+		bad(wire.LabelRule, "run_id")
 	}
 	var given []metricInput
 	switch {
@@ -101,8 +100,8 @@ func (b input) run() (Run, error) {
 	for i, m := range given {
 		at := strconv.Itoa(i)
 		switch {
-		case !intake.Label(m.Metric):
-			bad(intake.LabelRule, "metrics", at, "metric")
+		case !wire.Label(m.Metric):
+			bad(wire.LabelRule, "metrics", at, "metric")
 		case seen[m.Metric]:
 			bad("is there twice", "metrics", at, "metric")
 		}
@@ -123,15 +122,15 @@ func (b input) run() (Run, error) {
 // List serves GET /evals.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
 	q := store.ListEvalsParams{
-		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Before: page.After, MaxRows: page.Fetch(),
+		Tenant: p.Tenant, ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))), Before: page.After, MaxRows: page.Fetch(),
 	}
-	latest, err := answer.Flag(c, "latest")
+	latest, err := wire.Flag(c, "latest")
 	if err != nil {
 		return err
 	}
@@ -144,7 +143,7 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Eval) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.Eval) uuid.UUID { return r.ID })
 	out := api.EvalList{Items: make([]api.Eval, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		v, err := view(r)

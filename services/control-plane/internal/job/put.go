@@ -16,9 +16,9 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxCount bounds nodes, GPUs and CPUs of one job.
@@ -28,7 +28,7 @@ const maxCount = 10_000_000
 func (s *Service) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.JobInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	r, err := read(c.Param("scheduler"), c.Param("id"), body)
@@ -155,8 +155,8 @@ func read(scheduler, id string, b api.JobInput) (report, error) {
 	if !api.Scheduler(scheduler).Valid() {
 		bad("must be slurm, flux or mock", "path", "scheduler")
 	}
-	if !intake.Label(id) {
-		bad(intake.LabelRule, "path", "id")
+	if !wire.Label(id) {
+		bad(wire.LabelRule, "path", "id")
 	}
 	if b.Id != nil && *b.Id != id {
 		bad("is not the id of the path", "body", "id")
@@ -182,8 +182,8 @@ func read(scheduler, id string, b api.JobInput) (report, error) {
 		name string
 		v    *string
 	}{{"cluster", b.Cluster}, {"dataset", b.Dataset}, {"partition", b.Partition}, {"flowRunId", b.FlowRunId}, {"trackerRunId", b.TrackerRunId}} {
-		if f.v != nil && !intake.Label(*f.v) {
-			bad(intake.LabelRule, "body", f.name)
+		if f.v != nil && !wire.Label(*f.v) {
+			bad(wire.LabelRule, "body", f.name)
 		}
 	}
 	if in := b.Resources; in != nil {

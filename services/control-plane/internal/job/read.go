@@ -9,10 +9,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Service keeps the jobs.
@@ -24,12 +24,12 @@ type Service struct {
 // List serves GET /jobs.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	q := store.ListJobsParams{
-		Cluster: answer.Text(c.QueryParam("cluster")), ModelID: answer.Text(registry.ID(c.QueryParam("model"))),
+		Cluster: wire.OptionalText(c.QueryParam("cluster")), ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))),
 		Before: page.After, MaxRows: page.Fetch(),
 	}
 	if v := c.QueryParam("state"); v != "" {
@@ -44,7 +44,7 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Job) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.Job) uuid.UUID { return r.ID })
 	out := api.JobList{Items: make([]api.Job, 0, len(rows)), NextCursor: next}
 	now := s.Now()
 	for _, r := range rows {
@@ -55,7 +55,7 @@ func (s *Service) List(c echo.Context) error {
 
 // Get serves GET /jobs/{id}. Of several jobs with that id it is the one submitted last.
 func (s *Service) Get(c echo.Context) error {
-	q := store.FindJobParams{JobID: c.Param("id"), Cluster: answer.Text(c.QueryParam("cluster"))}
+	q := store.FindJobParams{JobID: c.Param("id"), Cluster: wire.OptionalText(c.QueryParam("cluster"))}
 	if v := c.QueryParam("scheduler"); v != "" {
 		if !api.Scheduler(v).Valid() {
 			return fault.Invalid("must be slurm, flux or mock", "query", "scheduler")
@@ -79,7 +79,7 @@ func (s *Service) Summary(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	parts, err := s.Store.JobPartitions(ctx, answer.Text(c.QueryParam("cluster")))
+	parts, err := s.Store.JobPartitions(ctx, wire.OptionalText(c.QueryParam("cluster")))
 	if err != nil {
 		return err
 	}

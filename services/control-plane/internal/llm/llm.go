@@ -11,12 +11,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // What an endpoint may say of itself.
@@ -36,7 +35,7 @@ type Service struct {
 // List serves GET /llm/endpoints.
 func (s *Service) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[string](c)
+	page, err := wire.PageOf[string](c)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.LlmEndpoint) string { return r.ModelID })
+	rows, next := wire.CutPage(page, rows, func(r store.LlmEndpoint) string { return r.ModelID })
 	out := api.LLMEndpointList{Items: make([]api.LLMEndpoint, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r))
@@ -69,7 +68,7 @@ type input struct {
 func (s *Service) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body input
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	row, err := body.row(c.Param("model"))
@@ -120,8 +119,8 @@ func (b input) row(model string) (store.PutLLMEndpointParams, error) {
 		out.Enabled = *b.Enabled
 	}
 	for _, f := range []struct{ name, v string }{{"engine", b.Engine}, {"hostedModelId", b.HostedModelID}, {"dtype", out.Dtype}} {
-		if !intake.Label(f.v) {
-			bad(intake.LabelRule, "body", f.name)
+		if !wire.Label(f.v) {
+			bad(wire.LabelRule, "body", f.name)
 		}
 	}
 	if b.MaxModelLen == nil || *b.MaxModelLen < 1 || *b.MaxModelLen > maxModelLen {

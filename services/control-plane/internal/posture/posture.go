@@ -21,8 +21,8 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 const (
@@ -127,7 +127,7 @@ func (s *Service) chains(ctx context.Context, tenant string) (finding, error) {
 		case r.Verified == nil || r.VerifiedAt == nil || r.Checked == nil:
 			f.see(false, "chain %s: %d entries, not verified yet", r.Tenant, r.Seq)
 		case !*r.Verified:
-			f.see(false, "chain %s: broken at entry %d (%s), found at %s", r.Tenant, answer.Deref(r.FirstBadSeq), answer.Deref(r.Reason), stamp(*r.VerifiedAt))
+			f.see(false, "chain %s: broken at entry %d (%s), found at %s", r.Tenant, wire.Deref(r.FirstBadSeq), wire.Deref(r.Reason), stamp(*r.VerifiedAt))
 		case s.Now().Sub(*r.VerifiedAt) > verdictFor:
 			f.see(false, "chain %s: last verified at %s, which is too long ago", r.Tenant, stamp(*r.VerifiedAt))
 		default:

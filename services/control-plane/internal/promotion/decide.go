@@ -12,10 +12,10 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 func (s *Service) get(ctx context.Context, tenant string, id uuid.UUID) (store.Promotion, error) {
@@ -67,7 +67,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
 	err = s.Mover.Hold(ctx, p.ModelID, func(ctx context.Context, holders alias.Holders) error {
-		if now := holders[p.ToAlias]; now != answer.Deref(p.PreviousVersion) {
+		if now := holders[p.ToAlias]; now != wire.Deref(p.PreviousVersion) {
 			return s.moved(ctx, who, p, now)
 		}
 		v, err := s.Gate.Judge(ctx, q, holders)
@@ -112,7 +112,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 // moved supersedes a promotion whose alias is no longer what its decider was shown.
 func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promotion, now string) error {
 	was, is := "nobody", "nobody"
-	if v := answer.Deref(p.PreviousVersion); v != "" {
+	if v := wire.Deref(p.PreviousVersion); v != "" {
 		was = "version " + v
 	}
 	if now != "" {

@@ -14,11 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The states of a promotion.
@@ -79,7 +79,7 @@ func (v Verdict) Denial() *problem.Error {
 		detail = "1 check failed"
 	}
 	return fault.PromotionDenied.New(detail).With(map[string]any{
-		"id": nil, "model": v.Model, "version": answer.Text(v.Version), "from": v.From, "to": v.To,
+		"id": nil, "model": v.Model, "version": wire.OptionalText(v.Version), "from": v.From, "to": v.To,
 		"state": api.PromotionStateRejected, "allowed": false, "reasons": v.Reasons(), "checks": v.Checks,
 	})
 }
@@ -161,7 +161,7 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 			if old.Tenant != r.Tenant {
 				continue
 			}
-			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && answer.Deref(old.PreviousVersion) == holders[v.To] {
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] {
 				p, reused = old, true
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
 					return err
@@ -220,8 +220,8 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 	}
 	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
-		Conditions: conditions, PreviousVersion: answer.Text(holders[v.To]), FlowRunID: answer.Text(v.FlowRunID),
-		RequestedBy: asker, Now: now, Reason: answer.Text(r.Reason), ExpiresAt: expires,
+		Conditions: conditions, PreviousVersion: wire.OptionalText(holders[v.To]), FlowRunID: wire.OptionalText(v.FlowRunID),
+		RequestedBy: asker, Now: now, Reason: wire.OptionalText(r.Reason), ExpiresAt: expires,
 	})
 	if err != nil {
 		return p, store.Approval{}, err
@@ -233,7 +233,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 	if err != nil {
 		return p, record, err
 	}
-	facts := append(approval.Facts(record, r.By, "created", event.OK, answer.Text(r.Reason)),
+	facts := append(approval.Facts(record, r.By, "created", event.OK, wire.OptionalText(r.Reason)),
 		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, facts(p)))
 	return p, record, tx.Emit(ctx, facts...)
 }
@@ -288,7 +288,7 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by, reason string) (store.Promotion, error) {
 	now := s.Now()
 	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{
-		ID: p.ID, FromState: Pending, ToState: Approved, DecidedBy: &by, DecidedAt: &now, Reason: answer.Text(reason), Now: now, UpdatedBy: by,
+		ID: p.ID, FromState: Pending, ToState: Approved, DecidedBy: &by, DecidedAt: &now, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: by,
 	})
 	if err != nil {
 		return p, err
@@ -299,7 +299,7 @@ func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, r
 	if err != nil {
 		return p, err
 	}
-	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, answer.Text(reason)),
+	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, wire.OptionalText(reason)),
 		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, facts(p)))...)
 }
 
@@ -331,13 +331,13 @@ func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Prom
 // end moves a pending promotion and its record to an end that is no approval.
 func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
 	now := s.Now()
-	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: answer.Text(reason), Now: now, UpdatedBy: actor}
+	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: actor}
 	record, err := tx.GetApprovalOfPromotion(ctx, &p.ID)
 	if err != nil {
 		return err
 	}
 	mirror := store.SetApprovalStatusParams{
-		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Expired, RejectReason: answer.Text(reason), Now: now, UpdatedBy: actor,
+		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Expired, RejectReason: wire.OptionalText(reason), Now: now, UpdatedBy: actor,
 	}
 	if state == Rejected {
 		set.DecidedBy, set.DecidedAt = &actor, &now
@@ -349,7 +349,7 @@ func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state
 	if record, err = tx.SetApprovalStatus(ctx, mirror); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, answer.Text(reason)),
+	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, wire.OptionalText(reason)),
 		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, facts(p)))...)
 }
 

@@ -1,4 +1,4 @@
-package intake
+package wire
 
 import (
 	"maps"
@@ -9,10 +9,9 @@ import (
 
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
 )
 
-// Text keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
+// RequireStorableText keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
 // of queries and path parameters. A query that holds such is refused, and so is
 // one that cannot be read, which would leave a filter out, or that names a
 // parameter twice: which was meant cannot be known. In a path parameter it becomes
@@ -20,21 +19,21 @@ import (
 //
 // Path parameters are unescaped here: of a path with escapes that it would not
 // itself write, such as %2F, the router gives them as they were sent.
-func Text(next echo.HandlerFunc) echo.HandlerFunc {
+func RequireStorableText(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		query, err := url.ParseQuery(c.Request().URL.RawQuery)
 		if err != nil {
 			return fault.Invalid(queryRule, "query")
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
-			if !text.Storable(name) {
+			if !Storable(name) {
 				return fault.Invalid(textRule, "query")
 			}
 			if len(query[name]) > 1 {
 				return fault.Invalid("is given more than once", "query", name)
 			}
 			for _, v := range query[name] {
-				if !text.Storable(v) {
+				if !Storable(v) {
 					return fault.Invalid(textRule, "query", name)
 				}
 			}
@@ -47,8 +46,8 @@ func Text(next echo.HandlerFunc) echo.HandlerFunc {
 				}
 				values[i] = v
 			}
-			if !text.Storable(v) {
-				values[i] = text.Clean(v)
+			if !Storable(v) {
+				values[i] = CleanText(v)
 			}
 		}
 		c.SetParamValues(values...)

@@ -1,6 +1,4 @@
-// Package answer holds what the control plane's responses have in common: times
-// in UTC, and pages of lists.
-package answer
+package wire
 
 import (
 	"time"
@@ -20,8 +18,8 @@ func UTC(t *time.Time) *time.Time {
 	return &u
 }
 
-// Text is s, or nil when it is empty.
-func Text(s string) *string {
+// OptionalText is s, or nil when it is empty.
+func OptionalText(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -90,8 +88,8 @@ func (p Page[K]) Limit() int { return p.limit }
 // Fetch is how many rows to ask for: one more than the page, to know whether another follows.
 func (p Page[K]) Fetch() int32 { return int32(p.limit) + 1 }
 
-// Cut gives the rows of the page, and the cursor of the next one or nil.
-func Cut[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
+// CutPage gives the rows of the page, and the cursor of the next one or nil.
+func CutPage[K, T any](p Page[K], rows []T, key func(T) K) ([]T, *string) {
 	if len(rows) <= p.limit {
 		return rows, nil
 	}

@@ -1,4 +1,4 @@
-package text
+package wire
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ func FuzzCut(f *testing.F) {
 	f.Add("日本語", 4)
 	f.Fuzz(func(t *testing.T, s string, most int) {
 		most = max(0, most%64)
-		got := Cut(s, most)
+		got := TruncateText(s, most)
 		switch {
 		case len(got) > most, !Storable(got):
 			t.Errorf("Cut(%q, %d) is %q", s, most, got)
 		case Storable(s) && len(s) <= most && got != s:
 			t.Errorf("Cut(%q, %d) changed it to %q", s, most, got)
-		case len(Clean(s)) > most && most-len(got) >= utf8.UTFMax:
+		case len(CleanText(s)) > most && most-len(got) >= utf8.UTFMax:
 			t.Errorf("Cut(%q, %d) keeps only %q", s, most, got)
 		}
 	})

@@ -1,4 +1,4 @@
-package intake
+package wire
 
 import (
 	"net/http"
@@ -18,7 +18,7 @@ func TestTextUnescapesParametersOnce(t *testing.T) {
 	e.GET("/budgets/:project", func(c echo.Context) error {
 		got = c.Param("project")
 		return c.NoContent(http.StatusNoContent)
-	}, Text)
+	}, RequireStorableText)
 	for path, want := range map[string]string{
 		"/budgets/ml": "ml", "/budgets/%6d%6C": "ml", "/budgets/hpc%2Fml": "hpc/ml", "/budgets/hpc%2fml": "hpc/ml",
 		"/budgets/%c3%a9": "é", "/budgets/%C3%A9": "é", "/budgets/%252F": "%2F", "/budgets/%252f%2f": "%2f/", "/budgets/a+b": "a+b",
@@ -42,7 +42,7 @@ func TestTextRefusesWhatIsNoQuery(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/approvals", nil)
 		r.URL.RawQuery = query
-		err := Text(next)(echo.New().NewContext(r, httptest.NewRecorder()))
+		err := RequireStorableText(next)(echo.New().NewContext(r, httptest.NewRecorder()))
 		if ok != (err == nil) || (!ok && !problem.Validation.Has(err)) {
 			t.Errorf("%q: %v", query, err)
 		}

@@ -1,4 +1,4 @@
-package answer_test
+package wire_test
 
 import (
 	"testing"

@@ -1,6 +1,4 @@
-// Package intake is what a request passes before its handler: the rate limit of
-// its tenant, the bound of its body, and the decoding of that body.
-package intake
+package wire
 
 import (
 	"bytes"
