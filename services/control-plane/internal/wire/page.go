@@ -1,50 +1,10 @@
 package wire
 
 import (
-	"time"
-
 	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
-
-// UTC is t in UTC; the driver gives the machine's zone.
-func UTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
-}
-
-// OptionalText is s, or nil when it is empty.
-func OptionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// Deref is what p points to, or the zero value.
-func Deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// Flag reads a query parameter that is true or, by default, false; the error is a 422.
-func Flag(c echo.Context, name string) (bool, error) {
-	switch c.QueryParam(name) {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, fault.Invalid("must be true or false", "query", name)
-}
 
 // Page is one page of a list whose rows are ordered by K, which tells them apart.
 type Page[K any] struct {

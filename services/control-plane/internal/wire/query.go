@@ -11,14 +11,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 )
 
-// RequireStorableText keeps what Postgres cannot store, U+0000 and bytes that are no UTF-8, out
-// of queries and path parameters. A query that holds such is refused, and so is
-// one that cannot be read, which would leave a filter out, or that names a
-// parameter twice: which was meant cannot be known. In a path parameter it becomes
-// U+FFFD, which no name and no id holds, so that each route answers its own 404.
+// RequireStorableText keeps text that Postgres cannot store, U+0000 and invalid
+// UTF-8, out of queries and path parameters. A query with such text is refused, and
+// so is one that cannot be parsed, which would drop a filter, or that gives a
+// parameter twice, which leaves open what was meant. In a path parameter it becomes
+// U+FFFD, which no name or id contains, so that each route returns its own 404.
 //
-// Path parameters are unescaped here: of a path with escapes that it would not
-// itself write, such as %2F, the router gives them as they were sent.
+// Path parameters are unescaped here: the router passes those of a path with
+// unusual escapes, such as %2F, as they were sent.
 func RequireStorableText(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		query, err := url.ParseQuery(c.Request().URL.RawQuery)
@@ -58,3 +58,14 @@ func RequireStorableText(next echo.HandlerFunc) echo.HandlerFunc {
 const queryRule = "must be pairs name=value joined by &, with % and ; escaped"
 
 const textRule = "must be UTF-8 without the character U+0000"
+
+// Flag reads a query parameter that is true or, by default, false; the error is a 422.
+func Flag(c echo.Context, name string) (bool, error) {
+	switch c.QueryParam(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, fault.Invalid("must be true or false", "query", name)
+}

@@ -5,22 +5,23 @@ import (
 	"unicode/utf8"
 )
 
-// Storable says whether s can be stored as it is.
+// Storable reports whether Postgres can store s as it is: it takes neither invalid
+// UTF-8 nor U+0000.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// CleanText is s with U+FFFD in the place of what cannot be stored.
+// CleanText replaces what cannot be stored by U+FFFD.
 func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// TruncateText is Clean of s, cut between two characters to at most that many bytes.
-func TruncateText(s string, most int) string {
+// TruncateText cleans s and cuts it, between two characters, to at most limit bytes.
+func TruncateText(s string, limit int) string {
 	s = CleanText(s)
-	if len(s) <= most {
+	if len(s) <= limit {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:most]
+	return s[:limit]
 }
