@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
-	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/diff"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
@@ -82,10 +82,10 @@ type parts struct {
 	policies   *promotion.Policies
 	promotions promotion.API
 	aliases    alias.API
-	governance governance
+	governance governance.API
 	audit      audit.API
 	costs      *cost.Service
-	budgets    *budget.Service
+	budgets    *cost.Budgets
 	jobs       *job.Service
 	status     *status.Service
 	outbox     admin.Handlers

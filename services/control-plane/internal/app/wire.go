@@ -25,6 +25,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
@@ -112,7 +113,7 @@ func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*part
 		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
 	}
 	p.aliases = alias.API{Store: db}
-	p.governance = wireGovernance(db, reg, log)
+	p.governance = governance.NewAPI(db, reg, log, time.Now)
 	p.wireCosts(db)
 
 	p.operate(db, pool, counted, server.Registry, log)

@@ -3,7 +3,6 @@ package app
 import (
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -11,8 +10,8 @@ import (
 
 // wireCosts makes the parts that account for what the facility runs.
 func (p *parts) wireCosts(db *store.Store) {
-	p.costs = &cost.Service{Store: db, Registry: p.registry, Rates: p.cfg.rates(), Now: time.Now}
-	p.budgets = &budget.Service{Store: db, Now: time.Now}
+	p.costs = cost.NewService(db, p.registry, p.cfg.rates(), time.Now)
+	p.budgets = cost.NewBudgets(db, time.Now)
 	p.jobs = &job.Service{Store: db, Now: time.Now}
 }
 

@@ -45,7 +45,7 @@ func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, co
 		Log: p.log, Now: time.Now,
 	}
 	p.commands.Settlers[command.Retrain] = autoretrain.Settler{Next: p.commands.Settlers[command.Retrain], Service: s}
-	sources := map[string]alert.Source{promotion.DeploySource: gate, "budget": p.budgets, "eval": p.governance.evals}
+	sources := map[string]alert.Source{promotion.DeploySource: gate, "budget": p.budgets, "eval": p.governance.Evals}
 	if p.cfg.ServingURL != "" {
 		sources[drift.Source] = drift.Watch{Reader: reader, Observe: func(readings []drift.Reading) {
 			counted.ForgetDrift()

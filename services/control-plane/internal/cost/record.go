@@ -3,14 +3,11 @@ package cost
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -29,38 +26,15 @@ const defaultProject = "default"
 
 // Service keeps the records.
 type Service struct {
-	Store    *store.Store
-	Registry *registry.Registry
-	Rates    Rates
-	Now      func() time.Time
+	store    *store.Store
+	registry *registry.Registry
+	rates    Rates
+	now      func() time.Time
 }
 
-// Post serves POST /costs. A model that left the repository can still be billed.
-func (s *Service) Post(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.CostInput
-	if err := wire.Decode(c, &body); err != nil {
-		return err
-	}
-	in, err := s.input(body)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	in.Tenant, in.UpdatedBy = p.Tenant, p.Name
-	var row store.Cost
-	var recorded bool
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		var err error
-		row, recorded, err = s.put(ctx, tx, in, body.Project)
-		return err
-	}); err != nil {
-		return err
-	}
-	v := s.view(row)
-	return c.JSON(http.StatusOK, api.CostRecorded{
-		Recorded: recorded, GpuHours: v.GpuHours, CpuHours: v.CpuHours, CostUsd: v.CostUsd, Kwh: v.Kwh, Co2eG: v.Co2eG, Synthetic: v.Synthetic,
-	})
+// NewService keeps them on db, priced at the rates; now is the clock.
+func NewService(db *store.Store, reg *registry.Registry, rates Rates, now func() time.Time) *Service {
+	return &Service{store: db, registry: reg, rates: rates, now: now}
 }
 
 // put inserts or updates. project is the one asked for, if any: without it, spend
@@ -140,11 +114,11 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 	}
 	in := store.InsertCostParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: registry.ID(b.Model), Version: b.Version, Scheduler: string(b.Scheduler), JobID: b.JobId,
-		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.Now(),
+		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.now(),
 		GpuHours: hours("gpu_hours", b.GpuHours, modelrepo.MockGPUHours(b.Model, b.Version)), CpuHours: hours("cpu_hours", b.CpuHours, 0),
 	}
-	in.CostUsd = s.Rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
-	if m, ok := s.Registry.Find(b.Model); ok {
+	in.CostUsd = s.rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
+	if m, ok := s.registry.Find(b.Model); ok {
 		in.Project = m.Project
 	}
 	if b.Project != nil {
@@ -153,31 +127,8 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 	return in, fault.InvalidAll(faults)
 }
 
-// List serves GET /costs.
-func (s *Service) List(c echo.Context) error {
-	ctx := c.Request().Context()
-	page, err := wire.PageOf[uuid.UUID](c)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	rows, err := s.Store.ListCosts(ctx, store.ListCostsParams{
-		Tenant: p.Tenant, ModelID: wire.OptionalText(registry.ID(c.QueryParam("model"))), Project: wire.OptionalText(c.QueryParam("project")),
-		Version: wire.OptionalText(c.QueryParam("version")), Before: page.After, MaxRows: page.Fetch(),
-	})
-	if err != nil {
-		return err
-	}
-	rows, next := wire.CutPage(page, rows, func(r store.Cost) uuid.UUID { return r.ID })
-	out := api.CostList{Items: make([]api.Cost, 0, len(rows)), NextCursor: next}
-	for _, r := range rows {
-		out.Items = append(out.Items, s.view(r))
-	}
-	return c.JSON(http.StatusOK, out)
-}
-
 func (s *Service) view(r store.Cost) api.Cost {
-	e := s.Rates.Energy(r.GpuHours, r.CpuHours)
+	e := s.rates.Energy(r.GpuHours, r.CpuHours)
 	return api.Cost{
 		Id: r.ID, Model: r.ModelID, Version: r.Version, RunId: r.RunID, Scheduler: api.Scheduler(r.Scheduler), JobId: r.JobID, Project: r.Project,
 		GpuHours: r.GpuHours, CpuHours: r.CpuHours, CostUsd: r.CostUsd, Kwh: e.KWh, Co2eG: e.CO2eG, Synthetic: r.Synthetic,

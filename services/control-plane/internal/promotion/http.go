@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
-	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -232,7 +232,7 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 	}
 	for _, run := range byAge(v.Evals) { // of one metric in two suites the newest
 		out.Eval.Pass = out.Eval.Pass && run.Status == string(api.EvalStatusPassed)
-		metrics, err := eval.Metrics(run)
+		metrics, err := governance.DecodeMetrics(run)
 		if err != nil {
 			return out, err
 		}

@@ -1,4 +1,4 @@
-package eval_test
+package governance_test
 
 import (
 	"context"
@@ -15,38 +15,27 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
-	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
-
-func metric(name string, value float64, passed bool) map[string]any {
+func evalMetric(name string, value float64, passed bool) map[string]any {
 	return map[string]any{"metric": name, "value": value, "passed": passed}
 }
 
-func run(version, suite, status string, metrics ...map[string]any) map[string]any {
+func evalRun(version, suite, status string, metrics ...map[string]any) map[string]any {
 	if metrics == nil {
 		metrics = []map[string]any{}
 	}
 	return map[string]any{"model": "jpcp", "version": version, "suite": suite, "status": status, "metrics": metrics}
 }
 
-func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
-	t.Helper()
-	var out []map[string]any
-	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
-		out = append(out, v.(map[string]any))
-	}
-	return out
-}
-
-func TestRecord(t *testing.T) {
+func TestRecordEval(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	withBaseline := metric("rmse", -0.5, true)
+	withBaseline := evalMetric("rmse", -0.5, true)
 	withBaseline["baseline"] = 0
-	body := run("3", "regression/v1", "failed", withBaseline, metric("mae,none", math.MaxFloat64, false), metric("bias", 5e-324, true))
+	body := evalRun("3", "regression/v1", "failed", withBaseline, evalMetric("mae,none", math.MaxFloat64, false), evalMetric("bias", 5e-324, true))
 	body["run_id"] = "run-1"
 	got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, body).Object(t)
 	if got["model"] != "JPCP" || got["version"] != "3" || got["suite"] != "regression/v1" || got["status"] != "failed" || got["run_id"] != "run-1" ||
@@ -76,10 +65,10 @@ func TestRecord(t *testing.T) {
 		"status":  func(b map[string]any) { b["status"] = "passed" },
 		"metrics": func(b map[string]any) { b["metrics"] = []any{} },
 		"value": func(b map[string]any) {
-			b["metrics"] = []any{metric("rmse", 1, true), metric("mae,none", math.MaxFloat64, false), metric("bias", 5e-324, true)}
+			b["metrics"] = []any{evalMetric("rmse", 1, true), evalMetric("mae,none", math.MaxFloat64, false), evalMetric("bias", 5e-324, true)}
 		},
 		"baseline": func(b map[string]any) {
-			b["metrics"] = []any{metric("rmse", -0.5, true), metric("mae,none", math.MaxFloat64, false), metric("bias", 5e-324, true)}
+			b["metrics"] = []any{evalMetric("rmse", -0.5, true), evalMetric("mae,none", math.MaxFloat64, false), evalMetric("bias", 5e-324, true)}
 		},
 	} {
 		other := map[string]any{}
@@ -92,38 +81,38 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	// Another tenant's run of that id is another run, and neither sees the other's.
-	foreign := p.Want(200, "POST", "/evals", controlplanetest.Foreign, run("9", "x", "passed")).Object(t)
+	foreign := p.Want(200, "POST", "/evals", controlplanetest.Foreign, evalRun("9", "x", "passed")).Object(t)
 	body["suite"] = "theirs"
 	p.Want(200, "POST", "/evals", controlplanetest.Foreign, body)
-	if got := items(t, p, "/evals", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "regression/v1" {
+	if got := listItems(t, p, "/evals", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "regression/v1" {
 		t.Fatalf("list %v", got)
 	}
-	if got := items(t, p, "/evals", controlplanetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
+	if got := listItems(t, p, "/evals", controlplanetest.Foreign); len(got) != 2 || got[1]["id"] != foreign["id"] || got[1]["passRate"] != nil {
 		t.Fatalf("foreign list %v", got)
 	}
 	// Facts of the platform are everybody's.
 	p.SQL("update control_plane.evals set tenant = 'platform' where id = $1", foreign["id"])
-	if got := items(t, p, "/evals", controlplanetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
+	if got := listItems(t, p, "/evals", controlplanetest.Reader); len(got) != 2 || got[0]["tenant"] != "platform" {
 		t.Fatalf("list %v", got)
 	}
 }
 
-func TestRecordRefuses(t *testing.T) {
+func TestEvalsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	many := make([]map[string]any, eval.MaxMetrics+1)
+	many := make([]map[string]any, governance.MaxMetrics+1)
 	for i := range many {
-		many[i] = metric(fmt.Sprint(i), 1, true)
+		many[i] = evalMetric(fmt.Sprint(i), 1, true)
 	}
 	without := func(key string) map[string]any {
-		b := run("1", "s", "passed", metric("a", 1, true))
+		b := evalRun("1", "s", "passed", evalMetric("a", 1, true))
 		delete(b, key)
 		return b
 	}
 	bare := func(key string) map[string]any {
-		m := metric("a", 1, true)
+		m := evalMetric("a", 1, true)
 		delete(m, key)
-		return run("1", "s", "passed", m)
+		return evalRun("1", "s", "passed", m)
 	}
 	for name, c := range map[string]struct {
 		body any
@@ -134,12 +123,12 @@ func TestRecordRefuses(t *testing.T) {
 		"no suite":          {without("suite"), "[body suite]"},
 		"no status":         {without("status"), "[body status]"},
 		"no metrics":        {without("metrics"), "[body metrics]"},
-		"running":           {run("1", "s", "running"), "[body status]"},
-		"colon in suite":    {run("1", "a:b", "passed"), "[body suite]"},
-		"version of spaces": {run(" ", "s", "passed"), "[body version]"},
-		"501 metrics":       {run("1", "s", "passed", many...), "[body metrics]"},
-		"twice":             {run("1", "s", "passed", metric("a", 1, true), metric("a", 2, true)), "[body metrics 1 metric]"},
-		"nameless":          {run("1", "s", "passed", metric("", 1, true)), "[body metrics 0 metric]"},
+		"running":           {evalRun("1", "s", "running"), "[body status]"},
+		"colon in suite":    {evalRun("1", "a:b", "passed"), "[body suite]"},
+		"version of spaces": {evalRun(" ", "s", "passed"), "[body version]"},
+		"501 metrics":       {evalRun("1", "s", "passed", many...), "[body metrics]"},
+		"twice":             {evalRun("1", "s", "passed", evalMetric("a", 1, true), evalMetric("a", 2, true)), "[body metrics 1 metric]"},
+		"nameless":          {evalRun("1", "s", "passed", evalMetric("", 1, true)), "[body metrics 0 metric]"},
 		"no value":          {bare("value"), "[body metrics 0 value]"},
 		"no verdict":        {bare("passed"), "[body metrics 0 passed]"},
 		"no metric":         {bare("metric"), "[body metrics 0 metric]"},
@@ -154,25 +143,25 @@ func TestRecordRefuses(t *testing.T) {
 		p.Refused(422, "validation_error", "POST", "/evals", controlplanetest.Trainer,
 			`{"model":"a","version":"1","suite":"s","status":"passed","metrics":[{"metric":"a","passed":true,"value":`+value+`}]}`)
 	}
-	p.Refused(403, "insufficient_scope", "POST", "/evals", controlplanetest.Reader, run("1", "s", "passed"))
+	p.Refused(403, "insufficient_scope", "POST", "/evals", controlplanetest.Reader, evalRun("1", "s", "passed"))
 	for _, query := range []string{"latest=1", "limit=0", "limit=501", "cursor=x", "latest=true&latest=true"} {
 		p.Refused(422, "validation_error", "GET", "/evals?"+query, controlplanetest.Reader, nil)
 	}
 	if got := p.Audits("eval.recorded"); len(got) != 0 {
 		t.Fatalf("audit %v", got)
 	}
-	if got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("1", "s", "passed", many[:eval.MaxMetrics]...)).Object(t); len(got["metrics"].([]any)) != eval.MaxMetrics || got["passRate"] != 1.0 {
+	if got := p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("1", "s", "passed", many[:governance.MaxMetrics]...)).Object(t); len(got["metrics"].([]any)) != governance.MaxMetrics || got["passRate"] != 1.0 {
 		t.Fatalf("record %v", got["passRate"])
 	}
 }
 
 // Of each model only its latest run, and pages that leave nothing out.
-func TestLatest(t *testing.T) {
+func TestLatestEvals(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	post := func(model, suite, status string) {
 		t.Helper()
-		b := run("1", suite, status)
+		b := evalRun("1", suite, status)
 		b["model"] = model
 		p.Want(200, "POST", "/evals", controlplanetest.Trainer, b)
 	}
@@ -181,13 +170,13 @@ func TestLatest(t *testing.T) {
 	post("jpcp", "b", "error")
 	post("llama-8b", "a", "passed") // hosted models are evaluated too
 	post("jpcp", "a", "passed")
-	if got := items(t, p, "/evals?latest=true", controlplanetest.Reader); len(got) != 3 || got[0]["model"] != "JPCP" || got[0]["status"] != "passed" || got[1]["model"] != "LLAMA-8B" || got[2]["model"] != "MACK" {
+	if got := listItems(t, p, "/evals?latest=true", controlplanetest.Reader); len(got) != 3 || got[0]["model"] != "JPCP" || got[0]["status"] != "passed" || got[1]["model"] != "LLAMA-8B" || got[2]["model"] != "MACK" {
 		t.Fatalf("latest %v", got)
 	}
-	if got := items(t, p, "/evals?latest=true&model=JpCp", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "a" {
+	if got := listItems(t, p, "/evals?latest=true&model=JpCp", controlplanetest.Reader); len(got) != 1 || got[0]["suite"] != "a" {
 		t.Fatalf("latest %v", got)
 	}
-	if got := items(t, p, "/evals?model=jpcp&latest=false", controlplanetest.Reader); len(got) != 3 || got[0]["status"] != "passed" || got[2]["status"] != "failed" {
+	if got := listItems(t, p, "/evals?model=jpcp&latest=false", controlplanetest.Reader); len(got) != 3 || got[0]["status"] != "passed" || got[2]["status"] != "failed" {
 		t.Fatalf("list %v", got)
 	}
 	for query, want := range map[string]int{"limit=2": 5, "limit=2&latest=true": 3} {
@@ -209,7 +198,7 @@ func TestLatest(t *testing.T) {
 }
 
 // Ten writers of one run make one record; of two that differ one is told so.
-func TestWritersAtOnce(t *testing.T) {
+func TestConcurrentEvalWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
@@ -217,7 +206,7 @@ func TestWritersAtOnce(t *testing.T) {
 	ids, statuses := map[any]bool{}, map[int]int{}
 	for i := range 10 {
 		wg.Go(func() {
-			body := run("1", "s", "passed", metric("a", float64(i%2), true))
+			body := evalRun("1", "s", "passed", evalMetric("a", float64(i%2), true))
 			body["run_id"] = "r"
 			r, err := p.Try("POST", "/evals", controlplanetest.Trainer, body)
 			mu.Lock()
@@ -236,19 +225,19 @@ func TestWritersAtOnce(t *testing.T) {
 	}
 }
 
-func TestFiring(t *testing.T) {
+func TestEvalAlerts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("1", "s", "failed", metric("old", 1, false)))
-	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("2", "s", "failed", metric("a", 1, false), metric("b", 2, true), metric("c", 3, false)))
-	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("2", "t", "failed", metric("a", 1, false)))
-	p.Want(200, "POST", "/evals", controlplanetest.Foreign, run("3", "s", "passed", metric("d", 1, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("1", "s", "failed", evalMetric("old", 1, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("2", "s", "failed", evalMetric("a", 1, false), evalMetric("b", 2, true), evalMetric("c", 3, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("2", "t", "failed", evalMetric("a", 1, false)))
+	p.Want(200, "POST", "/evals", controlplanetest.Foreign, evalRun("3", "s", "passed", evalMetric("d", 1, false)))
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := &eval.Service{Store: store.Open(pool), Now: time.Now}
+	s := governance.NewEvals(store.Open(pool), time.Now)
 	firing := func(ctx context.Context) string {
 		t.Helper()
 		got, err := s.Firing(ctx)
@@ -267,15 +256,15 @@ func TestFiring(t *testing.T) {
 	if got := firing(t.Context()); got != "default JPCP:s:a, default JPCP:s:c, default JPCP:t:a, other JPCP:s:d" {
 		t.Fatalf("firing %s", got)
 	}
-	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("3", "s", "passed", metric("a", 1, true)))
-	p.Want(200, "POST", "/evals", controlplanetest.Trainer, run("3", "t", "error"))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("3", "s", "passed", evalMetric("a", 1, true)))
+	p.Want(200, "POST", "/evals", controlplanetest.Trainer, evalRun("3", "t", "error"))
 	if got := firing(t.Context()); got != "other JPCP:s:d" {
 		t.Fatalf("firing %s", got)
 	}
 }
 
 // The documentation's exchange.
-func TestDocumentation(t *testing.T) {
+func TestDocumentedEval(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/governance.md")
 	if err != nil {

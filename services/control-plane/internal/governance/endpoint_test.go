@@ -1,4 +1,4 @@
-package llm_test
+package governance_test
 
 import (
 	"fmt"
@@ -8,15 +8,6 @@ import (
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
-
-func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
-	t.Helper()
-	var out []map[string]any
-	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
-		out = append(out, v.(map[string]any))
-	}
-	return out
-}
 
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
@@ -38,12 +29,12 @@ func TestEndpoints(t *testing.T) {
 	if got["engine"] != "tgi" || got["tensorParallel"] != 1.0 || got["dtype"] != "auto" || got["enabled"] != true || got["updated_by"] != "operator" {
 		t.Fatalf("endpoint %v", got)
 	}
-	p.Want(200, "PUT", "/llm/endpoints/qwen", controlplanetest.Operator, full2("qwen"))
-	if list := items(t, p, "/llm/endpoints", controlplanetest.Reader); len(list) != 2 || list[0]["model"] != "LLAMA-3-8B" || list[1]["model"] != "QWEN" {
+	p.Want(200, "PUT", "/llm/endpoints/qwen", controlplanetest.Operator, fullEndpoint("qwen"))
+	if list := listItems(t, p, "/llm/endpoints", controlplanetest.Reader); len(list) != 2 || list[0]["model"] != "LLAMA-3-8B" || list[1]["model"] != "QWEN" {
 		t.Fatalf("list %v", list)
 	}
 	page := p.Want(200, "GET", "/llm/endpoints?limit=1", controlplanetest.Reader, nil).Object(t)
-	if rest := items(t, p, "/llm/endpoints?limit=1&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 1 || rest[0]["model"] != "QWEN" {
+	if rest := listItems(t, p, "/llm/endpoints?limit=1&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 1 || rest[0]["model"] != "QWEN" {
 		t.Fatalf("second page %v", rest)
 	}
 	// Old and new values are on record.
@@ -61,37 +52,37 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func full2(model string) map[string]any {
+func fullEndpoint(model string) map[string]any {
 	return map[string]any{"model": model, "engine": "vllm", "hostedModelId": "m", "maxModelLen": 1024}
 }
 
 // Tenants neither see nor touch each other's; those of the platform are
 // everybody's, and a tenant's own takes the place of the platform's.
-func TestTenants(t *testing.T) {
+func TestEndpointTenants(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
-	p.Want(200, "PUT", "/llm/endpoints/a", controlplanetest.Operator, full2("a"))
-	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Operator, full2("b"))
-	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 0 {
+	p.Want(200, "PUT", "/llm/endpoints/a", controlplanetest.Operator, fullEndpoint("a"))
+	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Operator, fullEndpoint("b"))
+	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 0 {
 		t.Fatalf("foreign list %v", got)
 	}
 	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil)
 	p.SQL("update control_plane.llm_endpoints set tenant = 'platform'")
 	p.Want(200, "PUT", "/llm/endpoints/b", controlplanetest.Foreign, map[string]any{"engine": "own", "hostedModelId": "m", "maxModelLen": 2})
-	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[0]["tenant"] != "platform" || got[1]["engine"] != "own" {
+	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[0]["tenant"] != "platform" || got[1]["engine"] != "own" {
 		t.Fatalf("foreign list %v", got)
 	}
-	if got := items(t, p, "/llm/endpoints", controlplanetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
+	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Reader); len(got) != 2 || got[1]["engine"] != "vllm" {
 		t.Fatalf("list %v", got)
 	}
 	p.Refused(404, "endpoint_not_found", "DELETE", "/llm/endpoints/a", controlplanetest.Foreign, nil) // the platform's is not theirs
 	p.Want(204, "DELETE", "/llm/endpoints/b", controlplanetest.Foreign, nil)
-	if got := items(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
+	if got := listItems(t, p, "/llm/endpoints", controlplanetest.Foreign); len(got) != 2 || got[1]["tenant"] != "platform" {
 		t.Fatalf("foreign list %v", got)
 	}
 }
 
-func TestEndpointsRefuse(t *testing.T) {
+func TestEndpointsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	for name, c := range map[string]struct {
@@ -112,7 +103,7 @@ func TestEndpointsRefuse(t *testing.T) {
 		"line break":         {"a", map[string]any{"engine": "a\nb"}, "[body engine]"},
 		"engine of too much": {"a", map[string]any{"engine": fmt.Sprintf("%0129d", 1)}, "[body engine]"},
 	} {
-		body := full2("a")
+		body := fullEndpoint("a")
 		delete(body, "model")
 		maps.Copy(body, c.change)
 		maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
@@ -123,19 +114,19 @@ func TestEndpointsRefuse(t *testing.T) {
 	}
 	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", controlplanetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1.5}`)
 	p.Refused(422, "validation_error", "PUT", "/llm/endpoints/a", controlplanetest.Trainer, `{"engine":"e","hostedModelId":"m","maxModelLen":1,"url":"x"}`)
-	p.Refused(403, "insufficient_scope", "PUT", "/llm/endpoints/a", controlplanetest.Reader, full2("a"))
+	p.Refused(403, "insufficient_scope", "PUT", "/llm/endpoints/a", controlplanetest.Reader, fullEndpoint("a"))
 	p.Refused(403, "insufficient_scope", "DELETE", "/llm/endpoints/a", controlplanetest.Reader, nil)
 }
 
 // Each of ten changes at once tells what it changed: what one made is what the
 // next found.
-func TestWritersAtOnce(t *testing.T) {
+func TestConcurrentEndpointWriters(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			body := full2("a")
+			body := fullEndpoint("a")
 			body["maxModelLen"] = i + 1
 			if r, err := p.Try("PUT", "/llm/endpoints/a", controlplanetest.Trainer, body); err != nil || r.Status != 200 {
 				t.Errorf("%v %d %s", err, r.Status, r.Body)
@@ -151,7 +142,7 @@ func TestWritersAtOnce(t *testing.T) {
 			found[old["maxModelLen"]]++
 		}
 	}
-	last := items(t, p, "/llm/endpoints", controlplanetest.Reader)[0]["maxModelLen"]
+	last := listItems(t, p, "/llm/endpoints", controlplanetest.Reader)[0]["maxModelLen"]
 	found[last]++
 	if len(made) != 10 || !maps.Equal(made, found) {
 		t.Fatalf("made %v, found %v", made, found)

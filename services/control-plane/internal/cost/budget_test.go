@@ -1,4 +1,4 @@
-package budget_test
+package cost_test
 
 import (
 	"fmt"
@@ -9,12 +9,10 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
-	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
-
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // spend records GPU hours, at 2.50 USD each, of a project.
 func spend(p *controlplanetest.Plane, bearer, project, job string, hours float64) {
@@ -24,7 +22,7 @@ func spend(p *controlplanetest.Plane, bearer, project, job string, hours float64
 	})
 }
 
-func put(p *controlplanetest.Plane, project string, body any) map[string]any {
+func putBudget(p *controlplanetest.Plane, project string, body any) map[string]any {
 	p.T.Helper()
 	return p.Want(200, "PUT", "/budgets/"+project, controlplanetest.Operator, body).Object(p.T)
 }
@@ -54,7 +52,7 @@ func TestBudgets(t *testing.T) {
 		{"unspent", `{"cost_budget":0,"gpu_hours_budget":0}`, nil, nil, 0, 0, 0.0, 0.0, false},
 		{"HPC%20project%207", `{"cost_budget":5}`, 0.0, nil, 0, 0, 5.0, nil, false},
 	} {
-		out := put(p, c.project, c.body)
+		out := putBudget(p, c.project, c.body)
 		for name, want := range map[string]any{
 			"project": strings.ReplaceAll(c.project, "%20", " "), "period": "monthly", "costBudget": c.costBudget, "consumedCostUsd": c.consumed, "costRatio": c.costRatio,
 			"gpuHoursBudget": c.hoursBudget, "consumedGpuHours": c.consumedHours, "gpuHoursRatio": c.hoursRatio, "overBudget": c.over, "updated_by": "operator",
@@ -98,12 +96,12 @@ func TestBudgets(t *testing.T) {
 
 // A project whose name needs escapes has one budget, and its own spend, however
 // the path was written.
-func TestEscapedProject(t *testing.T) {
+func TestBudgetOfEscapedProject(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	spend(p, controlplanetest.Operator, "hpc/ml", "1", 1)
 	for _, path := range []string{"hpc%2Fml", "hpc%2fml", "%68pc%2Fml"} {
-		if out := put(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
+		if out := putBudget(p, path, `{"cost_budget":0}`); out["project"] != "hpc/ml" || out["consumedCostUsd"] != 2.5 || out["overBudget"] != true {
 			t.Errorf("%s: %v", path, out)
 		}
 	}
@@ -136,7 +134,7 @@ func TestBadBudgets(t *testing.T) {
 }
 
 // Settings of one budget at once end as one of them.
-func TestPutsAtOnce(t *testing.T) {
+func TestConcurrentBudgetPuts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
@@ -172,15 +170,15 @@ func TestPutsAtOnce(t *testing.T) {
 }
 
 // What is over its budget fires, for its tenant and in its month.
-func TestFiring(t *testing.T) {
+func TestBudgetAlerts(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Neighbours(t)
 	p.Serve()
-	put(p, "over", `{"cost_budget":10}`)
-	put(p, "hours", `{"gpu_hours_budget":1,"cost_budget":100}`)
-	put(p, "within", `{"cost_budget":10}`)
-	put(p, "nolimit", `{}`)
-	put(p, "made", `{"cost_budget":0}`)
+	putBudget(p, "over", `{"cost_budget":10}`)
+	putBudget(p, "hours", `{"gpu_hours_budget":1,"cost_budget":100}`)
+	putBudget(p, "within", `{"cost_budget":10}`)
+	putBudget(p, "nolimit", `{}`)
+	putBudget(p, "made", `{"cost_budget":0}`)
 	p.Want(200, "PUT", "/budgets/over", controlplanetest.Foreign, `{"cost_budget":0}`)
 	for i, project := range []string{"over", "hours", "nolimit"} {
 		spend(p, controlplanetest.Operator, project, fmt.Sprint(i), 5)
@@ -194,7 +192,8 @@ func TestFiring(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := &budget.Service{Store: store.Open(pool), Now: time.Now}
+	now := time.Now
+	s := cost.NewBudgets(store.Open(pool), func() time.Time { return now() })
 	got, err := s.Firing(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -213,14 +212,14 @@ func TestFiring(t *testing.T) {
 		}
 	}
 	// In the next month nothing is spent yet.
-	s.Now = func() time.Time { return time.Now().AddDate(0, 1, 0) }
+	now = func() time.Time { return time.Now().AddDate(0, 1, 0) }
 	if got, err = s.Firing(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("next month: %v %v", got, err)
 	}
 }
 
 // A budget that is removed while it is set is there afterwards or not; nobody hears of a fault.
-func TestPutAndDeleteAtOnce(t *testing.T) {
+func TestConcurrentBudgetPutAndDelete(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-package compliance_test
+package governance_test
 
 import (
 	"fmt"
@@ -9,25 +9,16 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-var sum = strings.Repeat("0a", 32)
+var provenanceHash = strings.Repeat("0a", 32)
 
-func items(t *testing.T, p *controlplanetest.Plane, path, bearer string) []map[string]any {
-	t.Helper()
-	var out []map[string]any
-	for _, v := range p.Want(200, "GET", path, bearer, nil).Object(t)["items"].([]any) {
-		out = append(out, v.(map[string]any))
-	}
-	return out
-}
-
-func TestRecords(t *testing.T) {
+func TestClassifications(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	got := p.Want(200, "PUT", "/compliance/jpcp/2", controlplanetest.Trainer, map[string]any{
-		"riskClass": "high", "technicalFilePath": "docs/technical file.md", "provenanceHash": strings.ToUpper(sum),
+		"riskClass": "high", "technicalFilePath": "docs/technical file.md", "provenanceHash": strings.ToUpper(provenanceHash),
 	}).Object(t)
 	for key, want := range map[string]any{
-		"model": "JPCP", "version": "2", "riskClass": "high", "technicalFile": "docs/technical file.md", "provenance": sum,
+		"model": "JPCP", "version": "2", "riskClass": "high", "technicalFile": "docs/technical file.md", "provenance": provenanceHash,
 		"tenant": "default", "updated_by": "trainer",
 	} {
 		if got[key] != want {
@@ -43,20 +34,20 @@ func TestRecords(t *testing.T) {
 	if len(audits) != 2 || audits[0]["details"].(map[string]any)["old"] != nil {
 		t.Fatalf("audit %v", audits)
 	}
-	if d := audits[1]["details"].(map[string]any); d["old"].(map[string]any)["provenance"] != sum || d["new"].(map[string]any)["riskClass"] != "limited" {
+	if d := audits[1]["details"].(map[string]any); d["old"].(map[string]any)["provenance"] != provenanceHash || d["new"].(map[string]any)["riskClass"] != "limited" {
 		t.Fatalf("audit %v", d)
 	}
 	for _, class := range []string{"minimal", "limited", "high", "prohibited"} {
 		p.Want(200, "PUT", "/compliance/mack/"+class, controlplanetest.Operator, map[string]any{"riskClass": class})
 	}
-	if got := items(t, p, "/compliance", controlplanetest.Reader); len(got) != 5 || got[0]["model"] != "JPCP" || got[1]["version"] != "high" {
+	if got := listItems(t, p, "/compliance", controlplanetest.Reader); len(got) != 5 || got[0]["model"] != "JPCP" || got[1]["version"] != "high" {
 		t.Fatalf("list %v", got)
 	}
-	if got := items(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 {
+	if got := listItems(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 {
 		t.Fatalf("list %v", got)
 	}
 	page := p.Want(200, "GET", "/compliance?limit=3", controlplanetest.Reader, nil).Object(t)
-	if rest := items(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
+	if rest := listItems(t, p, "/compliance?limit=3&cursor="+page["next_cursor"].(string), controlplanetest.Reader); len(rest) != 2 || rest[1]["version"] != "prohibited" {
 		t.Fatalf("second page %v", rest)
 	}
 	// A hosted model is none of the repository's, and can be classified.
@@ -65,20 +56,20 @@ func TestRecords(t *testing.T) {
 	p.Want(200, "PUT", "/compliance/llama/1", controlplanetest.Operator, `{"riskClass":"minimal"}`)
 	p.Refused(404, "model_not_found", "PUT", "/compliance/llama/1", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
 	// Tenants see their own and the platform's; of two their own.
-	if got := items(t, p, "/compliance", controlplanetest.Foreign); len(got) != 0 {
+	if got := listItems(t, p, "/compliance", controlplanetest.Foreign); len(got) != 0 {
 		t.Fatalf("foreign list %v", got)
 	}
 	p.SQL("update control_plane.compliance set tenant = 'platform' where model_id = 'MACK'")
 	p.Want(200, "PUT", "/compliance/mack/high", controlplanetest.Foreign, `{"riskClass":"minimal"}`)
-	if got := items(t, p, "/compliance", controlplanetest.Foreign); len(got) != 4 || got[0]["riskClass"] != "minimal" || got[1]["tenant"] != "platform" {
+	if got := listItems(t, p, "/compliance", controlplanetest.Foreign); len(got) != 4 || got[0]["riskClass"] != "minimal" || got[1]["tenant"] != "platform" {
 		t.Fatalf("foreign list %v", got)
 	}
-	if got := items(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 || got[0]["riskClass"] != "high" {
+	if got := listItems(t, p, "/compliance?model=mack", controlplanetest.Reader); len(got) != 4 || got[0]["riskClass"] != "high" {
 		t.Fatalf("list %v", got)
 	}
 }
 
-func TestRecordsRefuse(t *testing.T) {
+func TestClassificationsRefuseBadInput(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	refused := func(name, path string, body any, loc string) {
@@ -93,7 +84,7 @@ func TestRecordsRefuse(t *testing.T) {
 	} {
 		refused(path, "/compliance/jpcp/1", map[string]any{"riskClass": "high", "technicalFilePath": path}, "[body technicalFilePath]")
 	}
-	for _, hash := range []string{"", "0a", sum + "0", strings.Repeat("g", 64), " " + sum[1:]} {
+	for _, hash := range []string{"", "0a", provenanceHash + "0", strings.Repeat("g", 64), " " + provenanceHash[1:]} {
 		refused(hash, "/compliance/jpcp/1", map[string]any{"riskClass": "high", "provenanceHash": hash}, "[body provenanceHash]")
 	}
 	for _, class := range []any{"", "High", "unacceptable"} {
@@ -109,7 +100,7 @@ func TestRecordsRefuse(t *testing.T) {
 }
 
 // Of two first writers the second tells what the first wrote.
-func TestWritersAtOnce(t *testing.T) {
+func TestConcurrentClassifiers(t *testing.T) {
 	t.Parallel()
 	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
@@ -121,7 +112,7 @@ func TestWritersAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	found := map[any]bool{items(t, p, "/compliance", controlplanetest.Reader)[0]["riskClass"]: true}
+	found := map[any]bool{listItems(t, p, "/compliance", controlplanetest.Reader)[0]["riskClass"]: true}
 	for _, a := range p.Audits("compliance.set") {
 		if old, ok := a["details"].(map[string]any)["old"].(map[string]any); ok {
 			found[old["riskClass"]] = true
