@@ -61,19 +61,34 @@ const (
 	attemptsMax = 20
 )
 
-// Mover moves aliases. Set Moved and Failed, which settle what the move was for,
-// before the first use.
-type Mover struct {
+// Settler settles, in the transaction that ends a move, what the move was for.
+type Settler interface {
+	Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error
+	MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
+}
+
+// Parts are what a Mover is made of.
+type Parts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
 	Registry *registry.Registry
 	Locks    *lock.Locker
 	Log      *slog.Logger
 	Now      func() time.Time
-	Moved    func(ctx context.Context, tx store.Tx, m store.AliasMove) error
-	Failed   func(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
-	// External, if set, is called after a move by others was recorded.
+	Settler  Settler
+	// External is called after a move by others was recorded.
 	External func()
+}
+
+// Mover moves aliases.
+type Mover struct{ Parts }
+
+// NewMover refuses a missing part.
+func NewMover(p Parts) (*Mover, error) {
+	if err := service.RequireParts("alias", p); err != nil {
+		return nil, err
+	}
+	return &Mover{p}, nil
 }
 
 // Canonical gives the platform's spelling of an alias, any case.
@@ -238,7 +253,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 		}); err != nil {
 			return err
 		}
-		return m.Moved(ctx, tx, move)
+		return m.Settler.Moved(ctx, tx, move)
 	})
 }
 
@@ -254,7 +269,7 @@ func (m *Mover) fail(ctx context.Context, move store.AliasMove, reason string) e
 		})); err != nil {
 			return err
 		}
-		return m.Failed(ctx, tx, move, reason)
+		return m.Settler.MoveFailed(ctx, tx, move, reason)
 	})
 }
 
@@ -327,7 +342,7 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 		}
 		return nil
 	})
-	if err == nil && found && m.External != nil {
+	if err == nil && found {
 		m.External()
 	}
 	return err

@@ -118,7 +118,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			refused = changed(record)
 		}
 		if refused == nil {
-			refused = s.Own(p, record.RequestedBy)
+			refused = s.Rules.Own(p, record.RequestedBy)
 		}
 		if refused != nil {
 			if record.ID == uuid.Nil { // nothing there to decide: no decision was refused

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
@@ -40,8 +41,8 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// Service triggers. It is safe for concurrent use, over all replicas.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader
 	Registry  *registry.Registry
@@ -53,6 +54,20 @@ type Service struct {
 	Every time.Duration
 	Log   *slog.Logger
 	Now   func() time.Time
+}
+
+// Service triggers. It is safe for concurrent use, over all replicas.
+type Service struct {
+	Parts
+	stamper
+}
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("autoretrain", p); err != nil {
+		return nil, err
+	}
+	return &Service{p, stamper{p.Now}}, nil
 }
 
 // Run triggers each interval until ctx ends. One replica runs it, under a lease.
@@ -271,8 +286,8 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 
 // stamp notes in a transaction that a trigger led to something; the cooldown of
 // whoever it was for begins.
-func (s *Service) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
-	now := s.Now()
+func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
+	now := s.now()
 	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Tenant: p.Tenant, Now: now, Outcome: &outcome}); err != nil {
 		return err
 	}
@@ -374,15 +389,23 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 }
 
 // Settler stamps the trigger in the transaction in which its dispatch succeeded,
-// whichever process sent it; all else is Next's.
+// whichever process sent it; all else is next's.
 type Settler struct {
-	Next    command.Settler
-	Service *Service
+	next command.Settler
+	stamper
 }
+
+// NewSettler leaves to next what no trigger dispatched; now is the clock.
+func NewSettler(next command.Settler, now func() time.Time) Settler {
+	return Settler{next, stamper{now}}
+}
+
+// stamper records that a trigger was carried out.
+type stamper struct{ now func() time.Time }
 
 // Succeeded is part of command.Settler.
 func (t Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
-	if err := t.Next.Succeeded(ctx, tx, c, flowRunID); err != nil {
+	if err := t.next.Succeeded(ctx, tx, c, flowRunID); err != nil {
 		return err
 	}
 	var r dispatch.Request
@@ -396,11 +419,11 @@ func (t Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, fl
 	case err != nil:
 		return err
 	}
-	return t.Service.stamp(ctx, tx, auth.Principal{Name: c.Principal, Tenant: c.Tenant}, r.Model, Dispatched, row.ClaimZ,
+	return t.stamp(ctx, tx, auth.Principal{Name: c.Principal, Tenant: c.Tenant}, r.Model, Dispatched, row.ClaimZ,
 		map[string]any{"flow_run_id": flowRunID, "gate": Direct})
 }
 
 // Failed is part of command.Settler.
 func (t Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
-	return t.Next.Failed(ctx, tx, c, cause)
+	return t.next.Failed(ctx, tx, c, cause)
 }

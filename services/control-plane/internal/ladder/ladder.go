@@ -45,8 +45,8 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Service applies the ladder.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client
 	Registry   *registry.Registry
@@ -55,6 +55,17 @@ type Service struct {
 	Gate       *promotion.Gate
 	Log        *slog.Logger
 	Now        func() time.Time
+}
+
+// Service applies the ladder.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("ladder", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // Report takes in one version; the same version again gives the same answer.

@@ -59,7 +59,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	if p.State != Pending {
 		return p, s.refuse(ctx, who, p, "promotion.approve", alreadyDecided(p))
 	}
-	if own := s.Approvals.Own(who, p.RequestedBy); own != nil {
+	if own := s.Rules.Own(who, p.RequestedBy); own != nil {
 		return p, s.refuse(ctx, who, p, "promotion.approve", own)
 	}
 	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias}
@@ -119,7 +119,7 @@ func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promoti
 		is = "version " + now
 	}
 	why := fmt.Sprintf("%s of %s went from %s to %s since this promotion was opened", p.ToAlias, p.ModelID, was, is)
-	err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.end(ctx, tx, p, Superseded, who.Name, why) })
+	err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.Settler.end(ctx, tx, p, Superseded, who.Name, why) })
 	if err == nil {
 		s.Count(Superseded)
 	}
@@ -146,7 +146,7 @@ func (s *Service) Reject(ctx context.Context, who auth.Principal, id uuid.UUID, 
 			refused = alreadyDecided(p)
 			return nil
 		}
-		return s.end(ctx, tx, p, Rejected, who.Name, reason)
+		return s.Settler.end(ctx, tx, p, Rejected, who.Name, reason)
 	}); err != nil {
 		return p, err
 	}

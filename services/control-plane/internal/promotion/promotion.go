@@ -13,6 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
@@ -41,15 +42,38 @@ const (
 // denied is what a refused promotion counts as.
 const denied = "denied"
 
-// Service opens and decides promotions.
-type Service struct {
-	Store     *store.Store
-	Gate      *Gate
-	Mover     *alias.Mover
-	Approvals *approval.Service
-	Now       func() time.Time
+// Parts are what a Service is made of.
+type Parts struct {
+	Store   *store.Store
+	Gate    *Gate
+	Mover   *alias.Mover
+	Rules   approval.Rules
+	Settler *Settler
+	Now     func() time.Time
 	// Count is told how each promotion ended, and of each denial.
 	Count func(outcome string)
+}
+
+// Service opens and decides promotions.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("promotion", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
+}
+
+// Settler ends a promotion in the transaction that ends its alias's move.
+type Settler struct {
+	now   func() time.Time
+	count func(outcome string) // of promotions that ended
+}
+
+// NewSettler takes the clock and the counter of ended promotions.
+func NewSettler(now func() time.Time, count func(outcome string)) *Settler {
+	return &Settler{now: now, count: count}
 }
 
 // Request is a promotion somebody asks for.
@@ -168,7 +192,7 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 				}
 				continue
 			}
-			if err := s.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {
+			if err := s.Settler.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {
 				return err
 			}
 		}
@@ -213,7 +237,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Request, v Verdict, holders alias.Holders, conditions []byte, now time.Time) (store.Promotion, store.Approval, error) {
-	expires := s.Approvals.ExpiresAt(now)
+	expires := s.Rules.ExpiresAt(now)
 	asker := r.By
 	if r.For != "" {
 		asker = r.For
@@ -249,7 +273,7 @@ func facts(p store.Promotion) map[string]any {
 // for that and may; or, under approval_mode run, the person who approved the
 // training run. Empty means that it waits.
 func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p store.Promotion) (by, reason string, err error) {
-	if r.Decide != nil && s.Approvals.Own(*r.Decide, p.RequestedBy) == nil {
+	if r.Decide != nil && s.Rules.Own(*r.Decide, p.RequestedBy) == nil {
 		return r.Decide.Name, r.Reason, nil
 	}
 	a, err := s.runApproval(ctx, tx.Queries, v)
@@ -329,8 +353,8 @@ func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Prom
 }
 
 // end moves a pending promotion and its record to an end that is no approval.
-func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
-	now := s.Now()
+func (s *Settler) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
+	now := s.now()
 	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: actor}
 	record, err := tx.GetApprovalOfPromotion(ctx, &p.ID)
 	if err != nil {
@@ -355,7 +379,7 @@ func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state
 
 // ExpireDue expires promotions that nobody decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
-	if s.Approvals.Expiry <= 0 {
+	if s.Rules.Expiry <= 0 {
 		return nil
 	}
 	for {
@@ -365,7 +389,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 			due, err := tx.OverduePromotions(ctx, &now)
 			n = len(due)
 			for _, p := range due {
-				if err := s.end(ctx, tx, p, Expired, "system:expiry", fmt.Sprintf("not decided within %s", s.Approvals.Expiry)); err != nil {
+				if err := s.Settler.end(ctx, tx, p, Expired, "system:expiry", fmt.Sprintf("not decided within %s", s.Rules.Expiry)); err != nil {
 					return err
 				}
 			}
@@ -382,15 +406,15 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// Moved settles the promotion whose alias was moved; it is Mover.Moved.
-func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+// Moved settles the promotion whose alias was moved; it is part of alias.Settler.
+func (s *Settler) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
 	if m.Via == alias.ViaRollback {
 		return s.rolledBack(ctx, tx, m)
 	}
 	if m.PromotionID == nil {
 		return nil
 	}
-	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Promoted, Now: s.Now(), UpdatedBy: m.Actor})
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Promoted, Now: s.now(), UpdatedBy: m.Actor})
 	if err != nil {
 		return fmt.Errorf("promotion %s: approved → promoted: %w", *m.PromotionID, err)
 	}
@@ -412,19 +436,19 @@ func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) err
 	if err := tx.Emit(ctx, events...); err != nil {
 		return err
 	}
-	s.Count(Promoted)
+	s.count(Promoted)
 	return nil
 }
 
-// MoveFailed settles the promotion whose alias cannot be moved; it is Mover.Failed.
-func (s *Service) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error {
+// MoveFailed settles the promotion whose alias cannot be moved; it is part of alias.Settler.
+func (s *Settler) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error {
 	if m.PromotionID == nil {
 		return nil
 	}
-	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Failed, Reason: &reason, Now: s.Now(), UpdatedBy: m.Actor})
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Failed, Reason: &reason, Now: s.now(), UpdatedBy: m.Actor})
 	if err != nil {
 		return fmt.Errorf("promotion %s: approved → failed: %w", *m.PromotionID, err)
 	}
-	s.Count(Failed)
+	s.count(Failed)
 	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, facts(p)))
 }

@@ -182,8 +182,8 @@ func (s *Service) refuseRollback(ctx context.Context, who auth.Principal, model,
 }
 
 // rolledBack tells that an alias was rolled back, in the transaction that records it.
-func (s *Service) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
-	s.Count(RolledBack)
+func (s *Settler) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+	s.count(RolledBack)
 	return tx.Emit(ctx, event.Of(event.PlatformTenant, m.Actor, "deploy", "rolled_back", m.ID.String(), event.Promotion{
 		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{wire.Deref(m.Reason)},
 	}))

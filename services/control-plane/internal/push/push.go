@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
@@ -85,19 +86,30 @@ type Outcome struct {
 	CITriggered                   bool
 }
 
-// Service records pushes. It is safe for concurrent use.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store     *store.Store
 	Config    *repoconfig.Service
 	Registry  *registry.Registry
 	Approvals *approval.Service
 	Retrain   *retrain.API
 	// Pipeline is triggered by new heads; nil: there is none.
-	Pipeline *Pipeline
-	// OnHead, if set, is called after a new head was recorded.
+	Pipeline *Pipeline `part:"optional"`
+	// OnHead is called after a new head was recorded.
 	OnHead func()
 	Now    func() time.Time
 	Log    *slog.Logger
+}
+
+// Service records pushes. It is safe for concurrent use.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("push", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // Record records the push and does what it leads to. It finishes even if ctx is
@@ -125,7 +137,7 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 		return out, nil
 	}
 	s.Approvals.Counted(noted)
-	if s.OnHead != nil && !out.Duplicate {
+	if !out.Duplicate {
 		s.OnHead()
 	}
 	if row.WorkUntil != nil {

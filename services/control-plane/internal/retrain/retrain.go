@@ -38,14 +38,25 @@ const keepKeys = 30 * 24 * time.Hour
 // lockFor outlives the longest dispatch; see dispatch.Sender.
 const lockFor = 30 * time.Second
 
-// API serves POST /retrain.
-type API struct {
+// Parts are what a API is made of.
+type Parts struct {
 	Store     *store.Store
 	Commands  *command.Service
 	Registry  *registry.Registry
 	Admission *dispatch.Admission
 	Locks     *lock.Locker
 	Now       func() time.Time
+}
+
+// API serves POST /retrain.
+type API struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*API, error) {
+	if err := service.RequireParts("retrain", p); err != nil {
+		return nil, err
+	}
+	return &API{p}, nil
 }
 
 // Start serves POST /retrain.

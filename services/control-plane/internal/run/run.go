@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
@@ -55,13 +56,24 @@ func seen(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// Book writes what was seen into the record of runs. Head gives the commit of the
-// model repository; Count, if set, counts ended runs.
-type Book struct {
+// BookParts are what a Book is made of.
+type BookParts struct {
 	Store *store.Store
 	Head  func() string
 	Count func(model, state string)
 	Now   func() time.Time
+}
+
+// Book writes what was seen into the record of runs. Head gives the commit of the
+// model repository; Count, if set, counts ended runs.
+type Book struct{ BookParts }
+
+// NewBook refuses a missing part.
+func NewBook(p BookParts) (*Book, error) {
+	if err := service.RequireParts("run", p); err != nil {
+		return nil, err
+	}
+	return &Book{p}, nil
 }
 
 // Apply moves one run to the state seen. A run that has ended stays ended.
