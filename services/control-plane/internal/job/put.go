@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
@@ -23,31 +21,6 @@ import (
 
 // maxCount bounds nodes, GPUs and CPUs of one job.
 const maxCount = 10_000_000
-
-// Put serves PUT /jobs/{scheduler}/{id}.
-func (s *Service) Put(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.JobInput
-	if err := wire.Decode(c, &body); err != nil {
-		return err
-	}
-	r, err := read(c.Param("scheduler"), c.Param("id"), body)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	// The store keeps microseconds; a record that never had more compares equal to itself.
-	now := s.Now().UTC().Truncate(time.Microsecond)
-	var row store.Job
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		var err error
-		row, err = put(ctx, tx, r, p, now)
-		return err
-	}); err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, view(row, s.Now()))
-}
 
 // put inserts or updates, and tells of what changed.
 func put(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.Time) (store.Job, error) {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
@@ -29,7 +28,6 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
-	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // keepKeys is how long a key gives the stored answer.
@@ -57,31 +55,6 @@ func New(p Parts) (*API, error) {
 		return nil, err
 	}
 	return &API{p}, nil
-}
-
-// Start serves POST /retrain.
-func (a *API) Start(c echo.Context) error {
-	ctx := c.Request().Context()
-	key, err := idempotencyKey(c.Request().Header)
-	if err != nil {
-		return err
-	}
-	var body api.RetrainRequest
-	if err := wire.Decode(c, &body); err != nil {
-		return err
-	}
-	if err := validate(body); err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	answer, replayed, err := a.start(ctx, p, key, body)
-	if err != nil {
-		return err
-	}
-	if replayed {
-		c.Response().Header().Set("Idempotency-Replayed", "true")
-	}
-	return c.JSON(http.StatusOK, answer)
 }
 
 func validate(b api.RetrainRequest) error {

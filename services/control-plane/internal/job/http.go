@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -92,4 +93,29 @@ func (s *Service) Summary(c echo.Context) error {
 		f.Partitions = append(f.Partitions, api.FacilityPartition{Name: p.Name, Running: p.Running, Queued: p.Queued, GpusAllocated: p.Gpus})
 	}
 	return c.JSON(http.StatusOK, api.JobSummary{Facility: f})
+}
+
+// Put serves PUT /jobs/{scheduler}/{id}.
+func (s *Service) Put(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.JobInput
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	r, err := read(c.Param("scheduler"), c.Param("id"), body)
+	if err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	// The store keeps microseconds; a record that never had more compares equal to itself.
+	now := s.Now().UTC().Truncate(time.Microsecond)
+	var row store.Job
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		var err error
+		row, err = put(ctx, tx, r, p, now)
+		return err
+	}); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, view(row, s.Now()))
 }
