@@ -10,20 +10,20 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // The same commit finds its record; another one takes its place, so that what
 // is approved is what was shown.
 func TestNoticesSupersede(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	first := p.Notice("JPCP", "commit1")
-	again := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["jpcp","JPCP"],"commit_sha":"commit1"}`).Object(t)
+	again := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["jpcp","JPCP"],"commit_sha":"commit1"}`).Object(t)
 	if len(again["created"].([]any)) != 0 || again["existing"].([]any)[0] != first {
 		t.Fatalf("again %v", again)
 	}
-	out := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["JPCP","NEW"],"commit_sha":"commit2"}`).Object(t)
+	out := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["JPCP","NEW"],"commit_sha":"commit2"}`).Object(t)
 	if len(out["created"].([]any)) != 2 || out["superseded"].([]any)[0] != first || !strings.Contains(fmt.Sprint(out["warnings"]), "NEW") {
 		t.Fatalf("second %v", out)
 	}
@@ -31,14 +31,14 @@ func TestNoticesSupersede(t *testing.T) {
 	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
 		t.Fatalf("record %v", rec)
 	}
-	r := p.Refused(409, "approval_changed", "POST", "/approve/JPCP", planetest.Operator, map[string]any{"approval_id": first}).Object(t)
+	r := p.Refused(409, "approval_changed", "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"approval_id": first}).Object(t)
 	if r["approval_id"] != second {
 		t.Fatalf("refusal %v", r)
 	}
-	p.Refused(409, "already_decided", "POST", "/approvals/"+first+"/approve", planetest.Operator, nil)
-	p.Refused(400, "no_dataset", "POST", "/approve/NEW", planetest.Operator, nil)
-	p.Refused(400, "unknown_dataset", "POST", "/approve/JPCP", planetest.Operator, `{"dataset_name":"IpscJobs"}`)
-	p.Want(200, "POST", "/approve/JPCP", planetest.Operator, map[string]any{"approval_id": second, "backend_name": "object_store", "reason": "why not"})
+	p.Refused(409, "already_decided", "POST", "/approvals/"+first+"/approve", controlplanetest.Operator, nil)
+	p.Refused(400, "no_dataset", "POST", "/approve/NEW", controlplanetest.Operator, nil)
+	p.Refused(400, "unknown_dataset", "POST", "/approve/JPCP", controlplanetest.Operator, `{"dataset_name":"IpscJobs"}`)
+	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, map[string]any{"approval_id": second, "backend_name": "object_store", "reason": "why not"})
 	if b := p.Orchestrator.Bodies[0]; b["backend_name"] != "object_store" || b["commit_sha"] != "commit2" {
 		t.Fatalf("parameters %v", b)
 	}
@@ -46,12 +46,12 @@ func TestNoticesSupersede(t *testing.T) {
 		t.Fatalf("audit %v", got)
 	}
 	// Another tenant's records are its own.
-	p.Want(200, "POST", "/api/changes", planetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
-	newest := p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)
+	p.Want(200, "POST", "/api/changes", controlplanetest.Foreign, `{"model_ids":["JPCP"],"commit_sha":"commit1"}`)
+	newest := p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)
 	if len(newest) != 3 || newest[0]["requested_at"].(string) < newest[2]["requested_at"].(string) {
 		t.Fatalf("list %v", newest)
 	}
-	if l := p.Want(200, "GET", "/approvals?status=expired", planetest.Reader, nil).List(t); len(l) != 1 || l[0]["id"] != first {
+	if l := p.Want(200, "GET", "/approvals?status=expired", controlplanetest.Reader, nil).List(t); len(l) != 1 || l[0]["id"] != first {
 		t.Fatalf("expired %v", l)
 	}
 }
@@ -59,14 +59,14 @@ func TestNoticesSupersede(t *testing.T) {
 // Ten approvals at once start one run.
 func TestApproveAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "ADMISSION_MAX_RUNNING=100", "ADMISSION_PER_TENANT=100")
+	p := controlplanetest.Start(t, "ADMISSION_MAX_RUNNING=100", "ADMISSION_PER_TENANT=100")
 	id := p.Notice("JPCP", "abc")
 	var mu sync.Mutex
 	codes := map[string]int{}
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			r, err := p.Try("POST", "/approvals/"+id+"/approve", planetest.Operator, nil)
+			r, err := p.Try("POST", "/approvals/"+id+"/approve", controlplanetest.Operator, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			codes[fmt.Sprint(r.Status, " ", r.Code(), err)]++
@@ -90,13 +90,13 @@ func TestApproveAtOnce(t *testing.T) {
 // Records expire by age, before a decision as by the sweep.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "APPROVAL_EXPIRY_HOURS=1")
+	p := controlplanetest.Start(t, "APPROVAL_EXPIRY_HOURS=1")
 	id := p.Notice("JPCP", "abc")
 	if p.Approval(id)["expires_at"] == nil {
 		t.Fatal("no expires_at")
 	}
 	p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
-	p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	if rec := p.Approval(id); rec["status"] != "expired" || rec["reject_reason"] != "not decided within 1h0m0s" {
 		t.Fatalf("record %v", rec)
 	}
@@ -111,13 +111,13 @@ func TestExpiry(t *testing.T) {
 // A notice that arrives while the older one is being dispatched in vain takes its place.
 func TestSupersededWhileApproving(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
+	p := controlplanetest.Start(t, "PREFECT_CB_FAIL_MAX=1000")
 	p.AwaitTarget()
 	first := p.Notice("JPCP", "commit1")
-	p.Orchestrator.Set(planetest.Hang)
-	done := make(chan planetest.Response, 1)
+	p.Orchestrator.Set(controlplanetest.Hang)
+	done := make(chan controlplanetest.Response, 1)
 	go func() {
-		r, _ := p.Try("POST", "/approve/JPCP", planetest.Operator, nil)
+		r, _ := p.Try("POST", "/approve/JPCP", controlplanetest.Operator, nil)
 		done <- r
 	}()
 	testenv.Eventually(t, 5*time.Second, func() error {
@@ -126,8 +126,8 @@ func TestSupersededWhileApproving(t *testing.T) {
 		}
 		return nil
 	})
-	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", planetest.Operator, nil)
-	p.Refused(409, "approval_in_progress", "POST", "/reject/JPCP", planetest.Operator, nil)
+	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
+	p.Refused(409, "approval_in_progress", "POST", "/reject/JPCP", controlplanetest.Operator, nil)
 	second := p.Notice("JPCP", "commit2")
 	if r := <-done; r.Status != 502 {
 		t.Fatalf("%d %s", r.Status, r.Body)
@@ -135,8 +135,8 @@ func TestSupersededWhileApproving(t *testing.T) {
 	if rec := p.Approval(first); rec["status"] != "expired" || rec["reject_reason"] != "superseded by "+second {
 		t.Fatalf("record %v", rec)
 	}
-	p.Orchestrator.Set(planetest.Well)
-	if out := p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil).Object(t); out["approval_id"] != second {
+	p.Orchestrator.Set(controlplanetest.Well)
+	if out := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t); out["approval_id"] != second {
 		t.Fatalf("answer %v", out)
 	}
 }
@@ -145,15 +145,15 @@ func TestSupersededWhileApproving(t *testing.T) {
 // and lost when it forgets them.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	retrain := func(model string) string {
-		return p.Want(200, "POST", "/retrain", planetest.Operator, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
+		return p.Want(200, "POST", "/retrain", controlplanetest.Operator, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
 	}
 	run := retrain("JPCP")
-	if got := p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any)[0].(map[string]any); got["model_id"] != "JPCP" || got["active_run"] != run || got["retrain_triggered_at"] == nil || got["status"] != "unknown" {
+	if got := p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any)[0].(map[string]any); got["model_id"] != "JPCP" || got["active_run"] != run || got["retrain_triggered_at"] == nil || got["status"] != "unknown" {
 		t.Fatalf("freshness %v", got)
 	}
-	out := p.Want(202, "POST", "/retrain/"+run+"/cancel", planetest.Operator, nil).Object(t)
+	out := p.Want(202, "POST", "/retrain/"+run+"/cancel", controlplanetest.Operator, nil).Object(t)
 	if out["state_type"] != "CANCELLING" || out["is_terminal"] != false {
 		t.Fatalf("cancel %v", out)
 	}
@@ -164,7 +164,7 @@ func TestRuns(t *testing.T) {
 		}
 		return nil
 	})
-	p.Refused(409, "run_ended", "POST", "/retrain/"+run+"/cancel", planetest.Operator, nil)
+	p.Refused(409, "run_ended", "POST", "/retrain/"+run+"/cancel", controlplanetest.Operator, nil)
 	failed := retrain("MACK")
 	p.Orchestrator.State(failed, "FAILED", "no rows")
 	lost := retrain("MCBound")
@@ -177,17 +177,17 @@ func TestRuns(t *testing.T) {
 		}
 		return nil
 	})
-	if s := p.Want(200, "GET", "/retrain/"+lost, planetest.Reader, nil).Object(t); s["state_type"] != "CRASHED" || s["is_terminal"] != true {
+	if s := p.Want(200, "GET", "/retrain/"+lost, controlplanetest.Reader, nil).Object(t); s["state_type"] != "CRASHED" || s["is_terminal"] != true {
 		t.Fatalf("lost run %v", s)
 	}
 	// While the orchestrator is away the record is shown, marked as stale.
 	away := retrain("JPCP")
-	p.Orchestrator.Set(planetest.Down)
+	p.Orchestrator.Set(controlplanetest.Down)
 	p.SQL("update control_plane.runs set checked_at = now() - interval '1 minute' where flow_run_id = $1", away)
-	if s := p.Want(200, "GET", "/retrain/"+away, planetest.Reader, nil).Object(t); s["stale"] != true || s["is_terminal"] != false {
+	if s := p.Want(200, "GET", "/retrain/"+away, controlplanetest.Reader, nil).Object(t); s["stale"] != true || s["is_terminal"] != false {
 		t.Fatalf("status %v", s)
 	}
-	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain/"+away+"/cancel", planetest.Operator, nil)
+	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain/"+away+"/cancel", controlplanetest.Operator, nil)
 	for model, state := range map[string]string{"MACK": "FAILED", "MCBOUND": "CRASHED", "JPCP": "CANCELLED"} {
 		line := fmt.Sprintf("platform_runs_total{model_id=%q,state=%q} 1", model, state)
 		if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, line) {
@@ -202,13 +202,13 @@ func TestRedisCoordinator(t *testing.T) {
 	t.Parallel()
 	t.Run("there", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
+		p := controlplanetest.Start(t, "REDIS_URL="+testenv.Redis(t), "RETRAIN_RATE_LIMIT_PER_MIN=1000000")
 		if r := p.Health()["runtime"].(map[string]any); r["configured_coordinator"] != "redis" || r["active_coordination"] != "redis" {
 			t.Fatalf("runtime %v", r)
 		}
 		p.Notice("JPCP", "abc")
-		p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil)
-		p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`)
+		p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
+		p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`)
 	})
 	t.Run("away", func(t *testing.T) {
 		t.Parallel()
@@ -218,10 +218,10 @@ func TestRedisCoordinator(t *testing.T) {
 		}
 		addr := ln.Addr().String()
 		_ = ln.Close()
-		p := planetest.Start(t, "REDIS_URL=redis://"+addr, "DECISION_RATE_LIMIT_PER_MIN=3")
-		p.Refused(503, "coordinator_unavailable", "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`)
+		p := controlplanetest.Start(t, "REDIS_URL=redis://"+addr, "DECISION_RATE_LIMIT_PER_MIN=3")
+		p.Refused(503, "coordinator_unavailable", "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`)
 		id := p.Notice("JPCP", "abc")
-		p.Want(200, "POST", "/approvals/"+id+"/approve", planetest.Operator, nil)
+		p.Want(200, "POST", "/approvals/"+id+"/approve", controlplanetest.Operator, nil)
 		h := p.Health()
 		if r := h["runtime"].(map[string]any); r["active_coordination"] != "none" || !strings.Contains(fmt.Sprint(r["horizontal_scaling_blockers"]), "coordinator_unreachable") {
 			t.Fatalf("runtime %v", r)
@@ -229,30 +229,30 @@ func TestRedisCoordinator(t *testing.T) {
 		if h["status"] != "degraded" || h["ready"] != true || h["circuit_breaker"].(map[string]any)["state"] != "unknown" {
 			t.Fatalf("health %v", h)
 		}
-		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
-		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
-		p.Refused(429, "rate_limited", "POST", "/approve/JPCP", planetest.Operator, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
+		p.Refused(429, "rate_limited", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	})
 }
 
 // Two replicas on one database share limits, leader and commands.
 func TestTwoReplicas(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "DECISION_RATE_LIMIT_PER_MIN=4")
+	p := controlplanetest.Start(t, "DECISION_RATE_LIMIT_PER_MIN=4")
 	one := p.URL
 	p.Serve()
 	two := p.URL
-	run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k").Object(t)["flow_run_id"].(string)
+	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k").Object(t)["flow_run_id"].(string)
 	p.URL = one
-	r := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k")
+	r := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"MACK","dataset_name":"JobEmbeddings"}`, "Idempotency-Key", "k")
 	if r.Header.Get("Idempotency-Replayed") != "true" || r.Object(t)["flow_run_id"] != run {
 		t.Fatalf("%v %s", r.Header, r.Body)
 	}
 	for i := range 4 {
 		p.URL = []string{one, two}[i%2]
-		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Operator, nil)
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	}
-	p.Refused(429, "rate_limited", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Refused(429, "rate_limited", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := len(p.Events("job.completed")); n != 1 {
@@ -269,37 +269,37 @@ func TestTwoReplicas(t *testing.T) {
 // current; one from another commit does not.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	p.SQL(`insert into control_plane.freshness (model_id, status, latest_modelrepo_commit, stale_since, updated_at) values ('JPCP', 'stale', 'c0ffee1', now(), now())`)
 	status := func() map[string]any {
-		for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+		for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 			if m.(map[string]any)["model_id"] == "JPCP" {
 				return m.(map[string]any)
 			}
 		}
 		return nil
 	}
-	finish := func(v planetest.Version, commit string) {
-		run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+	finish := func(v controlplanetest.Version, commit string) {
+		run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
 		v.RunTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": commit}
 		p.Report("JPCP", p.Tracker.Add("jpcp", v))
 		p.Orchestrator.State(run, "COMPLETED", "")
 		testenv.Eventually(t, 15*time.Second, func() error {
-			if s := p.Want(200, "GET", "/retrain/"+run, planetest.Reader, nil).Object(t); s["is_terminal"] != true {
+			if s := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(t); s["is_terminal"] != true {
 				return fmt.Errorf("run %v", s)
 			}
 			return nil
 		})
 	}
-	finish(planetest.Good("rmse", 20.0), "another")
+	finish(controlplanetest.Good("rmse", 20.0), "another")
 	if s := status(); s["status"] != "stale" || s["last_retrain_commit"] != "another" {
 		t.Fatalf("freshness %v", s)
 	}
-	finish(planetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"dummy": "true"}}, "c0ffee1")
+	finish(controlplanetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"dummy": "true"}}, "c0ffee1")
 	if s := status(); s["status"] != "stale" {
 		t.Fatalf("freshness after a dummy %v", s)
 	}
-	finish(planetest.Good("rmse", 20.0), "c0ffee1")
+	finish(controlplanetest.Good("rmse", 20.0), "c0ffee1")
 	if s := status(); s["status"] != "current" || s["stale_since"] != nil || s["last_retrain_commit"] != "c0ffee1" {
 		t.Fatalf("freshness %v", s)
 	}

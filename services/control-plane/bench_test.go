@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // pendingRows is how many approvals wait in these benchmarks.
 const pendingRows = 50_000
 
-func crowded(b *testing.B) *planetest.Plane {
+func crowded(b *testing.B) *controlplanetest.Plane {
 	b.Helper()
-	p := planetest.Start(b)
+	p := controlplanetest.Start(b)
 	p.SQL(`insert into control_plane.notices (id, commit_msg, changed_files)
 		select gen_random_uuid(), 'a change of some models', array(select 'models/a/b' || i from generate_series(1, 20) i) from generate_series(1, 500)`)
 	p.SQL(`insert into control_plane.approvals (id, kind, origin, tenant, model_id, status, commit_sha, notice_id, requested_by, requested_at, updated_at, updated_by)
@@ -80,7 +80,7 @@ func BenchmarkMetricsCrowded(b *testing.B) {
 	b.ReportMetric(float64(sum/time.Duration(n))/float64(floor), "x-livez")
 }
 
-func fastest(b *testing.B, p *planetest.Plane, path string, times int) time.Duration {
+func fastest(b *testing.B, p *controlplanetest.Plane, path string, times int) time.Duration {
 	best := time.Hour
 	for range times {
 		_, _, took := get(b, p, path)
@@ -90,14 +90,14 @@ func fastest(b *testing.B, p *planetest.Plane, path string, times int) time.Dura
 }
 
 // get is one request without the harness, which also judges each answer.
-func get(b *testing.B, p *planetest.Plane, path string) ([]byte, http.Header, time.Duration) {
+func get(b *testing.B, p *controlplanetest.Plane, path string) ([]byte, http.Header, time.Duration) {
 	b.Helper()
 	begin := time.Now()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.URL+path, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+planetest.Operator)
+	req.Header.Set("Authorization", "Bearer "+controlplanetest.Operator)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		b.Fatal(err)

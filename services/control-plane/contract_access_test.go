@@ -9,13 +9,13 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // broken starts a control plane with this credentials map, which may not become ready.
-func broken(t *testing.T, env ...string) *planetest.Plane {
+func broken(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
-	p := planetest.Neighbours(t, env...)
+	p := controlplanetest.Neighbours(t, env...)
 	p.NoWait = true
 	p.Serve()
 	return p
@@ -34,13 +34,13 @@ func TestContractAccess(t *testing.T) {
 		"1_map_member_twice":         good(whole + `,"tenant":"other"`),
 		"1_map_secret_twice":         `{"secret-0123456789abcdef":{` + whole + `},"secret-0123456789abcdef":{` + whole + `}}`,
 		"1_map_unknown_scope":        good(`"principal":"ci","tenant":"default","scopes":["admin"]`),
-		"1_map_holds_legacy_secret":  `{"` + planetest.Legacy + `":{` + whole + `}}`,
+		"1_map_holds_legacy_secret":  `{"` + controlplanetest.Legacy + `":{` + whole + `}}`,
 		"1_map_member_of_wrong_type": good(`"principal":"ci","tenant":"default","scopes":"read"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := broken(t, "CONTROL_PLANE_CREDENTIALS_JSON="+raw)
-			for _, bearer := range []string{"secret-0123456789abcdef", planetest.Legacy, "", "nobody"} {
+			for _, bearer := range []string{"secret-0123456789abcdef", controlplanetest.Legacy, "", "nobody"} {
 				p.Refused(503, "auth_misconfigured", "GET", "/approvals", bearer, nil)
 			}
 			p.Want(200, "GET", "/models", "", nil)
@@ -49,7 +49,7 @@ func TestContractAccess(t *testing.T) {
 	t.Run("2_nothing_configured", func(t *testing.T) {
 		t.Parallel()
 		p := broken(t, "CONTROL_PLANE_TOKEN=", "CONTROL_PLANE_CREDENTIALS_JSON=")
-		p.Refused(503, "auth_not_configured", "GET", "/approvals", planetest.Legacy, nil)
+		p.Refused(503, "auth_not_configured", "GET", "/approvals", controlplanetest.Legacy, nil)
 		p.Refused(503, "auth_not_configured", "GET", "/approvals", "", nil)
 		if h := p.Health(); h["auth_configured"] != false {
 			t.Errorf("auth_configured %v", h["auth_configured"])
@@ -63,7 +63,7 @@ func TestContractAccess(t *testing.T) {
 			t.Parallel()
 			for _, env := range [][]string{
 				{"CONTROL_PLANE_TOKEN=" + secret},
-				{"CONTROL_PLANE_CREDENTIALS_JSON=" + planetest.MustJSON(doc{secret: doc{"principal": "ci", "tenant": "default", "scopes": []string{"read"}}})},
+				{"CONTROL_PLANE_CREDENTIALS_JSON=" + controlplanetest.MustJSON(doc{secret: doc{"principal": "ci", "tenant": "default", "scopes": []string{"read"}}})},
 			} {
 				if _, err := controlplane.LoadConfig(append(env, "PLATFORM_DATABASE_URL=postgres://localhost/x")); err == nil || strings.Contains(err.Error(), secret) && len(secret) > 8 {
 					t.Errorf("%s: %v", env, err)
@@ -79,7 +79,7 @@ func TestContractAccess(t *testing.T) {
 	})
 	t.Run("short_secret_warns", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Start(t, "CONTROL_PLANE_TOKEN=short-012345678")
+		p := controlplanetest.Start(t, "CONTROL_PLANE_TOKEN=short-012345678")
 		h := p.Health()
 		if s := h["startup_checks"].(doc)["token"].(string); !strings.HasPrefix(s, "warn: ") || strings.Contains(s, "short-0") || h["status"] != "degraded" || h["ready"] != true {
 			t.Errorf("token: %s; %v", s, h["status"])
@@ -88,9 +88,9 @@ func TestContractAccess(t *testing.T) {
 	accessRows(t)
 	t.Run("separation_of_duties_off", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Start(t)
+		p := controlplanetest.Start(t)
 		p.Notice("JPCP", "a")
-		p.Want(200, "POST", "/approve/JPCP", planetest.Both, nil)
+		p.Want(200, "POST", "/approve/JPCP", controlplanetest.Both, nil)
 	})
 	t.Run("separation_of_duties_enforce", func(t *testing.T) {
 		t.Parallel()
@@ -98,14 +98,14 @@ func TestContractAccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce", "DELEGATION_TRUST_JSON="+planetest.MustJSON(doc{
+		p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce", "DELEGATION_TRUST_JSON="+controlplanetest.MustJSON(doc{
 			"dashboard": doc{"public_key": d.PublicKey(), "tenants": []string{"default"}, "scopes": []string{"read", "changes", "approve"}},
 		}))
 		p.Notice("JPCP", "a")
-		p.Refused(403, "own_request", "POST", "/approve/JPCP", planetest.Both, nil)
-		p.Want(200, "POST", "/reject/JPCP", planetest.Both, nil)
-		p.Want(200, "POST", "/api/changes", planetest.Legacy, doc{"model_ids": []string{"MACK"}, "commit_sha": "a"})
-		p.Want(200, "POST", "/approve/MACK", planetest.Legacy, nil)
+		p.Refused(403, "own_request", "POST", "/approve/JPCP", controlplanetest.Both, nil)
+		p.Want(200, "POST", "/reject/JPCP", controlplanetest.Both, nil)
+		p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, doc{"model_ids": []string{"MACK"}, "commit_sha": "a"})
+		p.Want(200, "POST", "/approve/MACK", controlplanetest.Legacy, nil)
 		// Two people at one dashboard are two; each token writes once.
 		mint := func(person, tenant string, scopes ...string) string {
 			token, err := d.Mint("control-plane", auth.Person{Name: person, Tenant: tenant, Scopes: scopes})
@@ -127,17 +127,17 @@ func TestContractAccess(t *testing.T) {
 	})
 	t.Run("rate_limits_by_default", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Start(t)
+		p := controlplanetest.Start(t)
 		p.AwaitTarget()
 		for _, c := range []struct {
 			limit              int
 			method, path, with string
 			body               any
 		}{
-			{120, "POST", "/api/changes", planetest.CI, doc{"model_ids": []string{"JPCP"}, "commit_sha": "a"}},
-			{20, "POST", "/retrain", planetest.Operator, retrainOf("JPCP")},
-			{120, "POST", "/reject/JPCP", planetest.Operator, nil},
-			{120, "PUT", "/budgets/x", planetest.Operator, doc{}},
+			{120, "POST", "/api/changes", controlplanetest.CI, doc{"model_ids": []string{"JPCP"}, "commit_sha": "a"}},
+			{20, "POST", "/retrain", controlplanetest.Operator, retrainOf("JPCP")},
+			{120, "POST", "/reject/JPCP", controlplanetest.Operator, nil},
+			{120, "PUT", "/budgets/x", controlplanetest.Operator, doc{}},
 		} {
 			r := p.Want(200, c.method, c.path, c.with, c.body)
 			if h := r.Header; h.Get("RateLimit-Limit") != fmt.Sprint(c.limit) || h.Get("RateLimit-Remaining") != fmt.Sprint(c.limit-1) || h.Get("RateLimit-Reset") == "" {
@@ -145,44 +145,44 @@ func TestContractAccess(t *testing.T) {
 			}
 		}
 		// One count for retraining and the drift trigger, one for approvals and promotions.
-		if r := p.Want(200, "POST", "/drift/trigger", planetest.Operator, doc{"dry_run": true}); r.Header.Get("RateLimit-Remaining") != "18" {
+		if r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, doc{"dry_run": true}); r.Header.Get("RateLimit-Remaining") != "18" {
 			t.Errorf("drift trigger: %v", r.Header)
 		}
-		if r := p.Call("POST", "/promotions", planetest.Operator, doc{"model": "JPCP", "dry_run": true}); r.Header.Get("RateLimit-Remaining") != "118" {
+		if r := p.Call("POST", "/promotions", controlplanetest.Operator, doc{"model": "JPCP", "dry_run": true}); r.Header.Get("RateLimit-Remaining") != "118" {
 			t.Errorf("promotions: %v", r.Header)
 		}
 	})
 	t.Run("rate_limited", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=1", "RETRAIN_RATE_LIMIT_PER_MIN=1", "DECISION_RATE_LIMIT_PER_MIN=1", "WRITE_RATE_LIMIT_PER_MIN=1")
+		p := controlplanetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=1", "RETRAIN_RATE_LIMIT_PER_MIN=1", "DECISION_RATE_LIMIT_PER_MIN=1", "WRITE_RATE_LIMIT_PER_MIN=1")
 		for _, c := range []struct {
 			method, path string
 			body         any
 		}{{"POST", "/api/changes", doc{}}, {"POST", "/retrain", doc{}}, {"POST", "/approve/JPCP", nil}, {"PUT", "/budgets/x", doc{"period": "daily"}}} {
-			p.Call(c.method, c.path, planetest.Operator, c.body)
-			r := p.Refused(429, "rate_limited", c.method, c.path, planetest.Operator, c.body)
+			p.Call(c.method, c.path, controlplanetest.Operator, c.body)
+			r := p.Refused(429, "rate_limited", c.method, c.path, controlplanetest.Operator, c.body)
 			if h := r.Header; h.Get("Retry-After") == "" || h.Get("RateLimit-Limit") != "1" || h.Get("RateLimit-Remaining") != "0" || h.Get("RateLimit-Reset") == "" {
 				t.Errorf("%s %s: %v", c.method, c.path, h)
 			}
-			if r := p.Call(c.method, c.path, planetest.Foreign, c.body); r.Status == 429 {
+			if r := p.Call(c.method, c.path, controlplanetest.Foreign, c.body); r.Status == 429 {
 				t.Errorf("%s %s: another tenant shares the count", c.method, c.path)
 			}
 		}
 		// The limit comes before the body, and after the scope.
-		p.Refused(429, "rate_limited", "POST", "/api/changes", planetest.CI, strings.Repeat("x", 2<<20))
-		p.Refused(403, "insufficient_scope", "POST", "/api/changes", planetest.Reader, nil)
+		p.Refused(429, "rate_limited", "POST", "/api/changes", controlplanetest.CI, strings.Repeat("x", 2<<20))
+		p.Refused(403, "insufficient_scope", "POST", "/api/changes", controlplanetest.Reader, nil)
 	})
 }
 
 // accessRows are the rows that one control plane shows.
 func accessRows(t *testing.T) {
 	p := walked(t)
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("3_missing_credential", func(t *testing.T, p *planetest.Plane) {
-		for _, header := range []string{"", "Basic dXNlcjpwYXNz", planetest.Operator, "Bearer", "Bearer "} {
+	row("3_missing_credential", func(t *testing.T, p *controlplanetest.Plane) {
+		for _, header := range []string{"", "Basic dXNlcjpwYXNz", controlplanetest.Operator, "Bearer", "Bearer "} {
 			r := p.Call("GET", "/approvals", "", nil, "Authorization", header)
 			if r.Status != 401 || r.Header.Get("WWW-Authenticate") != "Bearer" || r.Code() != "missing_credential" && r.Code() != "invalid_credential" {
 				t.Errorf("%q: %d %s", header, r.Status, r.Body)
@@ -190,55 +190,55 @@ func accessRows(t *testing.T) {
 		}
 		p.Refused(401, "missing_credential", "GET", "/approvals", "", nil)
 	})
-	row("3_invalid_credential", func(t *testing.T, p *planetest.Plane) {
+	row("3_invalid_credential", func(t *testing.T, p *controlplanetest.Plane) {
 		if r := p.Refused(401, "invalid_credential", "POST", "/retrain", "nobody-0123456789abcdef", `{`); r.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Error(r.Header)
 		}
 	})
-	row("4_insufficient_scope", func(t *testing.T, p *planetest.Plane) {
+	row("4_insufficient_scope", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(403, "insufficient_scope", "POST", "/retrain", without("retrain"), `{`)
 	})
-	row("5_body_over_1_MiB", func(t *testing.T, p *planetest.Plane) {
+	row("5_body_over_1_MiB", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(413, "body_too_large", "POST", "/approvals/"+uuid.NewString()+"/reject", all, `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`)
 		fits := `{"reason":"x"` + strings.Repeat(" ", 1<<20-len(`{"reason":"x"}`)) + `}`
 		p.Refused(404, "no_pending_approval", "POST", "/reject/JPCP", all, fits) // exactly 1 MiB
 	})
-	row("5_body_before_existence", func(t *testing.T, p *planetest.Plane) {
+	row("5_body_before_existence", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(422, "validation_error", "POST", "/approvals/"+uuid.NewString()+"/reject", all, `{"reason":1}`)
 		p.Refused(404, "approval_not_found", "POST", "/approvals/"+uuid.NewString()+"/reject", all, nil)
 	})
-	row("scope_write_includes_the_others", func(t *testing.T, p *planetest.Plane) {
-		p.Want(200, "POST", "/api/changes", planetest.Operator, doc{"model_ids": []string{"JPCP"}, "commit_sha": "a"})
-		p.Want(200, "POST", "/retrain", planetest.Operator, retrainOf("MACK"))
-		p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil)
-		p.Want(200, "PUT", "/budgets/x", planetest.Operator, doc{})
+	row("scope_write_includes_the_others", func(t *testing.T, p *controlplanetest.Plane) {
+		p.Want(200, "POST", "/api/changes", controlplanetest.Operator, doc{"model_ids": []string{"JPCP"}, "commit_sha": "a"})
+		p.Want(200, "POST", "/retrain", controlplanetest.Operator, retrainOf("MACK"))
+		p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil)
+		p.Want(200, "PUT", "/budgets/x", controlplanetest.Operator, doc{})
 	})
-	row("scope_read_writes_nothing_and_writers_do_not_read", func(t *testing.T, p *planetest.Plane) {
+	row("scope_read_writes_nothing_and_writers_do_not_read", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, scope := range grantable[1:] {
 			p.Refused(403, "insufficient_scope", "GET", "/approvals", only(scope), nil)
 		}
 		p.Refused(403, "insufficient_scope", "POST", "/audit/events", only("read"), nil)
 	})
-	row("legacy_has_both_scopes", func(t *testing.T, p *planetest.Plane) {
-		out := p.Want(200, "POST", "/api/changes", planetest.Legacy, doc{"model_ids": []string{"RuntimeClass"}, "commit_sha": "a"}).Object(t)
+	row("legacy_has_both_scopes", func(t *testing.T, p *controlplanetest.Plane) {
+		out := p.Want(200, "POST", "/api/changes", controlplanetest.Legacy, doc{"model_ids": []string{"RuntimeClass"}, "commit_sha": "a"}).Object(t)
 		if a := p.Approval(out["created"].([]any)[0].(string)); a["requested_by"] != "legacy" || a["tenant"] != "default" {
 			t.Error(a)
 		}
-		p.Want(200, "GET", "/approvals", planetest.Legacy, nil)
+		p.Want(200, "GET", "/approvals", controlplanetest.Legacy, nil)
 	})
-	row("actor_and_tenant_from_no_header", func(t *testing.T, p *planetest.Plane) {
+	row("actor_and_tenant_from_no_header", func(t *testing.T, p *controlplanetest.Plane) {
 		out := p.Want(200, "POST", "/api/changes", only("changes"), doc{"model_ids": []string{"RuntimeRegressor"}, "commit_sha": "a"},
 			"X-Tenant", "other", "X-Principal", "root", "X-Forwarded-User", "root", "X-User", "root").Object(t)
 		if a := p.Approval(out["created"].([]any)[0].(string)); a["requested_by"] != "only-changes" || a["tenant"] != "default" {
 			t.Error(a)
 		}
 	})
-	row("another_tenants_object_is_404", func(t *testing.T, p *planetest.Plane) {
+	row("another_tenants_object_is_404", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("MCBound", "a")
-		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id, planetest.Foreign, nil)
-		p.Refused(404, "approval_not_found", "POST", "/approvals/"+id+"/approve", planetest.Foreign, nil)
+		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id, controlplanetest.Foreign, nil)
+		p.Refused(404, "approval_not_found", "POST", "/approvals/"+id+"/approve", controlplanetest.Foreign, nil)
 	})
-	row("headers", func(t *testing.T, p *planetest.Plane) {
+	row("headers", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, path := range []string{"/health", "/models", "/approvals", "/nothing", "/metrics"} {
 			h := p.Call("GET", path, "", nil).Header
 			for name, want := range map[string]string{
@@ -254,7 +254,7 @@ func accessRows(t *testing.T) {
 			t.Errorf("the reference: %q", csp)
 		}
 	})
-	row("allowed_hosts_by_default_all", func(t *testing.T, p *planetest.Plane) {
+	row("allowed_hosts_by_default_all", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "GET", "/models", "", nil, "X-Forwarded-Host", "elsewhere.example")
 	})
 }

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // retrainOf is a request of a training run.
 func retrainOf(model string) doc { return doc{"model_name": model, "dataset_name": "JobEmbeddings"} }
 
 // away sends a request that stays under way, and gives its answer when it comes.
-func away(p *planetest.Plane, method, path, bearer string, body any, header ...string) <-chan planetest.Response {
-	done := make(chan planetest.Response, 1)
+func away(p *controlplanetest.Plane, method, path, bearer string, body any, header ...string) <-chan controlplanetest.Response {
+	done := make(chan controlplanetest.Response, 1)
 	go func() {
 		r, err := p.Try(method, path, bearer, body, header...)
 		if err != nil {
@@ -36,21 +36,21 @@ func TestContractErrors(t *testing.T) {
 	t.Parallel()
 	p := walked(t, "PREFECT_CB_FAIL_MAX=1000", "ADMISSION_PER_TENANT=3")
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("400_unknown_model", func(t *testing.T, p *planetest.Plane) {
+	row("400_unknown_model", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := p.Refused(400, "unknown_model", "POST", "/retrain", all, retrainOf("NOPE")).Object(t); !strings.Contains(d["detail"].(string), "RUNTIMEREGRESSOR") {
 			t.Errorf("the known are not listed: %v", d["detail"])
 		}
 	})
-	row("400_unknown_dataset", func(t *testing.T, p *planetest.Plane) {
+	row("400_unknown_dataset", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := p.Refused(400, "unknown_dataset", "POST", "/retrain", all, doc{"model_name": "JPCP", "dataset_name": "Nope"}).Object(t); !strings.Contains(d["detail"].(string), "JobEmbeddings") {
 			t.Errorf("the known are not listed: %v", d["detail"])
 		}
 	})
-	row("400_both_idempotency_keys_and_different", func(t *testing.T, p *planetest.Plane) {
+	row("400_both_idempotency_keys_and_different", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "a", "X-Idempotency-Key", "b")
 		p.Want(200, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "same", "X-Idempotency-Key", "same")
 		p.Want(200, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", strings.Repeat("k", 255))
@@ -58,70 +58,70 @@ func TestContractErrors(t *testing.T) {
 			p.Refused(400, "invalid_idempotency_key", "POST", "/retrain", all, retrainOf("JPCP"), "X-Idempotency-Key", bad)
 		}
 	})
-	row("409_idempotency_conflict", func(t *testing.T, p *planetest.Plane) {
+	row("409_idempotency_conflict", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "POST", "/retrain", all, retrainOf("MACK"), "Idempotency-Key", "k1")
 		if r := p.Want(200, "POST", "/retrain", all, retrainOf("MACK"), "Idempotency-Key", "k1"); r.Header.Get("Idempotency-Replayed") != "true" {
 			t.Error("the same body is not replayed")
 		}
 		p.Refused(409, "idempotency_conflict", "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "k1")
 	})
-	row("409_already_decided", func(t *testing.T, p *planetest.Plane) {
+	row("409_already_decided", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("JPCP", "a")
 		p.Want(200, "POST", "/approvals/"+id+"/reject", all, nil)
 		p.Refused(409, "already_decided", "POST", "/approvals/"+id+"/approve", all, nil)
 		p.Refused(409, "already_decided", "POST", "/approvals/"+id+"/reject", all, nil)
 	})
-	row("409_approval_changed", func(t *testing.T, p *planetest.Plane) {
+	row("409_approval_changed", func(t *testing.T, p *controlplanetest.Plane) {
 		shown := p.Notice("JPCP", "a")
 		p.Notice("JPCP", "b")
 		p.Refused(409, "approval_changed", "POST", "/approve/JPCP", all, doc{"approval_id": shown})
 	})
-	row("400_no_dataset", func(t *testing.T, p *planetest.Plane) {
+	row("400_no_dataset", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Notice("ELSEWHERE", "a")
 		p.Refused(400, "no_dataset", "POST", "/approve/ELSEWHERE", all, nil)
 	})
-	row("404_no_pending_approval", func(t *testing.T, p *planetest.Plane) {
+	row("404_no_pending_approval", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(404, "no_pending_approval", "POST", "/approve/RUNTIMECLASS", all, nil)
 		p.Refused(404, "no_pending_approval", "POST", "/reject/RUNTIMECLASS", all, nil)
-		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", planetest.Foreign, nil) // theirs is none
+		p.Refused(404, "no_pending_approval", "POST", "/approve/JPCP", controlplanetest.Foreign, nil) // theirs is none
 	})
-	row("404_run_of_another_tenant", func(t *testing.T, p *planetest.Plane) {
+	row("404_run_of_another_tenant", func(t *testing.T, p *controlplanetest.Plane) {
 		run := p.Want(200, "POST", "/retrain", all, retrainOf("JPCP")).Object(t)["flow_run_id"].(string)
-		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, planetest.Foreign, nil)
+		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, controlplanetest.Foreign, nil)
 	})
-	row("404_diff_unavailable", func(t *testing.T, p *planetest.Plane) { // the folder is no repository
+	row("404_diff_unavailable", func(t *testing.T, p *controlplanetest.Plane) { // the folder is no repository
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "c0ffee1")+"/diff", all, nil)
 	})
-	row("409_promotion_denied", func(t *testing.T, p *planetest.Plane) {
+	row("409_promotion_denied", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "MACK"}), "status code detail allowed reasons")
 		if d["status"] != 409.0 || d["allowed"] != false || len(d["reasons"].([]any)) == 0 {
 			t.Error(d)
 		}
 	})
-	row("409_alias_moved", func(t *testing.T, p *planetest.Plane) {
-		v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	row("409_alias_moved", func(t *testing.T, p *controlplanetest.Plane) {
+		v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 		p.Tracker.Move("jpcp", "Staging", v)
 		id := p.Want(200, "POST", "/promotions", all, doc{"model": "JPCP"}).Object(t)["id"].(string)
-		p.Tracker.Move("jpcp", "Production", p.Tracker.Add("jpcp", planetest.Good("rmse", 13.0)))
+		p.Tracker.Move("jpcp", "Production", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 13.0)))
 		p.Refused(409, "alias_moved", "POST", "/promotions/"+id+"/approve", all, nil)
 	})
-	row("422_validation_error", func(t *testing.T, p *planetest.Plane) {
+	row("422_validation_error", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(422, "validation_error", "GET", "/approvals?status=done", all, nil)
 		p.Refused(422, "validation_error", "GET", "/approvals?limit=501", all, nil)
 	})
-	row("502_orchestrator_rejected", func(t *testing.T, p *planetest.Plane) {
-		p.Orchestrator.Set(planetest.Refusing)
-		defer p.Orchestrator.Set(planetest.Well)
+	row("502_orchestrator_rejected", func(t *testing.T, p *controlplanetest.Plane) {
+		p.Orchestrator.Set(controlplanetest.Refusing)
+		defer p.Orchestrator.Set(controlplanetest.Well)
 		p.Refused(502, "orchestrator_rejected", "POST", "/retrain", all, retrainOf("JPCP"))
 	})
-	row("502_orchestrator_unreachable", func(t *testing.T, p *planetest.Plane) {
-		p.Orchestrator.Set(planetest.Down)
-		defer p.Orchestrator.Set(planetest.Well)
+	row("502_orchestrator_unreachable", func(t *testing.T, p *controlplanetest.Plane) {
+		p.Orchestrator.Set(controlplanetest.Down)
+		defer p.Orchestrator.Set(controlplanetest.Well)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP"))
 		p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", all, nil)
 		p.Want(200, "GET", "/readyz", "", nil)
 	})
-	row("503_dispatch_target_missing", func(t *testing.T, p *planetest.Plane) {
+	row("503_dispatch_target_missing", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Orchestrator.Mu.Lock()
 		had := p.Orchestrator.Deployment
 		p.Orchestrator.Deployment = nil
@@ -134,7 +134,7 @@ func TestContractErrors(t *testing.T) {
 	})
 	// The last rows share one dispatch that hangs.
 	p.Notice("MACK", "b")
-	p.Orchestrator.Set(planetest.Hang)
+	p.Orchestrator.Set(controlplanetest.Hang)
 	first := away(p, "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "hangs")
 	second := away(p, "POST", "/approve/MACK", all, nil)
 	testenv.Eventually(t, 5*time.Second, func() error {
@@ -143,18 +143,18 @@ func TestContractErrors(t *testing.T) {
 		}
 		return nil
 	})
-	row("409_command_in_progress", func(t *testing.T, p *planetest.Plane) {
+	row("409_command_in_progress", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(409, "command_in_progress", "POST", "/retrain", all, retrainOf("JPCP"), "Idempotency-Key", "hangs")
 	})
-	row("409_retrain_in_flight", func(t *testing.T, p *planetest.Plane) {
+	row("409_retrain_in_flight", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(409, "retrain_in_flight", "POST", "/retrain", all, retrainOf("jpcp"))
 	})
-	row("409_approval_in_progress", func(t *testing.T, p *planetest.Plane) {
+	row("409_approval_in_progress", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Refused(409, "approval_in_progress", "POST", "/approve/MACK", all, nil)
 		p.Refused(409, "approval_in_progress", "POST", "/reject/MACK", all, nil)
 	})
 	third := away(p, "POST", "/retrain", all, retrainOf("MCBound"))
-	row("429_admission_full", func(t *testing.T, p *planetest.Plane) {
+	row("429_admission_full", func(t *testing.T, p *controlplanetest.Plane) {
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if n := p.Count(dispatching); n != 3 {
 				return fmt.Errorf("%d dispatches under way", n)
@@ -165,8 +165,8 @@ func TestContractErrors(t *testing.T) {
 			t.Error("no Retry-After")
 		}
 	})
-	p.Orchestrator.Set(planetest.Well)
-	for _, done := range []<-chan planetest.Response{first, second, third} {
+	p.Orchestrator.Set(controlplanetest.Well)
+	for _, done := range []<-chan controlplanetest.Response{first, second, third} {
 		if r := <-done; r.Status != 200 {
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
@@ -180,13 +180,13 @@ func TestContractErrorsApart(t *testing.T) {
 		t.Parallel()
 		p := walked(t)
 		p.AwaitTarget()
-		p.Orchestrator.Set(planetest.Down)
+		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // three failures
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")) // five
 		if s := p.Health()["circuit_breaker"].(doc)["state"]; s != "open" {
 			t.Errorf("the breaker is %v after five failures in a row", s)
 		}
-		p.Orchestrator.Set(planetest.Well)
+		p.Orchestrator.Set(controlplanetest.Well)
 		if r := p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP")); r.Header.Get("Retry-After") == "" {
 			t.Errorf("no Retry-After: %v", r.Header)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // eventTable is the table of events, those of this service: their members, and
@@ -54,7 +54,7 @@ var eventTable = []struct {
 // Each event of the table is caused once at least, and read from the broker.
 func TestContractEvents(t *testing.T) {
 	t.Parallel()
-	serving := planetest.NewServing(t)
+	serving := controlplanetest.NewServing(t)
 	p := walked(t, append(serving.Env(), "ALERT_SECONDS=1", "AUTO_RETRAIN_SECONDS=3600", "PREFECT_CB_FAIL_MAX=1000")...)
 	p.AwaitTarget()
 	causeEvents(p, serving)
@@ -71,8 +71,8 @@ func TestContractEvents(t *testing.T) {
 					SpecVersion: "1.0", ID: env.ID, Source: "/services/control-plane", Type: "platform." + e.name, Subject: env.Subject, Time: env.Time, DataContentType: "application/json",
 					DataSchema: "urn:platform:event:" + e.name + ":1", Tenant: env.Tenant, Actor: env.Actor, RequestID: env.RequestID, Traceparent: env.Traceparent, Data: env.Data,
 				}
-				if planetest.MustJSON(env) != planetest.MustJSON(want) || env.Actor == "" || env.Namespace() != ns || env.Name() != name {
-					t.Errorf("envelope %s", planetest.MustJSON(env))
+				if controlplanetest.MustJSON(env) != controlplanetest.MustJSON(want) || env.Actor == "" || env.Namespace() != ns || env.Name() != name {
+					t.Errorf("envelope %s", controlplanetest.MustJSON(env))
 				}
 				if (env.Tenant == "platform") != e.platform && e.name != "audit.recorded" {
 					t.Errorf("tenant %q", env.Tenant)
@@ -110,7 +110,7 @@ func TestContractEvents(t *testing.T) {
 }
 
 // causeEvents does what each event tells of.
-func causeEvents(p *planetest.Plane, serving *planetest.Serving) {
+func causeEvents(p *controlplanetest.Plane, serving *controlplanetest.Serving) {
 	p.T.Helper()
 	z := 5.0
 	serving.Drift("prediction", "MACK", "Production", "CRITICAL", &z, "")
@@ -120,14 +120,14 @@ func causeEvents(p *planetest.Plane, serving *planetest.Serving) {
 	// Notices and decisions, with one dispatch that fails.
 	p.Notice("JPCP", "a")
 	p.Notice("JPCP", "c0ffee1")
-	p.Orchestrator.Set(planetest.Down)
+	p.Orchestrator.Set(controlplanetest.Down)
 	p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", all, nil)
-	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Set(controlplanetest.Well)
 	approved := p.Want(200, "POST", "/approve/JPCP", all, doc{"reason": "why not"}).Object(p.T)["flow_run_id"].(string)
 	p.Notice("MCBound", "a")
 	p.Want(200, "POST", "/reject/MCBound", all, doc{"reason": "no"})
 	// Runs to each end.
-	p.Report("JPCP", p.Tracker.Add("jpcp", planetest.Version{Metrics: doc{"rmse": 10.0}, RunTags: map[string]string{"prefect_flow_run_id": approved, "modelrepo_commit": "c0ffee1"}}))
+	p.Report("JPCP", p.Tracker.Add("jpcp", controlplanetest.Version{Metrics: doc{"rmse": 10.0}, RunTags: map[string]string{"prefect_flow_run_id": approved, "modelrepo_commit": "c0ffee1"}}))
 	p.Orchestrator.State(approved, "COMPLETED", "")
 	for state, id := range map[string]string{"RUNNING": retrain("MACK"), "FAILED": retrain("MACK"), "CANCELLED": retrain("MACK"), "CRASHED": retrain("MACK")} {
 		p.Orchestrator.State(id, state, "because")
@@ -137,7 +137,7 @@ func causeEvents(p *planetest.Plane, serving *planetest.Serving) {
 	p.SQL("update control_plane.runs set unknown_since = now() - interval '11 minutes' where flow_run_id = $1", lost)
 	// Promotions: the ladder's, one denied, one taken back.
 	p.Want(200, "POST", "/promotions/"+p.PendingPromotion("JPCP")+"/approve", all, nil)
-	second := p.Tracker.Add("jpcp", planetest.Good("rmse", 9.0))
+	second := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 9.0))
 	p.Refused(409, "promotion_denied", "POST", "/promotions", all, doc{"model": "JPCP", "version": second})
 	p.Tracker.Move("jpcp", "Staging", second)
 	p.Want(200, "POST", "/promotions", all, doc{"model": "JPCP", "version": second, "approve": true})
@@ -174,7 +174,7 @@ func causeEvents(p *planetest.Plane, serving *planetest.Serving) {
 }
 
 // published waits until the outbox is empty and reads the stream, by name.
-func published(t *testing.T, p *planetest.Plane) map[string][]outbox.Envelope {
+func published(t *testing.T, p *controlplanetest.Plane) map[string][]outbox.Envelope {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := p.Count("select count(*) from control_plane.outbox where published_at is null"); n > 0 {
@@ -210,7 +210,7 @@ func published(t *testing.T, p *planetest.Plane) map[string][]outbox.Envelope {
 	return out
 }
 
-func broker(t *testing.T, p *planetest.Plane) jetstream.JetStream {
+func broker(t *testing.T, p *controlplanetest.Plane) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(p.NATS)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // rows runs subtests, each a row.
-type rows func(name string, f func(t *testing.T, p *planetest.Plane))
+type rows func(name string, f func(t *testing.T, p *controlplanetest.Plane))
 
 const (
 	policyMembers    = "model metric operator threshold from_alias to_alias enabled require_eval approval_mode updated_at updated_by"
@@ -25,10 +25,10 @@ const (
 func TestContractFurtherRoutes(t *testing.T) {
 	t.Parallel()
 	repo, first := repository(t)
-	serving := planetest.NewServing(t)
+	serving := controlplanetest.NewServing(t)
 	p := walked(t, append(serving.Env(), "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0", "ALERT_SECONDS=1", "AUTO_RETRAIN_SECONDS=3600")...)
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
@@ -43,13 +43,13 @@ func TestContractFurtherRoutes(t *testing.T) {
 }
 
 func registryRows(row rows) {
-	row("GET /models", func(t *testing.T, p *planetest.Plane) {
+	row("GET /models", func(t *testing.T, p *controlplanetest.Plane) {
 		list := array(t, p.Want(200, "GET", "/models", "", nil), "model_name datasets")
 		if len(list) != 5 || list[0]["model_name"] != "JPCP" {
 			t.Error(list)
 		}
 	})
-	row("GET /models/{m}/meta", func(t *testing.T, p *planetest.Plane) {
+	row("GET /models/{m}/meta", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, p.Want(200, "GET", "/models/RuntimeClass/meta", "", nil),
 			"name trackerName task_type type estimator supported_datasets input_schema output_schema lifecycle project bus_uuid enabled")
 		if d["name"] != "RUNTIMECLASS" || d["trackerName"] != "runtimeclass" {
@@ -57,10 +57,10 @@ func registryRows(row rows) {
 		}
 		p.Refused(404, "model_not_found", "GET", "/models/nope/meta", "", nil)
 	})
-	row("GET /models/{m}/readme", func(t *testing.T, p *planetest.Plane) {
+	row("GET /models/{m}/readme", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, p.Want(200, "GET", "/models/jpcp/readme", "", nil), "text sha")
 	})
-	row("GET /models/{m}/images/{file}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /models/{m}/images/{file}", func(t *testing.T, p *controlplanetest.Plane) {
 		r := p.Want(200, "GET", "/models/jpcp/images/parity.png", "", nil)
 		if !strings.HasPrefix(string(r.Body), "\x89PNG") || r.Header.Get("Content-Type") != "image/png" {
 			t.Errorf("%q %v", r.Body, r.Header)
@@ -71,12 +71,12 @@ func registryRows(row rows) {
 			}
 		}
 	})
-	row("GET /capabilities", func(t *testing.T, p *planetest.Plane) {
+	row("GET /capabilities", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := object(t, p.Want(200, "GET", "/capabilities", "", nil), "service version api features limits backends"); d["service"] != "control-plane" {
 			t.Error(d)
 		}
 	})
-	row("POST /admin/reload", func(t *testing.T, p *planetest.Plane) {
+	row("POST /admin/reload", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "manage", "POST", "/admin/reload", nil), "registry_reloaded models errors")
 		if d["registry_reloaded"] != true || len(d["models"].([]any)) != 5 || len(d["errors"].([]any)) != 0 {
 			t.Error(d)
@@ -85,7 +85,7 @@ func registryRows(row rows) {
 			t.Errorf("audit %v", a)
 		}
 	})
-	row("GET /status", func(t *testing.T, p *planetest.Plane) {
+	row("GET /status", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/status", nil), "services pending_approvals")
 		for _, key := range []string{"tracker", "orchestrator", "serving", "bus"} {
 			s, ok := d["services"].(doc)[key].(doc)
@@ -98,7 +98,7 @@ func registryRows(row rows) {
 }
 
 func trainingRows(row rows, head, first string) {
-	row("GET /approvals/{id}/diff", func(t *testing.T, p *planetest.Plane) {
+	row("GET /approvals/{id}/diff", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("JPCP", head)
 		d := object(t, asked(p, 200, "read", "GET", "/approvals/"+id+"/diff", nil), "from_commit? to_commit files truncated")
 		if d["from_commit"] != first || d["to_commit"] != head || d["truncated"] != false || len(d["files"].([]any)) != 1 {
@@ -106,11 +106,11 @@ func trainingRows(row rows, head, first string) {
 		}
 		members(t, d["files"].([]any)[0].(doc), "path status additions deletions patch?")
 		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+p.Notice("MACK", "deadbeef")+"/diff", all, nil)
-		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", planetest.Foreign, nil)
+		p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", controlplanetest.Foreign, nil)
 	})
-	row("GET /runs?model=&state=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /runs?model=&state=", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, model := range []string{"JPCP", "MACK"} {
-			p.Want(200, "POST", "/approve/"+model, planetest.Operator, nil)
+			p.Want(200, "POST", "/approve/"+model, controlplanetest.Operator, nil)
 		}
 		list := items(t, asked(p, 200, "read", "GET", "/runs", nil),
 			"flow_run_id model_id dataset_name origin state_type commit_sha approval_id model_version started_at ended_at")
@@ -122,8 +122,8 @@ func trainingRows(row rows, head, first string) {
 		}
 		paged(p, "/runs", false)
 	})
-	row("POST /versions", func(t *testing.T, p *planetest.Plane) {
-		version := p.Tracker.Add("mack", planetest.Good("accuracy", 0.9))
+	row("POST /versions", func(t *testing.T, p *controlplanetest.Plane) {
+		version := p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 		body := doc{"model": "mack", "version": version}
 		d := object(t, asked(p, 200, "manage", "POST", "/versions", body), "rungs aliases_set promotion_id?")
 		rungs := d["rungs"].([]any)
@@ -140,11 +140,11 @@ func trainingRows(row rows, head, first string) {
 }
 
 func promotionRows(row rows) {
-	row("GET /promotion-policies", func(t *testing.T, p *planetest.Plane) {
+	row("GET /promotion-policies", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/promotion-policies", nil), policyMembers)
 		paged(p, "/promotion-policies", false)
 	})
-	row("PUT /promotion-policies/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"metric": "rmse", "operator": "lte", "threshold": 50}
 		d := object(t, asked(p, 200, "manage", "PUT", "/promotion-policies/jpcp", body), policyMembers)
 		for name, want := range (doc{"model": "JPCP", "from_alias": "Staging", "to_alias": "Production", "enabled": true, "require_eval": false, "approval_mode": "each"}) {
@@ -161,16 +161,16 @@ func promotionRows(row rows) {
 			t.Errorf("audit %v", a)
 		}
 	})
-	row("GET /promotion-policies/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, asked(p, 200, "read", "GET", "/promotion-policies/jpcp", nil), policyMembers)
 	})
-	row("DELETE /promotion-policies/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("DELETE /promotion-policies/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		asked(p, 204, "manage", "DELETE", "/promotion-policies/mcbound", nil)
 		p.Refused(404, "policy_not_found", "GET", "/promotion-policies/mcbound", all, nil)
 	})
 	var v1, id string
-	row("GET /promotions/{m}/gate?version=&from=&to=", func(t *testing.T, p *planetest.Plane) {
-		v1 = p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
+	row("GET /promotions/{m}/gate?version=&from=&to=", func(t *testing.T, p *controlplanetest.Plane) {
+		v1 = p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 		p.Tracker.Move("jpcp", "Staging", v1)
 		d := object(t, asked(p, 200, "read", "GET", "/promotions/jpcp/gate?version="+v1+"&from=staging&to=PRODUCTION", nil), gateMembers)
 		members(t, d["policy"].(doc), "allow reasons")
@@ -185,7 +185,7 @@ func promotionRows(row rows) {
 			t.Error(d)
 		}
 	})
-	row("POST /promotions", func(t *testing.T, p *planetest.Plane) {
+	row("POST /promotions", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "version": v1, "from": "Staging", "to": "Production", "reason": "better", "conditions": []doc{{"metric": "rmse", "op": "lt", "value": 11}}}
 		dry := object(t, asked(p, 200, "approve", "POST", "/promotions", doc{"model": "jpcp", "dry_run": true}), "id? model version from to state allowed reasons checks")
 		if dry["id"] != nil || dry["version"] != v1 || dry["from"] != "Staging" || dry["to"] != "Production" || dry["allowed"] != true {
@@ -203,7 +203,7 @@ func promotionRows(row rows) {
 			t.Error(denied)
 		}
 	})
-	row("GET /promotions?model=&state=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /promotions?model=&state=", func(t *testing.T, p *controlplanetest.Plane) {
 		list := items(t, asked(p, 200, "read", "GET", "/promotions?model=jpcp&state=pending", nil), promotionMembers)
 		if len(list) != 1 || list[0]["id"] != id {
 			t.Error(list)
@@ -214,31 +214,31 @@ func promotionRows(row rows) {
 		p.Refused(422, "validation_error", "GET", "/promotions?state=done", all, nil)
 		paged(p, "/promotions", false)
 	})
-	row("GET /promotions/{id}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /promotions/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, asked(p, 200, "read", "GET", "/promotions/"+id, nil), promotionMembers)
-		p.Refused(404, "promotion_not_found", "GET", "/promotions/"+id, planetest.Foreign, nil)
+		p.Refused(404, "promotion_not_found", "GET", "/promotions/"+id, controlplanetest.Foreign, nil)
 	})
-	row("POST /promotions/{id}/approve", func(t *testing.T, p *planetest.Plane) {
+	row("POST /promotions/{id}/approve", func(t *testing.T, p *controlplanetest.Plane) {
 		closed(p, "POST", "/promotions/"+id+"/approve", doc{})
 		d := object(t, asked(p, 200, "approve", "POST", "/promotions/"+id+"/approve", doc{"reason": "go"}), promotionMembers)
 		if d["state"] != "promoted" || p.Tracker.Holder("jpcp", "Production") != v1 {
 			t.Error(d)
 		}
 	})
-	row("POST /promotions/{id}/reject", func(t *testing.T, p *planetest.Plane) {
+	row("POST /promotions/{id}/reject", func(t *testing.T, p *controlplanetest.Plane) {
 		other := p.PendingPromotion("MACK") // opened by the ladder
 		if d := object(t, asked(p, 200, "approve", "POST", "/promotions/"+other+"/reject", nil), promotionMembers); d["state"] != "rejected" {
 			t.Error(d)
 		}
 	})
 	var v2 string
-	row("POST /aliases/{m}/{alias}/rollback", func(t *testing.T, p *planetest.Plane) {
-		v2 = p.Tracker.Add("jpcp", planetest.Good("rmse", 9.0))
+	row("POST /aliases/{m}/{alias}/rollback", func(t *testing.T, p *controlplanetest.Plane) {
+		v2 = p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 9.0))
 		p.Tracker.Move("jpcp", "Staging", v2)
 		p.Want(200, "POST", "/promotions", all, doc{"model": "JPCP", "version": v2, "approve": true})
 		closed(p, "POST", "/aliases/jpcp/production/rollback", doc{"reason": "worse"})
 		p.Refused(422, "validation_error", "POST", "/aliases/jpcp/production/rollback", all, doc{}) // the reason is needed
-		never := p.Tracker.Add("jpcp", planetest.Good("rmse", 9.0))
+		never := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 9.0))
 		if r := p.Call("POST", "/aliases/jpcp/production/rollback", all, doc{"version": never, "reason": "x"}); r.Status < 400 || r.Status >= 500 {
 			t.Errorf("to one that never held it: %d %s", r.Status, r.Body)
 		}
@@ -247,7 +247,7 @@ func promotionRows(row rows) {
 			t.Errorf("Production is %s, want %s", h, v1)
 		}
 	})
-	row("GET /alias-history?model=&alias=&at=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /alias-history?model=&alias=&at=", func(t *testing.T, p *controlplanetest.Plane) {
 		list := items(t, asked(p, 200, "read", "GET", "/alias-history?model=jpcp&alias=production", nil), holderMembers)
 		var via []string
 		for _, h := range list {
@@ -264,9 +264,9 @@ func promotionRows(row rows) {
 	})
 }
 
-func driftRows(row rows, serving *planetest.Serving) {
+func driftRows(row rows, serving *controlplanetest.Serving) {
 	const settings = "model enabled dataset_name? min_z cooldown_seconds gate kind last_triggered_at? last_outcome? updated_by updated_at"
-	row("PUT /auto-retrain/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /auto-retrain/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "manage", "PUT", "/auto-retrain/jpcp", doc{"enabled": true}), settings)
 		for name, want := range (doc{"model": "JPCP", "min_z": 3.0, "cooldown_seconds": 3600.0, "gate": "approval"}) {
 			if d[name] != want {
@@ -278,11 +278,11 @@ func driftRows(row rows, serving *planetest.Serving) {
 		}
 		closed(p, "PUT", "/auto-retrain/jpcp", doc{"enabled": true})
 	})
-	row("GET /auto-retrain", func(t *testing.T, p *planetest.Plane) {
+	row("GET /auto-retrain", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/auto-retrain", nil), settings)
 		paged(p, "/auto-retrain", false)
 	})
-	row("POST /drift/trigger", func(t *testing.T, p *planetest.Plane) {
+	row("POST /drift/trigger", func(t *testing.T, p *controlplanetest.Plane) {
 		z := 4.0
 		serving.Drift("prediction", "JPCP", "Production", "CRITICAL", &z, "")
 		serving.Drift("prediction", "MACK", "Production", "WARNING", &z, "")
@@ -305,8 +305,8 @@ func driftRows(row rows, serving *planetest.Serving) {
 		}
 		closed(p, "POST", "/drift/trigger", doc{"model": "jpcp"})
 	})
-	row("GET /alerts", func(t *testing.T, p *planetest.Plane) {
-		var r planetest.Response
+	row("GET /alerts", func(t *testing.T, p *controlplanetest.Plane) {
+		var r controlplanetest.Response
 		testenv.Eventually(t, 20*time.Second, func() error {
 			if r = p.Want(200, "GET", "/alerts", all, nil); len(r.Object(t)["items"].([]any)) < 2 {
 				return fmt.Errorf("%s", r.Body)

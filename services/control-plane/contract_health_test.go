@@ -14,7 +14,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // nowhere is an address at which nobody listens.
@@ -29,7 +29,7 @@ func nowhere(t *testing.T) string {
 }
 
 // runtimeOf is the block runtime, and the blockers in it.
-func runtimeOf(p *planetest.Plane) (doc, []string) {
+func runtimeOf(p *controlplanetest.Plane) (doc, []string) {
 	p.T.Helper()
 	r := p.Health()["runtime"].(doc)
 	blockers := []string{}
@@ -48,12 +48,12 @@ func TestContractHealth(t *testing.T) {
 	t.Parallel()
 	p := walked(t, "MODELREPO_POLL_SECONDS=0")
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
 	is := func(name string, want any) {
-		row(name, func(t *testing.T, p *planetest.Plane) {
+		row(name, func(t *testing.T, p *controlplanetest.Plane) {
 			var v any = p.Health()
 			for part := range strings.SplitSeq(name, ".") {
 				d, ok := v.(doc)
@@ -81,7 +81,7 @@ func TestContractHealth(t *testing.T) {
 	is("poller.enabled", false)
 	is("poller.last_ok_seconds_ago", nil)
 	is("poller.stale", false)
-	row("poller.leader", func(t *testing.T, p *planetest.Plane) { members(t, p.Health()["poller"].(doc), "leader") })
+	row("poller.leader", func(t *testing.T, p *controlplanetest.Plane) { members(t, p.Health()["poller"].(doc), "leader") })
 	is("runtime.state_backend", "postgres")
 	is("runtime.configured_coordinator", "postgres")
 	is("runtime.active_coordination", "postgres")
@@ -89,7 +89,7 @@ func TestContractHealth(t *testing.T) {
 	is("runtime.event_relay_enabled", true)
 	is("runtime.horizontal_scaling_safe", false)
 	is("runtime.horizontal_scaling_blockers", "[modelrepo_dir_not_shared]")
-	row("runtime.outbox", func(t *testing.T, p *planetest.Plane) {
+	row("runtime.outbox", func(t *testing.T, p *controlplanetest.Plane) {
 		p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor, refusals, poison_at, last_error)
 			values (gen_random_uuid(), 'default', 'job', 'started', '{}', 'alice', 5, now(), 'too large')`)
 		testenv.Eventually(t, 20*time.Second, func() error {
@@ -101,7 +101,7 @@ func TestContractHealth(t *testing.T) {
 		})
 	})
 	for _, state := range []string{"missing", "incompatible", "unreachable"} {
-		row("dispatch.state_"+state, func(t *testing.T, p *planetest.Plane) {
+		row("dispatch.state_"+state, func(t *testing.T, p *controlplanetest.Plane) {
 			o := p.Orchestrator
 			o.Mu.Lock()
 			had := o.Deployment
@@ -116,11 +116,11 @@ func TestContractHealth(t *testing.T) {
 				o.Mu.Lock()
 				o.Deployment, o.Lacks = had, ""
 				o.Mu.Unlock()
-				o.Set(planetest.Well)
+				o.Set(controlplanetest.Well)
 			}()
 			if state == "unreachable" { // as looked at by a replica that starts
 				q := *p
-				o.Set(planetest.Down)
+				o.Set(controlplanetest.Down)
 				defer q.Serve()()
 				p = &q
 			} else if r := p.Call("POST", "/retrain", all, retrainOf("JPCP")); r.Code() != "dispatch_target_missing" {
@@ -138,7 +138,7 @@ func TestContractHealth(t *testing.T) {
 			}
 		})
 	}
-	row("unreadable_approvals", func(t *testing.T, p *planetest.Plane) {
+	row("unreadable_approvals", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Notice("JPCP", "a")
 		if m := string(p.Want(200, "GET", "/metrics", "", nil).Body); !strings.Contains(m, "platform_approvals_pending 1\n") {
 			t.Error("one record is pending")
@@ -194,7 +194,7 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("runtime.blocker_state_backend_embedded", func(t *testing.T) {
-		p := planetest.Neighbours(t, "MODELREPO_DIR=")
+		p := controlplanetest.Neighbours(t, "MODELREPO_DIR=")
 		p.Serve(func(c *controlplane.Config) { c.StateEmbedded, c.BrokerEmbedded = true, true })
 		r, blockers := runtimeOf(p)
 		if r["state_backend"] != "postgres-embedded" || r["configured_event_publisher"] != "nats-embedded" || !slices.Equal(blockers, []string{"state_backend_embedded", "event_publisher_process_local"}) {
@@ -202,26 +202,26 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("runtime.blocker_coordinator_unreachable", func(t *testing.T) {
-		p := planetest.Start(t, "MODELREPO_DIR=", "REDIS_URL=redis://"+nowhere(t))
+		p := controlplanetest.Start(t, "MODELREPO_DIR=", "REDIS_URL=redis://"+nowhere(t))
 		r, blockers := runtimeOf(p)
 		if r["configured_coordinator"] != "redis" || r["active_coordination"] != "none" || !slices.Equal(blockers, []string{"coordinator_unreachable"}) {
 			t.Errorf("%v", r)
 		}
 	})
 	apart("runtime.blocker_event_publisher_process_local", func(t *testing.T) {
-		p := planetest.Start(t, "MODELREPO_DIR=", "EVENT_PUBLISHER=log")
+		p := controlplanetest.Start(t, "MODELREPO_DIR=", "EVENT_PUBLISHER=log")
 		if r, blockers := runtimeOf(p); r["configured_event_publisher"] != "log" || !slices.Equal(blockers, []string{"event_publisher_process_local"}) {
 			t.Errorf("%v", r)
 		}
 	})
 	apart("runtime.blocker_event_relay_disabled", func(t *testing.T) {
-		p := planetest.Start(t, "MODELREPO_DIR=", "EVENT_RELAY_ENABLED=false")
+		p := controlplanetest.Start(t, "MODELREPO_DIR=", "EVENT_RELAY_ENABLED=false")
 		if r, blockers := runtimeOf(p); r["event_relay_enabled"] != false || !slices.Equal(blockers, []string{"event_relay_disabled"}) {
 			t.Errorf("%v", r)
 		}
 	})
 	apart("startup_checks.event_publisher_warns_of_a_dead_broker", func(t *testing.T) {
-		p := planetest.Start(t, "NATS_URL=nats://"+nowhere(t))
+		p := controlplanetest.Start(t, "NATS_URL=nats://"+nowhere(t))
 		p.Notice("JPCP", "a")
 		testenv.Eventually(t, 20*time.Second, func() error {
 			h := p.Health()
@@ -246,13 +246,13 @@ func TestContractHealthApart(t *testing.T) {
 		}
 	})
 	apart("startup_checks.registry_warns", func(t *testing.T) {
-		p := planetest.Start(t, "MODELREPO_DIR="+t.TempDir()+"/none")
+		p := controlplanetest.Start(t, "MODELREPO_DIR="+t.TempDir()+"/none")
 		if h := p.Health(); !strings.HasPrefix(h["startup_checks"].(doc)["registry"].(string), "warn: ") || h["ready"] != true {
 			t.Error(h["startup_checks"])
 		}
 	})
 	apart("status_starting", func(t *testing.T) {
-		p := planetest.Neighbours(t)
+		p := controlplanetest.Neighbours(t)
 		conn, err := pgx.Connect(t.Context(), p.Database)
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +285,7 @@ func TestContractHealthApart(t *testing.T) {
 	apart("circuit_breaker.state_open_half_open", func(t *testing.T) {
 		p := walked(t, "PREFECT_CB_FAIL_MAX=1", "PREFECT_CB_RESET_TIMEOUT=1")
 		p.AwaitTarget()
-		p.Orchestrator.Set(planetest.Down)
+		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", all, retrainOf("JPCP"))
 		seen := map[any]bool{}
 		testenv.Eventually(t, 15*time.Second, func() error {
@@ -296,7 +296,7 @@ func TestContractHealthApart(t *testing.T) {
 			return nil
 		})
 		p.Want(200, "GET", "/readyz", "", nil)
-		p.Orchestrator.Set(planetest.Well)
+		p.Orchestrator.Set(controlplanetest.Well)
 		testenv.Eventually(t, 15*time.Second, func() error {
 			if r := p.Call("POST", "/retrain", all, retrainOf("JPCP")); r.Status != 200 {
 				return fmt.Errorf("%d %s", r.Status, r.Body)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 const (
@@ -26,9 +26,9 @@ const (
 )
 
 // fresh is a model's freshness.
-func fresh(p *planetest.Plane, model string) doc {
+func fresh(p *controlplanetest.Plane, model string) doc {
 	p.T.Helper()
-	for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(p.T)["models"].([]any) {
+	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(p.T)["models"].([]any) {
 		if m := m.(doc); m["model_id"] == model {
 			return m
 		}
@@ -49,16 +49,16 @@ func wants(t *testing.T, got, want doc) {
 
 // ended completes or fails a run of the model, trained from the commit, and waits
 // until that is known.
-func ended(p *planetest.Plane, model, commit, state string, v *planetest.Version) {
+func ended(p *controlplanetest.Plane, model, commit, state string, v *controlplanetest.Version) {
 	p.T.Helper()
-	run := p.Want(200, "POST", "/retrain", planetest.Operator, retrainOf(model)).Object(p.T)["flow_run_id"].(string)
+	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, retrainOf(model)).Object(p.T)["flow_run_id"].(string)
 	if v != nil {
 		v.RunTags = map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": commit}
-		p.Want(200, "POST", "/versions", planetest.Operator, doc{"model": model, "version": p.Tracker.Add(strings.ToLower(model), *v), "flow_run_id": run})
+		p.Want(200, "POST", "/versions", controlplanetest.Operator, doc{"model": model, "version": p.Tracker.Add(strings.ToLower(model), *v), "flow_run_id": run})
 	}
 	p.Orchestrator.State(run, state, "")
 	testenv.Eventually(p.T, 20*time.Second, func() error {
-		if d := p.Want(200, "GET", "/retrain/"+run, planetest.Reader, nil).Object(p.T); d["is_terminal"] != true || fresh(p, model)["active_run"] != nil {
+		if d := p.Want(200, "GET", "/retrain/"+run, controlplanetest.Reader, nil).Object(p.T); d["is_terminal"] != true || fresh(p, model)["active_run"] != nil {
 			return fmt.Errorf("%v", d)
 		}
 		return nil
@@ -71,15 +71,15 @@ func TestContractFreshness(t *testing.T) {
 	repo, first := repository(t)
 	p := walked(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0")
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("unknown_no_record", func(t *testing.T, p *planetest.Plane) {
+	row("unknown_no_record", func(t *testing.T, p *controlplanetest.Plane) {
 		wants(t, fresh(p, "JPCP"), doc{"status": "unknown", "latest_modelrepo_commit": nil, "last_retrain_commit": nil, "stale_since": nil, "retrain_triggered_at": nil})
 	})
 	var since any
-	row("→_stale_by_push_all", func(t *testing.T, p *planetest.Plane) {
+	row("→_stale_by_push_all", func(t *testing.T, p *controlplanetest.Plane) {
 		deliver(p, pushed(sha(1)))
 		for _, model := range []string{"JPCP", "MACK", "MCBOUND", "RUNTIMECLASS", "RUNTIMEREGRESSOR"} {
 			wants(t, fresh(p, model), doc{"status": "stale", "latest_modelrepo_commit": sha(1), "touched_by_last_push": model == "JPCP"})
@@ -89,14 +89,14 @@ func TestContractFreshness(t *testing.T) {
 		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": sha(2), "stale_since": since}) // kept
 	})
 	var second string
-	row("→_stale_by_poll", func(t *testing.T, p *planetest.Plane) {
+	row("→_stale_by_poll", func(t *testing.T, p *controlplanetest.Plane) {
 		second = repo.Commit("second", map[string]string{"notes": "1\n"})
 		if d := p.Want(200, "POST", "/modelrepo/sync", all, nil).Object(t); d["new_commit"] != true {
 			t.Error(d)
 		}
 		wants(t, fresh(p, "MACK"), doc{"status": "stale", "latest_modelrepo_commit": second, "stale_since": since})
 	})
-	row("stays_stale_dispatch_accepted", func(t *testing.T, p *planetest.Plane) {
+	row("stays_stale_dispatch_accepted", func(t *testing.T, p *controlplanetest.Plane) {
 		run := p.Want(200, "POST", "/retrain", all, retrainOf("MCBound")).Object(t)["flow_run_id"]
 		m := fresh(p, "MCBOUND")
 		wants(t, m, doc{"status": "stale", "active_run": run})
@@ -104,22 +104,22 @@ func TestContractFreshness(t *testing.T) {
 			t.Error(m)
 		}
 	})
-	row("stays_stale_failed_run", func(t *testing.T, p *planetest.Plane) {
+	row("stays_stale_failed_run", func(t *testing.T, p *controlplanetest.Plane) {
 		ended(p, "MACK", second, "FAILED", nil)
 		wants(t, fresh(p, "MACK"), doc{"status": "stale", "last_retrain_commit": nil})
 	})
-	row("stays_stale_dummy_run", func(t *testing.T, p *planetest.Plane) {
-		ended(p, "MACK", second, "COMPLETED", &planetest.Version{Metrics: doc{"accuracy": 0.9}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}})
+	row("stays_stale_dummy_run", func(t *testing.T, p *controlplanetest.Plane) {
+		ended(p, "MACK", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"accuracy": 0.9}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
 		wants(t, fresh(p, "MACK"), doc{"status": "stale"})
 	})
-	row("stays_stale_trained_from_another_commit_and_promoted", func(t *testing.T, p *planetest.Plane) {
-		ended(p, "JPCP", first, "COMPLETED", &planetest.Version{Metrics: doc{"rmse": 10.0}})
+	row("stays_stale_trained_from_another_commit_and_promoted", func(t *testing.T, p *controlplanetest.Plane) {
+		ended(p, "JPCP", first, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
 		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "last_retrain_commit": first, "trained_from_commit": first})
 		p.Want(200, "POST", "/promotions/"+p.PendingPromotion("JPCP")+"/approve", all, nil)
 		wants(t, fresh(p, "JPCP"), doc{"status": "stale"})
 	})
-	row("→_current", func(t *testing.T, p *planetest.Plane) {
-		ended(p, "JPCP", second, "COMPLETED", &planetest.Version{Metrics: doc{"rmse": 10.0}})
+	row("→_current", func(t *testing.T, p *controlplanetest.Plane) {
+		ended(p, "JPCP", second, "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
 		wants(t, fresh(p, "JPCP"), doc{"status": "current", "last_retrain_commit": second, "latest_modelrepo_commit": second, "stale_since": nil})
 		moves := p.Events("event.freshness_changed")
 		last := moves[len(moves)-1]
@@ -128,7 +128,7 @@ func TestContractFreshness(t *testing.T) {
 			t.Errorf("tenant %s", last.Tenant)
 		}
 	})
-	row("current_→_stale_again", func(t *testing.T, p *planetest.Plane) {
+	row("current_→_stale_again", func(t *testing.T, p *controlplanetest.Plane) {
 		known := pushed(second)
 		if d := deliver(p, known).Object(t); d["duplicate"] != true || slices.Contains(d["models_marked_stale"].([]any), any("JPCP")) {
 			t.Errorf("the known head again: %v", d) // stale only what was not trained from it
@@ -137,8 +137,8 @@ func TestContractFreshness(t *testing.T) {
 		deliver(p, pushed(sha(3)))
 		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "latest_modelrepo_commit": sha(3)})
 	})
-	row("touched_→_stale_only_touched", func(t *testing.T, p *planetest.Plane) {
-		ended(p, "JPCP", sha(3), "COMPLETED", &planetest.Version{Metrics: doc{"rmse": 10.0}})
+	row("touched_→_stale_only_touched", func(t *testing.T, p *controlplanetest.Plane) {
+		ended(p, "JPCP", sha(3), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
 		wants(t, fresh(p, "JPCP"), doc{"status": "current"})
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"stale_scope": "touched"})
 		other := pushed(sha(4))
@@ -152,14 +152,14 @@ func TestContractFreshness(t *testing.T) {
 		}
 		wants(t, fresh(p, "JPCP"), doc{"status": "stale", "touched_by_last_push": true})
 	})
-	row("touched_→_current_of_an_older_commit_no_later_push_touched", func(t *testing.T, p *planetest.Plane) {
+	row("touched_→_current_of_an_older_commit_no_later_push_touched", func(t *testing.T, p *controlplanetest.Plane) {
 		other := pushed(sha(6))
 		other["commits"].([]any)[0].(doc)["modified"] = []string{"README.md"}
 		deliver(p, other)
-		ended(p, "JPCP", sha(5), "COMPLETED", &planetest.Version{Metrics: doc{"rmse": 10.0}})
+		ended(p, "JPCP", sha(5), "COMPLETED", &controlplanetest.Version{Metrics: doc{"rmse": 10.0}})
 		wants(t, fresh(p, "JPCP"), doc{"status": "current", "last_retrain_commit": sha(5), "stale_since": nil})
 	})
-	row("auto_retrain_gate_approval", func(t *testing.T, p *planetest.Plane) {
+	row("auto_retrain_gate_approval", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"auto_retrain": true})
 		d := deliver(p, pushed(sha(7))).Object(t)
 		ids := d["approvals_created"].([]any)
@@ -168,7 +168,7 @@ func TestContractFreshness(t *testing.T) {
 		}
 		wants(t, p.Approval(ids[0].(string)), doc{"model_id": "JPCP", "origin": "modelrepo", "requested_by": "system:modelrepo", "tenant": "default", "commit_sha": sha(7), "status": "pending"})
 	})
-	row("auto_retrain_gate_direct", func(t *testing.T, p *planetest.Plane) {
+	row("auto_retrain_gate_direct", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "PUT", "/modelrepo/config", all, doc{"gate": "direct"})
 		unknown := pushed(sha(8))
 		unknown["total_commits_count"] = 9 // of files that are not known all models are trained
@@ -188,74 +188,74 @@ func TestContractFreshness(t *testing.T) {
 func TestContractWebhookTable(t *testing.T) {
 	t.Parallel()
 	p := walked(t)
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
 	n := 1000
 	next := func() string { n++; return sha(n) }
-	a := func(p *planetest.Plane, body any, header ...string) doc {
+	a := func(p *controlplanetest.Plane, body any, header ...string) doc {
 		p.T.Helper()
 		return p.Want(200, "POST", hookA, "", body, append([]string{"X-Forge-A-Token", hookSecret}, header...)...).Object(p.T)
 	}
-	b := func(p *planetest.Plane, body doc, header ...string) doc {
+	b := func(p *controlplanetest.Plane, body doc, header ...string) doc {
 		p.T.Helper()
-		raw := planetest.MustJSON(body)
+		raw := controlplanetest.MustJSON(body)
 		return p.Want(200, "POST", hookB, "", raw, append([]string{"X-Forge-B-Signature-256", hmacHex(raw)}, header...)...).Object(p.T)
 	}
 	payloadB := func(sha string) doc {
 		return doc{"ref": "refs/heads/main", "after": sha, "pusher": doc{"name": "bob"}, "head_commit": doc{"id": sha},
 			"commits": []any{doc{"id": sha, "added": []string{}, "modified": []string{"models/power_consumption_prediction/JPCP/model.yaml"}, "removed": []string{}}}}
 	}
-	newest := func(p *planetest.Plane) doc {
+	newest := func(p *controlplanetest.Plane) doc {
 		return p.Want(200, "GET", "/modelrepo/events?limit=1", all, nil).List(p.T)[0]
 	}
 
 	for _, name := range []string{"X-Forge-A-Token", "X-Gitlab-Token"} {
-		row("forge_A_proof_"+name, func(t *testing.T, p *planetest.Plane) {
+		row("forge_A_proof_"+name, func(t *testing.T, p *controlplanetest.Plane) {
 			p.Want(200, "POST", hookA, "", pushed(next()), name, hookSecret)
 			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushed(next()), name, hookSecret+"x")
 			p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", pushed(next()))
 		})
 	}
 	for _, name := range []string{"X-Forge-B-Signature-256", "X-Hub-Signature-256"} {
-		row("forge_B_proof_"+name, func(t *testing.T, p *planetest.Plane) {
-			raw := planetest.MustJSON(payloadB(next()))
+		row("forge_B_proof_"+name, func(t *testing.T, p *controlplanetest.Plane) {
+			raw := controlplanetest.MustJSON(payloadB(next()))
 			p.Want(200, "POST", hookB, "", raw, name, hmacHex(raw))
 			p.Refused(401, "invalid_webhook_proof", "POST", hookB, "", raw+" ", name, hmacHex(raw))
 		})
 	}
-	row("forge_A_kind_X-Gitlab-Event", func(t *testing.T, p *planetest.Plane) {
+	row("forge_A_kind_X-Gitlab-Event", func(t *testing.T, p *controlplanetest.Plane) {
 		wants(t, a(p, pushed(next()), "X-Gitlab-Event", "Merge Request Hook"), doc{"skipped": true, "reason": "not a push"})
 		wants(t, a(p, pushed(next()), "X-Gitlab-Event", "Push Hook"), doc{"duplicate": false})
 	})
-	row("forge_B_kind_X-GitHub-Event", func(t *testing.T, p *planetest.Plane) {
+	row("forge_B_kind_X-GitHub-Event", func(t *testing.T, p *controlplanetest.Plane) {
 		wants(t, b(p, payloadB(next()), "X-GitHub-Event", "ping"), doc{"skipped": true, "reason": "not a push"})
 		wants(t, b(p, payloadB(next()), "X-GitHub-Event", "push"), doc{"duplicate": false})
 	})
 	for _, name := range []string{"webhook-id", "Idempotency-Key", "X-Gitlab-Event-UUID"} {
-		row("forge_A_delivery_id_"+name, func(t *testing.T, p *planetest.Plane) {
+		row("forge_A_delivery_id_"+name, func(t *testing.T, p *controlplanetest.Plane) {
 			id, body := uuid.NewString(), pushed(next())
 			first := a(p, body, name, id)
 			wants(t, newest(p), doc{"delivery_id": id})
 			wants(t, a(p, body, name, id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
 		})
 	}
-	row("forge_A_delivery_id_in_this_order", func(t *testing.T, p *planetest.Plane) {
+	row("forge_A_delivery_id_in_this_order", func(t *testing.T, p *controlplanetest.Plane) {
 		one, two, three := uuid.NewString(), uuid.NewString(), uuid.NewString()
 		a(p, pushed(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two, "webhook-id", one)
 		wants(t, newest(p), doc{"delivery_id": one})
 		a(p, pushed(next()), "X-Gitlab-Event-UUID", three, "Idempotency-Key", two)
 		wants(t, newest(p), doc{"delivery_id": two})
 	})
-	row("forge_B_delivery_id_X-GitHub-Delivery", func(t *testing.T, p *planetest.Plane) {
+	row("forge_B_delivery_id_X-GitHub-Delivery", func(t *testing.T, p *controlplanetest.Plane) {
 		id, body := uuid.NewString(), payloadB(next())
 		first := b(p, body, "X-GitHub-Delivery", id)
 		wants(t, b(p, body, "X-GitHub-Delivery", id), doc{"skipped": true, "reason": "duplicate delivery", "event_id": first["event_id"]})
 		p.SQL("update control_plane.push_deliveries set received_at = now() - interval '29 days'") // of 30; push has the sweep
 		wants(t, b(p, body, "X-GitHub-Delivery", id), doc{"reason": "duplicate delivery", "event_id": first["event_id"]})
 	})
-	row("forge_A_commit", func(t *testing.T, p *planetest.Plane) { // checkout_sha, after, last of commits
+	row("forge_A_commit", func(t *testing.T, p *controlplanetest.Plane) { // checkout_sha, after, last of commits
 		checkout, after, last := next(), next(), next()
 		body := pushed(last)
 		body["checkout_sha"], body["after"] = checkout, after
@@ -269,7 +269,7 @@ func TestContractWebhookTable(t *testing.T) {
 			}
 		}
 	})
-	row("forge_B_commit", func(t *testing.T, p *planetest.Plane) { // head_commit.id, after
+	row("forge_B_commit", func(t *testing.T, p *controlplanetest.Plane) { // head_commit.id, after
 		head, after := next(), next()
 		body := payloadB(head)
 		body["after"] = after
@@ -279,7 +279,7 @@ func TestContractWebhookTable(t *testing.T) {
 		b(p, body)
 		wants(t, newest(p), doc{"commit_sha": after})
 	})
-	row("forge_A_pusher", func(t *testing.T, p *planetest.Plane) { // user_name, last commit's author
+	row("forge_A_pusher", func(t *testing.T, p *controlplanetest.Plane) { // user_name, last commit's author
 		body := pushed(next())
 		body["commits"].([]any)[0].(doc)["author"] = doc{"name": "Grace"}
 		a(p, body)
@@ -289,11 +289,11 @@ func TestContractWebhookTable(t *testing.T) {
 		a(p, body)
 		wants(t, newest(p), doc{"pushed_by": "Grace"})
 	})
-	row("forge_B_pusher", func(t *testing.T, p *planetest.Plane) {
+	row("forge_B_pusher", func(t *testing.T, p *controlplanetest.Plane) {
 		b(p, payloadB(next()))
 		wants(t, newest(p), doc{"pushed_by": "bob"})
 	})
-	row("files_added_modified_removed_of_all_commits", func(t *testing.T, p *planetest.Plane) {
+	row("files_added_modified_removed_of_all_commits", func(t *testing.T, p *controlplanetest.Plane) {
 		at := "models/power_consumption_prediction/"
 		body := pushed(next())
 		body["total_commits_count"] = 3
@@ -307,13 +307,13 @@ func TestContractWebhookTable(t *testing.T) {
 			wants(t, fresh(p, model), doc{"touched_by_last_push": model != "MCBOUND"})
 		}
 	})
-	row("files_unknown_where_the_list_is_cut_forge_A", func(t *testing.T, p *planetest.Plane) {
+	row("files_unknown_where_the_list_is_cut_forge_A", func(t *testing.T, p *controlplanetest.Plane) {
 		body := pushed(next())
 		body["total_commits_count"] = 2
 		a(p, body)
 		wants(t, fresh(p, "MCBOUND"), doc{"touched_by_last_push": true})
 	})
-	row("files_unknown_where_the_list_is_cut_forge_B", func(t *testing.T, p *planetest.Plane) {
+	row("files_unknown_where_the_list_is_cut_forge_B", func(t *testing.T, p *controlplanetest.Plane) {
 		for commits, touched := range map[int]bool{19: false, 20: true} {
 			body := payloadB(next())
 			body["commits"] = slices.Repeat(body["commits"].([]any), commits)
@@ -321,20 +321,20 @@ func TestContractWebhookTable(t *testing.T) {
 			wants(t, fresh(p, "MCBOUND"), doc{"touched_by_last_push": touched})
 		}
 	})
-	row("skip_branch_not_watched", func(t *testing.T, p *planetest.Plane) {
+	row("skip_branch_not_watched", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, ref := range []any{"refs/heads/feature/main", "refs/heads/mainline", "refs/tags/main", "main", "", nil} {
 			body := pushed(next())
 			body["ref"] = ref
 			wants(t, a(p, body), doc{"skipped": true, "reason": "branch not watched", "event_id": nil})
 		}
 	})
-	row("skip_no_commit_sha", func(t *testing.T, p *planetest.Plane) {
+	row("skip_no_commit_sha", func(t *testing.T, p *controlplanetest.Plane) {
 		zeros := strings.Repeat("0", 40)
 		wants(t, a(p, doc{"ref": "refs/heads/main"}), doc{"skipped": true, "reason": "no commit sha"})
 		wants(t, a(p, doc{"ref": "refs/heads/main", "checkout_sha": nil, "after": zeros, "commits": []any{}}), doc{"skipped": true, "reason": "no commit sha"})
 		wants(t, b(p, doc{"ref": "refs/heads/main", "after": zeros, "deleted": true, "head_commit": nil}), doc{"skipped": true, "reason": "no commit sha"})
 	})
-	row("duplicate_head", func(t *testing.T, p *planetest.Plane) {
+	row("duplicate_head", func(t *testing.T, p *controlplanetest.Plane) {
 		body := pushed(next())
 		first := a(p, body, "webhook-id", uuid.NewString())
 		again := a(p, body, "webhook-id", uuid.NewString())
@@ -342,12 +342,12 @@ func TestContractWebhookTable(t *testing.T) {
 			t.Errorf("%v, then %v", first, again)
 		}
 	})
-	row("unknown_keys_ignored", func(t *testing.T, p *planetest.Plane) {
+	row("unknown_keys_ignored", func(t *testing.T, p *controlplanetest.Plane) {
 		body := pushed(next())
 		maps.Copy(body, doc{"surprise": doc{"deep": []int{1}}, "object_kind": "push"})
 		wants(t, a(p, body), doc{"duplicate": false})
 	})
-	row("order_413_503_401_400", func(t *testing.T, p *planetest.Plane) {
+	row("order_413_503_401_400", func(t *testing.T, p *controlplanetest.Plane) {
 		big := `{"ref":"` + strings.Repeat("x", 5<<20) + `"}`
 		p.Refused(413, "body_too_large", "POST", hookA, "", big)
 		p.Refused(401, "invalid_webhook_proof", "POST", hookA, "", `[`)
@@ -361,7 +361,7 @@ func TestContractWebhookTable(t *testing.T) {
 	t.Run("forge_A_proof_signed", func(t *testing.T) {
 		key := "0123456789abcdef0123456789abcdef"
 		p := walked(t, "MODELREPO_WEBHOOK_SIGNING_TOKEN=whsec_"+base64.StdEncoding.EncodeToString([]byte(key)))
-		body := planetest.MustJSON(pushed(next()))
+		body := controlplanetest.MustJSON(pushed(next()))
 		signed := func(id string, at time.Time, before string) []string {
 			stamp := strconv.FormatInt(at.Unix(), 10)
 			mac := hmac.New(sha256.New, []byte(key))
@@ -379,7 +379,7 @@ func TestContractWebhookTable(t *testing.T) {
 func folderOf(t *testing.T, model string) string {
 	t.Helper()
 	for _, task := range []string{"performance_prediction", "power_consumption_prediction", "anomaly_detection"} {
-		if _, err := os.Stat(filepath.Join(planetest.Samples(), "models", task, model)); err == nil {
+		if _, err := os.Stat(filepath.Join(controlplanetest.Samples(), "models", task, model)); err == nil {
 			return "models/" + task + "/" + model
 		}
 	}

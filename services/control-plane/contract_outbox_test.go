@@ -11,7 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // Section 6 of the decisions: the table outbox, its outcomes, the stream. That
@@ -19,11 +19,11 @@ import (
 func TestContractOutboxTable(t *testing.T) {
 	t.Parallel()
 	p := walked(t)
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("columns", func(t *testing.T, p *planetest.Plane) {
+	row("columns", func(t *testing.T, p *controlplanetest.Plane) {
 		for column, is := range map[string]string{
 			"id": "uuid", "seq": "bigint", "tenant": "text", "namespace": "text", "name": "text", "subject_id": "text", "payload": "jsonb", "actor": "text",
 			"request_id": "text", "traceparent": "text", "created_at": "timestamp with time zone", "next_attempt_at": "timestamp with time zone", "refusals": "integer",
@@ -35,7 +35,7 @@ func TestContractOutboxTable(t *testing.T) {
 			}
 		}
 	})
-	row("ack_→_published_at_stream_seq", func(t *testing.T, p *planetest.Plane) {
+	row("ack_→_published_at_stream_seq", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Want(200, "POST", "/api/changes", all, doc{"model_ids": []string{"JPCP"}, "commit_sha": "a"}, "X-Request-ID", "req-7",
 			"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		testenv.Eventually(t, 20*time.Second, func() error {
@@ -46,7 +46,7 @@ func TestContractOutboxTable(t *testing.T) {
 			return nil
 		})
 	})
-	row("state_event_and_fact_are_one_transaction", func(t *testing.T, p *planetest.Plane) {
+	row("state_event_and_fact_are_one_transaction", func(t *testing.T, p *controlplanetest.Plane) {
 		if n := p.Count(`select count(distinct xmin::text) from control_plane.approvals`); n != 1 {
 			t.Fatalf("%d transactions", n)
 		}
@@ -58,7 +58,7 @@ func TestContractOutboxTable(t *testing.T) {
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
 	})
-	row("refused_→_refusals_and_poison_later_rows_go_on", func(t *testing.T, p *planetest.Plane) {
+	row("refused_→_refusals_and_poison_later_rows_go_on", func(t *testing.T, p *controlplanetest.Plane) {
 		id := uuid.Must(uuid.NewV7())
 		p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor) values ($1, 'default', 'job', 'started', jsonb_build_object('text', repeat('x', $2)), 'alice')`, id, outbox.MaxMessage)
 		after := p.Notice("MCBound", "later")
@@ -82,7 +82,7 @@ func TestContractOutboxTable(t *testing.T) {
 			return fmt.Errorf("%d refusals", refusals)
 		})
 	})
-	row("stream", func(t *testing.T, p *planetest.Plane) {
+	row("stream", func(t *testing.T, p *controlplanetest.Plane) {
 		s, err := broker(t, p).Stream(t.Context(), outbox.StreamName)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestContractOutboxTable(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	row("consumers_audit_and_drift", func(t *testing.T, p *planetest.Plane) {
+	row("consumers_audit_and_drift", func(t *testing.T, p *controlplanetest.Plane) {
 		s, err := broker(t, p).Stream(t.Context(), outbox.StreamName)
 		if err != nil {
 			t.Fatal(err)
@@ -112,19 +112,19 @@ func TestContractOutboxTable(t *testing.T) {
 			t.Errorf("durable consumers with explicit acks: %v", found)
 		}
 	})
-	row("platform_facts_are_every_tenants", func(t *testing.T, p *planetest.Plane) {
+	row("platform_facts_are_every_tenants", func(t *testing.T, p *controlplanetest.Plane) {
 		deliver(p, pushed(sha(1)))
 		if e := p.Events("event.push"); len(e) != 1 || e[0].Tenant != "platform" {
 			t.Error(e)
 		}
-		for _, bearer := range []string{all, planetest.Foreign} {
+		for _, bearer := range []string{all, controlplanetest.Foreign} {
 			if list := p.Want(200, "GET", "/modelrepo/events", bearer, nil).List(t); len(list) != 1 {
 				t.Error(list)
 			}
 		}
 	})
 	t.Run("no_connection_→_claim_released_refusals_unchanged", func(t *testing.T) {
-		p := planetest.Start(t, "NATS_URL=nats://"+nowhere(t))
+		p := controlplanetest.Start(t, "NATS_URL=nats://"+nowhere(t))
 		p.Notice("JPCP", "a")
 		testenv.Eventually(t, 20*time.Second, func() error {
 			if r, _ := runtimeOf(p); r["event_relay_error"] == nil {
@@ -144,7 +144,7 @@ func TestContractOutboxTable(t *testing.T) {
 // The metrics of the contract and of section 5.
 func TestContractMetrics(t *testing.T) {
 	t.Parallel()
-	serving := planetest.NewServing(t)
+	serving := controlplanetest.NewServing(t)
 	z := 4.5
 	serving.Drift("prediction", "JPCP", "Production", "CRITICAL", &z, "")
 	p := walked(t, append(serving.Env(), "ALERT_SECONDS=1")...)

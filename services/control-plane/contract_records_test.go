@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 const entryMembers = "tenant seq event_id ts source actor action target outcome request_id details prev_hash hash"
 
 func auditRows(row rows) {
-	row("POST /audit/events", func(t *testing.T, p *planetest.Plane) {
+	row("POST /audit/events", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"source": "cli", "action": "pipeline.promote", "target": "model:JPCP", "outcome": "failed", "details": doc{"why": "x"}}
 		object(t, asked(p, 202, anyWrite, "POST", "/audit/events", body), "event_id")
 		for _, source := range []string{"bridge", "agent", "dashboard"} { // outcome and details may be left out
@@ -26,7 +26,7 @@ func auditRows(row rows) {
 		p.Refused(422, "validation_error", "POST", "/audit/events", all, doc{"source": "cli", "action": "a", "target": "b", "details": doc{"x": strings.Repeat("x", 16<<10)}})
 		closed(p, "POST", "/audit/events", body)
 	})
-	row("GET /audit/events?model=&action=&source=&actor=&since=&until=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /audit/events?model=&action=&source=&actor=&since=&until=", func(t *testing.T, p *controlplanetest.Plane) {
 		query := "/audit/events?model=jpcp&action=pipeline.promote&source=cli&actor=operator&since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"
 		testenv.Eventually(t, 20*time.Second, func() error {
 			if n := p.Want(200, "GET", query, all, nil).Object(t)["count"]; n != 1.0 {
@@ -48,14 +48,14 @@ func auditRows(row rows) {
 		}
 		paged(p, "/audit/events", false)
 	})
-	row("GET /audit/verify", func(t *testing.T, p *planetest.Plane) {
+	row("GET /audit/verify", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/audit/verify?from=1&to=5", nil), "verified checked head first_bad_seq? reason? verified_at signed_seq")
 		members(t, d["head"].(doc), "seq hash")
 		if d["verified"] != true || d["checked"].(float64) < 5 {
 			t.Error(d)
 		}
 	})
-	row("POST /audit/checkpoints", func(t *testing.T, p *planetest.Plane) {
+	row("POST /audit/checkpoints", func(t *testing.T, p *controlplanetest.Plane) {
 		refusedWithout(p, "manage", "POST", "/audit/checkpoints", nil)
 		r := p.Call("POST", "/audit/checkpoints", only("manage"), nil)
 		if r.Status != 201 && r.Status != 200 {
@@ -63,16 +63,16 @@ func auditRows(row rows) {
 		}
 		object(t, r, "seq hash ts key_id signature")
 	})
-	row("GET /audit/checkpoints", func(t *testing.T, p *planetest.Plane) {
+	row("GET /audit/checkpoints", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/audit/checkpoints", nil), "seq hash ts key_id signature")
 	})
-	row("GET /audit/keys", func(t *testing.T, p *planetest.Plane) {
+	row("GET /audit/keys", func(t *testing.T, p *controlplanetest.Plane) {
 		k := items(t, asked(p, 200, "read", "GET", "/audit/keys", nil), "key_id public_key")[0]
 		if len(k["key_id"].(string)) != 16 {
 			t.Error(k)
 		}
 	})
-	row("GET /audit/export", func(t *testing.T, p *planetest.Plane) {
+	row("GET /audit/export", func(t *testing.T, p *controlplanetest.Plane) {
 		lines := strings.Split(strings.TrimSpace(string(asked(p, 200, "read", "GET", "/audit/export?since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", nil).Body)), "\n")
 		var trailer map[string]any
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &trailer); err != nil || len(lines) < 4 {
@@ -88,7 +88,7 @@ const byWhom = " updated_at updated_by"
 
 func costRows(row rows) {
 	body := doc{"model": "jpcp", "version": "1", "run_id": "r", "scheduler": "slurm", "job_id": "7", "gpu_hours": 2, "cpu_hours": 8, "project": "power"}
-	row("POST /costs", func(t *testing.T, p *planetest.Plane) {
+	row("POST /costs", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "manage", "POST", "/costs", body), "recorded cost_usd kwh co2e_g synthetic")
 		for name, want := range (doc{"recorded": true, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false}) {
 			if got := fmt.Sprint(d[name]); got != fmt.Sprint(want) {
@@ -108,11 +108,11 @@ func costRows(row rows) {
 		}
 		closed(p, "POST", "/costs", body)
 	})
-	row("GET /costs", func(t *testing.T, p *planetest.Plane) {
+	row("GET /costs", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/costs", nil), "model version run_id scheduler job_id gpu_hours cpu_hours project cost_usd kwh co2e_g synthetic"+byWhom)
 		paged(p, "/costs", false)
 	})
-	row("GET /costs/summary", func(t *testing.T, p *planetest.Plane) {
+	row("GET /costs/summary", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, by := range []string{"model", "project"} {
 			d := object(t, asked(p, 200, "read", "GET", "/costs/summary?by="+by, nil), "cost unitEconomics")
 			cost := members(t, d["cost"].(doc), "rows total_gpu_hours total_cost_usd")
@@ -124,7 +124,7 @@ func costRows(row rows) {
 		}
 		p.Refused(422, "validation_error", "GET", "/costs/summary?by=user", all, nil)
 	})
-	row("GET /carbon", func(t *testing.T, p *planetest.Plane) {
+	row("GET /carbon", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/carbon", nil), "totals co2e_kg uncertainty methodology byModel scope")
 		members(t, d["totals"].(doc), "kwh co2e_g")
 		if d["uncertainty"] != 0.3 || d["scope"] != "operational" {
@@ -137,7 +137,7 @@ func costRows(row rows) {
 		}
 	})
 	const budget = "project period costBudget consumedCostUsd costRatio? overBudget"
-	row("PUT /budgets/{project}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /budgets/{project}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "manage", "PUT", "/budgets/power", doc{"cost_budget": 2.5, "gpu_hours_budget": 10, "period": "monthly"}), budget)
 		if d["costRatio"] != 2.0 || d["overBudget"] != true || d["period"] != "monthly" {
 			t.Error(d)
@@ -145,15 +145,15 @@ func costRows(row rows) {
 		p.Want(200, "PUT", "/budgets/other", all, doc{}) // every member is optional
 		closed(p, "PUT", "/budgets/power", doc{"cost_budget": 1})
 	})
-	row("GET /budgets", func(t *testing.T, p *planetest.Plane) {
+	row("GET /budgets", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/budgets", nil), budget+byWhom)
 		paged(p, "/budgets", false)
 	})
-	row("DELETE /budgets/{project}", func(t *testing.T, p *planetest.Plane) {
+	row("DELETE /budgets/{project}", func(t *testing.T, p *controlplanetest.Plane) {
 		asked(p, 204, "manage", "DELETE", "/budgets/other", nil)
 	})
 	const job = "id cluster model dataset state resources timing exitCode flowRunId trackerRunId scheduler partition?"
-	row("PUT /jobs/{scheduler}/{id}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /jobs/{scheduler}/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "state": "RUNNING", "cluster": "alpha", "resources": doc{"nodes": 2, "gpus": 8, "cpus": 64}}
 		d := object(t, asked(p, 200, "manage", "PUT", "/jobs/slurm/1", body), job)
 		members(t, d["resources"].(doc), "nodes gpus cpus")
@@ -165,17 +165,17 @@ func costRows(row rows) {
 		}
 		closed(p, "PUT", "/jobs/slurm/1", body)
 	})
-	row("GET /jobs?cluster=&state=&model=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /jobs?cluster=&state=&model=", func(t *testing.T, p *controlplanetest.Plane) {
 		if list := items(t, asked(p, 200, "read", "GET", "/jobs?cluster=alpha&state=RUNNING&model=jpcp", nil), job+byWhom); len(list) != 1 {
 			t.Error(list)
 		}
 		paged(p, "/jobs", false)
 	})
-	row("GET /jobs/{id}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /jobs/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, asked(p, 200, "read", "GET", "/jobs/2", nil), job)
 		p.Refused(404, "job_not_found", "GET", "/jobs/99", all, nil)
 	})
-	row("GET /jobs/summary", func(t *testing.T, p *planetest.Plane) {
+	row("GET /jobs/summary", func(t *testing.T, p *controlplanetest.Plane) {
 		f := members(t, object(t, asked(p, 200, "read", "GET", "/jobs/summary", nil), "facility")["facility"].(doc),
 			"nodesAllocated gpusAllocated jobsRunning queueDepth clusters partitions")
 		if f["nodesAllocated"] != 2.0 || f["gpusAllocated"] != 8.0 || f["jobsRunning"] != 1.0 || f["queueDepth"] != 1.0 {
@@ -187,7 +187,7 @@ func costRows(row rows) {
 
 func governanceRows(row rows) {
 	const eval = "model version suite status metrics run_id? passRate"
-	row("POST /evals", func(t *testing.T, p *planetest.Plane) {
+	row("POST /evals", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model": "jpcp", "version": "1", "suite": "s", "status": "passed", "metrics": []doc{{"metric": "rmse", "value": 1, "baseline": 2, "passed": true}, {"metric": "mae", "value": 1, "passed": false}}}
 		d := object(t, asked(p, 200, "manage", "POST", "/evals", body), eval)
 		members(t, d["metrics"].([]any)[0].(doc), "metric value baseline? passed")
@@ -197,7 +197,7 @@ func governanceRows(row rows) {
 		p.Want(200, "POST", "/evals", all, doc{"model": "jpcp", "version": "2", "suite": "s", "status": "passed", "metrics": []doc{}})
 		closed(p, "POST", "/evals", body)
 	})
-	row("GET /evals?model=&latest=", func(t *testing.T, p *planetest.Plane) {
+	row("GET /evals?model=&latest=", func(t *testing.T, p *controlplanetest.Plane) {
 		paged(p, "/evals", false)
 		list := items(t, asked(p, 200, "read", "GET", "/evals?model=jpcp&latest=true", nil), eval+byWhom)
 		if len(list) != 1 || list[0]["version"] != "2" || list[0]["passRate"] != nil {
@@ -205,23 +205,23 @@ func governanceRows(row rows) {
 		}
 	})
 	const endpoint = "model engine hostedModelId maxModelLen tensorParallel dtype enabled"
-	row("PUT /llm/endpoints/{model}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /llm/endpoints/{model}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"engine": "vllm", "hostedModelId": "m", "maxModelLen": 8192, "tensorParallel": 2, "dtype": "bf16", "enabled": true}
 		object(t, asked(p, 200, "manage", "PUT", "/llm/endpoints/llama", body), endpoint)
 		p.Want(200, "PUT", "/llm/endpoints/qwen", all, body)
 		closed(p, "PUT", "/llm/endpoints/llama", body)
 	})
-	row("GET /llm/endpoints", func(t *testing.T, p *planetest.Plane) {
+	row("GET /llm/endpoints", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/llm/endpoints", nil), endpoint+byWhom)
 		paged(p, "/llm/endpoints", false)
 	})
-	row("DELETE /llm/endpoints/{model}", func(t *testing.T, p *planetest.Plane) {
+	row("DELETE /llm/endpoints/{model}", func(t *testing.T, p *controlplanetest.Plane) {
 		asked(p, 204, "manage", "DELETE", "/llm/endpoints/qwen", nil)
 	})
-	row("PUT /compliance/{m}/{version}", func(t *testing.T, p *planetest.Plane) {
-		body := doc{"riskClass": "high", "technicalFilePath": "docs/jpcp.pdf", "provenanceHash": planetest.Digest}
+	row("PUT /compliance/{m}/{version}", func(t *testing.T, p *controlplanetest.Plane) {
+		body := doc{"riskClass": "high", "technicalFilePath": "docs/jpcp.pdf", "provenanceHash": controlplanetest.Digest}
 		d := object(t, asked(p, 200, "manage", "PUT", "/compliance/jpcp/1", body), "model version riskClass technicalFile provenance")
-		if d["technicalFile"] != "docs/jpcp.pdf" || d["provenance"] != planetest.Digest {
+		if d["technicalFile"] != "docs/jpcp.pdf" || d["provenance"] != controlplanetest.Digest {
 			t.Error(d)
 		}
 		for _, class := range []string{"minimal", "limited", "prohibited"} {
@@ -230,29 +230,29 @@ func governanceRows(row rows) {
 		p.Refused(422, "validation_error", "PUT", "/compliance/jpcp/2", all, doc{"riskClass": "some"})
 		closed(p, "PUT", "/compliance/jpcp/1", body)
 	})
-	row("GET /compliance", func(t *testing.T, p *planetest.Plane) {
+	row("GET /compliance", func(t *testing.T, p *controlplanetest.Plane) {
 		items(t, asked(p, 200, "read", "GET", "/compliance", nil), "model version riskClass technicalFile provenance"+byWhom)
 		paged(p, "/compliance", false)
 	})
-	row("PUT /model-cards/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /model-cards/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"markdown": "# Card", "version": "1", "source": "cli"}
 		object(t, asked(p, 200, "manage", "PUT", "/model-cards/jpcp", body), "model version? markdown source")
 		p.Want(200, "PUT", "/model-cards/mack", all, doc{"markdown": strings.Repeat("x", 256<<10)})
 		p.Refused(422, "validation_error", "PUT", "/model-cards/mack", all, doc{"markdown": strings.Repeat("x", 256<<10+1)})
 		closed(p, "PUT", "/model-cards/jpcp", body)
 	})
-	row("GET /model-cards/{m}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /model-cards/{m}", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := object(t, asked(p, 200, "read", "GET", "/model-cards/jpcp", nil), "model version? markdown source"); d["model"] != "JPCP" {
 			t.Error(d)
 		}
 	})
-	row("GET /model-cards", func(t *testing.T, p *planetest.Plane) {
+	row("GET /model-cards", func(t *testing.T, p *controlplanetest.Plane) {
 		r := asked(p, 200, "read", "GET", "/model-cards", nil)
 		items(t, r, "model version? markdown source"+byWhom)
 		object(t, r, "withCard withoutCard coverage total")
 		paged(p, "/model-cards", false)
 	})
-	row("GET /governance/posture", func(t *testing.T, p *planetest.Plane) {
+	row("GET /governance/posture", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/governance/posture", nil), "controls satisfied total")
 		want := []string{"GOVERN-1.1", "MAP-1.1", "MEASURE-2.1", "MANAGE-4.1"}
 		if d["total"] != 4.0 || len(d["controls"].([]any)) != 4 {
@@ -267,14 +267,14 @@ func governanceRows(row rows) {
 }
 
 func operationRows(row rows) {
-	poison := func(p *planetest.Plane) string {
+	poison := func(p *controlplanetest.Plane) string {
 		id := uuid.Must(uuid.NewV7()).String()
 		p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor, refusals, poison_at, last_error)
 			values ($1, 'default', 'job', 'started', '{"model":"JPCP"}', 'alice', 5, now(), 'too large')`, id)
 		return id
 	}
 	var id string
-	row("GET /outbox?state=poison", func(t *testing.T, p *planetest.Plane) {
+	row("GET /outbox?state=poison", func(t *testing.T, p *controlplanetest.Plane) {
 		id = poison(p)
 		list := items(t, asked(p, 200, "read", "GET", "/outbox?state=poison", nil),
 			"id seq tenant namespace name subject_id payload actor request_id created_at next_attempt_at refusals published_at stream_seq poison_at last_error")
@@ -283,12 +283,12 @@ func operationRows(row rows) {
 		}
 		paged(p, "/outbox?state=published", false)
 	})
-	row("POST /outbox/{id}/replay", func(t *testing.T, p *planetest.Plane) {
+	row("POST /outbox/{id}/replay", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := object(t, asked(p, 200, "manage", "POST", "/outbox/"+id+"/replay", nil), "id refusals poison_at"); d["refusals"] != 0.0 || d["poison_at"] != nil {
 			t.Error(d)
 		}
 	})
-	row("DELETE /outbox/{id}", func(t *testing.T, p *planetest.Plane) {
+	row("DELETE /outbox/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		if r := p.Call("DELETE", "/outbox/"+id, all, nil); r.Status != 409 {
 			t.Errorf("only poison is dropped: %d %s", r.Status, r.Body)
 		}
@@ -304,7 +304,7 @@ func operationRows(row rows) {
 			t.Error("the drop is not audited with its digest")
 		}
 	})
-	row("POST /outbox/republish", func(t *testing.T, p *planetest.Plane) {
+	row("POST /outbox/republish", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"}
 		asked(p, 200, "manage", "POST", "/outbox/republish", body)
 		closed(p, "POST", "/outbox/republish", body)

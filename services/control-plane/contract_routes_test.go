@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
 type doc = map[string]any
@@ -25,7 +25,7 @@ func repository(t *testing.T) (*forgetest.Project, string) {
 	t.Helper()
 	repo := forgetest.New(t)
 	for _, dir := range []string{"models", "datasets", "registries"} {
-		repo.Run(repo.Dir, "cp", "-r", filepath.Join(planetest.Samples(), dir), ".")
+		repo.Run(repo.Dir, "cp", "-r", filepath.Join(controlplanetest.Samples(), dir), ".")
 	}
 	repo.Git("add", ".")
 	return repo, repo.Commit("first", map[string]string{jpcpImage: "\x89PNG\r\n\x1a\n0000"})
@@ -54,7 +54,7 @@ func hmacHex(body string) string {
 func sha(n int) string { return fmt.Sprintf("%040x", n+1) }
 
 // deliver pushes to forge A.
-func deliver(p *planetest.Plane, payload any) planetest.Response {
+func deliver(p *controlplanetest.Plane, payload any) controlplanetest.Response {
 	p.T.Helper()
 	return p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", payload, "X-Forge-A-Token", hookSecret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", uuid.NewString())
 }
@@ -65,28 +65,28 @@ func TestContractRoutes(t *testing.T) {
 	repo, first := repository(t)
 	p := walked(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0")
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("GET /livez", func(t *testing.T, p *planetest.Plane) {
+	row("GET /livez", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := object(t, p.Want(200, "GET", "/livez", "", nil), "status"); d["status"] != "alive" {
 			t.Error(d)
 		}
 	})
-	row("GET /readyz", func(t *testing.T, p *planetest.Plane) {
+	row("GET /readyz", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, p.Want(200, "GET", "/readyz", "", nil), "status") // the 503 is a row of TestContractHealth
 	})
-	row("GET /ready", func(t *testing.T, p *planetest.Plane) {
+	row("GET /ready", func(t *testing.T, p *controlplanetest.Plane) {
 		if d := object(t, p.Want(200, "GET", "/ready", "", nil), "status"); d["status"] != "alive" {
 			t.Error(d)
 		}
 	})
-	row("GET /health", func(t *testing.T, p *planetest.Plane) {
+	row("GET /health", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, p.Want(200, "GET", "/health", "", nil), "status prefect_api_url auth_configured models pending_approvals startup_checks poller runtime")
 	})
 	var run string
-	row("POST /retrain", func(t *testing.T, p *planetest.Plane) {
+	row("POST /retrain", func(t *testing.T, p *controlplanetest.Plane) {
 		body := doc{"model_name": "jpcp", "dataset_name": "jobembeddings", "parameters": doc{"depth": 3}}
 		d := object(t, asked(p, 200, "retrain", "POST", "/retrain", body), "flow_run_id deployment status_url parameters")
 		run = d["flow_run_id"].(string)
@@ -109,16 +109,16 @@ func TestContractRoutes(t *testing.T) {
 			t.Errorf("audit %v", a)
 		}
 	})
-	row("GET /retrain/{flow_run_id}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /retrain/{flow_run_id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/retrain/"+run, nil),
 			"flow_run_id state_type? state_name? is_terminal model_id? dataset_name? commit_sha? model_version? tracker_run_id? stale")
 		if d["flow_run_id"] != run || d["is_terminal"] != false || d["model_id"] != "JPCP" || d["dataset_name"] != "JobEmbeddings" {
 			t.Error(d)
 		}
-		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, planetest.Foreign, nil)
-		theirs := p.Want(200, "POST", "/retrain", planetest.Foreign, doc{"model_name": "JPCP", "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
+		p.Refused(404, "run_not_found", "GET", "/retrain/"+run, controlplanetest.Foreign, nil)
+		theirs := p.Want(200, "POST", "/retrain", controlplanetest.Foreign, doc{"model_name": "JPCP", "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
 		p.Refused(404, "run_not_found", "GET", "/retrain/"+theirs, all, nil)
-		p.Want(200, "GET", "/retrain/"+theirs, planetest.Legacy, nil)
+		p.Want(200, "GET", "/retrain/"+theirs, controlplanetest.Legacy, nil)
 		ended := map[string]string{}
 		for _, state := range []string{"COMPLETED", "FAILED", "CANCELLED", "CRASHED"} {
 			id := p.Want(200, "POST", "/retrain", all, doc{"model_name": "MCBound", "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
@@ -134,10 +134,10 @@ func TestContractRoutes(t *testing.T) {
 			return nil
 		})
 	})
-	row("POST /retrain/{id}/cancel", func(t *testing.T, p *planetest.Plane) {
+	row("POST /retrain/{id}/cancel", func(t *testing.T, p *controlplanetest.Plane) {
 		object(t, asked(p, 202, "retrain", "POST", "/retrain/"+run+"/cancel", nil), "flow_run_id is_terminal")
 	})
-	row("POST /api/changes", func(t *testing.T, p *planetest.Plane) {
+	row("POST /api/changes", func(t *testing.T, p *controlplanetest.Plane) {
 		runs := len(p.Orchestrator.All())
 		body := doc{"model_ids": []string{"jpcp", "Elsewhere"}, "commit_sha": first, "commit_msg": "why", "changed_files": []string{"a"}}
 		d := object(t, asked(p, 200, "changes", "POST", "/api/changes", body), "created existing superseded warnings")
@@ -166,7 +166,7 @@ func TestContractRoutes(t *testing.T) {
 		}
 	})
 	var record string
-	row("GET /approvals", func(t *testing.T, p *planetest.Plane) {
+	row("GET /approvals", func(t *testing.T, p *controlplanetest.Plane) {
 		list := array(t, asked(p, 200, "read", "GET", "/approvals", nil), approvalMembers)
 		if list[0]["tenant"] != "default" || list[0]["requested_by"] != "only-changes" || list[0]["kind"] != "retrain" || list[0]["origin"] != "ci" {
 			t.Error(list[0])
@@ -179,7 +179,7 @@ func TestContractRoutes(t *testing.T) {
 			}
 		}
 		p.Refused(422, "validation_error", "GET", "/approvals?status=done", all, nil)
-		if theirs := p.Want(200, "GET", "/approvals", planetest.Foreign, nil).List(t); len(theirs) != 0 {
+		if theirs := p.Want(200, "GET", "/approvals", controlplanetest.Foreign, nil).List(t); len(theirs) != 0 {
 			t.Errorf("another tenant sees %v", theirs)
 		}
 		paged(p, "/approvals", true)
@@ -199,7 +199,7 @@ func TestContractRoutes(t *testing.T) {
 			}
 		}
 	})
-	row("POST /approve/{model_id}", func(t *testing.T, p *planetest.Plane) {
+	row("POST /approve/{model_id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "approve", "POST", "/approve/jpcp", nil), "flow_run_id status_url model_id approval_id status")
 		if d["model_id"] != "JPCP" || d["status"] != "approved" || d["status_url"] != "/retrain/"+d["flow_run_id"].(string) {
 			t.Error(d)
@@ -210,7 +210,7 @@ func TestContractRoutes(t *testing.T) {
 		closed(p, "POST", "/approve/JPCP", body)
 		p.Want(200, "POST", "/approve/JPCP", only("approve"), body)
 	})
-	row("POST /reject/{model_id}", func(t *testing.T, p *planetest.Plane) {
+	row("POST /reject/{model_id}", func(t *testing.T, p *controlplanetest.Plane) {
 		p.Notice("MACK", "c1")
 		closed(p, "POST", "/reject/mack", doc{"reason": "no"})
 		d := object(t, asked(p, 200, "approve", "POST", "/reject/mack", doc{"reason": "no"}), "model_id approval_id status")
@@ -220,24 +220,24 @@ func TestContractRoutes(t *testing.T) {
 		p.Notice("MACK", "c2")
 		p.Want(200, "POST", "/reject/MACK", only("approve"), nil) // the reason is optional
 	})
-	row("GET /approvals/{id}", func(t *testing.T, p *planetest.Plane) {
+	row("GET /approvals/{id}", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/approvals/"+record, nil), approvalMembers)
 		if d["status"] != "approved" || d["resolved_by"] != "only-approve" || d["resolved_at"] == nil || d["prefect_run_id"] == nil {
 			t.Error(d)
 		}
 	})
-	row("POST /approvals/{id}/approve", func(t *testing.T, p *planetest.Plane) {
+	row("POST /approvals/{id}/approve", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("MCBound", "c1")
 		object(t, asked(p, 200, "approve", "POST", "/approvals/"+id+"/approve", nil), "flow_run_id status_url model_id approval_id status")
 		p.Refused(409, "already_decided", "POST", "/approvals/"+id+"/approve", all, nil)
 	})
-	row("POST /approvals/{id}/reject", func(t *testing.T, p *planetest.Plane) {
+	row("POST /approvals/{id}/reject", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("MCBound", "c2")
 		object(t, asked(p, 200, "approve", "POST", "/approvals/"+id+"/reject", nil), "model_id approval_id status")
 		p.Refused(409, "already_decided", "POST", "/approvals/"+id+"/reject", all, nil)
 	})
 	const outcome = "event_id models_marked_stale retrain_triggered approvals_created ci_pipeline_triggered duplicate"
-	row("POST /webhooks/modelrepo/forge-a", func(t *testing.T, p *planetest.Plane) {
+	row("POST /webhooks/modelrepo/forge-a", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, deliver(p, pushed(sha(0))), outcome)
 		if len(d["models_marked_stale"].([]any)) != 5 || d["duplicate"] != false {
 			t.Error(d)
@@ -248,18 +248,18 @@ func TestContractRoutes(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	row("POST /webhooks/modelrepo/forge-b", func(t *testing.T, p *planetest.Plane) {
-		body := planetest.MustJSON(doc{"ref": "refs/heads/main", "after": sha(2), "pusher": doc{"name": "ada"}, "head_commit": doc{"id": sha(2)}, "commits": []any{}})
+	row("POST /webhooks/modelrepo/forge-b", func(t *testing.T, p *controlplanetest.Plane) {
+		body := controlplanetest.MustJSON(doc{"ref": "refs/heads/main", "after": sha(2), "pusher": doc{"name": "ada"}, "head_commit": doc{"id": sha(2)}, "commits": []any{}})
 		object(t, p.Want(200, "POST", "/webhooks/modelrepo/forge-b", "", body, "X-Forge-B-Signature-256", hmacHex(body), "X-GitHub-Event", "push"), outcome)
 	})
-	row("GET /modelrepo/status", func(t *testing.T, p *planetest.Plane) {
+	row("GET /modelrepo/status", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/modelrepo/status", nil), "models last_event")
 		members(t, d["last_event"].(doc), "commit_sha timestamp source")
 		for _, m := range d["models"].([]any) {
 			members(t, m.(doc), "model_id status latest_modelrepo_commit last_retrain_commit stale_since retrain_triggered_at trained_from_commit? active_run? touched_by_last_push?")
 		}
 	})
-	row("GET /modelrepo/events", func(t *testing.T, p *planetest.Plane) {
+	row("GET /modelrepo/events", func(t *testing.T, p *controlplanetest.Plane) {
 		for i := range 25 {
 			deliver(p, pushed(sha(100+i)))
 		}
@@ -269,7 +269,7 @@ func TestContractRoutes(t *testing.T) {
 		}
 		paged(p, "/modelrepo/events", true)
 	})
-	row("POST /modelrepo/sync", func(t *testing.T, p *planetest.Plane) {
+	row("POST /modelrepo/sync", func(t *testing.T, p *controlplanetest.Plane) {
 		head := repo.Commit("second", map[string]string{"notes": "1\n"})
 		d := object(t, asked(p, 200, "manage", "POST", "/modelrepo/sync", nil), "new_commit commit_sha? models_marked_stale? error?")
 		if d["new_commit"] != true || d["commit_sha"] != head || len(d["models_marked_stale"].([]any)) != 5 {
@@ -283,13 +283,13 @@ func TestContractRoutes(t *testing.T) {
 		}
 	})
 	const settings = "auto_retrain poll_interval_seconds watch_branch stale_scope gate"
-	row("GET /modelrepo/config", func(t *testing.T, p *planetest.Plane) {
+	row("GET /modelrepo/config", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "read", "GET", "/modelrepo/config", nil), settings)
 		if d["auto_retrain"] != false || d["watch_branch"] != "main" || d["stale_scope"] != "all" || d["gate"] != "approval" {
 			t.Errorf("defaults %v", d)
 		}
 	})
-	row("PUT /modelrepo/config", func(t *testing.T, p *planetest.Plane) {
+	row("PUT /modelrepo/config", func(t *testing.T, p *controlplanetest.Plane) {
 		d := object(t, asked(p, 200, "manage", "PUT", "/modelrepo/config", doc{"stale_scope": "touched", "surprise": 1}), settings)
 		if d["stale_scope"] != "touched" || d["gate"] != "approval" {
 			t.Errorf("unknown keys are ignored, absent ones stay: %v", d)
@@ -314,7 +314,7 @@ func TestContractRoutes(t *testing.T) {
 			t.Errorf("events %v, facts %v", e, p.Audits("modelrepo.config_set"))
 		}
 	})
-	row("GET /metrics", func(t *testing.T, p *planetest.Plane) {
+	row("GET /metrics", func(t *testing.T, p *controlplanetest.Plane) {
 		r := p.Want(200, "GET", "/metrics", "", nil)
 		if ct := r.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/plain; version=0.0.4") {
 			t.Errorf("Content-Type %q", ct)

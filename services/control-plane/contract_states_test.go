@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // fact asserts that a move of a record left exactly one event and one audit fact
 // with this actor.
-func fact(p *planetest.Plane, id, event, action, actor string) {
+func fact(p *controlplanetest.Plane, id, event, action, actor string) {
 	p.T.Helper()
 	n := 0
 	for _, e := range p.Events(event) {
@@ -38,11 +38,11 @@ func TestContractApprovalStates(t *testing.T) {
 	t.Parallel()
 	p := walked(t, "PREFECT_CB_FAIL_MAX=1000", "APPROVAL_EXPIRY_HOURS=72")
 	p.AwaitTarget()
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("none_→_pending", func(t *testing.T, p *planetest.Plane) {
+	row("none_→_pending", func(t *testing.T, p *controlplanetest.Plane) {
 		ids := p.Want(200, "POST", "/api/changes", all, doc{"model_ids": []string{"JPCP", "MACK"}, "commit_sha": "a"}).Object(t)["created"].([]any)
 		if len(ids) != 2 {
 			t.Fatalf("one record per model id: %v", ids)
@@ -63,9 +63,9 @@ func TestContractApprovalStates(t *testing.T) {
 			t.Errorf("%d runs", n)
 		}
 	})
-	row("pending_→_approving_→_approved", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_approving_→_approved", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("JPCP", "b")
-		p.Orchestrator.Set(planetest.Hang)
+		p.Orchestrator.Set(controlplanetest.Hang)
 		done := away(p, "POST", "/approve/JPCP", all, nil)
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if s := p.Approval(id)["status"]; s != "approving" || p.Count(dispatching) != 1 {
@@ -74,7 +74,7 @@ func TestContractApprovalStates(t *testing.T) {
 			return nil
 		})
 		fact(p, id, "", "approval.approving", "walker")
-		p.Orchestrator.Set(planetest.Well)
+		p.Orchestrator.Set(controlplanetest.Well)
 		r := <-done
 		if r.Status != 200 {
 			t.Fatalf("%d %s", r.Status, r.Body)
@@ -88,17 +88,17 @@ func TestContractApprovalStates(t *testing.T) {
 			t.Errorf("runs %v", runs)
 		}
 	})
-	row("approving_→_pending", func(t *testing.T, p *planetest.Plane) { // after a crash: TestRow12KilledMidApprove
+	row("approving_→_pending", func(t *testing.T, p *controlplanetest.Plane) { // after a crash: TestRow12KilledMidApprove
 		id := p.Notice("JPCP", "c")
-		p.Orchestrator.Set(planetest.Down)
+		p.Orchestrator.Set(controlplanetest.Down)
 		p.Refused(502, "orchestrator_unreachable", "POST", "/approve/JPCP", all, nil)
-		p.Orchestrator.Set(planetest.Well)
+		p.Orchestrator.Set(controlplanetest.Well)
 		if a := p.Approval(id); a["status"] != "pending" || a["resolved_by"] != nil || a["prefect_run_id"] != nil {
 			t.Error(a)
 		}
 		fact(p, id, "approval.dispatch_failed", "approval.dispatch_failed", "walker")
 	})
-	row("pending_→_rejected", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_rejected", func(t *testing.T, p *controlplanetest.Plane) {
 		runs := len(p.Orchestrator.All())
 		id := p.Notice("MCBound", "a")
 		p.Want(200, "POST", "/reject/MCBound", all, doc{"reason": "no"})
@@ -110,7 +110,7 @@ func TestContractApprovalStates(t *testing.T) {
 			t.Error("a rejection started a run")
 		}
 	})
-	row("pending_→_expired_by_age_before_a_decision", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_expired_by_age_before_a_decision", func(t *testing.T, p *controlplanetest.Plane) {
 		id := p.Notice("MCBound", "b")
 		p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where id = $1", id)
 		p.Refused(404, "no_pending_approval", "POST", "/approve/MCBound", all, nil)
@@ -119,7 +119,7 @@ func TestContractApprovalStates(t *testing.T) {
 		}
 		fact(p, id, "approval.expired", "approval.expired", "system:expiry")
 	})
-	row("pending_→_expired_superseded", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_expired_superseded", func(t *testing.T, p *controlplanetest.Plane) {
 		old := p.Notice("MCBound", "c")
 		id := p.Notice("MCBound", "d")
 		if a := p.Approval(old); a["status"] != "expired" || a["reject_reason"] != "superseded by "+id {
@@ -130,7 +130,7 @@ func TestContractApprovalStates(t *testing.T) {
 			t.Errorf("pending %v", list)
 		}
 	})
-	row("decided_moves_no_more", func(t *testing.T, p *planetest.Plane) {
+	row("decided_moves_no_more", func(t *testing.T, p *controlplanetest.Plane) {
 		for _, state := range []string{"approved", "rejected", "expired"} {
 			id := p.Want(200, "GET", "/approvals?status="+state, all, nil).List(t)[0]["id"].(string)
 			p.Refused(409, "already_decided", "POST", "/approvals/"+id+"/approve", all, nil)
@@ -144,7 +144,7 @@ func TestContractApprovalExpiry(t *testing.T) {
 	t.Parallel()
 	t.Run("sweep", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Neighbours(t)
+		p := controlplanetest.Neighbours(t)
 		stop := p.Serve()
 		id := p.Notice("JPCP", "a")
 		stop()
@@ -170,13 +170,13 @@ func TestContractApprovalExpiry(t *testing.T) {
 func TestContractPromotionStates(t *testing.T) {
 	t.Parallel()
 	p := walked(t)
-	opened := func(p *planetest.Plane, model string) (id, version string) {
+	opened := func(p *controlplanetest.Plane, model string) (id, version string) {
 		p.T.Helper()
-		version = p.Tracker.Add(model, planetest.Version{Metrics: doc{"accuracy": 0.95, "rmse": 10.0, "baseline_accuracy": 0.1, "f1_macro": 0.9, "baseline_f1_macro": 0.1}})
+		version = p.Tracker.Add(model, controlplanetest.Version{Metrics: doc{"accuracy": 0.95, "rmse": 10.0, "baseline_accuracy": 0.1, "f1_macro": 0.9, "baseline_f1_macro": 0.1}})
 		p.Tracker.Move(model, "Staging", version)
 		return p.Want(200, "POST", "/promotions", all, doc{"model": model}).Object(p.T)["id"].(string), version
 	}
-	state := func(p *planetest.Plane, id, want string) doc {
+	state := func(p *controlplanetest.Plane, id, want string) doc {
 		p.T.Helper()
 		d := p.Promotion(id)
 		if d["state"] != want {
@@ -184,11 +184,11 @@ func TestContractPromotionStates(t *testing.T) {
 		}
 		return d
 	}
-	row := func(name string, f func(t *testing.T, p *planetest.Plane)) {
+	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) { f(t, on(t, p)) })
 	}
-	row("pending_→_approved_→_promoted", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_approved_→_promoted", func(t *testing.T, p *controlplanetest.Plane) {
 		id, version := opened(p, "jpcp")
 		record := state(p, id, "pending")["approval_id"].(string)
 		if a := p.Approval(record); a["kind"] != "promotion" || a["origin"] != "promotion" || a["promotion_id"] != id || a["status"] != "pending" {
@@ -205,30 +205,30 @@ func TestContractPromotionStates(t *testing.T) {
 			t.Error("approved and promoted are not both audited")
 		}
 	})
-	row("approved_→_failed", func(t *testing.T, p *planetest.Plane) {
+	row("approved_→_failed", func(t *testing.T, p *controlplanetest.Plane) {
 		id, _ := opened(p, "mack")
-		p.Tracker.Set(planetest.Refusing)
+		p.Tracker.Set(controlplanetest.Refusing)
 		r := p.Call("POST", "/promotions/"+id+"/approve", all, nil)
-		p.Tracker.Set(planetest.Well)
+		p.Tracker.Set(controlplanetest.Well)
 		if r.Status != 200 { // the decision stands
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
 		state(p, id, "failed")
 	})
-	row("pending_→_rejected", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_rejected", func(t *testing.T, p *controlplanetest.Plane) {
 		id, _ := opened(p, "mack")
 		p.Want(200, "POST", "/promotions/"+id+"/reject", all, doc{"reason": "no"})
 		if d := state(p, id, "rejected"); d["reason"] != "no" || d["decided_by"] != "walker" {
 			t.Error(d)
 		}
 	})
-	row("pending_→_superseded", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_superseded", func(t *testing.T, p *controlplanetest.Plane) {
 		id, _ := opened(p, "mcbound")
 		next, _ := opened(p, "mcbound")
 		state(p, id, "superseded")
 		state(p, next, "pending")
 	})
-	row("pending_→_expired", func(t *testing.T, p *planetest.Plane) {
+	row("pending_→_expired", func(t *testing.T, p *controlplanetest.Plane) {
 		id, _ := opened(p, "mack")
 		p.SQL("update control_plane.approvals set expires_at = now() - interval '1 second' where promotion_id = $1", id)
 		p.SQL("update control_plane.promotions set expires_at = now() - interval '1 second' where id = $1", id)

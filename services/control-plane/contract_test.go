@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // The files contract_*_test.go walk the tables of the contract: a subtest is one
 // row of a table and bears its name. What an answer must look like beyond the
-// members named here is in the API's document, which planetest holds every
+// members named here is in the API's document, which controlplanetest holds every
 // answer against.
 
 // grantable are the scopes that can be granted alone.
@@ -32,10 +32,10 @@ const anyWrite = "any write scope"
 const hookSecret = "webhook-0123456789abcdef"
 
 // walked starts a control plane with the credentials of the walk beside those of
-// planetest, and without rate limits.
-func walked(t *testing.T, env ...string) *planetest.Plane {
+// controlplanetest, and without rate limits.
+func walked(t *testing.T, env ...string) *controlplanetest.Plane {
 	t.Helper()
-	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+hookSecret,
+	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+hookSecret,
 		"CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	creds := credentialsOf(t, p)
 	grant := func(secret, principal string, scopes []string) {
@@ -46,7 +46,7 @@ func walked(t *testing.T, env ...string) *planetest.Plane {
 		grant(only(scope), "only-"+scope, []string{scope})
 		grant(without(scope), "without-"+scope, slices.DeleteFunc(slices.Clone(grantable), func(s string) bool { return s == scope }))
 	}
-	p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + planetest.MustJSON(creds))
+	p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + controlplanetest.MustJSON(creds))
 	for _, kv := range env {
 		p.Setenv(kv)
 	}
@@ -54,7 +54,7 @@ func walked(t *testing.T, env ...string) *planetest.Plane {
 	return p
 }
 
-func credentialsOf(t *testing.T, p *planetest.Plane) map[string]any {
+func credentialsOf(t *testing.T, p *controlplanetest.Plane) map[string]any {
 	t.Helper()
 	creds := map[string]any{}
 	for _, kv := range p.Env {
@@ -68,7 +68,7 @@ func credentialsOf(t *testing.T, p *planetest.Plane) map[string]any {
 }
 
 // on is the plane for a subtest, whose failures are then its own.
-func on(t *testing.T, p *planetest.Plane) *planetest.Plane {
+func on(t *testing.T, p *controlplanetest.Plane) *controlplanetest.Plane {
 	q := *p
 	q.T = t
 	return &q
@@ -76,7 +76,7 @@ func on(t *testing.T, p *planetest.Plane) *planetest.Plane {
 
 // refusedWithout asserts who may not: nobody without a credential, and no
 // credential that has every scope but this one.
-func refusedWithout(p *planetest.Plane, scope, method, path string, body any) {
+func refusedWithout(p *controlplanetest.Plane, scope, method, path string, body any) {
 	p.T.Helper()
 	if r := p.Refused(401, "missing_credential", method, path, "", body); r.Header.Get("WWW-Authenticate") != "Bearer" {
 		p.T.Errorf("WWW-Authenticate %q", r.Header.Get("WWW-Authenticate"))
@@ -90,7 +90,7 @@ func refusedWithout(p *planetest.Plane, scope, method, path string, body any) {
 
 // asked sends the request with a credential that has this one scope, after it was
 // refused to all others.
-func asked(p *planetest.Plane, status int, scope, method, path string, body any, header ...string) planetest.Response {
+func asked(p *controlplanetest.Plane, status int, scope, method, path string, body any, header ...string) controlplanetest.Response {
 	p.T.Helper()
 	refusedWithout(p, scope, method, path, body)
 	bearer := only(scope)
@@ -98,7 +98,7 @@ func asked(p *planetest.Plane, status int, scope, method, path string, body any,
 		for _, s := range grantable[1:] {
 			p.Want(status, method, path, only(s), body, header...)
 		}
-		bearer = planetest.Operator
+		bearer = controlplanetest.Operator
 	}
 	return p.Want(status, method, path, bearer, body, header...)
 }
@@ -119,13 +119,13 @@ func members(t *testing.T, doc map[string]any, names string) map[string]any {
 }
 
 // object is the answer's document with these members.
-func object(t *testing.T, r planetest.Response, names string) map[string]any {
+func object(t *testing.T, r controlplanetest.Response, names string) map[string]any {
 	t.Helper()
 	return members(t, r.Object(t), names)
 }
 
 // array is a bare array of objects with these members; it must not be empty.
-func array(t *testing.T, r planetest.Response, names string) []map[string]any {
+func array(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
 	list := r.List(t)
 	if len(list) == 0 {
@@ -139,7 +139,7 @@ func array(t *testing.T, r planetest.Response, names string) []map[string]any {
 
 // items is a list {items, next_cursor} of objects with these members; it must not
 // be empty.
-func items(t *testing.T, r planetest.Response, names string) []map[string]any {
+func items(t *testing.T, r controlplanetest.Response, names string) []map[string]any {
 	t.Helper()
 	doc := members(t, r.Object(t), "items next_cursor")
 	raw, _ := doc["items"].([]any)
@@ -155,7 +155,7 @@ func items(t *testing.T, r planetest.Response, names string) []map[string]any {
 
 // paged asserts the bounds of limit, and that pages of one item follow each other.
 // bare lists page by X-Next-Cursor.
-func paged(p *planetest.Plane, path string, bare bool) {
+func paged(p *controlplanetest.Plane, path string, bare bool) {
 	p.T.Helper()
 	sep := "?"
 	if strings.Contains(path, "?") {
@@ -166,18 +166,18 @@ func paged(p *planetest.Plane, path string, bare bool) {
 	}
 	p.Want(200, "GET", path+sep+"limit=500", all, nil)
 	r := p.Want(200, "GET", path+sep+"limit=1", all, nil)
-	page := func(r planetest.Response) (n int, first, next string) {
+	page := func(r controlplanetest.Response) (n int, first, next string) {
 		if bare {
 			list := r.List(p.T)
 			if len(list) > 0 {
-				first = planetest.MustJSON(list[0])
+				first = controlplanetest.MustJSON(list[0])
 			}
 			return len(list), first, r.Header.Get("X-Next-Cursor")
 		}
 		doc := r.Object(p.T)
 		list := doc["items"].([]any)
 		if len(list) > 0 {
-			first = planetest.MustJSON(list[0])
+			first = controlplanetest.MustJSON(list[0])
 		}
 		next, _ = doc["next_cursor"].(string)
 		return len(list), first, next
@@ -193,7 +193,7 @@ func paged(p *planetest.Plane, path string, bare bool) {
 }
 
 // closed asserts that the body refuses keys it does not know.
-func closed(p *planetest.Plane, method, path string, body map[string]any) {
+func closed(p *controlplanetest.Plane, method, path string, body map[string]any) {
 	p.T.Helper()
 	more := maps.Clone(body)
 	more["surprise"] = 1

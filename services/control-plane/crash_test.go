@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // Acceptance row 12: a control plane killed in the middle of an approval leaves
@@ -17,17 +17,17 @@ func TestRow12KilledMidApprove(t *testing.T) {
 		mode    string // of the orchestrator until the kill
 		carried bool   // it has made the run by then
 	}{
-		"between command and dispatch": {mode: planetest.Hang},
-		"between dispatch and record":  {mode: planetest.Swallow, carried: true},
+		"between command and dispatch": {mode: controlplanetest.Hang},
+		"between dispatch and record":  {mode: controlplanetest.Swallow, carried: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := planetest.Neighbours(t)
+			p := controlplanetest.Neighbours(t)
 			kill := p.Spawn("sole")
 			id := p.Notice("JPCP", "row12")
 			p.AwaitTarget()
 			p.Orchestrator.Set(c.mode)
-			go func() { _, _ = p.Try("POST", "/approve/JPCP", planetest.Operator, nil) }() // its answer dies with the process
+			go func() { _, _ = p.Try("POST", "/approve/JPCP", controlplanetest.Operator, nil) }() // its answer dies with the process
 			if c.carried {
 				<-p.Orchestrator.Created
 			}
@@ -38,7 +38,7 @@ func TestRow12KilledMidApprove(t *testing.T) {
 				return nil
 			})
 			kill()
-			p.Orchestrator.Set(planetest.Well)
+			p.Orchestrator.Set(controlplanetest.Well)
 			p.Spawn("sole")
 			var rec map[string]any
 			testenv.Eventually(t, 30*time.Second, func() error {
@@ -66,20 +66,20 @@ func TestRow12KilledMidApprove(t *testing.T) {
 // Without the word that it is alone, a process waits for the lease of the dead one.
 func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "COMMAND_LEASE_SECONDS=15")
+	p := controlplanetest.Neighbours(t, "COMMAND_LEASE_SECONDS=15")
 	kill := p.Spawn("one of many")
 	id := p.Notice("JPCP", "lease")
 	p.AwaitTarget()
-	p.Orchestrator.Set(planetest.Swallow)
-	go func() { _, _ = p.Try("POST", "/approve/JPCP", planetest.Operator, nil) }()
+	p.Orchestrator.Set(controlplanetest.Swallow)
+	go func() { _, _ = p.Try("POST", "/approve/JPCP", controlplanetest.Operator, nil) }()
 	<-p.Orchestrator.Created
 	kill()
-	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Set(controlplanetest.Well)
 	p.Spawn("one of many")
 	if s := p.Approval(id)["status"]; s != "approving" {
 		t.Fatalf("status %v right after the restart", s)
 	}
-	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", planetest.Operator, nil)
+	p.Refused(409, "approval_in_progress", "POST", "/approve/JPCP", controlplanetest.Operator, nil)
 	testenv.Eventually(t, 60*time.Second, func() error {
 		if s := p.Approval(id)["status"]; s != "approved" {
 			return fmt.Errorf("status %v", s)
@@ -95,17 +95,17 @@ func TestCommandIsTakenOverAfterItsLease(t *testing.T) {
 // found again: history, event and promotion appear once.
 func TestKilledMidPromotion(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	kill := p.Spawn("sole")
-	v := p.Tracker.Add("mack", planetest.Good("accuracy", 0.9))
-	p.Want(200, "POST", "/versions", planetest.Trainer, map[string]any{"model": "MACK", "version": v})
+	v := p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
+	p.Want(200, "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "MACK", "version": v})
 	id := p.PendingPromotion("MACK")
 	drain(p.Tracker.Seen)
-	p.Tracker.Set(planetest.Swallow)
-	go func() { _, _ = p.Try("POST", "/promotions/"+id+"/approve", planetest.Operator, nil) }()
+	p.Tracker.Set(controlplanetest.Swallow)
+	go func() { _, _ = p.Try("POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil) }()
 	<-p.Tracker.Seen
 	kill()
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	p.Spawn("sole")
 	testenv.Eventually(t, 90*time.Second, func() error {
 		if s := p.Promotion(id)["state"]; s != "promoted" {
@@ -116,7 +116,7 @@ func TestKilledMidPromotion(t *testing.T) {
 	if n := len(p.Events("deploy.promoted")); n != 1 {
 		t.Fatalf("%d events deploy.promoted", n)
 	}
-	items := p.Want(200, "GET", "/alias-history?model=mack&alias=production", planetest.Reader, nil).Object(t)["items"].([]any)
+	items := p.Want(200, "GET", "/alias-history?model=mack&alias=production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["via"] != "promotion" {
 		t.Fatalf("history %v", items)
 	}
@@ -127,7 +127,7 @@ func TestKilledMidPromotion(t *testing.T) {
 func TestDeadPollersLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	repo, head := repository(t)
-	p := planetest.Neighbours(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=300")
+	p := controlplanetest.Neighbours(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=300")
 	p.SQL("insert into control_plane.coord_lease (name, owner, fence, expires_at) values ('modelrepo-poller', gen_random_uuid(), 7, now() + interval '900 seconds')")
 	p.Spawn("sole")
 	testenv.Eventually(t, 20*time.Second, func() error {

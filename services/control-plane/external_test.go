@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A model that somebody logged with a plain client is listed, gets a digest, and can
 // be given a policy and promoted; training it is what it has no definition for.
 func TestExternalModel(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
-	v := p.Tracker.Add("Churn-Model", planetest.Version{Metrics: map[string]any{"auc": 0.9}, Tags: map[string]string{"by": "somebody"}})
+	p := controlplanetest.Neighbours(t)
+	v := p.Tracker.Add("Churn-Model", controlplanetest.Version{Metrics: map[string]any{"auc": 0.9}, Tags: map[string]string{"by": "somebody"}})
 	p.Tracker.Move("Churn-Model", "Staging", v)
 	p.Serve()
 	testenv.Eventually(t, 20*time.Second, func() error {
@@ -36,51 +36,51 @@ func TestExternalModel(t *testing.T) {
 		t.Errorf("a model of the repository: got %v, want it without external", m)
 	}
 
-	p.Want(200, "PUT", "/promotion-policies/churn-model", planetest.Operator, `{"metric":"auc","operator":"gte","threshold":0.8}`)
-	gate := p.Want(200, "GET", "/promotions/Churn-Model/gate", planetest.Reader, nil).Object(t)
+	p.Want(200, "PUT", "/promotion-policies/churn-model", controlplanetest.Operator, `{"metric":"auc","operator":"gte","threshold":0.8}`)
+	gate := p.Want(200, "GET", "/promotions/Churn-Model/gate", controlplanetest.Reader, nil).Object(t)
 	if policy := gate["policy"].(map[string]any); policy["allow"] != true {
 		t.Errorf("gate: got %v, want a policy that allows it", gate)
 	}
-	out := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"churn-model"}`).Object(t)
-	p.Want(200, "POST", "/promotions/"+out["id"].(string)+"/approve", planetest.Approver, nil)
+	out := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"churn-model"}`).Object(t)
+	p.Want(200, "POST", "/promotions/"+out["id"].(string)+"/approve", controlplanetest.Approver, nil)
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if got := p.Tracker.Holder("Churn-Model", "Production"); got != v {
 			return fmt.Errorf("Production is version %q, want %s", got, v)
 		}
 		return nil
 	})
-	history := p.Want(200, "GET", "/alias-history?model=churn-model&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)
+	history := p.Want(200, "GET", "/alias-history?model=churn-model&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(history) != 1 || history[0].(map[string]any)["via"] != "promotion" {
 		t.Errorf("alias history %v", history)
 	}
 
-	r := p.Refused(400, "unknown_model", "POST", "/retrain", planetest.Operator, `{"model_name":"Churn-Model","dataset_name":"x"}`)
+	r := p.Refused(400, "unknown_model", "POST", "/retrain", controlplanetest.Operator, `{"model_name":"Churn-Model","dataset_name":"x"}`)
 	if !strings.Contains(string(r.Body), "no definition") {
 		t.Errorf("retrain: got %s, want that no definition exists", r.Body)
 	}
-	fresh := p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any)
+	fresh := p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any)
 	if !slices.ContainsFunc(fresh, func(m any) bool {
 		row := m.(map[string]any)
 		return row["model_id"] == "CHURN-MODEL" && row["status"] == "no_definition"
 	}) {
 		t.Errorf("freshness %v", fresh)
 	}
-	if alerts := p.Want(200, "GET", "/alerts", planetest.Reader, nil).Object(t)["items"].([]any); len(alerts) != 0 {
+	if alerts := p.Want(200, "GET", "/alerts", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(alerts) != 0 {
 		t.Errorf("got alerts %v, want none: being external is no fault", alerts)
 	}
-	p.Want(200, "POST", "/costs", planetest.Trainer, `{"model":"churn-model","version":"1","scheduler":"mock","job_id":"mock-1"}`)
+	p.Want(200, "POST", "/costs", controlplanetest.Trainer, `{"model":"churn-model","version":"1","scheduler":"mock","job_id":"mock-1"}`)
 }
 
 func TestCostsOfAnUnknownModel(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	body := func(model string) string {
 		return `{"model":"` + model + `","version":"1","scheduler":"slurm","job_id":"1","gpu_hours":1,"cpu_hours":1}`
 	}
-	p.Refused(404, "model_not_found", "POST", "/costs", planetest.Trainer, body("NOPE"))
-	p.Tracker.Add("nope", planetest.Version{}) // so new that nobody has looked
-	p.Want(200, "POST", "/costs", planetest.Trainer, body("NOPE"))
-	p.Tracker.Set(planetest.Down)
-	p.Want(200, "POST", "/costs", planetest.Trainer, body("JPCP"))
-	p.Refused(502, "tracker_unreachable", "POST", "/costs", planetest.Trainer, body("NEWER"))
+	p.Refused(404, "model_not_found", "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
+	p.Tracker.Add("nope", controlplanetest.Version{}) // so new that nobody has looked
+	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("NOPE"))
+	p.Tracker.Set(controlplanetest.Down)
+	p.Want(200, "POST", "/costs", controlplanetest.Trainer, body("JPCP"))
+	p.Refused(502, "tracker_unreachable", "POST", "/costs", controlplanetest.Trainer, body("NEWER"))
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A passed ladder sets Staging and Canary at once and opens a promotion, which
 // a person approves.
 func TestLadder(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	_, run, v := p.Trained("JPCP", "JobEmbeddings", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	_, run, v := p.Trained("JPCP", "JobEmbeddings", controlplanetest.Good("rmse", 12.0))
 	out := p.Report("jpcp", v)
 	if fmt.Sprint(out["aliases_set"]) != "[Staging Canary]" || out["promotion_id"] == nil {
 		t.Fatalf("report %v", out)
@@ -34,14 +34,14 @@ func TestLadder(t *testing.T) {
 	if pr["version"] != v || pr["origin"] != "ladder" || pr["requested_by"] != "trainer" || pr["flow_run_id"] != run {
 		t.Fatalf("promotion %v", pr)
 	}
-	gate := p.Want(200, "GET", "/promotions/JPCP/gate", planetest.Reader, nil).Object(t)
+	gate := p.Want(200, "GET", "/promotions/JPCP/gate", controlplanetest.Reader, nil).Object(t)
 	if gate["allowed"] != false || gate["approval"].(map[string]any)["state"] != "pending" || gate["policy"].(map[string]any)["allow"] != true ||
 		gate["eval"].(map[string]any)["pass"] != true || gate["trackerName"] != "jpcp" || gate["version"] != v {
 		t.Fatalf("gate %v", gate)
 	}
 	// What was not evaluated has not passed.
 	for _, none := range []string{"99", "2147483648"} {
-		g := p.Want(200, "GET", "/promotions/JPCP/gate?version="+none, planetest.Reader, nil).Object(t)
+		g := p.Want(200, "GET", "/promotions/JPCP/gate?version="+none, controlplanetest.Reader, nil).Object(t)
 		if g["allowed"] != false || g["eval"].(map[string]any)["pass"] != false || !strings.Contains(fmt.Sprint(g["checks"]), "no version "+none) {
 			t.Fatalf("gate %v", g)
 		}
@@ -51,7 +51,7 @@ func TestLadder(t *testing.T) {
 	if rec := p.Approval(record); rec["kind"] != "promotion" || rec["origin"] != "promotion" || rec["promotion_id"] != id || rec["status"] != "pending" {
 		t.Fatalf("record %v", rec)
 	}
-	ans := p.Want(200, "POST", "/approvals/"+record+"/approve", planetest.Operator, `{"reason":"good"}`).Object(t)
+	ans := p.Want(200, "POST", "/approvals/"+record+"/approve", controlplanetest.Operator, `{"reason":"good"}`).Object(t)
 	if ans["status"] != "approved" || ans["promotion_id"] != id || ans["flow_run_id"] != nil {
 		t.Fatalf("answer %v", ans)
 	}
@@ -59,12 +59,12 @@ func TestLadder(t *testing.T) {
 	if pr["state"] != "promoted" || pr["decided_by"] != "operator" || pr["reason"] != "good" || p.Tracker.Holder("jpcp", "Production") != v {
 		t.Fatalf("promotion %v", pr)
 	}
-	if gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+v, planetest.Reader, nil).Object(t); gate["approval"].(map[string]any)["state"] != "approved" {
+	if gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+v, controlplanetest.Reader, nil).Object(t); gate["approval"].(map[string]any)["state"] != "approved" {
 		t.Fatalf("gate %v", gate)
 	}
-	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
-	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/reject", planetest.Operator, nil)
-	p.Refused(409, "already_decided", "POST", "/approvals/"+record+"/reject", planetest.Operator, nil)
+	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
+	p.Refused(409, "already_decided", "POST", "/promotions/"+id+"/reject", controlplanetest.Operator, nil)
+	p.Refused(409, "already_decided", "POST", "/approvals/"+record+"/reject", controlplanetest.Operator, nil)
 	// The run knows its version, and the record of runs tells all of it.
 	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 15*time.Second, func() error {
@@ -77,20 +77,20 @@ func TestLadder(t *testing.T) {
 	if e.Data["version"] != v || e.Data["run_id"] != "jpcp-"+v || e.Data["metrics"].(map[string]any)["rmse"] != 12.0 {
 		t.Fatalf("event %v", e.Data)
 	}
-	items := p.Want(200, "GET", "/runs?model=jpcp&state=completed", planetest.Reader, nil).Object(t)["items"].([]any)
+	items := p.Want(200, "GET", "/runs?model=jpcp&state=completed", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["model_version"] != v || items[0].(map[string]any)["ended_at"] == nil {
 		t.Fatalf("runs %v", items)
 	}
 	// History: Staging, Canary by the ladder, Production by the promotion.
 	for alias, via := range map[string]string{"Staging": "ladder", "Canary": "ladder", "Production": "promotion"} {
-		h := p.Want(200, "GET", "/alias-history?model=JPCP&alias="+alias, planetest.Reader, nil).Object(t)["items"].([]any)
+		h := p.Want(200, "GET", "/alias-history?model=JPCP&alias="+alias, controlplanetest.Reader, nil).Object(t)["items"].([]any)
 		if len(h) != 1 || h[0].(map[string]any)["via"] != via {
 			t.Errorf("history of %s: %v", alias, h)
 		}
 	}
 	// A late report of an older version takes nothing back.
-	p.Tracker.Add("jpcp", planetest.Good("rmse", 11.0))
-	newest := p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
+	p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))
+	newest := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
 	p.Report("JPCP", newest)
 	late := p.Report("JPCP", "2")
 	if len(late["aliases_set"].([]any)) != 0 || p.Tracker.Holder("jpcp", "Staging") != newest {
@@ -102,24 +102,24 @@ func TestLadder(t *testing.T) {
 // it. The platform's own principals do.
 func TestOwnTraining(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
 	train := func(model, metric string, value float64, by string) string {
 		run := p.Want(200, "POST", "/retrain", by, map[string]any{"model_name": model, "dataset_name": "JobEmbeddings"}).Object(t)["flow_run_id"].(string)
-		v := planetest.Good(metric, value)
+		v := controlplanetest.Good(metric, value)
 		v.RunTags = map[string]string{"prefect_flow_run_id": run}
 		return p.Report(model, p.Tracker.Add(strings.ToLower(model), v))["promotion_id"].(string)
 	}
-	id := train("JPCP", "rmse", 12, planetest.Operator)
+	id := train("JPCP", "rmse", 12, controlplanetest.Operator)
 	if pr := p.Promotion(id); pr["requested_by"] != "operator" || p.Approval(pr["approval_id"].(string))["requested_by"] != "operator" {
 		t.Fatalf("promotion %v", pr)
 	}
 	if got := p.Audits("promotion.opened"); len(got) != 1 || got[0]["actor"] != "trainer" {
 		t.Fatalf("audit %v", got)
 	}
-	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
-	p.Want(200, "POST", "/promotions/"+id+"/approve", planetest.Approver, nil)
-	seeded := train("JPCP", "rmse", 11, planetest.Seeder)
-	if pr := p.Want(200, "POST", "/promotions/"+seeded+"/approve", planetest.Seeder, nil).Object(t); pr["requested_by"] != "system:seed" || pr["state"] != "promoted" {
+	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
+	p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Approver, nil)
+	seeded := train("JPCP", "rmse", 11, controlplanetest.Seeder)
+	if pr := p.Want(200, "POST", "/promotions/"+seeded+"/approve", controlplanetest.Seeder, nil).Object(t); pr["requested_by"] != "system:seed" || pr["state"] != "promoted" {
 		t.Fatalf("promotion %v", pr)
 	}
 }
@@ -127,8 +127,8 @@ func TestOwnTraining(t *testing.T) {
 // Under approval_mode run the approval of the training run is enough.
 func TestApprovalModeRun(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "PROMOTION_APPROVAL_MODE_DEFAULT=run")
-	approval, _, v := p.Trained("JPCP", "JobEmbeddings", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t, "PROMOTION_APPROVAL_MODE_DEFAULT=run")
+	approval, _, v := p.Trained("JPCP", "JobEmbeddings", controlplanetest.Good("rmse", 12.0))
 	out := p.Report("JPCP", v)
 	pr := p.Promotion(out["promotion_id"].(string))
 	if pr["state"] != "promoted" || pr["decided_by"] != "operator" || !strings.Contains(pr["reason"].(string), approval) {
@@ -138,8 +138,8 @@ func TestApprovalModeRun(t *testing.T) {
 		t.Fatalf("Production is %q", h)
 	}
 	// A run that nobody approved waits for a person all the same.
-	run := p.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
-	next := planetest.Good("rmse", 11.0)
+	run := p.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings"}`).Object(t)["flow_run_id"].(string)
+	next := controlplanetest.Good("rmse", 11.0)
 	next.RunTags = map[string]string{"prefect_flow_run_id": run}
 	out = p.Report("JPCP", p.Tracker.Add("jpcp", next))
 	if pr := p.Promotion(out["promotion_id"].(string)); pr["state"] != "pending" {
@@ -150,17 +150,17 @@ func TestApprovalModeRun(t *testing.T) {
 // What holds a version back holds it back on the ladder too.
 func TestLadderHoldsBack(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
+	p := controlplanetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
 	for name, c := range map[string]struct {
-		v      planetest.Version
+		v      controlplanetest.Version
 		set    string
 		reason string
 	}{
-		"too bad for Canary": {planetest.Good("rmse", 150.0), "[Staging]", "rmse is 150"},
-		"dummy":              {planetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}}, "[Staging]", "dummy"},
-		"generated":          {planetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "data_origin": "generated"}}, "[Staging Canary]", "generated data"},
-		"not a number":       {planetest.Good("rmse", "NaN"), "[]", "not finite"},
-		"infinite":           {planetest.Good("rmse", -math.MaxFloat64), "[]", "not finite"},
+		"too bad for Canary": {controlplanetest.Good("rmse", 150.0), "[Staging]", "rmse is 150"},
+		"dummy":              {controlplanetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}}, "[Staging]", "dummy"},
+		"generated":          {controlplanetest.Version{Metrics: map[string]any{"rmse": 1.0}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "data_origin": "generated"}}, "[Staging Canary]", "generated data"},
+		"not a number":       {controlplanetest.Good("rmse", "NaN"), "[]", "not finite"},
+		"infinite":           {controlplanetest.Good("rmse", -math.MaxFloat64), "[]", "not finite"},
 	} {
 		v := p.Tracker.Add("jpcp", c.v)
 		p.Tracker.Move("jpcp", "Staging", "") // a dummy takes it only where no real version holds it
@@ -173,38 +173,38 @@ func TestLadderHoldsBack(t *testing.T) {
 	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
 		t.Fatalf("Production is %q", h)
 	}
-	other := planetest.Good("rmse", 1.0)
+	other := controlplanetest.Good("rmse", 1.0)
 	other.RunTags = map[string]string{"prefect_flow_run_id": "f1"}
-	p.Refused(409, "version_mismatch", "POST", "/versions", planetest.Trainer, map[string]any{"model": "JPCP", "version": p.Tracker.Add("jpcp", other), "flow_run_id": "f2"})
+	p.Refused(409, "version_mismatch", "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "JPCP", "version": p.Tracker.Add("jpcp", other), "flow_run_id": "f2"})
 }
 
 // Moves by others are seen and recorded; a promotion that was shown another
 // holder is superseded by them.
 func TestExternalMoves(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t)
+	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Report("JPCP", v)
 	id := p.PendingPromotion("JPCP")
-	p.Tracker.Move("jpcp", "Production", p.Tracker.Add("jpcp", planetest.Good("rmse", 13.0)))
-	r := p.Refused(409, "alias_moved", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil).Object(t)
+	p.Tracker.Move("jpcp", "Production", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 13.0)))
+	r := p.Refused(409, "alias_moved", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t)
 	if r["version"] != "2" || p.Tracker.Holder("jpcp", "Production") != "2" {
 		t.Fatalf("answer %v", r)
 	}
 	if pr := p.Promotion(id); pr["state"] != "superseded" {
 		t.Fatalf("promotion %v", pr)
 	}
-	h := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)
+	h := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(h) != 1 || h[0].(map[string]any)["via"] != "external" || h[0].(map[string]any)["actor"] != "external" {
 		t.Fatalf("history %v", h)
 	}
 	// The watcher finds one that nobody asks about.
-	p.Tracker.Add("mack", planetest.Good("accuracy", 0.9))
+	p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 	p.Tracker.Move("mack", "Canary", "1")
 	p.Tracker.Move("jpcp", "Production", "")
 	testenv.Eventually(t, 45*time.Second, func() error {
-		m := p.Want(200, "GET", "/alias-history?model=MACK", planetest.Reader, nil).Object(t)["items"].([]any)
-		j := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)
+		m := p.Want(200, "GET", "/alias-history?model=MACK", controlplanetest.Reader, nil).Object(t)["items"].([]any)
+		j := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 		if len(m) != 1 || len(j) != 2 || j[0].(map[string]any)["version"] != nil {
 			return fmt.Errorf("%v %v", m, j)
 		}
@@ -220,25 +220,25 @@ func TestExternalMoves(t *testing.T) {
 // A tracker that fails changes nothing before the decision, and is told again after it.
 func TestTrackerFails(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t)
+	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Report("JPCP", v)
 	id := p.PendingPromotion("JPCP")
-	for _, mode := range []string{planetest.Down, planetest.Broken, planetest.Garbage} {
+	for _, mode := range []string{controlplanetest.Down, controlplanetest.Broken, controlplanetest.Garbage} {
 		p.Tracker.Set(mode)
-		p.Refused(502, "tracker_unreachable", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
-		p.Refused(502, "tracker_unreachable", "GET", "/promotions/JPCP/gate", planetest.Operator, nil)
-		p.Refused(502, "tracker_unreachable", "POST", "/versions", planetest.Trainer, `{"model":"JPCP","version":"7"}`)
+		p.Refused(502, "tracker_unreachable", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
+		p.Refused(502, "tracker_unreachable", "GET", "/promotions/JPCP/gate", controlplanetest.Operator, nil)
+		p.Refused(502, "tracker_unreachable", "POST", "/versions", controlplanetest.Trainer, `{"model":"JPCP","version":"7"}`)
 	}
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	if pr := p.Promotion(id); pr["state"] != "pending" {
 		t.Fatalf("promotion %v", pr)
 	}
-	p.Tracker.Set(planetest.FailMoves)
-	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", planetest.Operator, nil).Object(t); pr["state"] != "approved" {
+	p.Tracker.Set(controlplanetest.FailMoves)
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "approved" {
 		t.Fatalf("promotion %v", pr)
 	}
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	testenv.Eventually(t, 30*time.Second, func() error {
 		if pr := p.Promotion(id); pr["state"] != "promoted" {
 			return fmt.Errorf("promotion %v", pr)
@@ -246,14 +246,14 @@ func TestTrackerFails(t *testing.T) {
 		return nil
 	})
 	// A refusal is final.
-	next := p.Tracker.Add("jpcp", planetest.Good("rmse", 11.0))
+	next := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))
 	p.Report("JPCP", next)
 	id = p.PendingPromotion("JPCP")
-	p.Tracker.Set(planetest.Refusing)
-	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", planetest.Operator, nil).Object(t); pr["state"] != "failed" || !strings.Contains(pr["reason"].(string), "refused") {
+	p.Tracker.Set(controlplanetest.Refusing)
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "failed" || !strings.Contains(pr["reason"].(string), "refused") {
 		t.Fatalf("promotion %v", pr)
 	}
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	if got := p.Audits("promotion.failed"); len(got) != 1 || got[0]["outcome"] != "failed" {
 		t.Fatalf("audit %v", got)
 	}
@@ -262,40 +262,40 @@ func TestTrackerFails(t *testing.T) {
 // Promotions of one alias supersede each other; rejecting and expiring end them.
 func TestPromotionStates(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
-	v := p.Tracker.Add("mack", planetest.Good("accuracy", 0.9))
+	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	v := p.Tracker.Add("mack", controlplanetest.Good("accuracy", 0.9))
 	p.Tracker.Move("mack", "Staging", v)
 	body := map[string]any{"model": "MACK", "approve": true}
-	first := p.Want(200, "POST", "/promotions", planetest.Operator, body).Object(t)
+	first := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)
 	if first["state"] != "pending" || first["allowed"] != true { // asking is not deciding
 		t.Fatalf("promotion %v", first)
 	}
-	if again := p.Want(200, "POST", "/promotions", planetest.Operator, body).Object(t); again["id"] != first["id"] {
+	if again := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t); again["id"] != first["id"] {
 		t.Fatalf("opened twice: %v", again)
 	}
 	id := first["id"].(string)
-	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
+	p.Refused(403, "own_request", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	body["conditions"] = []any{map[string]any{"metric": "accuracy", "op": "gt", "value": 0.8}}
-	second := p.Want(200, "POST", "/promotions", planetest.Operator, body).Object(t)["id"].(string)
+	second := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)["id"].(string)
 	if pr := p.Promotion(id); pr["state"] != "superseded" {
 		t.Fatalf("promotion %v", pr)
 	}
 	if rec := p.Approval(p.Promotion(id)["approval_id"].(string)); rec["status"] != "expired" {
 		t.Fatalf("record %v", rec)
 	}
-	if pr := p.Want(200, "POST", "/promotions/"+second+"/reject", planetest.Approver, `{"reason":"not now"}`).Object(t); pr["state"] != "rejected" || pr["decided_by"] != "approver" || pr["reason"] != "not now" {
+	if pr := p.Want(200, "POST", "/promotions/"+second+"/reject", controlplanetest.Approver, `{"reason":"not now"}`).Object(t); pr["state"] != "rejected" || pr["decided_by"] != "approver" || pr["reason"] != "not now" {
 		t.Fatalf("promotion %v", pr)
 	}
-	if g := p.Want(200, "GET", "/promotions/mack/gate?version="+v, planetest.Reader, nil).Object(t); g["approval"].(map[string]any)["state"] != "rejected" {
+	if g := p.Want(200, "GET", "/promotions/mack/gate?version="+v, controlplanetest.Reader, nil).Object(t); g["approval"].(map[string]any)["state"] != "rejected" {
 		t.Fatalf("gate %v", g)
 	}
-	third := p.Want(200, "POST", "/promotions", planetest.Operator, body).Object(t)["id"].(string)
+	third := p.Want(200, "POST", "/promotions", controlplanetest.Operator, body).Object(t)["id"].(string)
 	p.SQL("update control_plane.promotions set expires_at = now() - interval '1 hour' where id = $1", third)
-	p.Refused(409, "already_decided", "POST", "/promotions/"+third+"/approve", planetest.Approver, nil)
+	p.Refused(409, "already_decided", "POST", "/promotions/"+third+"/approve", controlplanetest.Approver, nil)
 	if pr := p.Promotion(third); pr["state"] != "expired" {
 		t.Fatalf("promotion %v", pr)
 	}
-	if reasons := fmt.Sprint(p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, `{"model":"MACK","conditions":[{"metric":"accuracy","op":"gt","value":0.99}]}`).Object(t)["reasons"]); !strings.Contains(reasons, "accuracy is 0.9; wanted > 0.99") {
+	if reasons := fmt.Sprint(p.Refused(409, "promotion_denied", "POST", "/promotions", controlplanetest.Operator, `{"model":"MACK","conditions":[{"metric":"accuracy","op":"gt","value":0.99}]}`).Object(t)["reasons"]); !strings.Contains(reasons, "accuracy is 0.9; wanted > 0.99") {
 		t.Fatalf("reasons %s", reasons)
 	}
 }
@@ -304,58 +304,58 @@ func TestPromotionStates(t *testing.T) {
 // removed one does not come back with a restart.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "PROMOTION_APPROVAL_MODE_DEFAULT=run")
+	p := controlplanetest.Neighbours(t, "PROMOTION_APPROVAL_MODE_DEFAULT=run")
 	stop := p.Serve()
-	list := p.Want(200, "GET", "/promotion-policies", planetest.Reader, nil).Object(t)["items"].([]any)
+	list := p.Want(200, "GET", "/promotion-policies", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	jpcp := list[0].(map[string]any)
 	if len(list) != 5 || jpcp["model"] != "JPCP" || jpcp["metric"] != "rmse" || jpcp["operator"] != "lte" || jpcp["threshold"] != 50.0 ||
 		jpcp["from_alias"] != "Staging" || jpcp["to_alias"] != "Production" || jpcp["approval_mode"] != "run" || jpcp["updated_by"] != "system:registry" {
 		t.Fatalf("policies %v", list)
 	}
-	page := p.Want(200, "GET", "/promotion-policies?limit=2", planetest.Reader, nil).Object(t)
-	rest := p.Want(200, "GET", "/promotion-policies?limit=500&cursor="+page["next_cursor"].(string), planetest.Reader, nil).Object(t)["items"].([]any)
+	page := p.Want(200, "GET", "/promotion-policies?limit=2", controlplanetest.Reader, nil).Object(t)
+	rest := p.Want(200, "GET", "/promotion-policies?limit=500&cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(rest) != 3 {
 		t.Fatalf("second page %v", rest)
 	}
-	set := p.Want(200, "PUT", "/promotion-policies/jpcp", planetest.Operator, `{"metric":"mae","operator":"lt","threshold":5,"from_alias":"canary","approval_mode":"each"}`).Object(t)
+	set := p.Want(200, "PUT", "/promotion-policies/jpcp", controlplanetest.Operator, `{"metric":"mae","operator":"lt","threshold":5,"from_alias":"canary","approval_mode":"each"}`).Object(t)
 	if set["from_alias"] != "Canary" || set["approval_mode"] != "each" || set["updated_by"] != "operator" || set["enabled"] != true {
 		t.Fatalf("policy %v", set)
 	}
 	if got := p.Audits("promotion_policy.set"); len(got) != 1 || got[0]["details"].(map[string]any)["old"].(map[string]any)["metric"] != "rmse" {
 		t.Fatalf("audit %v", got)
 	}
-	p.Want(204, "DELETE", "/promotion-policies/MACK", planetest.Foreign, nil) // policies belong to no tenant, so every tenant may read who changes them
+	p.Want(204, "DELETE", "/promotion-policies/MACK", controlplanetest.Foreign, nil) // policies belong to no tenant, so every tenant may read who changes them
 	if got := p.Audits("promotion_policy.removed"); len(got) != 1 || got[0]["tenant"] != "platform" || got[0]["actor"] != "mallory" ||
 		got[0]["details"].(map[string]any)["actor_tenant"] != "other" || p.Audits("promotion_policy.set")[0]["tenant"] != "platform" {
 		t.Fatalf("audit %v", got)
 	}
-	p.Refused(404, "policy_not_found", "DELETE", "/promotion-policies/MACK", planetest.Operator, nil)
+	p.Refused(404, "policy_not_found", "DELETE", "/promotion-policies/MACK", controlplanetest.Operator, nil)
 	stop()
 	p.Serve()
-	if got := p.Want(200, "GET", "/promotion-policies/JPCP", planetest.Reader, nil).Object(t); got["metric"] != "mae" {
+	if got := p.Want(200, "GET", "/promotion-policies/JPCP", controlplanetest.Reader, nil).Object(t); got["metric"] != "mae" {
 		t.Fatalf("policy %v", got)
 	}
-	p.Refused(404, "policy_not_found", "GET", "/promotion-policies/MACK", planetest.Reader, nil)
+	p.Refused(404, "policy_not_found", "GET", "/promotion-policies/MACK", controlplanetest.Reader, nil)
 }
 
 // A dummy takes Staging only where none or a dummy holds it.
 func TestDummyLeavesARealCandidateAlone(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	dummy := planetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}}
+	p := controlplanetest.Start(t)
+	dummy := controlplanetest.Version{Metrics: map[string]any{"rmse": 10.0}, Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}}
 	report := func(v string) {
-		p.Want(200, "POST", "/versions", planetest.Trainer, map[string]any{"model": "JPCP", "version": v})
+		p.Want(200, "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "JPCP", "version": v})
 	}
 	for _, step := range []struct {
 		name    string
-		version planetest.Version
+		version controlplanetest.Version
 		holder  string
 	}{
 		{"where none holds it", dummy, "1"},
 		{"where a dummy holds it", dummy, "2"},
-		{"a real one takes it of a dummy", planetest.Good("rmse", 150.0), "3"},
+		{"a real one takes it of a dummy", controlplanetest.Good("rmse", 150.0), "3"},
 		{"a dummy leaves it to the real one", dummy, "3"},
-		{"a newer real one takes it", planetest.Good("rmse", 140.0), "5"},
+		{"a newer real one takes it", controlplanetest.Good("rmse", 140.0), "5"},
 	} {
 		report(p.Tracker.Add("jpcp", step.version))
 		if got := p.Tracker.Holder("jpcp", "Staging"); got != step.holder {
@@ -367,15 +367,15 @@ func TestDummyLeavesARealCandidateAlone(t *testing.T) {
 // A version whose definition no commit holds reaches Staging at most.
 func TestDirtyDefinitionStaysInStaging(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	v := planetest.Good("rmse", 10.0)
+	p := controlplanetest.Start(t)
+	v := controlplanetest.Good("rmse", 10.0)
 	v.RunTags = map[string]string{"modelrepo_dirty": "true"}
 	version := p.Tracker.Add("jpcp", v)
-	out := p.Want(200, "POST", "/versions", planetest.Trainer, map[string]any{"model": "JPCP", "version": version}).Object(t)
+	out := p.Want(200, "POST", "/versions", controlplanetest.Trainer, map[string]any{"model": "JPCP", "version": version}).Object(t)
 	if got := fmt.Sprint(out["aliases_set"]); got != "[Staging]" {
 		t.Errorf("got aliases %s, want [Staging]", got)
 	}
-	r := p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, map[string]any{"model": "JPCP"})
+	r := p.Refused(409, "promotion_denied", "POST", "/promotions", controlplanetest.Operator, map[string]any{"model": "JPCP"})
 	if !strings.Contains(string(r.Body), "no commit holds") {
 		t.Errorf("got %s, want the reason", r.Body)
 	}

@@ -15,7 +15,7 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // operation is one method of one path of the API's document.
@@ -83,17 +83,17 @@ func (o operation) at() string {
 // refuses the same bad bodies in the same way.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
+	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef", "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	scoped := map[string][]string{
-		"read": {planetest.Reader, planetest.CI, planetest.Operator}, "changes": {planetest.CI, planetest.Operator}, "retrain": {planetest.Operator, planetest.Legacy}, "approve": {planetest.Approver, planetest.Operator}, "manage": {planetest.Trainer, planetest.Operator},
-		"any write scope": {planetest.CI, planetest.Trainer, planetest.Approver, planetest.Operator},
+		"read": {controlplanetest.Reader, controlplanetest.CI, controlplanetest.Operator}, "changes": {controlplanetest.CI, controlplanetest.Operator}, "retrain": {controlplanetest.Operator, controlplanetest.Legacy}, "approve": {controlplanetest.Approver, controlplanetest.Operator}, "manage": {controlplanetest.Trainer, controlplanetest.Operator},
+		"any write scope": {controlplanetest.CI, controlplanetest.Trainer, controlplanetest.Approver, controlplanetest.Operator},
 	}
-	lacking := map[string]string{"read": planetest.Trainer, "changes": planetest.Reader, "retrain": planetest.CI, "approve": planetest.Trainer, "manage": planetest.Approver, "any write scope": planetest.Reader}
+	lacking := map[string]string{"read": controlplanetest.Trainer, "changes": controlplanetest.Reader, "retrain": controlplanetest.CI, "approve": controlplanetest.Trainer, "manage": controlplanetest.Approver, "any write scope": controlplanetest.Reader}
 	for _, o := range operations(t) {
 		name := o.method + " " + o.path
 		r := p.Call(o.method, o.at(), "", nil)
 		if o.method == "GET" {
-			for _, bearer := range []string{"", lacking[o.scope], planetest.Reader} {
+			for _, bearer := range []string{"", lacking[o.scope], controlplanetest.Reader} {
 				get, head := p.Call("GET", o.at(), bearer, nil), p.Call("HEAD", o.at(), bearer, nil)
 				if head.Status != get.Status || len(head.Body) > 0 {
 					t.Errorf("HEAD %s: %d %q, GET: %d", o.path, head.Status, head.Body, get.Status)
@@ -107,7 +107,7 @@ func TestEveryRoute(t *testing.T) {
 			continue
 		}
 		if o.scope == "signed" { // by a proof over the request, which no bearer makes
-			for _, bearer := range []string{"", planetest.Operator} {
+			for _, bearer := range []string{"", controlplanetest.Operator} {
 				if r := p.Call(o.method, o.at(), bearer, `{}`); r.Status != 401 || r.Code() != "invalid_webhook_proof" || r.Header.Get("X-Request-Id") == "" {
 					t.Errorf("%s: %d %s", name, r.Status, r.Body)
 				}
@@ -156,10 +156,10 @@ func TestEveryRoute(t *testing.T) {
 // What is not in the document is not there.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Refused(404, "not_found", "GET", "/nothing", planetest.Operator, nil)
-	p.Refused(405, "method_not_allowed", "PUT", "/retrain", planetest.Operator, nil)
-	if r := p.Refused(405, "method_not_allowed", "DELETE", "/outbox/republish", planetest.Operator, nil); r.Header.Get("Allow") != "POST" {
+	p := controlplanetest.Start(t)
+	p.Refused(404, "not_found", "GET", "/nothing", controlplanetest.Operator, nil)
+	p.Refused(405, "method_not_allowed", "PUT", "/retrain", controlplanetest.Operator, nil)
+	if r := p.Refused(405, "method_not_allowed", "DELETE", "/outbox/republish", controlplanetest.Operator, nil); r.Header.Get("Allow") != "POST" {
 		t.Errorf("DELETE /outbox/republish: got Allow %q, want POST", r.Header.Get("Allow"))
 	}
 	features := p.Want(200, "GET", "/capabilities", "", nil).Object(t)
@@ -175,29 +175,29 @@ func TestUnknownRoutes(t *testing.T) {
 // filter that is misspelt would else give the whole list.
 func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
+	p := controlplanetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0", "WRITE_RATE_LIMIT_PER_MIN=0")
 	probes := []string{"/livez", "/readyz", "/metrics"} // of libs/service
 	for _, o := range operations(t) {
 		if slices.Contains(probes, o.path) {
 			continue
 		}
-		bearer := map[string]string{"": "", "signed": "", "manage": planetest.Trainer}[o.scope]
+		bearer := map[string]string{"": "", "signed": "", "manage": controlplanetest.Trainer}[o.scope]
 		if o.scope != "" && o.scope != "signed" && bearer == "" {
-			bearer = planetest.Operator
+			bearer = controlplanetest.Operator
 		}
 		r := p.Call(o.method, o.at()+"?acter=bob", bearer, nil)
 		if r.Status != 422 || r.Code() != "validation_error" || !strings.Contains(string(r.Body), `"acter"`) {
 			t.Errorf("%s %s?acter=bob: got %d %s, want 422 that names acter", o.method, o.path, r.Status, r.Body)
 		}
 	}
-	p.Want(200, "GET", "/audit/events?actor=bob", planetest.Reader, nil)
-	p.Want(200, "GET", "/runs?limit=&cursor=", planetest.Reader, nil)
+	p.Want(200, "GET", "/audit/events?actor=bob", controlplanetest.Reader, nil)
+	p.Want(200, "GET", "/runs?limit=&cursor=", controlplanetest.Reader, nil)
 }
 
 // Bad input of each route answers 4xx with the field, and changes nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
+	p := controlplanetest.Start(t, "CHANGES_RATE_LIMIT_PER_MIN=0", "RETRAIN_RATE_LIMIT_PER_MIN=0", "DECISION_RATE_LIMIT_PER_MIN=0")
 	list := func(n int, s string) []string {
 		out := make([]string, n)
 		for i := range out {
@@ -309,7 +309,7 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/alias-history?at=now", nil, 422, "validation_error", "at"},
 		{"GET", "/alias-history?at=2026-01-01T00:00:00Z", nil, 422, "validation_error", "at"},
 	} {
-		r := p.Call(c.method, c.path, planetest.Operator, c.body)
+		r := p.Call(c.method, c.path, controlplanetest.Operator, c.body)
 		if r.Status != c.status || r.Code() != c.code {
 			t.Errorf("%d: %s %s: %d %s, want %d %s: %.300s", i, c.method, c.path, r.Status, r.Code(), c.status, c.code, r.Body)
 			continue
@@ -332,7 +332,7 @@ func TestBadInput(t *testing.T) {
 	if n := len(p.Orchestrator.All()); n != 0 {
 		t.Errorf("%d flow runs", n)
 	}
-	if list := p.Want(200, "GET", "/approvals", planetest.Operator, nil).List(t); len(list) != 0 {
+	if list := p.Want(200, "GET", "/approvals", controlplanetest.Operator, nil).List(t); len(list) != 0 {
 		t.Errorf("approvals %v", list)
 	}
 }
@@ -340,7 +340,7 @@ func TestBadInput(t *testing.T) {
 // The bounds themselves pass: 500 models and 10,000 files in one notice.
 func TestLargestNotice(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	models, files := make([]string, 500), make([]string, 10_000)
 	for i := range models {
 		models[i] = fmt.Sprintf("model-%d", i)
@@ -350,11 +350,11 @@ func TestLargestNotice(t *testing.T) {
 	}
 	models[1] = "MODEL-0" // twice the same
 	body := map[string]any{"model_ids": models, "commit_sha": "abc", "commit_msg": "all", "changed_files": files}
-	out := p.Want(200, "POST", "/api/changes", planetest.CI, body).Object(t)
+	out := p.Want(200, "POST", "/api/changes", controlplanetest.CI, body).Object(t)
 	if len(out["created"].([]any)) != 499 || len(out["warnings"].([]any)) != 499 {
 		t.Fatalf("created %d, warnings %d", len(out["created"].([]any)), len(out["warnings"].([]any)))
 	}
-	again := p.Want(200, "POST", "/api/changes", planetest.CI, body).Object(t)
+	again := p.Want(200, "POST", "/api/changes", controlplanetest.CI, body).Object(t)
 	if len(again["created"].([]any)) != 0 || len(again["existing"].([]any)) != 499 {
 		t.Fatalf("again: %v", len(again["existing"].([]any)))
 	}
@@ -362,7 +362,7 @@ func TestLargestNotice(t *testing.T) {
 	seen := map[string]bool{}
 	cursor := ""
 	for {
-		r := p.Want(200, "GET", "/approvals?limit=200&cursor="+cursor, planetest.Reader, nil)
+		r := p.Want(200, "GET", "/approvals?limit=200&cursor="+cursor, controlplanetest.Reader, nil)
 		for _, a := range r.List(t) {
 			if seen[a["id"].(string)] || len(a["changed_files"].([]any)) != 10_000 {
 				t.Fatalf("%v twice, or without its files", a["id"])
@@ -381,7 +381,7 @@ func TestLargestNotice(t *testing.T) {
 // Public routes need no credential; /health has every member of the contract.
 func TestHealthAndModels(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	p.AwaitTarget()
 	h := p.Health()
 	for _, name := range []string{
@@ -435,7 +435,7 @@ func TestHealthAndModels(t *testing.T) {
 			t.Errorf("metrics lack %s", line)
 		}
 	}
-	fresh := p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)
+	fresh := p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)
 	if len(fresh["models"].([]any)) != 5 || fresh["last_event"] != nil {
 		t.Fatalf("freshness %v", fresh)
 	}
@@ -444,8 +444,8 @@ func TestHealthAndModels(t *testing.T) {
 // Events reach the broker; a request id travels from the request to them.
 func TestEventsAreRelayed(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	r := p.Want(200, "POST", "/api/changes", planetest.CI, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
+	p := controlplanetest.Start(t)
+	r := p.Want(200, "POST", "/api/changes", controlplanetest.CI, `{"model_ids":["JPCP"],"commit_sha":"abc"}`, "X-Request-ID", "req-1")
 	if r.Header.Get("X-Request-Id") != "req-1" {
 		t.Fatalf("%v", r.Header)
 	}

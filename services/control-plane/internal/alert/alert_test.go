@@ -17,18 +17,18 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-func start(t *testing.T, seconds int, env ...string) (*planetest.Plane, *planetest.Serving) {
+func start(t *testing.T, seconds int, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
 	t.Helper()
-	s := planetest.NewServing(t)
-	return planetest.Start(t, slices.Concat(s.Env(), []string{fmt.Sprintf("ALERT_SECONDS=%d", seconds)}, env)...), s
+	s := controlplanetest.NewServing(t)
+	return controlplanetest.Start(t, slices.Concat(s.Env(), []string{fmt.Sprintf("ALERT_SECONDS=%d", seconds)}, env)...), s
 }
 
-func firing(p *planetest.Plane, bearer string) map[string]map[string]any {
+func firing(p *controlplanetest.Plane, bearer string) map[string]map[string]any {
 	p.T.Helper()
 	out := map[string]map[string]any{}
 	for _, item := range p.Want(200, "GET", "/alerts", bearer, nil).Object(p.T)["items"].([]any) {
@@ -39,11 +39,11 @@ func firing(p *planetest.Plane, bearer string) map[string]map[string]any {
 }
 
 // await waits until the alert fires with the severity; an empty one: until it does not.
-func await(p *planetest.Plane, id, severity string) map[string]any {
+func await(p *controlplanetest.Plane, id, severity string) map[string]any {
 	p.T.Helper()
 	var a map[string]any
 	testenv.Eventually(p.T, 20*time.Second, func() error {
-		a = firing(p, planetest.Reader)[id]
+		a = firing(p, controlplanetest.Reader)[id]
 		if (a == nil) != (severity == "") || a != nil && a["severity"] != severity {
 			return fmt.Errorf("%s: %v, want %q", id, a, severity)
 		}
@@ -53,7 +53,7 @@ func await(p *planetest.Plane, id, severity string) map[string]any {
 }
 
 // told are the names and severities of the events of one alert.
-func told(p *planetest.Plane, id string) []string {
+func told(p *controlplanetest.Plane, id string) []string {
 	p.T.Helper()
 	out := []string{}
 	for _, e := range p.Events("") {
@@ -64,7 +64,7 @@ func told(p *planetest.Plane, id string) []string {
 	return out
 }
 
-func wantTold(p *planetest.Plane, id string, want ...string) {
+func wantTold(p *controlplanetest.Plane, id string, want ...string) {
 	p.T.Helper()
 	if got := told(p, id); !slices.Equal(got, want) {
 		p.T.Errorf("%s: events %q, want %q", id, got, want)
@@ -90,7 +90,7 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 	if worse["since"] != first["since"] {
 		t.Errorf("it fires since %v, then since %v", first["since"], worse["since"])
 	}
-	s.Set(planetest.Broken) // what cannot be read stays
+	s.Set(controlplanetest.Broken) // what cannot be read stays
 	asked := s.Count()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if n := s.Count(); n < asked+3 {
@@ -98,16 +98,16 @@ func TestDriftFiresAndIsResolvedOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if firing(p, planetest.Reader)[id] == nil {
+	if firing(p, controlplanetest.Reader)[id] == nil {
 		t.Error("it ended although its source cannot be read")
 	}
-	s.Set(planetest.Well)
+	s.Set(controlplanetest.Well)
 	s.Drift("input", "JPCP", "Production", "CORRUPT", nil, "non_finite")
 	await(p, id+":input", "critical")
 	s.Drift("prediction", "JPCP", "Production", "OK", z(0.5), "")
 	await(p, id, "")
-	if len(firing(p, planetest.Foreign)) != 1 {
-		t.Errorf("another tenant sees %v; drift belongs to no tenant", firing(p, planetest.Foreign))
+	if len(firing(p, controlplanetest.Foreign)) != 1 {
+		t.Errorf("another tenant sees %v; drift belongs to no tenant", firing(p, controlplanetest.Foreign))
 	}
 	wantTold(p, id, "firing warn", "firing critical", "resolved critical")
 	s.Drift("prediction", "JPCP", "Production", "WARNING", z(2.5), "") // again
@@ -206,12 +206,12 @@ func TestDriftEventsFireAtOnce(t *testing.T) {
 func TestOutsideMovesFire(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, 1)
-	good := p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
-	dummy := p.Tracker.Add("jpcp", planetest.Version{Tags: map[string]string{"artifact_digest": planetest.Digest, "dummy": "true"}})
-	loose := p.Tracker.Add("jpcp", planetest.Version{Tags: map[string]string{"framework": "onnx"}})
+	good := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
+	dummy := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"artifact_digest": controlplanetest.Digest, "dummy": "true"}})
+	loose := p.Tracker.Add("jpcp", controlplanetest.Version{Tags: map[string]string{"framework": "onnx"}})
 	move := func(alias, version string) { // and have it noticed without waiting for the watcher
 		p.Tracker.Move("jpcp", alias, version)
-		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", planetest.Operator, map[string]any{"reason": "look"})
+		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
 	}
 	const id = "deploy:JPCP:Production"
 	move("Production", good)
@@ -220,19 +220,19 @@ func TestOutsideMovesFire(t *testing.T) {
 	if a := await(p, id, "critical"); a["labels"].(map[string]any)["fault"] != "dummy" || a["labels"].(map[string]any)["version"] != dummy {
 		t.Errorf("alert %v", a)
 	}
-	p.Tracker.Set(planetest.Down)
-	if a := firing(p, planetest.Reader); len(a) != 1 {
+	p.Tracker.Set(controlplanetest.Down)
+	if a := firing(p, controlplanetest.Reader); len(a) != 1 {
 		t.Errorf("alerts %v", a)
 	}
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	move("Production", loose)
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if a := firing(p, planetest.Reader)[id]; a == nil || a["labels"].(map[string]any)["fault"] != "digest_missing" {
+		if a := firing(p, controlplanetest.Reader)[id]; a == nil || a["labels"].(map[string]any)["fault"] != "digest_missing" {
 			return fmt.Errorf("alert %v", a)
 		}
 		return nil
 	})
-	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", planetest.Operator, map[string]any{"version": good, "reason": "no digest"})
+	p.Want(200, "POST", "/aliases/JPCP/Production/rollback", controlplanetest.Operator, map[string]any{"version": good, "reason": "no digest"})
 	await(p, id, "")
 	wantTold(p, id, "firing critical", "resolved critical")
 	if got := told(p, "deploy:JPCP:Staging"); len(got) != 0 {
@@ -244,11 +244,11 @@ func TestOutsideMovesFire(t *testing.T) {
 func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	t.Parallel()
 	p, s := start(t, 1)
-	p.Want(200, "PUT", "/budgets/spent", planetest.Operator, map[string]any{"cost_budget": 0})
-	p.Want(200, "POST", "/costs", planetest.Operator, map[string]any{
+	p.Want(200, "PUT", "/budgets/spent", controlplanetest.Operator, map[string]any{"cost_budget": 0})
+	p.Want(200, "POST", "/costs", controlplanetest.Operator, map[string]any{
 		"model": "JPCP", "version": "1", "scheduler": "slurm", "job_id": "1", "gpu_hours": 1, "cpu_hours": 0, "project": "spent",
 	})
-	p.Want(http.StatusOK, "POST", "/evals", planetest.Operator, map[string]any{
+	p.Want(http.StatusOK, "POST", "/evals", controlplanetest.Operator, map[string]any{
 		"model": "JPCP", "version": "1", "suite": "nightly", "status": "failed",
 		"metrics": []any{map[string]any{"metric": "rmse", "value": 9, "passed": false}, map[string]any{"metric": "mae", "value": 1, "passed": true}},
 	})
@@ -262,7 +262,7 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	want := []string{"critical", "error", "warn", "warn"}
 	var got, ids []string
 	for cursor := ""; ; {
-		page := p.Want(200, "GET", "/alerts?limit=1&cursor="+cursor, planetest.Reader, nil).Object(t)
+		page := p.Want(200, "GET", "/alerts?limit=1&cursor="+cursor, controlplanetest.Reader, nil).Object(t)
 		for _, item := range page["items"].([]any) {
 			got = append(got, item.(map[string]any)["severity"].(string))
 			ids = append(ids, item.(map[string]any)["id"].(string))
@@ -276,7 +276,7 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 	if !slices.Equal(got, want) || len(slices.Compact(ids)) != 4 {
 		t.Errorf("pages %v of %v", got, ids)
 	}
-	foreign := firing(p, planetest.Foreign)
+	foreign := firing(p, controlplanetest.Foreign)
 	if len(foreign) != 2 || foreign["budget:spent"] != nil || foreign["eval:JPCP:nightly:rmse"] != nil {
 		t.Errorf("another tenant sees %v", foreign)
 	}
@@ -285,9 +285,9 @@ func TestAlertsAreListedBySeverityAndTenant(t *testing.T) {
 			t.Errorf("event %v", e)
 		}
 	}
-	p.Refused(422, "validation_error", "GET", "/alerts?limit=501", planetest.Reader, nil)
-	p.Refused(403, "insufficient_scope", "GET", "/alerts", planetest.Approver, nil)
-	p.Want(204, "DELETE", "/budgets/spent", planetest.Operator, nil)
+	p.Refused(422, "validation_error", "GET", "/alerts?limit=501", controlplanetest.Reader, nil)
+	p.Refused(403, "insufficient_scope", "GET", "/alerts", controlplanetest.Approver, nil)
+	p.Want(204, "DELETE", "/budgets/spent", controlplanetest.Operator, nil)
 	await(p, "budget:spent", "")
 	wantTold(p, "budget:spent", "firing error", "resolved error")
 }

@@ -8,8 +8,8 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // API serves what fires.
@@ -26,7 +26,7 @@ type place struct {
 
 // List serves GET /alerts: those of the caller's tenant and of the platform.
 func (a API) List(c echo.Context) error {
-	page, err := answer.PageOf[place](c)
+	page, err := wire.PageOf[place](c)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.ListAlertsRow) place { return place{r.Rank, r.Since, r.Source, r.Key, r.Tenant} })
+	rows, next := wire.CutPage(page, rows, func(r store.ListAlertsRow) place { return place{r.Rank, r.Since, r.Source, r.Key, r.Tenant} })
 	out := api.AlertList{Items: make([]api.Alert, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		x := of(store.Alert{Source: r.Source, Key: r.Key, Severity: r.Severity, Title: r.Title, Tenant: r.Tenant, Labels: r.Labels})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -32,7 +32,7 @@ func (s slow) Firing(ctx context.Context) ([]alert.Alert, error) {
 // does not undo it, in either direction.
 func TestReadingDoesNotUndoWhatIsNewer(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema)
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // API serves the history.
@@ -20,13 +20,13 @@ type API struct{ Store *store.Store }
 // List serves GET /alias-history.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	q := store.ListHoldersParams{Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("model"); v != "" {
-		q.ModelID = answer.Text(registry.ID(v))
+		q.ModelID = wire.OptionalText(registry.ID(v))
 	}
 	if v := c.QueryParam("alias"); v != "" {
 		name, ok := Canonical(v)
@@ -58,7 +58,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.AliasHistory) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.AliasHistory) uuid.UUID { return r.ID })
 	out := api.AliasHistory{Items: make([]api.AliasHolder, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, view(r))
@@ -69,6 +69,6 @@ func (a API) List(c echo.Context) error {
 func view(r store.AliasHistory) api.AliasHolder {
 	return api.AliasHolder{
 		Model: r.ModelID, Alias: r.Alias, Version: r.Version, PreviousVersion: r.PreviousVersion, From: r.FromAt.UTC(),
-		To: answer.UTC(r.UntilAt), Actor: r.Actor, Via: api.AliasHolderVia(r.Via), PromotionId: r.PromotionID,
+		To: wire.UTC(r.UntilAt), Actor: r.Actor, Via: api.AliasHolderVia(r.Via), PromotionId: r.PromotionID,
 	}
 }

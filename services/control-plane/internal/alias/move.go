@@ -16,12 +16,12 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The aliases, in the order in which a version climbs them.
@@ -61,21 +61,36 @@ const (
 	attemptsMax = 20
 )
 
-// Mover moves aliases. Set Moved and Failed, which settle what the move was for,
-// before the first use.
-type Mover struct {
+// Settler settles, in the transaction that ends a move, what the move was for.
+type Settler interface {
+	Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error
+	MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
+}
+
+// Parts are what a Mover is made of.
+type Parts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
 	Registry *registry.Registry
 	Locks    *lock.Locker
 	Log      *slog.Logger
 	Now      func() time.Time
-	Moved    func(ctx context.Context, tx store.Tx, m store.AliasMove) error
-	Failed   func(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error
-	// External, if set, is called after a move by others was recorded.
+	Settler  Settler
+	// External is called after a move by others was recorded.
 	External func()
 
 	digested map[string]bool // versions of external models that have a digest; of the one watcher alone
+}
+
+// Mover moves aliases.
+type Mover struct{ Parts }
+
+// NewMover refuses a missing part.
+func NewMover(p Parts) (*Mover, error) {
+	if err := service.RequireParts("alias", p); err != nil {
+		return nil, err
+	}
+	return &Mover{p}, nil
 }
 
 // Canonical gives the platform's spelling of an alias, any case.
@@ -196,9 +211,9 @@ func (m *Mover) Plan(ctx context.Context, tx store.Tx, i Intent) (store.AliasMov
 		return store.AliasMove{}, ErrDummy
 	}
 	move, err := tx.InsertAliasMove(ctx, store.InsertAliasMoveParams{
-		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: answer.Text(i.Previous),
-		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: answer.Text(service.RequestID(ctx)),
-		LeaseSeconds: ownFor.Seconds(), Reason: answer.Text(i.Reason),
+		ID: uuid.Must(uuid.NewV7()), ModelID: i.Model, Alias: i.Alias, Version: i.Version, PreviousVersion: wire.OptionalText(i.Previous),
+		Via: i.Via, PromotionID: i.PromotionID, Tenant: i.Tenant, Actor: i.Actor, RequestID: wire.OptionalText(service.RequestID(ctx)),
+		LeaseSeconds: ownFor.Seconds(), Reason: wire.OptionalText(i.Reason),
 	})
 	if postgres.IsUnique(err, "alias_moves_one") {
 		return move, fault.AliasBusy.New(fmt.Sprintf("An earlier move of %s of %s has not reached the tracker yet; it is repeated until it does.", i.Alias, i.Model)).After(5 * time.Second)
@@ -240,7 +255,7 @@ func (m *Mover) finish(ctx context.Context, move store.AliasMove) error {
 		}); err != nil {
 			return err
 		}
-		return m.Moved(ctx, tx, move)
+		return m.Settler.Moved(ctx, tx, move)
 	})
 }
 
@@ -256,7 +271,7 @@ func (m *Mover) fail(ctx context.Context, move store.AliasMove, reason string) e
 		})); err != nil {
 			return err
 		}
-		return m.Failed(ctx, tx, move, reason)
+		return m.Settler.MoveFailed(ctx, tx, move, reason)
 	})
 }
 
@@ -315,11 +330,11 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 			if err == nil {
 				known = row.Version
 			}
-			now := answer.Text(holders[alias])
-			if answer.Deref(known) == answer.Deref(now) {
+			now := wire.OptionalText(holders[alias])
+			if wire.Deref(known) == wire.Deref(now) {
 				continue
 			}
-			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", answer.Deref(now)))
+			m.Log.InfoContext(ctx, "alias moved by others", slog.String("model", model), slog.String("alias", alias), slog.String("version", wire.Deref(now)))
 			if err := m.record(ctx, tx, change{
 				model: model, alias: alias, version: now, previous: known, actor: external, tenant: event.PlatformTenant, via: ViaExternal,
 			}); err != nil {
@@ -329,7 +344,7 @@ func (m *Mover) reconcile(ctx context.Context, model string, holders Holders) er
 		}
 		return nil
 	})
-	if err == nil && found && m.External != nil {
+	if err == nil && found {
 		m.External()
 	}
 	return err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 const (
@@ -121,7 +121,7 @@ func (m *Mover) resume(ctx context.Context, move store.AliasMove) error {
 		switch now := holders[move.Alias]; now {
 		case move.Version: // the tracker was told before the process died
 			return m.finish(ctx, move)
-		case answer.Deref(move.PreviousVersion):
+		case wire.Deref(move.PreviousVersion):
 			_, err := m.Carry(ctx, move)
 			return err
 		default:

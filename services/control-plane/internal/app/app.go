@@ -17,12 +17,12 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
-	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/diff"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
@@ -55,7 +55,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 		SoleProcess: cfg.SoleProcess,
 		Server: service.Options{
 			AllowedHosts: cfg.AllowedHosts, OpenAPI: api.Document,
-			// Bodies are bounded after credentials and rate limit; see intake.BoundBody.
+			// Bodies are bounded after credentials and rate limit; see wire.BoundBody.
 			BodyLimit: math.MaxInt64,
 		},
 	}
@@ -83,10 +83,10 @@ type parts struct {
 	policies   *promotion.Policies
 	promotions promotion.API
 	aliases    alias.API
-	governance governance
+	governance governance.API
 	audit      audit.API
 	costs      *cost.Service
-	budgets    *budget.Service
+	budgets    *cost.Budgets
 	jobs       *job.Service
 	status     *status.Service
 	outbox     admin.Handlers
@@ -106,7 +106,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	p, err := wire(cfg, log, base)
+	p, err := connectParts(cfg, log, base)
 	if err != nil {
 		base.Close()
 		return err

@@ -8,7 +8,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // features are what this build serves; a client asks here before it offers more.
@@ -23,7 +23,7 @@ func (p *parts) capabilities(c echo.Context) error {
 	return c.JSON(http.StatusOK, api.Capabilities{
 		Service: name, Version: service.Version, Api: "1", Features: features,
 		Limits: map[string]int64{
-			"body_bytes": intake.MaxBody, "page": service.MaxPageLimit, "model_ids": approval.MaxModels, "changed_files": approval.MaxFiles,
+			"body_bytes": wire.MaxBody, "page": service.MaxPageLimit, "model_ids": approval.MaxModels, "changed_files": approval.MaxFiles,
 			"changes_per_minute": int64(p.cfg.ChangesPerMinute), "retrains_per_minute": int64(p.cfg.RetrainsPerMinute),
 			"decisions_per_minute": int64(p.cfg.DecisionsPerMin), "writes_per_minute": int64(p.cfg.WritesPerMinute), "approval_expiry_hours": int64(p.cfg.ApprovalExpiryHours),
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/app"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // seed is the private key of the tests' dashboard.
@@ -30,7 +30,7 @@ func dashboard(t *testing.T) (mint func(person, tenant string, scopes ...string)
 		}
 		return token
 	}
-	return mint, "DELEGATION_TRUST_JSON=" + planetest.MustJSON(map[string]any{"dashboard": map[string]any{
+	return mint, "DELEGATION_TRUST_JSON=" + controlplanetest.MustJSON(map[string]any{"dashboard": map[string]any{
 		"public_key": d.PublicKey(), "tenants": []string{"default", "other"}, "scopes": []string{"read", "changes", "approve", "predict"},
 	}})
 }
@@ -40,7 +40,7 @@ func dashboard(t *testing.T) (mint func(person, tenant string, scopes ...string)
 func TestDelegatedSeparationOfDuties(t *testing.T) {
 	t.Parallel()
 	mint, trust := dashboard(t)
-	p := planetest.Start(t, trust, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	p := controlplanetest.Start(t, trust, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
 	alice := func() string { return mint("alice", "default", "read", "write") }
 	bob := func() string { return mint("bob", "default", "read", "write") }
 	notice := map[string]any{"model_ids": []string{"JPCP"}, "commit_sha": "abc"}
@@ -68,7 +68,7 @@ func TestDelegatedSeparationOfDuties(t *testing.T) {
 func TestDelegationOverTheWire(t *testing.T) {
 	t.Parallel()
 	mint, trust := dashboard(t)
-	p := planetest.Start(t, trust)
+	p := controlplanetest.Start(t, trust)
 	token := mint("alice", "default", "read", "changes")
 	notice := func(commit string) map[string]any {
 		return map[string]any{"model_ids": []string{"MACK"}, "commit_sha": commit}
@@ -98,7 +98,7 @@ func TestDelegationOverTheWire(t *testing.T) {
 	p.Refused(401, "invalid_credential", "GET", "/approvals", mint("alice", "third", "read"), nil)
 	parts := strings.Split(mint("alice", "default", "read"), ".")
 	p.Refused(401, "invalid_credential", "GET", "/approvals", parts[0]+"."+parts[1]+".", nil)
-	p.Want(200, "GET", "/approvals", planetest.Reader, nil)
+	p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil)
 }
 
 // While nobody can say whether a token was used, it writes nothing; reads go on,
@@ -112,21 +112,21 @@ func TestDelegationWithoutCoordinator(t *testing.T) {
 	}
 	addr := ln.Addr().String()
 	_ = ln.Close()
-	p := planetest.Start(t, trust, "REDIS_URL=redis://"+addr)
+	p := controlplanetest.Start(t, trust, "REDIS_URL=redis://"+addr)
 	token := mint("alice", "default", "read", "changes")
 	body := map[string]any{"model_ids": []string{"MACK"}, "commit_sha": "abc"}
 	if r := p.Refused(503, "coordinator_unavailable", "POST", "/api/changes", token, body); r.Header.Get("Retry-After") == "" {
 		t.Errorf("headers %v", r.Header)
 	}
 	p.Want(200, "GET", "/approvals", token, nil)
-	p.Want(200, "POST", "/api/changes", planetest.CI, body)
+	p.Want(200, "POST", "/api/changes", controlplanetest.CI, body)
 }
 
 // One token sent to two replicas at once writes in one of them.
 func TestDelegationAmongReplicas(t *testing.T) {
 	t.Parallel()
 	mint, trust := dashboard(t)
-	p := planetest.Start(t, trust, "REDIS_URL="+testenv.Redis(t))
+	p := controlplanetest.Start(t, trust, "REDIS_URL="+testenv.Redis(t))
 	second := *p
 	second.Serve()
 	token := mint("alice", "default", "changes")
@@ -175,15 +175,15 @@ func TestTrustMapBroken(t *testing.T) {
 func TestCredentialMapBroken(t *testing.T) {
 	t.Parallel()
 	mint, trust := dashboard(t)
-	shared := planetest.Neighbours(t, trust)
-	const secret = planetest.Reader
+	shared := controlplanetest.Neighbours(t, trust)
+	const secret = controlplanetest.Reader
 	good := map[string]any{"principal": "reader", "tenant": "default", "scopes": []string{"read"}}
 	with := func(name string, v any) string {
 		m := maps.Clone(good)
 		if m[name] = v; v == nil {
 			delete(m, name)
 		}
-		return planetest.MustJSON(map[string]any{secret: m})
+		return controlplanetest.MustJSON(map[string]any{secret: m})
 	}
 	one, err := json.Marshal(good)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestCredentialMapBroken(t *testing.T) {
 		"secret twice":            `{"` + secret + `": ` + string(one) + `, "` + secret + `": ` + string(one) + `}`,
 		"secret empty":            `{"": ` + string(one) + `}`,
 		"entry a string":          `{"` + secret + `": "reader"}`,
-		"holds the legacy secret": `{"` + planetest.Legacy + `": ` + string(one) + `}`,
+		"holds the legacy secret": `{"` + controlplanetest.Legacy + `": ` + string(one) + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := *shared
@@ -218,10 +218,10 @@ func TestCredentialMapBroken(t *testing.T) {
 			p.Env = append([]string(nil), shared.Env...)
 			p.Setenv("CONTROL_PLANE_CREDENTIALS_JSON=" + text)
 			p.Serve()
-			for _, bearer := range []string{secret, planetest.Legacy, mint("alice", "default", "read"), "nobody", ""} {
+			for _, bearer := range []string{secret, controlplanetest.Legacy, mint("alice", "default", "read"), "nobody", ""} {
 				for _, r := range [][2]string{{"GET", "/approvals"}, {"POST", "/api/changes"}} {
 					answer := p.Refused(503, "auth_misconfigured", r[0], r[1], bearer, nil)
-					if strings.Contains(string(answer.Body), secret) || strings.Contains(string(answer.Body), planetest.Legacy) {
+					if strings.Contains(string(answer.Body), secret) || strings.Contains(string(answer.Body), controlplanetest.Legacy) {
 						t.Errorf("the answer shows a secret: %s", answer.Body)
 					}
 				}

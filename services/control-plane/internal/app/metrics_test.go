@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // ruled are the metrics with this prefix that the alert rules name.
@@ -69,7 +69,7 @@ func drifting(t *testing.T) string {
 // start, so that no rule waits for a series which only the first fault makes.
 func TestAlertRulesNameRealMetrics(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "SERVING_URL="+drifting(t))
+	p := controlplanetest.Start(t, "SERVING_URL="+drifting(t))
 	names := ruled(t, "platform_")
 	if len(names) < 8 {
 		t.Fatalf("the rules name only %v", names)
@@ -92,8 +92,8 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 		}
 		return nil
 	})
-	p.Orchestrator.Set(planetest.Down)
-	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", planetest.Operator, map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings"})
+	p.Orchestrator.Set(controlplanetest.Down)
+	p.Refused(502, "orchestrator_unreachable", "POST", "/retrain", controlplanetest.Operator, map[string]any{"model_name": "JPCP", "dataset_name": "JobEmbeddings"})
 	text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 	if !strings.Contains(text, `outcome="orchestrator_unreachable"} 1`+"\n") {
 		t.Error("the failed dispatch is not counted where it was expected")
@@ -104,7 +104,7 @@ func TestAlertRulesNameRealMetrics(t *testing.T) {
 // makes the series.
 func TestCountersExistFromTheStart(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	text := string(p.Want(200, "GET", "/metrics", "", nil).Body)
 	for _, line := range []string{
 		`platform_approval_events_total{action="created",model_id="JPCP"} 0`,

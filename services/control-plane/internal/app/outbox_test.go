@@ -16,14 +16,14 @@ import (
 
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // oversize puts an event into the outbox that no broker takes. No request can
 // make one that large: bodies are bounded well below.
-func oversize(t *testing.T, p *planetest.Plane, tenant string) (uuid.UUID, string) {
+func oversize(t *testing.T, p *controlplanetest.Plane, tenant string) (uuid.UUID, string) {
 	t.Helper()
 	id := uuid.Must(uuid.NewV7())
 	p.SQL(`insert into control_plane.outbox (id, tenant, namespace, name, payload, actor)
@@ -34,7 +34,7 @@ func oversize(t *testing.T, p *planetest.Plane, tenant string) (uuid.UUID, strin
 
 // noteRefusals lets the database write down each refusal of a row as it happens,
 // with the wait until the next try.
-func noteRefusals(p *planetest.Plane) {
+func noteRefusals(p *controlplanetest.Plane) {
 	p.SQL(`create table control_plane.refusal (id uuid, n int, wait float8)`)
 	p.SQL(`create function control_plane.note_refusal() returns trigger language plpgsql as $$
 		begin
@@ -48,7 +48,7 @@ func noteRefusals(p *planetest.Plane) {
 // poisoned waits until the relay has given the row up, cutting short the waits
 // between its tries, and looks at what was written down of them: five refusals,
 // and 2, 4, 8 and 16 s between them.
-func poisoned(t *testing.T, p *planetest.Plane, id uuid.UUID) {
+func poisoned(t *testing.T, p *controlplanetest.Plane, id uuid.UUID) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), p.Database)
 	if err != nil {
@@ -86,7 +86,7 @@ func poisoned(t *testing.T, p *planetest.Plane, id uuid.UUID) {
 // it, replaying and dropping it are audited, and only its own tenant can.
 func TestRow17OversizedEvent(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	noteRefusals(p)
 	id, digest := oversize(t, p, "default")
 	p.Notice("JPCP", "abc")
@@ -100,7 +100,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 	poisoned(t, p, id)
 
 	path := "/outbox/" + id.String()
-	list := p.Want(200, "GET", "/outbox", planetest.Reader, nil).Object(t)["items"].([]any)
+	list := p.Want(200, "GET", "/outbox", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(list) != 1 {
 		t.Fatalf("%d poison rows", len(list))
 	}
@@ -109,12 +109,12 @@ func TestRow17OversizedEvent(t *testing.T) {
 		e["digest"] != digest || !strings.Contains(e["last_error"].(string), "bytes") || !strings.HasSuffix(e["poison_at"].(string), "Z") {
 		t.Errorf("row %v", e)
 	}
-	if items := p.Want(200, "GET", "/outbox?state=poison", planetest.Foreign, nil).Object(t)["items"].([]any); len(items) != 0 {
+	if items := p.Want(200, "GET", "/outbox?state=poison", controlplanetest.Foreign, nil).Object(t)["items"].([]any); len(items) != 0 {
 		t.Errorf("another tenant sees %v", items)
 	}
 	for _, r := range [][2]string{{"POST", path + "/replay"}, {"DELETE", path}} {
-		p.Refused(404, "event_not_found", r[0], r[1], planetest.Foreign, nil)
-		p.Refused(403, "insufficient_scope", r[0], r[1], planetest.Reader, nil)
+		p.Refused(404, "event_not_found", r[0], r[1], controlplanetest.Foreign, nil)
+		p.Refused(403, "insufficient_scope", r[0], r[1], controlplanetest.Reader, nil)
 	}
 	testenv.Eventually(t, 10*time.Second, func() error {
 		metrics := string(p.Want(200, "GET", "/metrics", "", nil).Body)
@@ -126,13 +126,13 @@ func TestRow17OversizedEvent(t *testing.T) {
 		return nil
 	})
 
-	if again := p.Want(200, "POST", path+"/replay", planetest.Operator, nil).Object(t); again["state"] != "pending" || again["refusals"] != 0.0 || again["poison_at"] != nil {
+	if again := p.Want(200, "POST", path+"/replay", controlplanetest.Operator, nil).Object(t); again["state"] != "pending" || again["refusals"] != 0.0 || again["poison_at"] != nil {
 		t.Errorf("replayed: %v", again)
 	}
-	p.Refused(409, "event_not_poison", "DELETE", path, planetest.Operator, nil)
+	p.Refused(409, "event_not_poison", "DELETE", path, controlplanetest.Operator, nil)
 	poisoned(t, p, id) // its cause is still there
-	p.Want(204, "DELETE", path, planetest.Operator, nil)
-	p.Refused(404, "event_not_found", "DELETE", path, planetest.Operator, nil)
+	p.Want(204, "DELETE", path, controlplanetest.Operator, nil)
+	p.Refused(404, "event_not_found", "DELETE", path, controlplanetest.Operator, nil)
 
 	for action, outcome := range map[string]string{"outbox.replayed": "ok", "outbox.drop": "denied", "outbox.dropped": "ok"} {
 		facts := p.Audits(action)
@@ -155,7 +155,7 @@ func TestRow17OversizedEvent(t *testing.T) {
 // credential's, which sees and moves all; the ledger tells it to the row's readers.
 func TestOutboxTenants(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "EVENT_RELAY_ENABLED=false")
+	p := controlplanetest.Start(t, "EVENT_RELAY_ENABLED=false")
 	rows := map[string]string{}
 	for _, tenant := range []string{"default", "other", "platform"} {
 		id, _ := oversize(t, p, tenant)
@@ -163,7 +163,7 @@ func TestOutboxTenants(t *testing.T) {
 		p.SQL("update control_plane.outbox set poison_at = now(), refusals = 5 where id = $1", id)
 	}
 	for bearer, want := range map[string][]string{
-		planetest.Reader: {"default", "platform"}, planetest.Foreign: {"other", "platform"}, planetest.Legacy: {"default", "other", "platform"},
+		controlplanetest.Reader: {"default", "platform"}, controlplanetest.Foreign: {"other", "platform"}, controlplanetest.Legacy: {"default", "other", "platform"},
 	} {
 		var got []string
 		cursor := ""
@@ -182,7 +182,7 @@ func TestOutboxTenants(t *testing.T) {
 			t.Errorf("%s sees %v, want %v", bearer, got, want)
 		}
 	}
-	pending := p.Want(200, "GET", "/outbox?state=pending&limit=500", planetest.Foreign, nil).Object(t)["items"].([]any)
+	pending := p.Want(200, "GET", "/outbox?state=pending&limit=500", controlplanetest.Foreign, nil).Object(t)["items"].([]any)
 	for _, item := range pending {
 		if tenant := item.(map[string]any)["tenant"]; tenant != "other" && tenant != "platform" {
 			t.Errorf("another tenant sees an event of %v", tenant)
@@ -190,22 +190,22 @@ func TestOutboxTenants(t *testing.T) {
 	}
 
 	for _, tenant := range []string{"default", "platform"} {
-		p.Refused(404, "event_not_found", "POST", rows[tenant]+"/replay", planetest.Foreign, nil)
-		p.Refused(404, "event_not_found", "DELETE", rows[tenant], planetest.Foreign, nil)
+		p.Refused(404, "event_not_found", "POST", rows[tenant]+"/replay", controlplanetest.Foreign, nil)
+		p.Refused(404, "event_not_found", "DELETE", rows[tenant], controlplanetest.Foreign, nil)
 	}
 	p.SQL("update control_plane.outbox set published_at = now(), poison_at = null where tenant in ('platform', 'default')")
 	window := map[string]any{"from": time.Now().Add(-time.Hour), "to": time.Now().Add(time.Hour)}
-	if out := p.Want(200, "POST", "/outbox/republish", planetest.Foreign, window).Object(t); out["republished"] != 0.0 {
+	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Foreign, window).Object(t); out["republished"] != 0.0 {
 		t.Errorf("another tenant republished %v", out)
 	}
-	if out := p.Want(200, "POST", "/outbox/republish", planetest.Legacy, window).Object(t); out["republished"].(float64) < 2 {
+	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Legacy, window).Object(t); out["republished"].(float64) < 2 {
 		t.Errorf("the legacy credential republished %v", out)
 	}
 	p.SQL("update control_plane.outbox set poison_at = now() where tenant = 'platform'")
-	p.Want(200, "POST", rows["platform"]+"/replay", planetest.Legacy, nil)
+	p.Want(200, "POST", rows["platform"]+"/replay", controlplanetest.Legacy, nil)
 	p.SQL("update control_plane.outbox set poison_at = now() where tenant = 'platform'")
-	p.Want(204, "DELETE", rows["platform"], planetest.Legacy, nil)
-	p.Want(204, "DELETE", rows["other"], planetest.Foreign, nil)
+	p.Want(204, "DELETE", rows["platform"], controlplanetest.Legacy, nil)
+	p.Want(204, "DELETE", rows["other"], controlplanetest.Foreign, nil)
 	for action, want := range map[string]string{
 		"outbox.republished": "[other mallory <nil>][platform legacy default]", "outbox.replayed": "[platform legacy default]",
 		"outbox.dropped": "[platform legacy default][other mallory <nil>]",
@@ -223,11 +223,11 @@ func TestOutboxTenants(t *testing.T) {
 // What the broker may have lost is sent once more: of the caller's tenant, within the window.
 func TestRepublish(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	begin := time.Now().Add(-time.Minute)
 	p.Notice("JPCP", "abc")
 	published := func() (n int) {
-		for _, item := range p.Want(200, "GET", "/outbox?state=published&limit=500", planetest.Operator, nil).Object(t)["items"].([]any) {
+		for _, item := range p.Want(200, "GET", "/outbox?state=published&limit=500", controlplanetest.Operator, nil).Object(t)["items"].([]any) {
 			if item.(map[string]any)["tenant"] == "default" { // those of the platform are not the operator's to move
 				n++
 			}
@@ -236,7 +236,7 @@ func TestRepublish(t *testing.T) {
 	}
 	settled := func() {
 		testenv.Eventually(t, 15*time.Second, func() error {
-			if n := len(p.Want(200, "GET", "/outbox?state=pending", planetest.Legacy, nil).Object(t)["items"].([]any)); n != 0 {
+			if n := len(p.Want(200, "GET", "/outbox?state=pending", controlplanetest.Legacy, nil).Object(t)["items"].([]any)); n != 0 {
 				return fmt.Errorf("%d pending", n)
 			}
 			return nil
@@ -248,7 +248,7 @@ func TestRepublish(t *testing.T) {
 		t.Fatalf("%d events published", before)
 	}
 	window := map[string]any{"from": begin, "to": time.Now().Add(time.Minute)}
-	out := p.Want(200, "POST", "/outbox/republish", planetest.Operator, window).Object(t)
+	out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Operator, window).Object(t)
 	if out["republished"] != float64(before) {
 		t.Errorf("%v of %d", out, before)
 	}
@@ -261,7 +261,7 @@ func TestRepublish(t *testing.T) {
 		t.Errorf("audit %v", facts)
 	}
 	old := map[string]any{"from": begin.Add(-time.Hour), "to": begin}
-	if out := p.Want(200, "POST", "/outbox/republish", planetest.Operator, old).Object(t); out["republished"] != 0.0 {
+	if out := p.Want(200, "POST", "/outbox/republish", controlplanetest.Operator, old).Object(t); out["republished"] != 0.0 {
 		t.Errorf("outside of the window: %v", out)
 	}
 	for _, c := range []struct {
@@ -271,14 +271,14 @@ func TestRepublish(t *testing.T) {
 		{map[string]any{"to": begin}, "from"}, {map[string]any{"from": begin}, "to"}, {map[string]any{"from": begin, "to": begin}, "to"},
 		{map[string]any{"from": "yesterday", "to": begin}, "from"}, {map[string]any{"from": begin, "to": begin, "tenant": "other"}, "tenant"}, {nil, "body"},
 	} {
-		r := p.Refused(http.StatusUnprocessableEntity, "validation_error", "POST", "/outbox/republish", planetest.Operator, c.body)
+		r := p.Refused(http.StatusUnprocessableEntity, "validation_error", "POST", "/outbox/republish", controlplanetest.Operator, c.body)
 		if !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%v: %s does not name %s", c.body, r.Body, c.field)
 		}
 	}
-	p.Refused(422, "validation_error", "GET", "/outbox?state=lost", planetest.Reader, nil)
-	p.Refused(422, "validation_error", "GET", "/outbox?limit=501", planetest.Reader, nil)
-	p.Refused(422, "validation_error", "GET", "/outbox?cursor=x", planetest.Reader, nil)
-	p.Refused(404, "event_not_found", "POST", "/outbox/no-uuid/replay", planetest.Operator, nil)
-	p.Refused(404, "event_not_found", "DELETE", "/outbox/"+uuid.NewString(), planetest.Operator, nil)
+	p.Refused(422, "validation_error", "GET", "/outbox?state=lost", controlplanetest.Reader, nil)
+	p.Refused(422, "validation_error", "GET", "/outbox?limit=501", controlplanetest.Reader, nil)
+	p.Refused(422, "validation_error", "GET", "/outbox?cursor=x", controlplanetest.Reader, nil)
+	p.Refused(404, "event_not_found", "POST", "/outbox/no-uuid/replay", controlplanetest.Operator, nil)
+	p.Refused(404, "event_not_found", "DELETE", "/outbox/"+uuid.NewString(), controlplanetest.Operator, nil)
 }

@@ -11,7 +11,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Classes of rate limits.
@@ -105,17 +105,17 @@ func (p *parts) routes() []route {
 		{http.MethodGet, "/jobs/:id", Read, classNone, p.jobs.Get},
 		{http.MethodPut, "/jobs/:scheduler/:id", Manage, classOther, p.jobs.Put},
 
-		{http.MethodGet, "/evals", Read, classNone, p.governance.evals.List},
-		{http.MethodPost, "/evals", Manage, classOther, p.governance.evals.Post},
-		{http.MethodGet, "/llm/endpoints", Read, classNone, p.governance.llm.List},
-		{http.MethodPut, "/llm/endpoints/:model", Manage, classOther, p.governance.llm.Put},
-		{http.MethodDelete, "/llm/endpoints/:model", Manage, classOther, p.governance.llm.Delete},
-		{http.MethodGet, "/compliance", Read, classNone, p.governance.compliance.List},
-		{http.MethodPut, "/compliance/:model/:version", Manage, classOther, p.governance.compliance.Put},
-		{http.MethodGet, "/model-cards", Read, classNone, p.governance.cards.List},
-		{http.MethodGet, "/model-cards/:model", Read, classNone, p.governance.cards.Get},
-		{http.MethodPut, "/model-cards/:model", Manage, classOther, p.governance.cards.Put},
-		{http.MethodGet, "/governance/posture", Read, classNone, p.governance.posture.Get},
+		{http.MethodGet, "/evals", Read, classNone, p.governance.Evals.List},
+		{http.MethodPost, "/evals", Manage, classOther, p.governance.Evals.Post},
+		{http.MethodGet, "/llm/endpoints", Read, classNone, p.governance.Endpoints.List},
+		{http.MethodPut, "/llm/endpoints/:model", Manage, classOther, p.governance.Endpoints.Put},
+		{http.MethodDelete, "/llm/endpoints/:model", Manage, classOther, p.governance.Endpoints.Delete},
+		{http.MethodGet, "/compliance", Read, classNone, p.governance.Classifications.List},
+		{http.MethodPut, "/compliance/:model/:version", Manage, classOther, p.governance.Classifications.Put},
+		{http.MethodGet, "/model-cards", Read, classNone, p.governance.Cards.List},
+		{http.MethodGet, "/model-cards/:model", Read, classNone, p.governance.Cards.Get},
+		{http.MethodPut, "/model-cards/:model", Manage, classOther, p.governance.Cards.Put},
+		{http.MethodGet, "/governance/posture", Read, classNone, p.governance.Posture.Get},
 
 		{http.MethodGet, "/auto-retrain", Read, classNone, p.drift.retrains.List},
 		{http.MethodPut, "/auto-retrain/:model", Manage, classOther, p.drift.retrains.Put},
@@ -132,7 +132,7 @@ func (p *parts) routes() []route {
 
 // mount adds the routes. Each passes, in this order: credentials, scope, rate
 // limit, text that can be stored, query parameters that exist, bound of the body.
-func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Limiter, cfg Config) {
+func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *wire.Limiter, cfg Config) {
 	limits := map[string]echo.MiddlewareFunc{
 		classChanges:  limiter.Per(classChanges, cfg.ChangesPerMinute, false),
 		classRetrain:  limiter.Per(classRetrain, cfg.RetrainsPerMinute, true),
@@ -142,9 +142,9 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 	e.DELETE("/outbox/republish", allowOnlyPost) // else the route of one event would take it
 	known := documentedParameters(api.Document)
 	for _, r := range p.routes() {
-		parameters := intake.Parameters(known[documentedOperation(r)])
+		parameters := wire.Parameters(known[documentedOperation(r)])
 		if r.scope == signed {
-			e.Add(r.method, r.path, r.handler, intake.Text, parameters)
+			e.Add(r.method, r.path, r.handler, wire.RequireStorableText, parameters)
 			continue
 		}
 		var chain []echo.MiddlewareFunc
@@ -158,7 +158,7 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *intake.Lim
 		if r.class != classNone {
 			chain = append(chain, limits[r.class])
 		}
-		chain = append(chain, intake.Text, parameters, intake.BoundBody)
+		chain = append(chain, wire.RequireStorableText, parameters, wire.BoundBody)
 		if r.method == http.MethodGet {
 			service.Get(e, r.path, r.handler, chain...)
 			continue

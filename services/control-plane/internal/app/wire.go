@@ -21,12 +21,13 @@ import (
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/autoretrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/health"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/ladder"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
@@ -35,6 +36,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxDescription bounds what the gate downloads of an artifact, in bytes: the
@@ -48,10 +50,17 @@ const breakerName = "orchestrator"
 const clientTimeout = 20 * time.Second
 
 // wire makes the parts and mounts their routes.
-func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
+func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error) {
 	server, pool, coordinator := base.Server, base.Pool, base.Coordinator
 	db := store.Open(pool)
-	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, log)
+	p := &parts{cfg: cfg, log: log}
+	var counted *metrics.Metrics
+	// Metrics and policies need the registry; it swaps its reading only after start.
+	reg := registry.Open(cfg.ModelRepoDir, cfg.ModelRepoEnv, func(ctx context.Context) error {
+		p.expect(counted)
+		return p.policies.Load(ctx)
+	}, log)
+	p.registry = reg
 	who := auth.Load(cfg.Token.Reveal(), cfg.Credentials.Reveal(), Rules).
 		WithDelegation(auth.Delegation{Audience: name, Trust: cfg.DelegationTrust.Reveal(), Once: coordinator})
 	if err := who.State(); err != nil {
@@ -61,57 +70,85 @@ func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error
 	orch := orchestrator.New(cfg.OrchestratorURL, hc)
 	track := tracker.New(cfg.TrackingURI, hc)
 	locks := lock.New(coordinator, log)
-	counted := metrics.New(server.Registry, reg.Label)
+	counted = metrics.New(server.Registry, reg.Label)
 	metrics.NewStored(server.Registry, db, time.Now, log)
 
-	p := &parts{cfg: cfg, log: log, registry: reg}
 	var err error
 	if p.target, err = dispatch.NewTarget(orch, cfg.Deployment, log); err != nil {
 		return nil, err
 	}
 	breaker := coord.NewBreaker(coordinator, breakerName, cfg.BreakerFailMax, time.Duration(cfg.BreakerResetSeconds)*time.Second)
-	p.commands = &command.Service{
+	retrains := autoretrain.NewSettler(retrain.Settler{}, time.Now)
+	if p.commands, err = command.New(command.Parts{
 		Store: db, Sender: dispatch.NewSender(orch, p.target, breaker, counted.BreakerOpened, log), Log: log, Now: time.Now,
 		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observe(counted),
+		Settlers: map[string]command.Settler{command.Retrain: retrains, command.Approval: approval.NewSettler(time.Now)},
+	}); err != nil {
+		return nil, err
 	}
 	admission := dispatch.NewAdmission(cfg.AdmissionMax, cfg.AdmissionPerTenant)
-	book := &run.Book{Store: db, Head: reg.Head, Count: counted.Run, Now: time.Now}
+	book, err := run.NewBook(run.BookParts{Store: db, Head: reg.Head, Count: counted.Run, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
 	p.follower = &run.Follower{Book: book, Orchestrator: orch, Log: log}
 	p.runs = &run.API{Book: book, Orchestrator: orch}
-	p.retrain = &retrain.API{Store: db, Commands: p.commands, Registry: reg, Admission: admission, Locks: locks, Now: time.Now}
+	if p.retrain, err = retrain.New(retrain.Parts{
+		Store: db, Commands: p.commands, Registry: reg, Admission: admission, Locks: locks, Now: time.Now,
+	}); err != nil {
+		return nil, err
+	}
 	p.freshness = freshness.API{Store: db, Registry: reg}
 
-	approvals := &approval.Service{
-		Store: db, Commands: p.commands, Registry: reg, Admission: admission, Expiry: time.Duration(cfg.ApprovalExpiryHours) * time.Hour,
-		Duties: cfg.SeparationOfDuties == "enforce", Now: time.Now, Count: counted.Approval,
+	p.policies = &promotion.Policies{Store: db, Registry: reg, Mode: cfg.ApprovalMode, Now: time.Now}
+	p.governance = governance.NewAPI(db, reg, log, time.Now)
+	p.wireCosts(db, track)
+	gate, err := promotion.NewGate(promotion.GateParts{
+		Store: db, Tracker: track, Registry: reg, AllowGenerated: cfg.AllowGenerated,
+		Files: tracker.New(cfg.TrackingURI, hc, tracker.MaxDownload(maxDescription)),
+	})
+	if err != nil {
+		return nil, err
 	}
-	p.approvals = approval.API{Service: approvals}
+	reader, err := p.wireAlerts(db, counted, hc, gate)
+	if err != nil {
+		return nil, err
+	}
+	settler := promotion.NewSettler(time.Now, counted.Promotion)
+	if p.mover, err = alias.NewMover(alias.Parts{
+		Store: db, Tracker: track, Registry: reg, Locks: locks, Log: log, Now: time.Now,
+		Settler: settler, External: p.drift.reconciler.Nudge,
+	}); err != nil {
+		return nil, err
+	}
+	rules := approval.Rules{Expiry: time.Duration(cfg.ApprovalExpiryHours) * time.Hour, Duties: cfg.SeparationOfDuties == "enforce"}
+	promotions, err := promotion.New(promotion.Parts{
+		Store: db, Gate: gate, Mover: p.mover, Rules: rules, Settler: settler, Now: time.Now, Count: counted.Promotion,
+	})
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := approval.New(approval.Parts{
+		Store: db, Commands: p.commands, Registry: reg, Admission: admission, Promotions: promotions, Rules: rules,
+		Now: time.Now, Count: counted.Approval,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.approvals, p.promotions = approval.API{Service: approvals}, promotion.API{Service: promotions}
+	if p.ladder, err = ladder.New(ladder.Parts{
+		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
+	}); err != nil {
+		return nil, err
+	}
 	if err := p.wirePushes(db, counted, hc, log); err != nil {
 		return nil, err
 	}
 	if err := p.wirePoller(db, server, coordinator, locks, log); err != nil {
 		return nil, err
 	}
-	p.commands.Settlers = map[string]command.Settler{command.Retrain: retrain.Settler{}, command.Approval: approval.Settler{Service: approvals}}
-
-	p.mover = &alias.Mover{Store: db, Tracker: track, Registry: reg, Locks: locks, Log: log, Now: time.Now}
-	gate := &promotion.Gate{
-		Store: db, Tracker: track, Registry: reg, AllowGenerated: cfg.AllowGenerated,
-		Files: tracker.New(cfg.TrackingURI, hc, tracker.MaxDownload(maxDescription)),
-	}
-	promotions := &promotion.Service{Store: db, Gate: gate, Mover: p.mover, Approvals: approvals, Now: time.Now, Count: counted.Promotion}
-	p.mover.Moved, p.mover.Failed = promotions.Moved, promotions.MoveFailed
-	approvals.Promotions = promotions
-	p.promotions = promotion.API{Service: promotions}
-	p.policies = &promotion.Policies{Store: db, Registry: reg, Mode: cfg.ApprovalMode, Now: time.Now}
-	reg.OnSwap = p.policies.Load
-	p.ladder = &ladder.Service{
-		Store: db, Tracker: track, Registry: reg, Mover: p.mover, Promotions: promotions, Gate: gate, Log: log, Now: time.Now,
-	}
 	server.Go("external models", func(ctx context.Context) error { return reg.FollowTracker(ctx, track) })
 	p.aliases = alias.API{Store: db}
-	p.governance = wireGovernance(db, reg, log)
-	p.wireCosts(db, track)
 
 	p.operate(db, pool, counted, server.Registry, log)
 	p.health = &health.Service{
@@ -131,11 +168,11 @@ func wire(cfg Config, log *slog.Logger, base *startup.Foundation) (*parts, error
 	if err := p.wireAudit(db, nc, server, log); err != nil {
 		return nil, err
 	}
-	if err := p.wireDrift(db, pool, nc, counted, hc, gate); err != nil {
+	if err := p.wireDrift(db, pool, nc, reader); err != nil {
 		return nil, err
 	}
 	server.Echo.HTTPErrorHandler = storeErrors(server.Echo.HTTPErrorHandler)
-	p.mount(server.Echo, who, intake.NewLimiter(coordinator, log), cfg)
+	p.mount(server.Echo, who, wire.NewLimiter(coordinator, log), cfg)
 	return p, nil
 }
 

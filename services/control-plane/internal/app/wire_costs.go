@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/tracker"
-	"github.com/mlp-platform/platform/services/control-plane/internal/budget"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
 	"github.com/mlp-platform/platform/services/control-plane/internal/job"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -12,8 +11,8 @@ import (
 
 // wireCosts makes the parts that account for what the facility runs.
 func (p *parts) wireCosts(db *store.Store, track *tracker.Client) {
-	p.costs = &cost.Service{Store: db, Registry: p.registry, Tracker: track, Rates: p.cfg.rates(), Now: time.Now}
-	p.budgets = &budget.Service{Store: db, Now: time.Now}
+	p.costs = cost.NewService(db, p.registry, track, p.cfg.rates(), time.Now)
+	p.budgets = cost.NewBudgets(db, time.Now)
 	p.jobs = &job.Service{Store: db, Now: time.Now}
 }
 

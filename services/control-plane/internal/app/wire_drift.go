@@ -14,7 +14,6 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alert"
 	"github.com/mlp-platform/platform/services/control-plane/internal/autoretrain"
-	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/drift"
 	"github.com/mlp-platform/platform/services/control-plane/internal/metrics"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
@@ -32,20 +31,14 @@ type driftParts struct {
 	log        *slog.Logger
 }
 
-// wireDrift makes the parts that act on drift, and the alerts. What it needs of
-// the other parts is there already.
-func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, counted *metrics.Metrics, hc *http.Client, gate *promotion.Gate) error {
+// wireAlerts makes the reconciler of alerts, and the reader of drift that it and
+// the automatic retraining share.
+func (p *parts) wireAlerts(db *store.Store, counted *metrics.Metrics, hc *http.Client, gate *promotion.Gate) (*drift.Reader, error) {
 	reader, err := drift.NewReader(p.cfg.ServingURL, p.cfg.ServingToken.Reveal(), hc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s := &autoretrain.Service{
-		Store: db, Drift: reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
-		ForceApproval: p.cfg.AutoRetrainGate == autoretrain.Approval, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
-		Log: p.log, Now: time.Now,
-	}
-	p.commands.Settlers[command.Retrain] = autoretrain.Settler{Next: p.commands.Settlers[command.Retrain], Service: s}
-	sources := map[string]alert.Source{promotion.DeploySource: gate, "budget": p.budgets, "eval": p.governance.evals}
+	sources := map[string]alert.Source{promotion.DeploySource: gate, "budget": p.budgets, "eval": p.governance.Evals}
 	if p.cfg.ServingURL != "" {
 		sources[drift.Source] = drift.Watch{Reader: reader, Observe: func(readings []drift.Reading) {
 			counted.ForgetDrift()
@@ -55,10 +48,23 @@ func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, co
 		}}
 	}
 	p.drift = driftParts{
-		retrains: autoretrain.API{Service: s}, alerts: alert.API{Store: db}, log: p.log, forget: counted.ForgetDrift,
+		alerts: alert.API{Store: db}, log: p.log, forget: counted.ForgetDrift,
 		reconciler: alert.NewReconciler(db, sources, time.Duration(p.cfg.AlertSeconds)*time.Second, p.log),
 	}
-	p.mover.External = p.drift.reconciler.Nudge
+	return reader, nil
+}
+
+// wireDrift makes what retrains by drift, and the consumer of its events.
+func (p *parts) wireDrift(db *store.Store, pool *pgxpool.Pool, nc *nats.Conn, reader *drift.Reader) error {
+	s, err := autoretrain.New(autoretrain.Parts{
+		Store: db, Drift: reader, Registry: p.registry, Retrain: p.retrain, Approvals: p.approvals.Service,
+		ForceApproval: p.cfg.AutoRetrainGate == autoretrain.Approval, Every: time.Duration(p.cfg.AutoRetrainSeconds) * time.Second,
+		Log: p.log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	p.drift.retrains = autoretrain.API{Service: s}
 	if nc != nil {
 		p.drift.consumer = &outbox.ConsumerConfig{
 			Conn: nc, Pool: pool, Name: DriftConsumer, Subjects: drift.Subjects,

@@ -25,11 +25,15 @@ func (p *parts) wirePushes(db *store.Store, counted *metrics.Metrics, hc *http.C
 		return err
 	}
 	p.repoConfig = repoconfig.New(db, first, time.Now, log)
-	p.pushes = &push.Service{
+	pushes := push.Parts{
 		Store: db, Config: p.repoConfig, Registry: p.registry, Approvals: p.approvals.Service, Retrain: p.retrain, Now: time.Now, Log: log,
+		OnHead: func() { p.poller.OnHead() }, // the poller records pushes too, so it is made after them
 	}
 	if p.cfg.CIProject != "" {
-		p.pushes.Pipeline = &push.Pipeline{URL: p.cfg.GitLabURL, Project: p.cfg.CIProject, Token: p.cfg.CITriggerToken, HTTP: hc}
+		pushes.Pipeline = &push.Pipeline{URL: p.cfg.GitLabURL, Project: p.cfg.CIProject, Token: p.cfg.CITriggerToken, HTTP: hc}
+	}
+	if p.pushes, err = push.New(pushes); err != nil {
+		return err
 	}
 	p.webhooks = webhook.New(p.pushes, p.cfg.WebhookSecret, key, counted.Webhook, time.Now)
 	return nil

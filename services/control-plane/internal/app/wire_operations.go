@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,11 +17,6 @@ import (
 // operate makes what operators look after the platform with.
 func (p *parts) operate(db *store.Store, pool *pgxpool.Pool, counted *metrics.Metrics, reg prometheus.Registerer, log *slog.Logger) {
 	p.expect(counted)
-	load := p.registry.OnSwap
-	p.registry.OnSwap = func(ctx context.Context) error {
-		p.expect(counted)
-		return load(ctx)
-	}
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "platform_dispatch_target_ok", Help: "1 while the orchestrator has the deployment that runs are dispatched to, else 0.",
 	}, func() float64 {

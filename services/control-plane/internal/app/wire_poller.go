@@ -34,7 +34,6 @@ func (p *parts) wirePoller(db *store.Store, server *service.Server, coordinator 
 		Source: source, SourceID: id, Store: db, Registry: p.registry, Config: p.repoConfig, Push: p.pushes,
 		Coord: coordinator, Locks: locks, Log: log,
 	})
-	p.pushes.OnHead = p.poller.OnHead
 	p.diffs = diff.API{Store: db, Source: source, Config: p.repoConfig, Log: log}
 	return nil
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The kinds of record.
@@ -41,37 +42,52 @@ type Promotions interface {
 	RejectRecord(ctx context.Context, p auth.Principal, promotion uuid.UUID, reason string) error
 }
 
-// Service keeps the records. Promotions is set after construction, since
-// promotions also write records.
-type Service struct {
+// Rules bound who decides a record, and until when.
+type Rules struct {
+	// Expiry is how long a record waits for its decision; 0 is for ever.
+	Expiry time.Duration
+	// Duties separates them: nobody approves their own request, but the legacy credential.
+	Duties bool
+}
+
+// Parts are what a Service is made of.
+type Parts struct {
 	Store      *store.Store
 	Commands   *command.Service
 	Registry   *registry.Registry
 	Admission  *dispatch.Admission
 	Promotions Promotions
-	// Expiry is how long a record waits for its decision; 0 is for ever.
-	Expiry time.Duration
-	// Duties separates them: nobody approves their own request, but the legacy credential.
-	Duties bool
-	Now    func() time.Time
+	Rules      Rules
+	Now        func() time.Time
 	// Count is told of each created, approved, rejected, expired and dispatch_failed record.
 	Count func(action, model string, n int)
 }
 
+// Service keeps the records.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("approval", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
+}
+
 // ExpiresAt is when a record made at t expires; nil is never.
-func (s *Service) ExpiresAt(t time.Time) *time.Time {
-	if s.Expiry <= 0 {
+func (r Rules) ExpiresAt(t time.Time) *time.Time {
+	if r.Expiry <= 0 {
 		return nil
 	}
-	end := t.Add(s.Expiry)
+	end := t.Add(r.Expiry)
 	return &end
 }
 
 // Own says whether deciding a request of requestedBy is refused to p, and how.
 // The platform's own principals are exempt: standalone seeds its models by one
 // that both trains and promotes.
-func (s *Service) Own(p auth.Principal, requestedBy string) *problem.Error {
-	if !s.Duties || p.Legacy || strings.HasPrefix(p.Name, "system:") || p.Name != requestedBy {
+func (r Rules) Own(p auth.Principal, requestedBy string) *problem.Error {
+	if !r.Duties || p.Legacy || strings.HasPrefix(p.Name, "system:") || p.Name != requestedBy {
 		return nil
 	}
 	return fault.OwnRequest.New(fmt.Sprintf("%s asked for this; somebody else has to approve it.", p.Name))
@@ -117,10 +133,10 @@ const expiredBy = "system:expiry"
 
 // ExpireDue expires retrain records that nobody decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
-	if s.Expiry <= 0 {
+	if s.Rules.Expiry <= 0 {
 		return nil
 	}
-	reason := fmt.Sprintf("not decided within %s", s.Expiry)
+	reason := fmt.Sprintf("not decided within %s", s.Rules.Expiry)
 	for {
 		var gone []store.Approval
 		if err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
@@ -240,7 +256,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		a, err := tx.InsertApproval(ctx, store.InsertApprovalParams{
 			ID: id, Kind: Retrain, Origin: n.Origin, Tenant: p.Tenant, ModelID: model, CommitSha: n.CommitSHA, NoticeID: notice,
-			RequestedBy: p.Name, Now: now, ExpiresAt: s.ExpiresAt(now), DatasetName: answer.Text(n.Dataset),
+			RequestedBy: p.Name, Now: now, ExpiresAt: s.Rules.ExpiresAt(now), DatasetName: wire.OptionalText(n.Dataset),
 		})
 		if err != nil {
 			return out, err
@@ -265,11 +281,14 @@ func supersede(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUI
 }
 
 // Settler moves the record when its command has ended.
-type Settler struct{ Service *Service }
+type Settler struct{ now func() time.Time }
+
+// NewSettler takes the clock.
+func NewSettler(now func() time.Time) Settler { return Settler{now} }
 
 // Succeeded is part of command.Settler.
 func (s Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
-	now := s.Service.Now()
+	now := s.now()
 	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
 		ID: *c.ApprovalID, FromStatus: Approving, ToStatus: Approved, PrefectRunID: &flowRunID,
 		ResolvedBy: &c.Principal, ResolvedAt: &now, Now: now, UpdatedBy: c.Principal,
@@ -282,7 +301,7 @@ func (s Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, fl
 
 // Failed is part of command.Settler.
 func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
-	now := s.Service.Now()
+	now := s.now()
 	if err := tx.LockKeys(ctx, []string{lockKey(c.Tenant, c.ModelID)}); err != nil {
 		return err
 	}
@@ -310,5 +329,5 @@ func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause
 	if err != nil {
 		return fmt.Errorf("approval %s: approving → pending: %w", c.ApprovalID, err)
 	}
-	return tx.Emit(ctx, Facts(a, c.Principal, "dispatch_failed", event.Failed, answer.Text(cause.Kind.Code+": "+cause.Detail))...)
+	return tx.Emit(ctx, Facts(a, c.Principal, "dispatch_failed", event.Failed, wire.OptionalText(cause.Kind.Code+": "+cause.Detail))...)
 }

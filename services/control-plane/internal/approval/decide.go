@@ -11,13 +11,13 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Which names the record to decide: a model's pending retrain, or a record by id.
@@ -118,7 +118,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			refused = changed(record)
 		}
 		if refused == nil {
-			refused = s.Own(p, record.RequestedBy)
+			refused = s.Rules.Own(p, record.RequestedBy)
 		}
 		if refused != nil {
 			if record.ID == uuid.Nil { // nothing there to decide: no decision was refused
@@ -147,7 +147,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return err
 		}
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "approval.approving", event.Model(record.ModelID), event.OK,
-			details(record, answer.Text(d.Reason))))
+			details(record, wire.OptionalText(d.Reason))))
 	})
 	switch {
 	case err != nil:
@@ -191,7 +191,7 @@ func reasonOf(c store.Command) *string {
 	if json.Unmarshal(c.Request, &r) != nil {
 		return nil
 	}
-	return answer.Text(r.Reason)
+	return wire.OptionalText(r.Reason)
 }
 
 // Reject ends a pending record; nothing trains.
@@ -221,12 +221,12 @@ func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason 
 		}
 		now := s.Now()
 		if record, err = tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
-			ID: record.ID, FromStatus: Pending, ToStatus: Rejected, RejectReason: answer.Text(reason),
+			ID: record.ID, FromStatus: Pending, ToStatus: Rejected, RejectReason: wire.OptionalText(reason),
 			ResolvedBy: &p.Name, ResolvedAt: &now, Now: now, UpdatedBy: p.Name,
 		}); err != nil {
 			return err
 		}
-		return tx.Emit(ctx, Facts(record, p.Name, Rejected, event.OK, answer.Text(reason))...)
+		return tx.Emit(ctx, Facts(record, p.Name, Rejected, event.OK, wire.OptionalText(reason))...)
 	})
 	switch {
 	case err != nil:

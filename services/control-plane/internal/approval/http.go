@@ -12,12 +12,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Bounds of a change notice.
@@ -39,7 +38,7 @@ var commit = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 func (a API) Changes(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.ChangeNotice
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	n, err := notice(body)
@@ -117,7 +116,7 @@ func notice(b api.ChangeNotice) (Notice, error) {
 // List serves GET /approvals.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.ListApprovalsRow) uuid.UUID { return r.Approval.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.ListApprovalsRow) uuid.UUID { return r.Approval.ID })
 	if next != nil {
 		c.Response().Header().Set("X-Next-Cursor", *next)
 	}
@@ -188,7 +187,7 @@ func (a API) ApproveByID(c echo.Context) error {
 func (a API) approve(c echo.Context, w Which) error {
 	ctx := c.Request().Context()
 	var body api.ApproveRequest
-	if err := intake.DecodeOptional(c, &body); err != nil {
+	if err := wire.DecodeOptional(c, &body); err != nil {
 		return err
 	}
 	d, err := decision(body)
@@ -202,10 +201,10 @@ func (a API) approve(c echo.Context, w Which) error {
 	}
 	out := api.ApproveResult{
 		ModelId: got.Record.ModelID, ApprovalId: got.Record.ID, Status: api.ApprovalStatus(got.Record.Status),
-		FlowRunId: answer.Text(got.FlowRunID), PromotionId: got.Record.PromotionID,
+		FlowRunId: wire.OptionalText(got.FlowRunID), PromotionId: got.Record.PromotionID,
 	}
 	if got.FlowRunID != "" {
-		out.StatusUrl = answer.Text(command.StatusURL(got.FlowRunID))
+		out.StatusUrl = wire.OptionalText(command.StatusURL(got.FlowRunID))
 	}
 	return c.JSON(http.StatusOK, out)
 }
@@ -236,7 +235,7 @@ func decision(b api.ApproveRequest) (Decision, error) {
 // Reason reads the optional body of a decision.
 func Reason(c echo.Context) (string, error) {
 	var body api.DecisionReason
-	if err := intake.DecodeOptional(c, &body); err != nil || body.Reason == nil {
+	if err := wire.DecodeOptional(c, &body); err != nil || body.Reason == nil {
 		return "", err
 	}
 	if len(*body.Reason) > MaxReason {
@@ -279,8 +278,8 @@ func view(a store.Approval, msg string, files []string) api.Approval {
 	return api.Approval{
 		Id: a.ID, Kind: api.ApprovalKind(a.Kind), Origin: api.ApprovalOrigin(a.Origin), ModelId: a.ModelID, DatasetName: a.DatasetName,
 		Status: api.ApprovalStatus(a.Status), CommitSha: a.CommitSha, CommitMsg: msg, ChangedFiles: files, Tenant: a.Tenant,
-		RequestedBy: a.RequestedBy, ResolvedBy: a.ResolvedBy, RequestedAt: a.RequestedAt.UTC(), ResolvedAt: answer.UTC(a.ResolvedAt),
-		PrefectRunId: a.PrefectRunID, RejectReason: a.RejectReason, PromotionId: a.PromotionID, ExpiresAt: answer.UTC(a.ExpiresAt),
+		RequestedBy: a.RequestedBy, ResolvedBy: a.ResolvedBy, RequestedAt: a.RequestedAt.UTC(), ResolvedAt: wire.UTC(a.ResolvedAt),
+		PrefectRunId: a.PrefectRunID, RejectReason: a.RejectReason, PromotionId: a.PromotionID, ExpiresAt: wire.UTC(a.ExpiresAt),
 		UpdatedAt: a.UpdatedAt.UTC(), UpdatedBy: a.UpdatedBy,
 	}
 }

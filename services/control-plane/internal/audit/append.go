@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/mlp-platform/platform/libs/outbox"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // record is the data of audit.recorded.
@@ -133,7 +133,7 @@ func (l *Ledger) append(ctx context.Context, tx pgx.Tx, events []outbox.Envelope
 		head.Next, head.Prev = link.Seq+1, link.Hash
 		rows[i] = store.AppendAuditEventsParams{
 			Tenant: e.Tenant, Seq: e.Seq, EventID: e.EventID, Ts: times[i], Source: e.Source, Actor: e.Actor, Action: e.Action,
-			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash, Mac: answer.Text(link.MAC),
+			Target: e.Target, Outcome: e.Outcome, RequestID: e.RequestID, Details: e.Details, PrevHash: link.PrevHash, Hash: link.Hash, Mac: wire.OptionalText(link.MAC),
 		}
 		if err := l.signThousandth(ctx, tx, link, before[e.Tenant], keyed[e.Tenant]); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // publish puts a message into the stream, past any outbox.
@@ -90,7 +90,7 @@ func TestPoisonousFacts(t *testing.T) {
 func TestReplicasWriteOneChain(t *testing.T) {
 	t.Parallel()
 	const each, rounds = 200, 5
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	kill := p.Spawn("shared")
 	p.Serve()
 	b := open(p)
@@ -137,7 +137,7 @@ func TestCheckpointOfEachThousand(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 2100)
 	seqs := map[any]bool{}
-	for _, c := range items(t, b.Want(200, "GET", "/audit/checkpoints", planetest.Reader, nil)) {
+	for _, c := range items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil)) {
 		seqs[c["seq"]] = true
 	}
 	if !seqs[1000.0] || !seqs[2000.0] {
@@ -151,7 +151,7 @@ func TestCheckpointOfEachThousand(t *testing.T) {
 // The leader signs what has waited, after it has verified it.
 func TestCheckpointOfWhatWaits(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	stop := p.Serve()
 	b := open(p)
 	b.emit(fact("default", 1), fact("default", 2), fact("other", 1))
@@ -161,15 +161,15 @@ func TestCheckpointOfWhatWaits(t *testing.T) {
 	b.alter("update audit_events set actor = 'b' where tenant = 'other'")
 	p.Serve()
 	testenv.Eventually(t, 30*time.Second, func() error {
-		if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", planetest.Reader, nil))); n == 0 {
+		if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))); n == 0 {
 			return fmt.Errorf("no checkpoint")
 		}
 		return nil
 	})
-	if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", planetest.Foreign, nil))); n > 1 {
+	if n := len(items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Foreign, nil))); n > 1 {
 		t.Errorf("%d checkpoints of an altered chain", n)
 	}
-	if n := len(items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", planetest.Reader, nil))); n != 0 {
+	if n := len(items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))); n != 0 {
 		t.Error("an automatic checkpoint is a fact: there would be no end of them")
 	}
 }

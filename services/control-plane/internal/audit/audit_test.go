@@ -14,24 +14,24 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // bundle is a control plane with a door to its database.
 type bundle struct {
-	*planetest.Plane
+	*controlplanetest.Plane
 	pool *pgxpool.Pool
 }
 
 func setup(t testing.TB, env ...string) *bundle {
 	t.Helper()
-	return open(planetest.Start(t, env...))
+	return open(controlplanetest.Start(t, env...))
 }
 
-func open(p *planetest.Plane) *bundle {
+func open(p *controlplanetest.Plane) *bundle {
 	p.T.Helper()
 	pool, err := postgres.Open(p.T.Context(), p.Database, store.Schema)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *bundle) alter(statement string, args ...any) {
 
 func (b *bundle) verify(query string) map[string]any {
 	b.T.Helper()
-	return b.Want(200, "GET", "/audit/verify"+query, planetest.Reader, nil).Object(b.T)
+	return b.Want(200, "GET", "/audit/verify"+query, controlplanetest.Reader, nil).Object(b.T)
 }
 
 // fails verifies and wants the fault at a sequence, with one of the reasons.
@@ -127,7 +127,7 @@ func (b *bundle) fails(what, query string, seq int, reasons ...string) {
 func TestFactsBecomeEntries(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 3)
-	out := b.Want(200, "GET", "/audit/events", planetest.Reader, nil).Object(t)
+	out := b.Want(200, "GET", "/audit/events", controlplanetest.Reader, nil).Object(t)
 	items := out["items"].([]any)
 	if out["count"] != float64(3) || len(items) != 3 || out["next_cursor"] != nil {
 		t.Fatalf("list %v", out)
@@ -156,7 +156,7 @@ func shifted(column string) string {
 func TestRow18LedgerTampering(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 12)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 13) // the checkpoint's own fact
 	if v := b.verify(""); v["verified"] != true {
 		t.Fatalf("clean ledger: %v", v)
@@ -260,14 +260,14 @@ func TestRow18LedgerTampering(t *testing.T) {
 
 	// Nothing is signed that does not hold.
 	b.alter("update audit_events set actor = 'bob' where seq = 13")
-	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 }
 
 // Whoever is not the owner of the tables cannot alter the ledger at all.
 func TestTheLedgerIsAppendOnly(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 1)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.SQL("insert into control_plane.audit_vouches values ('a', 'b', '')")
 	for _, table := range guarded {
 		for _, statement := range []string{"update " + table + " set %s = %s", "delete from " + table, "truncate " + table} {

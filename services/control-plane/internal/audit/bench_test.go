@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -76,7 +76,7 @@ func BenchmarkVerify(t *testing.B) {
 	}
 	b.write("default", entries, key)
 	for t.Loop() {
-		if v := b.Want(200, "GET", "/audit/verify", planetest.Reader, nil).Object(t); v["verified"] != true || v["checked"] != float64(entries) {
+		if v := b.Want(200, "GET", "/audit/verify", controlplanetest.Reader, nil).Object(t); v["verified"] != true || v["checked"] != float64(entries) {
 			t.Fatal(v)
 		}
 	}

@@ -19,13 +19,12 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Bounds of a fact that another program records, in bytes.
@@ -76,11 +75,11 @@ func (a API) List(c echo.Context) error {
 		return err
 	}
 	q := store.ListAuditEventsParams{
-		Tenant: tenant, Action: answer.Text(c.QueryParam("action")), Source: answer.Text(c.QueryParam("source")),
-		Actor: answer.Text(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
+		Tenant: tenant, Action: wire.OptionalText(c.QueryParam("action")), Source: wire.OptionalText(c.QueryParam("source")),
+		Actor: wire.OptionalText(c.QueryParam("actor")), Since: since, Until: until, MaxRows: int32(limit) + 1,
 	}
 	if m := c.QueryParam("model"); m != "" {
-		q.Model = answer.Text(registry.ID(m))
+		q.Model = wire.OptionalText(registry.ID(m))
 	}
 	var at position
 	if ok, err := service.Cursor(c, &at); err != nil {
@@ -101,7 +100,7 @@ func (a API) List(c echo.Context) error {
 	out := api.AuditEventList{Items: make([]api.AuditEvent, 0, len(rows)), Count: count}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.NextCursor = answer.Text(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
+		out.NextCursor = wire.OptionalText(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
 	}
 	for _, r := range rows {
 		l := linkOf(r)
@@ -134,7 +133,7 @@ func span(c echo.Context) (since, until *time.Time, err error) {
 func (a API) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.AuditFactInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
@@ -280,7 +279,7 @@ func (a API) Checkpoints(c echo.Context) error {
 	out := api.AuditCheckpointList{Items: make([]api.AuditCheckpoint, 0, len(rows))}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.NextCursor = answer.Text(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
+		out.NextCursor = wire.OptionalText(service.EncodeCursor(c.Path(), position{rows[limit-1].Seq}))
 	}
 	for _, r := range rows {
 		out.Items = append(out.Items, checkpointView(checkpointOf(r)))

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // insert puts a row behind the chain that links to it, as whoever can write to the
@@ -67,12 +67,12 @@ func TestInsertedEntryIsFoundAndNeverSigned(t *testing.T) {
 				b.moveHead(l)
 			}
 			b.fails(name, "", 4, "forged")
-			b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+			b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 			// It stays found when the ledger has gone on behind it.
 			b.emit(fact("default", 5))
 			b.chained("default", 5)
 			b.fails(name+", appended to", "", 4, "forged")
-			r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", planetest.Reader, nil).Body), nil)
+			r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil).Body), nil)
 			if err != nil || r.Verified || r.FirstBadSeq == nil || *r.FirstBadSeq > 5 {
 				t.Errorf("export: got %+v, %v, want one that fails", r, err)
 			}
@@ -85,7 +85,7 @@ func TestInsertedChainIsFound(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 1)
 	b.moveHead(b.insert("other", nil))
-	v := b.Want(200, "GET", "/audit/verify", planetest.Foreign, nil).Object(t)
+	v := b.Want(200, "GET", "/audit/verify", controlplanetest.Foreign, nil).Object(t)
 	if v["verified"] != false || v["reason"] != "forged" || v["first_bad_seq"] != float64(1) {
 		t.Errorf("got %v, want forged at 1", v)
 	}
@@ -122,7 +122,7 @@ func TestThousandthAboveInsertedEntryIsNotSigned(t *testing.T) {
 func TestEntriesFromBeforeMACs(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
-	p := planetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
+	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
 	stop := p.Serve()
 	b := open(p)
 	b.emit(fact("default", 1), fact("default", 2))

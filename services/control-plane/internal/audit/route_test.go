@@ -17,10 +17,10 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func items(t testing.TB, r planetest.Response) (out []map[string]any) {
+func items(t testing.TB, r controlplanetest.Response) (out []map[string]any) {
 	t.Helper()
 	for _, v := range r.Object(t)["items"].([]any) {
 		out = append(out, v.(map[string]any))
@@ -31,7 +31,7 @@ func items(t testing.TB, r planetest.Response) (out []map[string]any) {
 func TestRecordedByAnotherProgram(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for i, bearer := range []string{planetest.CI, planetest.Trainer, planetest.Approver, planetest.Operator} {
+	for i, bearer := range []string{controlplanetest.CI, controlplanetest.Trainer, controlplanetest.Approver, controlplanetest.Operator} {
 		r := b.Want(202, "POST", "/audit/events", bearer, map[string]any{
 			"source": []string{"cli", "bridge", "agent", "dashboard"}[i], "action": "model.pulled", "target": "model:JPCP", "outcome": "denied",
 			"details": map[string]any{"big": uint64(1) << 63, "small": 1.5},
@@ -41,20 +41,20 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 		}
 	}
 	whole := strings.Repeat("<", 16<<10-16)
-	b.Want(202, "POST", "/audit/events", planetest.CI, `{"source":"cli","action":"Model.pulled:v1_x-y","target":"Modell: Zoë/JPCP","details":{"a":"`+whole+`"}}`)
-	b.Want(202, "POST", "/audit/events", planetest.CI, `{"source":"cli","action":"a","target":"t","details":{"a":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+`}}`)
+	b.Want(202, "POST", "/audit/events", controlplanetest.CI, `{"source":"cli","action":"Model.pulled:v1_x-y","target":"Modell: Zoë/JPCP","details":{"a":"`+whole+`"}}`)
+	b.Want(202, "POST", "/audit/events", controlplanetest.CI, `{"source":"cli","action":"a","target":"t","details":{"a":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+`}}`)
 	b.chained("default", 6)
-	if e := items(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", planetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
+	if e := items(t, b.Want(200, "GET", "/audit/events?action=Model.pulled:v1_x-y", controlplanetest.Reader, nil))[0]; e["details"].(map[string]any)["a"] != whole {
 		t.Errorf("16 KiB of details became %.200v", e["details"])
 	}
-	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", planetest.Reader, nil))[0]
+	entry := items(t, b.Want(200, "GET", "/audit/events?source=cli&action=model.pulled", controlplanetest.Reader, nil))[0]
 	if entry["actor"] != "ci" || entry["tenant"] != "default" || entry["outcome"] != "denied" || entry["request_id"] != "req-0" {
 		t.Errorf("entry %v", entry)
 	}
 	if d := entry["details"].(map[string]any); d["big"] != "9223372036854775808" || d["small"] != 1.5 {
 		t.Errorf("details %v", d)
 	}
-	b.Refused(403, "insufficient_scope", "POST", "/audit/events", planetest.Reader, map[string]any{})
+	b.Refused(403, "insufficient_scope", "POST", "/audit/events", controlplanetest.Reader, map[string]any{})
 	for _, c := range []struct{ field, body string }{
 		{"source", `{"action":"a","target":"t"}`},
 		{"source", `{"source":"control-plane","action":"a","target":"t"}`},
@@ -75,7 +75,7 @@ func TestRecordedByAnotherProgram(t *testing.T) {
 		{"tenant", `{"source":"cli","action":"a","target":"t","tenant":"other"}`},
 		{"actor", `{"source":"cli","action":"a","target":"t","actor":"bob"}`},
 	} {
-		r := b.Refused(422, "validation_error", "POST", "/audit/events", planetest.CI, c.body)
+		r := b.Refused(422, "validation_error", "POST", "/audit/events", controlplanetest.CI, c.body)
 		if !bytes.Contains(r.Body, []byte(`"`+c.field+`"`)) {
 			t.Errorf("%s: %s", c.body, r.Body)
 		}
@@ -107,7 +107,7 @@ func TestListing(t *testing.T) {
 		"?actor=nobody":                       "",
 		"?tenant=default&actor=alice&limit=2": "9 7",
 	} {
-		r := b.Want(200, "GET", "/audit/events"+query, planetest.Reader, nil)
+		r := b.Want(200, "GET", "/audit/events"+query, controlplanetest.Reader, nil)
 		var got []string
 		for _, e := range items(t, r) {
 			got = append(got, fmt.Sprint(e["seq"]))
@@ -123,7 +123,7 @@ func TestListing(t *testing.T) {
 	// Page by page.
 	var seqs []string
 	for cursor := ""; ; {
-		r := b.Want(200, "GET", "/audit/events?limit=4"+cursor, planetest.Reader, nil)
+		r := b.Want(200, "GET", "/audit/events?limit=4"+cursor, controlplanetest.Reader, nil)
 		for _, e := range items(t, r) {
 			seqs = append(seqs, fmt.Sprint(e["seq"]))
 		}
@@ -142,19 +142,19 @@ func TestListing(t *testing.T) {
 
 	// One's own chain and that of nobody, no other.
 	for _, path := range []string{"/audit/events", "/audit/verify", "/audit/checkpoints", "/audit/export"} {
-		b.Want(200, "GET", path+"?tenant=platform", planetest.Reader, nil)
-		b.Want(200, "GET", path+"?tenant=other", planetest.Foreign, nil)
-		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=other", planetest.Reader, nil)
-		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=none", planetest.Reader, nil)
+		b.Want(200, "GET", path+"?tenant=platform", controlplanetest.Reader, nil)
+		b.Want(200, "GET", path+"?tenant=other", controlplanetest.Foreign, nil)
+		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=other", controlplanetest.Reader, nil)
+		b.Refused(404, "tenant_not_found", "GET", path+"?tenant=none", controlplanetest.Reader, nil)
 	}
-	if e := items(t, b.Want(200, "GET", "/audit/events", planetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
+	if e := items(t, b.Want(200, "GET", "/audit/events", controlplanetest.Foreign, nil)); len(e) != 1 || e[0]["tenant"] != "other" || e[0]["seq"] != float64(1) {
 		t.Errorf("another tenant sees %v", e)
 	}
 	for _, path := range []string{"/audit/events?since=yesterday", "/audit/events?limit=0", "/audit/events?cursor=x", "/audit/verify?from=0", "/audit/verify?from=5&to=4",
 		"/audit/verify?from=10", "/audit/verify?to=x", "/audit/checkpoints?limit=501", "/audit/export?until=1"} {
-		b.Refused(422, "validation_error", "GET", path, planetest.Reader, nil)
+		b.Refused(422, "validation_error", "GET", path, controlplanetest.Reader, nil)
 	}
-	if v := b.Want(200, "GET", "/audit/verify", planetest.Seeder, nil).Object(t); v["verified"] != true {
+	if v := b.Want(200, "GET", "/audit/verify", controlplanetest.Seeder, nil).Object(t); v["verified"] != true {
 		t.Errorf("verdict %v", v)
 	}
 }
@@ -167,11 +167,11 @@ func TestAnEmptyChainHolds(t *testing.T) {
 	if v["verified"] != true || v["checked"] != float64(0) || head["seq"] != float64(0) || head["hash"] != strings.Repeat("0", 64) {
 		t.Errorf("verdict %v", v)
 	}
-	if out := b.Want(200, "GET", "/audit/events", planetest.Reader, nil).Object(t); out["count"] != float64(0) || len(out["items"].([]any)) != 0 {
+	if out := b.Want(200, "GET", "/audit/events", controlplanetest.Reader, nil).Object(t); out["count"] != float64(0) || len(out["items"].([]any)) != 0 {
 		t.Errorf("list %v", out)
 	}
-	b.Refused(409, "audit_empty", "POST", "/audit/checkpoints", planetest.Operator, nil)
-	r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", planetest.Reader, nil).Body), nil)
+	b.Refused(409, "audit_empty", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
+	r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil).Body), nil)
 	if err != nil || !r.Verified || r.Checked != 0 {
 		t.Errorf("bundle %+v, %v", r, err)
 	}
@@ -180,19 +180,19 @@ func TestAnEmptyChainHolds(t *testing.T) {
 func TestCheckpointsAndKeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := planetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+filepath.Join(dir, "first"))
+	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+filepath.Join(dir, "first"))
 	stop := p.Serve()
 	b := open(p)
 	b.emit(fact("default", 1), fact("default", 2))
 	b.chained("default", 2)
-	first := b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil).Object(t)
+	first := b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil).Object(t)
 	b.chained("default", 3)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 4)
 	if info, err := os.Stat(filepath.Join(dir, "first")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("key file %v, %v", info, err)
 	}
-	for _, scope := range []string{planetest.Reader, planetest.Approver} {
+	for _, scope := range []string{controlplanetest.Reader, controlplanetest.Approver} {
 		b.Refused(403, "insufficient_scope", "POST", "/audit/checkpoints", scope, nil)
 	}
 
@@ -202,9 +202,9 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	p.Setenv("AUDIT_SIGNING_KEY_FILE=" + filepath.Join(dir, "second"))
 	stop = p.Serve()
 	b.fails("a key that nobody vouches for", "", 2, "checkpoint")
-	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	var old map[string]any
-	for _, k := range items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil)) { // the new one may have signed another chain by now
+	for _, k := range items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) { // the new one may have signed another chain by now
 		if k["vouched"] != k["active"] {
 			t.Errorf("key %v", k)
 		}
@@ -233,7 +233,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	stop()
 	p.Setenv("AUDIT_TRUSTED_KEYS=")
 	p.Serve()
-	last := b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil).Object(t)
+	last := b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil).Object(t)
 	if last["key_id"] == first["key_id"] {
 		t.Fatal("the same key")
 	}
@@ -241,7 +241,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	if v := b.verify(""); v["verified"] != true {
 		t.Errorf("verdict %v", v)
 	}
-	list := items(t, b.Want(200, "GET", "/audit/checkpoints", planetest.Reader, nil))
+	list := items(t, b.Want(200, "GET", "/audit/checkpoints", controlplanetest.Reader, nil))
 	var seqs []any
 	for _, c := range list {
 		seqs = append(seqs, c["seq"])
@@ -249,11 +249,11 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	if fmt.Sprint(seqs) != "[4 3 2]" {
 		t.Errorf("checkpoints %v", list)
 	}
-	page := b.Want(200, "GET", "/audit/checkpoints?limit=2", planetest.Reader, nil).Object(t)
-	if rest := items(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), planetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
+	page := b.Want(200, "GET", "/audit/checkpoints?limit=2", controlplanetest.Reader, nil).Object(t)
+	if rest := items(t, b.Want(200, "GET", "/audit/checkpoints?cursor="+page["next_cursor"].(string), controlplanetest.Reader, nil)); len(rest) != 1 || rest[0]["seq"] != float64(2) {
 		t.Errorf("second page %v", rest)
 	}
-	keys := items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil))
+	keys := items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil))
 	if len(keys) != 2 || keys[0]["key_id"] != last["key_id"] || keys[0]["active"] != true || keys[1]["active"] != false || keys[0]["vouched"] != true || keys[1]["vouched"] != true {
 		t.Fatalf("keys %v", keys)
 	}
@@ -270,7 +270,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	}
 
 	// The bundle needs the newest key, which vouches for the other, and nothing else.
-	resp := b.Want(200, "GET", "/audit/export", planetest.Reader, nil)
+	resp := b.Want(200, "GET", "/audit/export", controlplanetest.Reader, nil)
 	if ct := resp.Header.Get("Content-Type"); ct != "application/x-ndjson" {
 		t.Errorf("Content-Type %s", ct)
 	}
@@ -281,7 +281,7 @@ func TestCheckpointsAndKeys(t *testing.T) {
 	if r, err := chain.VerifyBundle(bytes.NewReader(resp.Body), chain.KeysOf(public[1])); err != nil || r.Reason != chain.BadCheckpoint || *r.FirstBadSeq != 4 {
 		t.Errorf("the old key: %+v, %v", r, err)
 	}
-	facts := items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", planetest.Reader, nil))
+	facts := items(t, b.Want(200, "GET", "/audit/events?action=audit.checkpoint", controlplanetest.Reader, nil))
 	if len(facts) != 3 || facts[0]["actor"] != "operator" {
 		t.Errorf("facts %v", facts)
 	}
@@ -299,7 +299,7 @@ func TestExportOfAStretch(t *testing.T) {
 	b.chained("default", 9)
 	get := func(query string) chain.Report {
 		t.Helper()
-		r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export"+query, planetest.Reader, nil).Body), nil)
+		r, err := chain.VerifyBundle(bytes.NewReader(b.Want(200, "GET", "/audit/export"+query, controlplanetest.Reader, nil).Body), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestExportOfAStretch(t *testing.T) {
 func TestWithoutAKey(t *testing.T) {
 	t.Parallel()
 	b := filled(t, 1, "AUDIT_SIGNING_KEY_FILE=")
-	b.Refused(503, "audit_key_missing", "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Refused(503, "audit_key_missing", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	if check := b.Health()["startup_checks"].(map[string]any)["audit"].(string); !strings.HasPrefix(check, "warn: AUDIT_SIGNING_KEY_FILE") {
 		t.Errorf("health %s", check)
 	}
@@ -332,7 +332,7 @@ func TestWithoutAKey(t *testing.T) {
 
 func TestMetricsAndHealthTellOfTampering(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	stop := p.Serve()
 	b := open(p)
 	b.emit(fact("default", 1), fact("default", 2), fact("default", 3))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A request as large as a body may be, of characters that the envelope encodes in
@@ -17,12 +17,12 @@ func TestLargeRequestReachesTheLedger(t *testing.T) {
 	b := setup(t)
 	b.AwaitTarget()
 	parameters := `{"e":"` + strings.Repeat("<", 1<<20-200) + `"}`
-	b.Want(200, "POST", "/retrain", planetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":`+parameters+`}`)
+	b.Want(200, "POST", "/retrain", controlplanetest.Operator, `{"model_name":"JPCP","dataset_name":"JobEmbeddings","parameters":`+parameters+`}`)
 	if n := len(b.Orchestrator.All()); n != 1 {
 		t.Errorf("%d runs", n)
 	}
 	b.chained("default", 2) // asked for and dispatched
-	entries := items(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", planetest.Reader, nil))
+	entries := items(t, b.Want(200, "GET", "/audit/events?action=retrain.requested", controlplanetest.Reader, nil))
 	if len(entries) != 1 || entries[0]["actor"] != "operator" {
 		t.Fatalf("entries %v", entries)
 	}

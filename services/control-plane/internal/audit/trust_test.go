@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // forge rewrites the chain of the tenant default from an entry on, as the owner of
@@ -64,7 +64,7 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 	public := forger.Public().(ed25519.PublicKey)
 	signed := func(t *testing.T) *bundle {
 		b := filled(t, 12)
-		b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+		b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		b.chained("default", 13)
 		if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(12) {
 			t.Fatalf("clean ledger: %v", v)
@@ -83,12 +83,12 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 		b.alter("insert into audit_vouches values ($1, $1, $2)", v.By, v.Signature)
 		b.alter("insert into audit_vouches select $1, key_id, $2 from audit_keys where key_id <> $1", v.By, v.Signature)
 		b.fails("forged", "", 5, "forged")
-		for _, k := range items(t, b.Want(200, "GET", "/audit/keys", planetest.Reader, nil)) {
+		for _, k := range items(t, b.Want(200, "GET", "/audit/keys", controlplanetest.Reader, nil)) {
 			if k["vouched"] != k["active"] {
 				t.Errorf("key %v", k)
 			}
 		}
-		b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", planetest.Operator, nil)
+		b.Refused(409, "audit_unverified", "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		// Neither does the key need to be there for its checkpoints to be missed.
 		b.alter("delete from audit_checkpoints")
 		b.fails("forged, checkpoints gone", "", 5, "forged")
@@ -119,12 +119,12 @@ func TestRow18TamperingByTheOwner(t *testing.T) {
 	})
 	t.Run("found by the hourly verification", func(t *testing.T) {
 		t.Parallel()
-		p := planetest.Neighbours(t)
+		p := controlplanetest.Neighbours(t)
 		stop := p.Serve()
 		b := open(p)
 		b.emit(fact("default", 1))
 		b.chained("default", 1)
-		b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+		b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 		b.chained("default", 2)
 		stop()
 		for _, table := range []string{"audit_events", "audit_heads", "audit_checkpoints", "audit_verdicts", "audit_rounds", "audit_keys"} {
@@ -164,7 +164,7 @@ func TestRow18RemovedCheckpoint(t *testing.T) {
 func TestATimeWithoutAKey(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
-	p := planetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
+	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE=")
 	stop := p.Serve()
 	b := open(p)
 	grow := func(to int) {
@@ -212,7 +212,7 @@ func TestATimeWithoutAKey(t *testing.T) {
 	p.Serve()
 	b.chained("default", 1501)
 	grow(3100)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 3101)
 	if v := b.verify(""); v["verified"] != true || v["signed_seq"] != float64(3100) {
 		t.Errorf("verdict %v", v)
@@ -227,18 +227,18 @@ func TestATimeWithoutAKey(t *testing.T) {
 func TestAnOldAnchorIsTrue(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
-	p := planetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+key)
+	p := controlplanetest.Neighbours(t, "AUDIT_SIGNING_KEY_FILE="+key)
 	stop := p.Serve()
 	b := open(p)
 	b.emit(fact("default", 1))
 	b.chained("default", 1)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	old, err := os.ReadFile(key + ".anchors")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.chained("default", 2)
-	b.Want(201, "POST", "/audit/checkpoints", planetest.Operator, nil)
+	b.Want(201, "POST", "/audit/checkpoints", controlplanetest.Operator, nil)
 	b.chained("default", 3)
 	if err := os.WriteFile(key+".anchors", old, 0o600); err != nil {
 		t.Fatal(err)

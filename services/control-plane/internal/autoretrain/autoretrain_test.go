@@ -10,39 +10,39 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // setup runs a control plane whose leader looks for drift only when it is told to.
-func setup(t *testing.T, env ...string) (*planetest.Plane, *planetest.Serving) {
+func setup(t *testing.T, env ...string) (*controlplanetest.Plane, *controlplanetest.Serving) {
 	t.Helper()
-	s := planetest.NewServing(t)
-	p := planetest.Start(t, slices.Concat(s.Env(), []string{"AUTO_RETRAIN_SECONDS=3600"}, env)...)
+	s := controlplanetest.NewServing(t)
+	p := controlplanetest.Start(t, slices.Concat(s.Env(), []string{"AUTO_RETRAIN_SECONDS=3600"}, env)...)
 	p.AwaitTarget()
 	return p, s
 }
 
 func z(v float64) *float64 { return &v }
 
-func enable(p *planetest.Plane, model string, settings map[string]any) map[string]any {
+func enable(p *controlplanetest.Plane, model string, settings map[string]any) map[string]any {
 	p.T.Helper()
 	settings["enabled"] = true
-	return p.Want(200, "PUT", "/auto-retrain/"+model, planetest.Operator, settings).Object(p.T)
+	return p.Want(200, "PUT", "/auto-retrain/"+model, controlplanetest.Operator, settings).Object(p.T)
 }
 
 // trigger triggers and gives the one result.
-func trigger(p *planetest.Plane, body any) map[string]any {
+func trigger(p *controlplanetest.Plane, body any) map[string]any {
 	p.T.Helper()
-	results := p.Want(200, "POST", "/drift/trigger", planetest.Operator, body).Object(p.T)["results"].([]any)
+	results := p.Want(200, "POST", "/drift/trigger", controlplanetest.Operator, body).Object(p.T)["results"].([]any)
 	if len(results) != 1 {
 		p.T.Fatalf("%d results: %v", len(results), results)
 	}
 	return results[0].(map[string]any)
 }
 
-func outcome(p *planetest.Plane, want string, body any) map[string]any {
+func outcome(p *controlplanetest.Plane, want string, body any) map[string]any {
 	p.T.Helper()
 	r := trigger(p, body)
 	if r["outcome"] != want {
@@ -51,9 +51,9 @@ func outcome(p *planetest.Plane, want string, body any) map[string]any {
 	return r
 }
 
-func settings(p *planetest.Plane, model string) map[string]any {
+func settings(p *controlplanetest.Plane, model string) map[string]any {
 	p.T.Helper()
-	for _, item := range p.Want(200, "GET", "/auto-retrain", planetest.Reader, nil).Object(p.T)["items"].([]any) {
+	for _, item := range p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(p.T)["items"].([]any) {
 		if row := item.(map[string]any); row["model"] == model {
 			return row
 		}
@@ -76,7 +76,7 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 	}
 	dataset := p.Want(200, "GET", "/models/JPCP/meta", "", nil).Object(t)["supported_datasets"].([]any)[0].(string)
 	enable(p, "JPCP", map[string]any{"min_z": 4.5, "cooldown_seconds": 0, "gate": "direct", "kind": "any", "dataset_name": strings.ToLower(dataset)})
-	p.Want(200, "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": false})
+	p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": false})
 	row = settings(p, "JPCP")
 	for name, want := range map[string]any{
 		"enabled": false, "dataset_name": dataset, "min_z": 4.5, "cooldown_seconds": 0.0, "gate": "direct", "kind": "any",
@@ -85,7 +85,7 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, row[name], want)
 		}
 	}
-	if row := p.Want(200, "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": false, "dataset_name": ""}).Object(t); row["dataset_name"] != nil {
+	if row := p.Want(200, "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": false, "dataset_name": ""}).Object(t); row["dataset_name"] != nil {
 		t.Errorf("dataset_name %v is not taken back", row["dataset_name"])
 	}
 	enabled := p.Audits("auto_retrain.enabled")
@@ -104,22 +104,22 @@ func TestSettingsHaveDefaultsAndDisablingKeepsThem(t *testing.T) {
 func TestSettingsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	p, _ := setup(t)
-	p.Refused(400, "unknown_model", "PUT", "/auto-retrain/nosuch", planetest.Operator, map[string]any{"enabled": true})
-	p.Refused(400, "unknown_dataset", "PUT", "/auto-retrain/JPCP", planetest.Operator, map[string]any{"enabled": true, "dataset_name": "nosuch"})
+	p.Refused(400, "unknown_model", "PUT", "/auto-retrain/nosuch", controlplanetest.Operator, map[string]any{"enabled": true})
+	p.Refused(400, "unknown_dataset", "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, map[string]any{"enabled": true, "dataset_name": "nosuch"})
 	for _, body := range []string{
 		`{}`, `{"enabled":true,"min_z":0}`, `{"enabled":true,"min_z":-1}`, `{"enabled":true,"min_z":1e300}`, `{"enabled":true,"cooldown_seconds":-1}`,
 		`{"enabled":true,"cooldown_seconds":31536001}`, `{"enabled":true,"cooldown_seconds":1.5}`, `{"enabled":true,"gate":"none"}`,
 		`{"enabled":true,"kind":"both"}`, `{"enabled":true,"dataset_name":"../x"}`, `{"enabled":true,"surprise":1}`,
 	} {
-		p.Refused(422, "validation_error", "PUT", "/auto-retrain/JPCP", planetest.Operator, body)
+		p.Refused(422, "validation_error", "PUT", "/auto-retrain/JPCP", controlplanetest.Operator, body)
 	}
-	p.Refused(403, "insufficient_scope", "PUT", "/auto-retrain/JPCP", planetest.Reader, map[string]any{"enabled": true})
-	p.Refused(403, "insufficient_scope", "POST", "/drift/trigger", planetest.Reader, nil)
-	p.Refused(400, "unknown_model", "POST", "/drift/trigger", planetest.Operator, map[string]any{"model": "nosuch"})
-	p.Refused(422, "validation_error", "POST", "/drift/trigger", planetest.Operator, map[string]any{"model": "../x"})
-	p.Refused(422, "validation_error", "POST", "/drift/trigger", planetest.Operator, `{"dry":true}`)
+	p.Refused(403, "insufficient_scope", "PUT", "/auto-retrain/JPCP", controlplanetest.Reader, map[string]any{"enabled": true})
+	p.Refused(403, "insufficient_scope", "POST", "/drift/trigger", controlplanetest.Reader, nil)
+	p.Refused(400, "unknown_model", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "nosuch"})
+	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, map[string]any{"model": "../x"})
+	p.Refused(422, "validation_error", "POST", "/drift/trigger", controlplanetest.Operator, `{"dry":true}`)
 	outcome(p, "failed", map[string]any{"model": "JPCP"}) // nothing is enabled
-	if items := p.Want(200, "GET", "/auto-retrain", planetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
+	if items := p.Want(200, "GET", "/auto-retrain", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(items) != 0 {
 		t.Errorf("settings %v", items)
 	}
 }
@@ -133,7 +133,7 @@ func TestSettingsPage(t *testing.T) {
 	}
 	var got []string
 	for cursor := ""; ; {
-		page := p.Want(200, "GET", "/auto-retrain?limit=2&cursor="+cursor, planetest.Reader, nil).Object(t)
+		page := p.Want(200, "GET", "/auto-retrain?limit=2&cursor="+cursor, controlplanetest.Reader, nil).Object(t)
 		for _, item := range page["items"].([]any) {
 			got = append(got, item.(map[string]any)["model"].(string))
 		}
@@ -145,7 +145,7 @@ func TestSettingsPage(t *testing.T) {
 	if len(got) != len(models) || !slices.IsSorted(got) {
 		t.Errorf("pages %v of %d models", got, len(models))
 	}
-	p.Refused(422, "validation_error", "GET", "/auto-retrain?limit=0", planetest.Reader, nil)
+	p.Refused(422, "validation_error", "GET", "/auto-retrain?limit=0", controlplanetest.Reader, nil)
 }
 
 // Row 22: drift leads to a record with its origin; a second look finds the cooldown.
@@ -164,7 +164,7 @@ func TestDriftAsksForApproval(t *testing.T) {
 	if r := outcome(p, "would_trigger", map[string]any{"dry_run": true}); r["z_score"] != 3.0 || r["approval_id"] != nil {
 		t.Errorf("result %v", r)
 	}
-	if n := len(p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)); n != 0 {
+	if n := len(p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)); n != 0 {
 		t.Fatalf("a dry run made %d records", n)
 	}
 	r := outcome(p, "requested", map[string]any{"model": "jpcp"})
@@ -193,8 +193,8 @@ func TestDriftAsksForApproval(t *testing.T) {
 		t.Errorf("%d audit facts", n)
 	}
 	// The record leads to a run whose origin is drift, on the data set of the settings.
-	p.Want(200, "POST", "/approve/JPCP", planetest.Seeder, nil)
-	run := p.Want(200, "GET", "/runs?model=JPCP", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	p.Want(200, "POST", "/approve/JPCP", controlplanetest.Seeder, nil)
+	run := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if run["origin"] != "drift" || run["dataset_name"] != last {
 		t.Errorf("run %v", run)
 	}
@@ -217,17 +217,17 @@ func TestCooldownIsTheTenantsOwn(t *testing.T) {
 		}
 		return r
 	}
-	theirs := as(planetest.Foreign, "requested")
-	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", planetest.Foreign, nil)
-	as(planetest.Foreign, "cooling_down")
+	theirs := as(controlplanetest.Foreign, "requested")
+	p.Want(200, "POST", "/approvals/"+theirs["approval_id"].(string)+"/reject", controlplanetest.Foreign, nil)
+	as(controlplanetest.Foreign, "cooling_down")
 	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil {
 		t.Errorf("settings show another tenant's trigger: %v", row)
 	}
-	ours := as(planetest.Operator, "requested")
+	ours := as(controlplanetest.Operator, "requested")
 	if a := p.Approval(ours["approval_id"].(string)); a["tenant"] != "default" || a["status"] != "pending" {
 		t.Errorf("record %v", a)
 	}
-	as(planetest.Operator, "cooling_down")
+	as(controlplanetest.Operator, "cooling_down")
 	if row := settings(p, "JPCP"); row["last_triggered_at"] == nil {
 		t.Errorf("settings %v", row)
 	}
@@ -239,7 +239,7 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	p, s := setup(t)
 	enable(p, "JPCP", map[string]any{"gate": "direct"})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
-	r := p.Want(200, "POST", "/drift/trigger", planetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
+	r := p.Want(200, "POST", "/drift/trigger", controlplanetest.Foreign, nil).Object(t)["results"].([]any)[0].(map[string]any)
 	run, _ := r["flow_run_id"].(string)
 	if r["outcome"] != "dispatched" || run == "" {
 		t.Fatalf("result %v", r)
@@ -248,7 +248,7 @@ func TestRunOfAnotherTenantIsNotNamed(t *testing.T) {
 	if strings.Contains(ours["reason"].(string), run) {
 		t.Errorf("result %v", ours)
 	}
-	for bearer, want := range map[string]any{planetest.Foreign: run, planetest.Legacy: run, planetest.Reader: nil} {
+	for bearer, want := range map[string]any{controlplanetest.Foreign: run, controlplanetest.Legacy: run, controlplanetest.Reader: nil} {
 		for _, m := range p.Want(200, "GET", "/modelrepo/status", bearer, nil).Object(t)["models"].([]any) {
 			if row := m.(map[string]any); row["model_id"] == "JPCP" && row["active_run"] != want {
 				t.Errorf("%s sees the run %v", bearer, row["active_run"])
@@ -372,13 +372,13 @@ func TestInferenceServiceThatCannotBeReadUsesNoCooldown(t *testing.T) {
 	p, s := setup(t)
 	enable(p, "JPCP", map[string]any{})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(9), "")
-	for _, mode := range []string{planetest.Down, planetest.Hang, planetest.Broken, planetest.Garbage} {
+	for _, mode := range []string{controlplanetest.Down, controlplanetest.Hang, controlplanetest.Broken, controlplanetest.Garbage} {
 		s.Set(mode)
 		if r := outcome(p, "failed", nil); r["reason"] == nil {
 			t.Errorf("%s: %v", mode, r)
 		}
 	}
-	s.Set(planetest.Well)
+	s.Set(controlplanetest.Well)
 	row := `{"model":"JPCP","alias":"Production","version":"1","status":"CRITICAL","overall":"CRITICAL","live_mean":null,"live_std":null,"n_snapshots":1,"n_baseline":1,"measures":{},"recent":[],"z_score":%s}`
 	for name, answer := range map[string]string{
 		"null": "null", "an object": "{}", "NaN": "[" + fmt.Sprintf(row, "NaN") + "]", "infinity": "[" + fmt.Sprintf(row, "1e999") + "]",
@@ -411,16 +411,16 @@ func TestRow23DirectTriggerWithTheOrchestratorDownThenUp(t *testing.T) {
 	p, s := setup(t)
 	enable(p, "JPCP", map[string]any{"gate": "direct"})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	p.Orchestrator.Set(planetest.Down)
+	p.Orchestrator.Set(controlplanetest.Down)
 	if r := outcome(p, "failed", nil); !strings.Contains(r["reason"].(string), "orchestrator_unreachable") {
 		t.Errorf("result %v", r)
 	}
 	if row := settings(p, "JPCP"); row["last_triggered_at"] != nil || row["last_outcome"] != "failed" {
 		t.Errorf("settings %v", row)
 	}
-	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Set(controlplanetest.Well)
 	r := outcome(p, "dispatched", nil)
-	run := p.Want(200, "GET", "/runs?model=JPCP", planetest.Reader, nil).Object(t)["items"].([]any)
+	run := p.Want(200, "GET", "/runs?model=JPCP", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(run) != 1 || run[0].(map[string]any)["flow_run_id"] != r["flow_run_id"] || run[0].(map[string]any)["origin"] != "drift" {
 		t.Errorf("runs %v, result %v", run, r)
 	}
@@ -444,9 +444,9 @@ func TestDispatchWhoseAnswerIsLostIsFoundAgain(t *testing.T) {
 	p, s := setup(t)
 	enable(p, "JPCP", map[string]any{"gate": "direct"})
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	p.Orchestrator.Set(planetest.Swallow)
+	p.Orchestrator.Set(controlplanetest.Swallow)
 	outcome(p, "failed", nil)
-	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Set(controlplanetest.Well)
 	r := outcome(p, "dispatched", nil)
 	if all := p.Orchestrator.All(); len(all) != 1 || all[0].ID != r["flow_run_id"] {
 		t.Errorf("runs %v, result %v", all, r)
@@ -487,7 +487,7 @@ func TestReplicasTriggerOnce(t *testing.T) {
 					plane = &q
 				}
 				wg.Go(func() {
-					r, err := plane.Try("POST", "/drift/trigger", planetest.Operator, nil)
+					r, err := plane.Try("POST", "/drift/trigger", controlplanetest.Operator, nil)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil || r.Status != 200 {
@@ -515,9 +515,9 @@ func TestReplicasTriggerOnce(t *testing.T) {
 // The leader looks by itself, as nobody in particular.
 func TestLeaderTriggers(t *testing.T) {
 	t.Parallel()
-	s := planetest.NewServing(t)
+	s := controlplanetest.NewServing(t)
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	p := planetest.Start(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=1")...)
+	p := controlplanetest.Start(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=1")...)
 	p.AwaitTarget()
 	enable(p, "JPCP", map[string]any{})
 	testenv.Eventually(t, 15*time.Second, func() error {
@@ -526,7 +526,7 @@ func TestLeaderTriggers(t *testing.T) {
 		}
 		return nil
 	})
-	list := p.Want(200, "GET", "/approvals", planetest.Reader, nil).List(t)
+	list := p.Want(200, "GET", "/approvals", controlplanetest.Reader, nil).List(t)
 	if len(list) != 1 || list[0]["requested_by"] != "system:drift" || list[0]["tenant"] != "default" || list[0]["origin"] != "drift" {
 		t.Errorf("records %v", list)
 	}
@@ -536,21 +536,21 @@ func TestLeaderTriggers(t *testing.T) {
 // finds the run, and the cooldown begins.
 func TestCrashBetweenDispatchAndStamp(t *testing.T) {
 	t.Parallel()
-	s := planetest.NewServing(t)
+	s := controlplanetest.NewServing(t)
 	s.Drift("prediction", "JPCP", "Production", "CRITICAL", z(5), "")
-	p := planetest.Neighbours(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=3600")...)
+	p := controlplanetest.Neighbours(t, append(s.Env(), "AUTO_RETRAIN_SECONDS=3600")...)
 	kill := p.Spawn("replica")
 	p.AwaitTarget()
 	enable(p, "JPCP", map[string]any{"gate": "direct"})
-	p.Orchestrator.Set(planetest.Swallow)
-	go func() { _, _ = p.Try("POST", "/drift/trigger", planetest.Operator, nil) }()
+	p.Orchestrator.Set(controlplanetest.Swallow)
+	go func() { _, _ = p.Try("POST", "/drift/trigger", controlplanetest.Operator, nil) }()
 	select {
 	case <-p.Orchestrator.Created:
 	case <-time.After(20 * time.Second):
 		t.Fatal("no dispatch")
 	}
 	kill()
-	p.Orchestrator.Set(planetest.Well)
+	p.Orchestrator.Set(controlplanetest.Well)
 	p.SQL(`update control_plane.commands set lease_until = now()`)
 	p.SQL(`update control_plane.auto_retrain set claim_until = now() - interval '1 second'`)
 	p.Serve()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/command"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
@@ -23,6 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Origin of records and runs that drift led to.
@@ -40,8 +41,8 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// Service triggers. It is safe for concurrent use, over all replicas.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader
 	Registry  *registry.Registry
@@ -53,6 +54,20 @@ type Service struct {
 	Every time.Duration
 	Log   *slog.Logger
 	Now   func() time.Time
+}
+
+// Service triggers. It is safe for concurrent use, over all replicas.
+type Service struct {
+	Parts
+	stamper
+}
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("autoretrain", p); err != nil {
+		return nil, err
+	}
+	return &Service{p, stamper{p.Now}}, nil
 }
 
 // Run triggers each interval until ctx ends. One replica runs it, under a lease.
@@ -74,7 +89,7 @@ func (s *Service) Run(ctx context.Context) error {
 // Trigger looks at the model, or at all that are enabled, and trains those that
 // drift. A dry run only tells what would happen. The error is the store's.
 func (s *Service) Trigger(ctx context.Context, p auth.Principal, model string, dry bool) ([]Result, error) {
-	rows, err := s.Store.EnabledAutoRetrain(ctx, answer.Text(model))
+	rows, err := s.Store.EnabledAutoRetrain(ctx, wire.OptionalText(model))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +122,7 @@ func (s *Service) act(ctx context.Context, p auth.Principal, row store.AutoRetra
 	if !ok {
 		return res.with(Failed, "model %s is not in the model repository", row.ModelID), nil
 	}
-	d, err := s.Registry.RequireDataset(m, answer.Deref(row.DatasetName))
+	d, err := s.Registry.RequireDataset(m, wire.Deref(row.DatasetName))
 	if err != nil {
 		return res.with(Failed, "%s", problem.From(err).Detail), nil
 	}
@@ -211,7 +226,7 @@ func (s *Service) request(ctx context.Context, p auth.Principal, row store.AutoR
 		return res, err
 	}
 	notice := approval.Notice{
-		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: answer.Deref(row.DatasetName),
+		Models: []string{row.ModelID}, CommitSHA: commit, CommitMsg: res.Reason, ChangedFiles: []string{}, Origin: Origin, Dataset: wire.Deref(row.DatasetName),
 	}
 	var noted approval.Noted
 	err = s.Store.InTx(ctx, func(tx store.Tx) error {
@@ -266,13 +281,13 @@ func (s *Service) commit(ctx context.Context, model string) (string, error) {
 	if err != nil && !store.None(err) {
 		return "", err
 	}
-	return cmp.Or(answer.Deref(f.LatestModelrepoCommit), answer.Deref(f.LastRetrainCommit)), nil
+	return cmp.Or(wire.Deref(f.LatestModelrepoCommit), wire.Deref(f.LastRetrainCommit)), nil
 }
 
 // stamp notes in a transaction that a trigger led to something; the cooldown of
 // whoever it was for begins.
-func (s *Service) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
-	now := s.Now()
+func (s stamper) stamp(ctx context.Context, tx store.Tx, p auth.Principal, model, outcome string, z *float64, details map[string]any) error {
+	now := s.now()
 	if err := tx.SetTriggered(ctx, store.SetTriggeredParams{ModelID: model, Tenant: p.Tenant, Now: now, Outcome: &outcome}); err != nil {
 		return err
 	}
@@ -300,7 +315,7 @@ func (s *Service) dispatch(ctx context.Context, p auth.Principal, row store.Auto
 		// A claim that ran out is continued by whoever comes, as the one who made it:
 		// its command may be there. One that was let go of is continued by its maker.
 		died := now.Claim != nil && now.ClaimUntil != nil
-		own := now.Claim != nil && answer.Deref(now.ClaimTenant) == p.Tenant && answer.Deref(now.ClaimBy) == p.Name && answer.Deref(now.ClaimDataset) == dataset
+		own := now.Claim != nil && wire.Deref(now.ClaimTenant) == p.Tenant && wire.Deref(now.ClaimBy) == p.Name && wire.Deref(now.ClaimDataset) == dataset
 		if !died && !own {
 			id := uuid.Must(uuid.NewV7())
 			claimed.Claim, claimed.ClaimTenant, claimed.ClaimBy, claimed.ClaimDataset = &id, &p.Tenant, &p.Name, &dataset
@@ -365,7 +380,7 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 		}
 		return tx.Emit(ctx,
 			event.Of(event.PlatformTenant, p.Name, "drift", "retrain_blocked", res.Model, event.DriftRetrain{
-				Model: res.Model, ZScore: res.Z, Outcome: res.Outcome, Reason: answer.Text(res.Reason),
+				Model: res.Model, ZScore: res.Z, Outcome: res.Outcome, Reason: wire.OptionalText(res.Reason),
 			}),
 			event.Audit(p.Tenant, p.Name, "drift.retrain_blocked", event.Model(res.Model), outcome, map[string]any{
 				"outcome": res.Outcome, "z_score": res.Z, "reason": res.Reason,
@@ -374,15 +389,23 @@ func (s *Service) settle(ctx context.Context, p auth.Principal, res Result) erro
 }
 
 // Settler stamps the trigger in the transaction in which its dispatch succeeded,
-// whichever process sent it; all else is Next's.
+// whichever process sent it; all else is next's.
 type Settler struct {
-	Next    command.Settler
-	Service *Service
+	next command.Settler
+	stamper
 }
+
+// NewSettler leaves to next what no trigger dispatched; now is the clock.
+func NewSettler(next command.Settler, now func() time.Time) Settler {
+	return Settler{next, stamper{now}}
+}
+
+// stamper records that a trigger was carried out.
+type stamper struct{ now func() time.Time }
 
 // Succeeded is part of command.Settler.
 func (t Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, flowRunID string) error {
-	if err := t.Next.Succeeded(ctx, tx, c, flowRunID); err != nil {
+	if err := t.next.Succeeded(ctx, tx, c, flowRunID); err != nil {
 		return err
 	}
 	var r dispatch.Request
@@ -396,11 +419,11 @@ func (t Settler) Succeeded(ctx context.Context, tx store.Tx, c store.Command, fl
 	case err != nil:
 		return err
 	}
-	return t.Service.stamp(ctx, tx, auth.Principal{Name: c.Principal, Tenant: c.Tenant}, r.Model, Dispatched, row.ClaimZ,
+	return t.stamp(ctx, tx, auth.Principal{Name: c.Principal, Tenant: c.Tenant}, r.Model, Dispatched, row.ClaimZ,
 		map[string]any{"flow_run_id": flowRunID, "gate": Direct})
 }
 
 // Failed is part of command.Settler.
 func (t Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error {
-	return t.Next.Failed(ctx, tx, c, cause)
+	return t.next.Failed(ctx, tx, c, cause)
 }

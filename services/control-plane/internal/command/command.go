@@ -51,8 +51,8 @@ type Settler interface {
 	Failed(ctx context.Context, tx store.Tx, c store.Command, cause *problem.Error) error
 }
 
-// Service writes, sends and settles commands. Set Settlers before the first use.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store  *store.Store
 	Sender *dispatch.Sender
 	Log    *slog.Logger
@@ -60,10 +60,22 @@ type Service struct {
 	// Lease is how long a command belongs to the process that sends it.
 	Lease time.Duration
 	// Owner is this process: a new UUID at each start.
-	Owner    uuid.UUID
+	Owner uuid.UUID
+	// Settlers has one for each kind.
 	Settlers map[string]Settler
-	// Observe, if set, is told how each dispatch went and how long it took.
+	// Observe is told how each dispatch went and how long it took.
 	Observe func(c store.Command, err error, took time.Duration)
+}
+
+// Service writes, sends and settles commands.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("command", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // Spec is a command to write.

@@ -70,8 +70,8 @@ func (r Rates) Methodology() string {
 		n(r.GPUWatts), n(r.CoreWatts), n(r.PUE), n(r.GridGramsPerKWh), n(math.Round(uncertainty*100)))
 }
 
-// places is 10^6: what is kept of hours, money, kWh and grams.
-const places = 1e6
+// roundingFactor is 10^6: what is kept of hours, money, kWh and grams.
+const roundingFactor = 1e6
 
 // Round is v to six places, half away from zero.
-func Round(v float64) float64 { return math.Round(v*places) / places }
+func Round(v float64) float64 { return math.Round(v*roundingFactor) / roundingFactor }

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/cost"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 var standard = cost.Rates{GPUHourUSD: 2.50, CPUHourUSD: 0.05, GPUWatts: 400, CoreWatts: 5, PUE: 1.5, GridGramsPerKWh: 300}
 

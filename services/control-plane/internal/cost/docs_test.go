@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // exchange is a request and its answer in the documentation.
@@ -26,7 +26,7 @@ func TestDocumentation(t *testing.T) {
 	if n := strings.Count(string(text), "```http"); len(found) != n || n < 8 {
 		t.Fatalf("%d of %d exchanges were read", len(found), n)
 	}
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for _, m := range found {
 		status, err := strconv.Atoi(m[4])
 		if err != nil {
@@ -40,7 +40,7 @@ func TestDocumentation(t *testing.T) {
 		if err := json.Unmarshal([]byte(m[5]), &want); err != nil {
 			t.Fatalf("%s %s: %v: %s", m[1], m[2], err, m[5])
 		}
-		got := p.Want(status, m[1], m[2], planetest.Operator, body).Object(t)
+		got := p.Want(status, m[1], m[2], controlplanetest.Operator, body).Object(t)
 		if err := holds(any(got), want); err != nil {
 			t.Errorf("%s %s: %v", m[1], m[2], err)
 		}

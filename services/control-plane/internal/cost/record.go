@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxHours bounds the hours of one job: ten thousand GPUs for a year and more.
@@ -36,48 +32,22 @@ const defaultProject = "default"
 
 // Service keeps the records.
 type Service struct {
-	Store    *store.Store
-	Registry *registry.Registry
-	Tracker  *tracker.Client
-	Rates    Rates
-	Now      func() time.Time
+	store    *store.Store
+	registry *registry.Registry
+	tracker  *tracker.Client
+	rates    Rates
+	now      func() time.Time
 }
 
-// Post serves POST /costs. A model that left the repository can still be billed.
-func (s *Service) Post(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.CostInput
-	if err := intake.Decode(c, &body); err != nil {
-		return err
-	}
-	in, err := s.input(body)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	if err := s.requireModel(ctx, p.Tenant, in.ModelID); err != nil {
-		return err
-	}
-	in.Tenant, in.UpdatedBy = p.Tenant, p.Name
-	var row store.Cost
-	var recorded bool
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		var err error
-		row, recorded, err = s.put(ctx, tx, in, body.Project)
-		return err
-	}); err != nil {
-		return err
-	}
-	v := s.view(row)
-	return c.JSON(http.StatusOK, api.CostRecorded{
-		Recorded: recorded, GpuHours: v.GpuHours, CpuHours: v.CpuHours, CostUsd: v.CostUsd, Kwh: v.Kwh, Co2eG: v.Co2eG, Synthetic: v.Synthetic,
-	})
+// NewService keeps them on db, priced at the rates; now is the clock.
+func NewService(db *store.Store, reg *registry.Registry, track *tracker.Client, rates Rates, now func() time.Time) *Service {
+	return &Service{store: db, registry: reg, tracker: track, rates: rates, now: now}
 }
 
 // requireModel refuses a model that neither the repository nor the tracker knows,
 // and that never was known; the error is then 404.
 func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
-	unknown := s.Registry.RequireKnown(ctx, s.Store.Queries, tenant, id)
+	unknown := s.registry.RequireKnown(ctx, s.store.Queries, tenant, id)
 	var p *problem.Error
 	if unknown == nil || !errors.As(unknown, &p) || p.Kind.Code != fault.ModelNotFound.Code {
 		return unknown
@@ -85,7 +55,7 @@ func (s *Service) requireModel(ctx context.Context, tenant, id string) error {
 	// It may be so new that this replica has not read of it yet.
 	ctx, cancel := context.WithTimeout(ctx, trackerTimeout)
 	defer cancel()
-	_, err := s.Tracker.GetRegisteredModel(ctx, s.Registry.TrackerName(id))
+	_, err := s.tracker.GetRegisteredModel(ctx, s.registry.TrackerName(id))
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		return unknown
@@ -149,8 +119,8 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 		name  string
 		value *string
 	}{{"version", &b.Version}, {"job_id", &b.JobId}, {"run_id", b.RunId}, {"project", b.Project}} {
-		if f.value != nil && !intake.Label(*f.value) {
-			bad(intake.LabelRule, f.name)
+		if f.value != nil && !wire.Label(*f.value) {
+			bad(wire.LabelRule, f.name)
 		}
 	}
 	if !b.Scheduler.Valid() {
@@ -172,11 +142,11 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 	}
 	in := store.InsertCostParams{
 		ID: uuid.Must(uuid.NewV7()), ModelID: registry.ID(b.Model), Version: b.Version, Scheduler: string(b.Scheduler), JobID: b.JobId,
-		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.Now(),
+		RunID: b.RunId, Project: defaultProject, Synthetic: synthetic, Now: s.now(),
 		GpuHours: hours("gpu_hours", b.GpuHours, modelrepo.MockGPUHours(b.Model, b.Version)), CpuHours: hours("cpu_hours", b.CpuHours, 0),
 	}
-	in.CostUsd = s.Rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
-	if m, ok := s.Registry.Find(b.Model); ok {
+	in.CostUsd = s.rates.USD(in.Scheduler, in.GpuHours, in.CpuHours)
+	if m, ok := s.registry.Find(b.Model); ok {
 		in.Project = m.Project
 	}
 	if b.Project != nil {
@@ -185,31 +155,8 @@ func (s *Service) input(b api.CostInput) (store.InsertCostParams, error) {
 	return in, fault.InvalidAll(faults)
 }
 
-// List serves GET /costs.
-func (s *Service) List(c echo.Context) error {
-	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	rows, err := s.Store.ListCosts(ctx, store.ListCostsParams{
-		Tenant: p.Tenant, ModelID: answer.Text(registry.ID(c.QueryParam("model"))), Project: answer.Text(c.QueryParam("project")),
-		Version: answer.Text(c.QueryParam("version")), Before: page.After, MaxRows: page.Fetch(),
-	})
-	if err != nil {
-		return err
-	}
-	rows, next := answer.Cut(page, rows, func(r store.Cost) uuid.UUID { return r.ID })
-	out := api.CostList{Items: make([]api.Cost, 0, len(rows)), NextCursor: next}
-	for _, r := range rows {
-		out.Items = append(out.Items, s.view(r))
-	}
-	return c.JSON(http.StatusOK, out)
-}
-
 func (s *Service) view(r store.Cost) api.Cost {
-	e := s.Rates.Energy(r.GpuHours, r.CpuHours)
+	e := s.rates.Energy(r.GpuHours, r.CpuHours)
 	return api.Cost{
 		Id: r.ID, Model: r.ModelID, Version: r.Version, RunId: r.RunID, Scheduler: api.Scheduler(r.Scheduler), JobId: r.JobID, Project: r.Project,
 		GpuHours: r.GpuHours, CpuHours: r.CpuHours, CostUsd: r.CostUsd, Kwh: e.KWh, Co2eG: e.CO2eG, Synthetic: r.Synthetic,

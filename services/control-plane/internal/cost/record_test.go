@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // job is the body of a report; over replaces members, and nil removes them.
@@ -20,17 +20,17 @@ func job(over map[string]any) map[string]any {
 	return b
 }
 
-func record(p *planetest.Plane, over map[string]any) map[string]any {
+func record(p *controlplanetest.Plane, over map[string]any) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "POST", "/costs", planetest.Trainer, job(over)).Object(p.T)
+	return p.Want(200, "POST", "/costs", controlplanetest.Trainer, job(over)).Object(p.T)
 }
 
-func get(p *planetest.Plane, path string) map[string]any {
+func get(p *controlplanetest.Plane, path string) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "GET", path, planetest.Reader, nil).Object(p.T)
+	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
-func items(p *planetest.Plane, path string) []any {
+func items(p *controlplanetest.Plane, path string) []any {
 	p.T.Helper()
 	return get(p, path)["items"].([]any)
 }
@@ -45,13 +45,13 @@ func expect(t *testing.T, got map[string]any, want map[string]any) {
 // Acceptance row 24, the half about costs: recorded twice is one row, and mock is outside all sums.
 func TestRow24Costs(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	expect(t, record(p, nil), map[string]any{"recorded": true, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
 	expect(t, record(p, nil), map[string]any{"recorded": false, "cost_usd": 5.0, "kwh": 1.26, "co2e_g": 378.0, "synthetic": false})
 	mock := map[string]any{"scheduler": "mock", "job_id": "mock-0a1b2c3d", "gpu_hours": nil, "cpu_hours": nil}
 	expect(t, record(p, mock), map[string]any{"recorded": true, "gpu_hours": 20.74, "synthetic": true})
 	expect(t, record(p, mock), map[string]any{"recorded": false, "gpu_hours": 20.74, "synthetic": true})
-	p.Want(200, "PUT", "/budgets/power", planetest.Operator, `{"cost_budget":10}`)
+	p.Want(200, "PUT", "/budgets/power", controlplanetest.Operator, `{"cost_budget":10}`)
 
 	rows := items(p, "/costs?model=jpcp")
 	if len(rows) != 2 || rows[0].(map[string]any)["synthetic"] != true || rows[1].(map[string]any)["synthetic"] != false {
@@ -77,7 +77,7 @@ func TestRow24Costs(t *testing.T) {
 // A repeat updates hours and price; run and project stay where it does not name them.
 func TestRepeatUpdates(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	record(p, nil)
 	first := items(p, "/costs")[0].(map[string]any)
 	expect(t, record(p, map[string]any{"gpu_hours": 3, "run_id": nil, "project": nil}), map[string]any{"recorded": false, "cost_usd": 7.5})
@@ -105,7 +105,7 @@ func TestRepeatUpdates(t *testing.T) {
 			t.Errorf("%v: %v", over, out)
 		}
 	}
-	if out := p.Want(200, "POST", "/costs", planetest.Foreign, job(nil)).Object(t); out["recorded"] != true {
+	if out := p.Want(200, "POST", "/costs", controlplanetest.Foreign, job(nil)).Object(t); out["recorded"] != true {
 		t.Errorf("other tenant: %v", out)
 	}
 	if n := len(items(p, "/costs")); n != 5 {
@@ -116,13 +116,13 @@ func TestRepeatUpdates(t *testing.T) {
 // Many reports of one job at once are one row, recorded once.
 func TestReportsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	const n = 16
 	var wg sync.WaitGroup
-	out := make([]planetest.Response, n)
+	out := make([]controlplanetest.Response, n)
 	for i := range n {
 		wg.Go(func() {
-			out[i], _ = p.Try("POST", "/costs", planetest.Trainer, job(map[string]any{"gpu_hours": i}))
+			out[i], _ = p.Try("POST", "/costs", controlplanetest.Trainer, job(map[string]any{"gpu_hours": i}))
 		})
 	}
 	wg.Wait()
@@ -146,8 +146,8 @@ func TestReportsAtOnce(t *testing.T) {
 // Filters, pages, tenants.
 func TestListAndSummary(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Tracker.Add("gone", planetest.Version{})
+	p := controlplanetest.Start(t)
+	p.Tracker.Add("gone", controlplanetest.Version{})
 	for i, over := range []map[string]any{
 		{"model": "jpcp", "version": "1", "project": "a", "gpu_hours": 0.1},
 		{"model": "JPCP", "version": "2", "project": "a", "gpu_hours": 0.2},
@@ -158,7 +158,7 @@ func TestListAndSummary(t *testing.T) {
 		over["job_id"], over["run_id"] = fmt.Sprint(i), nil
 		record(p, over)
 	}
-	p.Want(200, "POST", "/costs", planetest.Foreign, job(map[string]any{"gpu_hours": 1000}))
+	p.Want(200, "POST", "/costs", controlplanetest.Foreign, job(map[string]any{"gpu_hours": 1000}))
 	for query, want := range map[string]int{
 		"": 5, "?model=jpcp": 2, "?project=a": 2, "?model=JPCP&version=2": 1, "?project=default": 1, "?project=samples": 1, "?model=NOPE": 0, "?version=1": 3,
 	} {
@@ -207,7 +207,7 @@ func TestListAndSummary(t *testing.T) {
 		t.Errorf("carbon %v, %v", page, last)
 	}
 	for _, path := range []string{"/costs", "/costs/summary", "/carbon", "/budgets"} {
-		if r := p.Want(200, "GET", path, planetest.Foreign, nil); strings.Contains(string(r.Body), "GONE") {
+		if r := p.Want(200, "GET", path, controlplanetest.Foreign, nil); strings.Contains(string(r.Body), "GONE") {
 			t.Errorf("%s shows another tenant's: %s", path, r.Body)
 		}
 	}
@@ -216,7 +216,7 @@ func TestListAndSummary(t *testing.T) {
 // Without records there are zeros, and no price of a run.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CARBON_GPU_WATTS=700", "CARBON_GRID_G_PER_KWH=41.5")
+	p := controlplanetest.Start(t, "CARBON_GPU_WATTS=700", "CARBON_GRID_G_PER_KWH=41.5")
 	expect(t, get(p, "/costs/summary"), map[string]any{"cost": map[string]any{"rows": []any{}, "total_gpu_hours": 0.0, "total_cost_usd": 0.0},
 		"unitEconomics": map[string]any{"costPerTrainingRun": nil}, "next_cursor": nil})
 	carbon := get(p, "/carbon")
@@ -231,7 +231,7 @@ func TestEmpty(t *testing.T) {
 
 func TestBadReports(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for i, c := range []struct {
 		over  map[string]any
 		field string
@@ -244,16 +244,16 @@ func TestBadReports(t *testing.T) {
 		{map[string]any{"project": ""}, "project"}, {map[string]any{"project": "a\u0000"}, ""}, {map[string]any{"run_id": " "}, "run_id"},
 		{map[string]any{"cost_usd": 1}, "cost_usd"}, {map[string]any{"scheduler": "mock", "gpu_hours": -1}, "gpu_hours"},
 	} {
-		if r := p.Refused(422, "validation_error", "POST", "/costs", planetest.Operator, job(c.over)); !strings.Contains(string(r.Body), c.field) {
+		if r := p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, job(c.over)); !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%d: %s does not name %s", i, r.Body, c.field)
 		}
 	}
-	p.Refused(422, "validation_error", "POST", "/costs", planetest.Operator, strings.Replace(planetest.MustJSON(job(nil)), `"gpu_hours":2`, `"gpu_hours":1e400`, 1))
+	p.Refused(422, "validation_error", "POST", "/costs", controlplanetest.Operator, strings.Replace(controlplanetest.MustJSON(job(nil)), `"gpu_hours":2`, `"gpu_hours":1e400`, 1))
 	for _, path := range []string{
 		"/costs?limit=0", "/costs?cursor=x", "/costs/summary?by=version", "/costs/summary?include_synthetic=yes", "/costs/summary?limit=501", "/costs/summary?cursor=e30",
 		"/carbon?include_synthetic=1", "/carbon?cursor=eyJhZnRlciI6Ilx1MDAwMCJ9", "/costs?model=%00",
 	} {
-		p.Refused(422, "validation_error", "GET", path, planetest.Reader, nil)
+		p.Refused(422, "validation_error", "GET", path, controlplanetest.Reader, nil)
 	}
 	if rows := items(p, "/costs"); len(rows) != 0 {
 		t.Errorf("recorded %v", rows)

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const model = "models/power_consumption_prediction/JPCP/"
 
@@ -20,15 +20,15 @@ const model = "models/power_consumption_prediction/JPCP/"
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	repo := forgetest.New(t)
-	repo.Run(repo.Dir, "cp", "-r", filepath.Join(planetest.Samples(), "models"), filepath.Join(planetest.Samples(), "datasets"), filepath.Join(planetest.Samples(), "registries"), ".")
+	repo.Run(repo.Dir, "cp", "-r", filepath.Join(controlplanetest.Samples(), "models"), filepath.Join(controlplanetest.Samples(), "datasets"), filepath.Join(controlplanetest.Samples(), "registries"), ".")
 	repo.Git("add", ".")
 	first := repo.Commit("first", map[string]string{"notes": "1\n"})
 	second := repo.Commit("second", map[string]string{"notes": "1\n2\n", "data/raw": "\x00\x01"})
-	p := planetest.Start(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=86400")
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=86400")
 	id := p.Notice("JPCP", second)
 	show := func(id string) map[string]any {
 		t.Helper()
-		return p.Want(200, "GET", "/approvals/"+id+"/diff", planetest.Reader, nil).Object(t)
+		return p.Want(200, "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil).Object(t)
 	}
 	// Never trained: what the commit itself changed.
 	d := show(id)
@@ -46,14 +46,14 @@ func TestDiff(t *testing.T) {
 
 	// Trained from the first commit, as the trainer reports it.
 	older := p.Notice("JPCP", first)
-	run := p.Want(200, "POST", "/approvals/"+older+"/approve", planetest.Operator, nil).Object(t)["flow_run_id"].(string)
-	version := p.Tracker.Add("jpcp", planetest.Version{
+	run := p.Want(200, "POST", "/approvals/"+older+"/approve", controlplanetest.Operator, nil).Object(t)["flow_run_id"].(string)
+	version := p.Tracker.Add("jpcp", controlplanetest.Version{
 		Metrics: map[string]any{"rmse": 10.0}, RunTags: map[string]string{"prefect_flow_run_id": run, "modelrepo_commit": first},
 	})
 	p.Report("jpcp", version)
 	p.Orchestrator.State(run, "COMPLETED", "")
 	testenv.Eventually(t, 15*time.Second, func() error {
-		for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+		for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 			if m := m.(map[string]any); m["model_id"] == "JPCP" && m["trained_from_commit"] != first {
 				return fmt.Errorf("%v", m)
 			}
@@ -69,11 +69,11 @@ func TestDiff(t *testing.T) {
 		t.Errorf("another model: %v", d)
 	}
 
-	p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", planetest.Foreign, nil)
-	p.Refused(404, "approval_not_found", "GET", "/approvals/x/diff", planetest.Reader, nil)
+	p.Refused(404, "approval_not_found", "GET", "/approvals/"+id+"/diff", controlplanetest.Foreign, nil)
+	p.Refused(404, "approval_not_found", "GET", "/approvals/x/diff", controlplanetest.Reader, nil)
 	for _, commit := range []string{"main", "HEAD", strings.Repeat("9", 40), "refs/heads/main", "c0ffee1"} {
 		id := p.Notice("RUNTIMECLASS", commit)
-		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", planetest.Reader, nil)
+		p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestDiffIsBounded(t *testing.T) {
 		many[fmt.Sprintf("f%02d", i)] = strings.Repeat("<&>\t\u2028line\n", 8000) // grows when encoded
 	}
 	sha := repo.Commit("many", many)
-	p := planetest.Start(t, "MODELREPO_DIR="+repo.Dir)
-	r := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", planetest.Reader, nil)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+repo.Dir)
+	r := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", controlplanetest.Reader, nil)
 	d := r.Object(t)
 	if len(r.Body) > 1<<20 || d["truncated"] != true || len(d["files"].([]any)) != 30 {
 		t.Errorf("%d bytes, %d files, truncated %v", len(r.Body), len(d["files"].([]any)), d["truncated"])
@@ -111,9 +111,9 @@ func TestDiffFetches(t *testing.T) {
 	t.Parallel()
 	repo := forgetest.New(t)
 	repo.Commit("first", map[string]string{"models/.keep": "\n"})
-	p := planetest.Start(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+repo.Serve().Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=0")
+	p := controlplanetest.Start(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+repo.Serve().Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=0")
 	sha := repo.Commit("second", map[string]string{"models/new": "x\n"})
-	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", planetest.Reader, nil).Object(t)
+	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", sha)+"/diff", controlplanetest.Reader, nil).Object(t)
 	if d["to_commit"] != sha || len(d["files"].([]any)) != 1 {
 		t.Errorf("%v", d)
 	}

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Commit is one commit of the model repository.
@@ -110,5 +110,5 @@ const maxText = 4 << 10
 
 // of is a commit by what its author wrote.
 func of(sha, author, message string) Commit {
-	return Commit{SHA: sha, Author: text.Cut(author, maxText), Message: text.Cut(message, maxText)}
+	return Commit{SHA: sha, Author: wire.TruncateText(author, maxText), Message: wire.TruncateText(message, maxText)}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/utils/merkletrie"
 	"github.com/sergi/go-diff/diffmatchpatch"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Bounds of one patch: comparing takes time that grows with the square of what differs.
@@ -113,7 +113,7 @@ func filesOf(ctx context.Context, repo *git.Repository, from, to string) ([]stri
 	out := make([]string, 0, len(list))
 	for _, c := range list {
 		for _, p := range []string{c.From.Name, c.To.Name} {
-			if p != "" && text.Storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
+			if p != "" && wire.Storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
 				out = append(out, p)
 			}
 		}
@@ -175,7 +175,7 @@ func fileOf(ctx context.Context, c *object.Change) (f File, whole bool, err erro
 	case c.From.Name != c.To.Name:
 		f.Status = Renamed
 	}
-	if !text.Storable(f.Path) {
+	if !wire.Storable(f.Path) {
 		return File{}, false, nil
 	}
 	before, after, err := c.Files()
@@ -216,7 +216,7 @@ func fileOf(ctx context.Context, c *object.Change) (f File, whole bool, err erro
 	if err := fdiff.NewUnifiedEncoder(&b, fdiff.DefaultContextLines).Encode(p); err != nil {
 		return f, false, fmt.Errorf("write the patch of %q: %w", f.Path, err)
 	}
-	if i := bytes.Index(b.Bytes(), []byte("\n@@ ")); i >= 0 && text.Storable(b.String()) {
+	if i := bytes.Index(b.Bytes(), []byte("\n@@ ")); i >= 0 && wire.Storable(b.String()) {
 		f.Patch = b.String()[i+1:]
 		return f, true, nil
 	}
@@ -245,7 +245,7 @@ func content(f *object.File) (string, int, error) {
 		return "", largeFile, nil
 	}
 	s, err := f.Contents()
-	if err == nil && !text.Storable(s) {
+	if err == nil && !wire.Storable(s) {
 		return "", binaryFile, nil
 	}
 	return s, textFile, err

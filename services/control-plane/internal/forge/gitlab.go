@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxAnswer bounds an answer of the forge, in bytes: a comparison of 1,000 files
@@ -94,7 +94,7 @@ func (g *GitLab) Files(ctx context.Context, from, to string) ([]string, error) {
 	out := make([]string, 0, len(c.Diffs))
 	for _, d := range c.Diffs {
 		for _, p := range []string{d.OldPath, d.NewPath} {
-			if p != "" && text.Storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
+			if p != "" && wire.Storable(p) && (len(out) == 0 || out[len(out)-1] != p) {
 				out = append(out, p)
 			}
 		}
@@ -151,13 +151,13 @@ func (g *GitLab) Diff(ctx context.Context, from, to string) (Diff, error) {
 		case d.RenamedFile:
 			f.Status = Renamed
 		}
-		if !text.Storable(f.Path) {
+		if !wire.Storable(f.Path) {
 			out.Truncated = true
 			continue
 		}
 		if d.Collapsed || d.TooLarge {
 			out.Truncated = true
-		} else if strings.HasPrefix(d.Diff, "@@") && text.Storable(d.Diff) { // else a note that the files are binary
+		} else if strings.HasPrefix(d.Diff, "@@") && wire.Storable(d.Diff) { // else a note that the files are binary
 			f.Patch = d.Diff
 			f.Additions, f.Deletions = count(d.Diff)
 		}

@@ -19,11 +19,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The states of a model.
@@ -200,7 +200,7 @@ func (a API) Status(c echo.Context) error {
 		row := api.Freshness{
 			ModelId: f.ModelID, Status: api.FreshnessStatus(f.Status), LatestModelrepoCommit: f.LatestModelrepoCommit,
 			LastRetrainCommit: f.LastRetrainCommit, TrainedFromCommit: f.LastRetrainCommit,
-			StaleSince: answer.UTC(f.StaleSince), RetrainTriggeredAt: answer.UTC(f.RetrainTriggeredAt),
+			StaleSince: wire.UTC(f.StaleSince), RetrainTriggeredAt: wire.UTC(f.RetrainTriggeredAt),
 		}
 		if id, ok := running[f.ModelID]; ok {
 			row.ActiveRun = &id

@@ -21,11 +21,11 @@ import (
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Facts are what does not change while the process runs.
@@ -227,7 +227,7 @@ func (s *Service) Get(c echo.Context) error {
 		out.PendingApprovals = &n
 	}
 	t := s.Target.Status()
-	out.Dispatch = api.DispatchHealth{State: api.DispatchHealthState(t.State), Detail: answer.Text(t.Detail)}
+	out.Dispatch = api.DispatchHealth{State: api.DispatchHealthState(t.State), Detail: wire.OptionalText(t.Detail)}
 	if !t.CheckedAt.IsZero() {
 		out.Dispatch.CheckedAt = &t.CheckedAt
 	}
@@ -245,7 +245,7 @@ func (s *Service) Get(c echo.Context) error {
 // polling is the block poller; what cannot be read is not claimed.
 func (s *Service) polling(ctx context.Context) api.PollerHealth {
 	st, _ := s.Poller.State(ctx) // the check of that name tells of an error
-	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: answer.Text(st.LastError)}
+	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: wire.OptionalText(st.LastError)}
 	if st.LastOK != nil {
 		age := st.LastOK.Seconds()
 		out.LastOkSecondsAgo = &age
@@ -288,7 +288,7 @@ func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 		r.Outbox = api.OutboxHealth{
 			Pending: &stats.Pending, Published: &stats.Published, Poison: &stats.Poison, OldestPendingSeconds: &stats.OldestPendingSeconds,
 		}
-		r.EventRelayError = answer.Text(stats.LastError)
+		r.EventRelayError = wire.OptionalText(stats.LastError)
 	}
 	return r
 }

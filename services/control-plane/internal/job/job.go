@@ -16,8 +16,8 @@ import (
 	"time"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // unknown is the state before the first report.
@@ -117,7 +117,7 @@ func view(j store.Job, now time.Time) api.Job {
 		Id: j.JobID, Scheduler: api.Scheduler(j.Scheduler), Cluster: j.Cluster, Model: j.ModelID, Dataset: j.Dataset, State: api.JobState(j.State),
 		Partition: j.Partition, Resources: api.JobResources{Nodes: j.Nodes, Gpus: j.Gpus, Cpus: j.Cpus},
 		Timing: api.JobTiming{
-			Submit: j.SubmitAt.UTC(), Start: answer.UTC(j.StartAt), End: answer.UTC(j.EndAt),
+			Submit: j.SubmitAt.UTC(), Start: wire.UTC(j.StartAt), End: wire.UTC(j.EndAt),
 			QueueSeconds: queueSeconds(j, now), RunSeconds: runSeconds(j, now),
 		},
 		ExitCode: j.ExitCode, FlowRunId: j.FlowRunID, TrackerRunId: j.TrackerRunID, UpdatedAt: j.UpdatedAt.UTC(), UpdatedBy: j.UpdatedBy,

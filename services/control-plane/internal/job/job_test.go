@@ -7,25 +7,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-func put(p *planetest.Plane, path, body string) map[string]any {
+func put(p *controlplanetest.Plane, path, body string) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "PUT", "/jobs/"+path, planetest.Trainer, body).Object(p.T)
+	return p.Want(200, "PUT", "/jobs/"+path, controlplanetest.Trainer, body).Object(p.T)
 }
 
-func get(p *planetest.Plane, path string) map[string]any {
+func get(p *controlplanetest.Plane, path string) map[string]any {
 	p.T.Helper()
-	return p.Want(200, "GET", path, planetest.Reader, nil).Object(p.T)
+	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
 // A job from its submission to its end: every change is told once, and its end stays.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	first := put(p, "slurm/4711", `{"model":"jpcp","dataset":"JobEmbeddings","cluster":"alpha","partition":"gpu","state":"PENDING",
 		"resources":{"nodes":2,"gpus":8,"cpus":64},"timing":{"submit":"2026-01-02T03:04:05.5+01:00"},"flowRunId":"f1"}`)
 	timing := first["timing"].(map[string]any)
@@ -64,7 +64,7 @@ func TestLife(t *testing.T) {
 	if late["exitCode"] != 0.0 || late["trackerRunId"] != "r1" {
 		t.Errorf("late %v", late)
 	}
-	for _, bearer := range []string{planetest.Reader, planetest.Foreign} { // every tenant
+	for _, bearer := range []string{controlplanetest.Reader, controlplanetest.Foreign} { // every tenant
 		if got := p.Want(200, "GET", "/jobs/4711", bearer, nil).Object(t); fmt.Sprint(got) != fmt.Sprint(late) {
 			t.Errorf("got %v", got)
 		}
@@ -93,7 +93,7 @@ func TestLife(t *testing.T) {
 // An id may come back on another cluster or scheduler.
 func TestEqualIDs(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	body := func(cluster, model, submit string) string {
 		return fmt.Sprintf(`{"model":%q,"cluster":%q,"state":"PENDING","timing":{"submit":%q}}`, model, cluster, submit)
 	}
@@ -101,7 +101,7 @@ func TestEqualIDs(t *testing.T) {
 	put(p, "slurm/1", `{"state":"RUNNING"}`) // the one there is
 	put(p, "slurm/1", body("beta", "MACK", "2026-01-03T00:00:00Z"))
 	put(p, "flux/1", `{"model":"MCBound","state":"PENDING","timing":{"submit":"2026-01-01T00:00:00Z"}}`)
-	p.Refused(409, "job_ambiguous", "PUT", "/jobs/slurm/1", planetest.Trainer, `{"state":"RUNNING"}`)
+	p.Refused(409, "job_ambiguous", "PUT", "/jobs/slurm/1", controlplanetest.Trainer, `{"state":"RUNNING"}`)
 	put(p, "slurm/1", `{"state":"CANCELLED","cluster":"beta"}`)
 	for path, want := range map[string]string{
 		"/jobs/1": "MACK CANCELLED beta", "/jobs/1?cluster=alpha": "JPCP RUNNING alpha", "/jobs/1?scheduler=flux": "MCBOUND PENDING flux",
@@ -111,26 +111,26 @@ func TestEqualIDs(t *testing.T) {
 			t.Errorf("%s: %v", path, j)
 		}
 	}
-	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=mock", planetest.Reader, nil)
-	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=flux&cluster=alpha", planetest.Reader, nil)
-	p.Refused(404, "job_not_found", "GET", "/jobs/2", planetest.Reader, nil)
-	p.Refused(404, "job_not_found", "GET", "/jobs/%00", planetest.Reader, nil)
-	p.Refused(422, "validation_error", "GET", "/jobs/1?scheduler=pbs", planetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=mock", controlplanetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/1?scheduler=flux&cluster=alpha", controlplanetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/2", controlplanetest.Reader, nil)
+	p.Refused(404, "job_not_found", "GET", "/jobs/%00", controlplanetest.Reader, nil)
+	p.Refused(422, "validation_error", "GET", "/jobs/1?scheduler=pbs", controlplanetest.Reader, nil)
 }
 
 // First reports of one job at once make one record; each state is told once.
 func TestReportsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	var wg sync.WaitGroup
-	out := make([]planetest.Response, 16)
+	out := make([]controlplanetest.Response, 16)
 	for i := range out {
 		wg.Go(func() {
 			state := "PENDING"
 			if i%2 == 1 {
 				state = "FAILED"
 			}
-			out[i], _ = p.Try("PUT", "/jobs/mock/mock-0a1b2c3d", planetest.Trainer, `{"model":"JPCP","state":"`+state+`"}`)
+			out[i], _ = p.Try("PUT", "/jobs/mock/mock-0a1b2c3d", controlplanetest.Trainer, `{"model":"JPCP","state":"`+state+`"}`)
 		})
 	}
 	wg.Wait()
@@ -156,7 +156,7 @@ func TestReportsAtOnce(t *testing.T) {
 
 func TestListAndSummary(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for _, path := range []string{"/jobs/summary", "/jobs/summary?cluster=nowhere"} {
 		if f := get(p, path)["facility"]; fmt.Sprint(f) != "map[clusters:[] gpusAllocated:0 jobsRunning:0 nodesAllocated:0 partitions:[] queueDepth:0]" {
 			t.Errorf("empty: %v", f)
@@ -173,7 +173,7 @@ func TestListAndSummary(t *testing.T) {
 		if j.partition != "" {
 			body["partition"] = j.partition
 		}
-		put(p, fmt.Sprint("slurm/", i), planetest.MustJSON(body))
+		put(p, fmt.Sprint("slurm/", i), controlplanetest.MustJSON(body))
 	}
 	for path, want := range map[string]string{
 		"/jobs/summary": "map[clusters:[alpha beta] gpusAllocated:13 jobsRunning:3 nodesAllocated:6 partitions:[" +
@@ -206,13 +206,13 @@ func TestListAndSummary(t *testing.T) {
 		t.Errorf("pages %s %s %v", a, b, end)
 	}
 	for _, query := range []string{"state=DONE", "state=RUNNING,", "limit=501", "cursor=x", "cluster=%00"} {
-		p.Refused(422, "validation_error", "GET", "/jobs?"+query, planetest.Reader, nil)
+		p.Refused(422, "validation_error", "GET", "/jobs?"+query, controlplanetest.Reader, nil)
 	}
 }
 
 func TestBadReports(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for _, c := range []struct{ path, body, field string }{
 		{"pbs/1", `{"model":"JPCP","state":"PENDING"}`, "scheduler"}, {"slurm/%00", `{"model":"JPCP","state":"PENDING"}`, "id"},
 		{"slurm/" + strings.Repeat("x", 129), `{"model":"JPCP","state":"PENDING"}`, "id"}, {"slurm/1", `{"state":"PENDING"}`, "model"},
@@ -229,7 +229,7 @@ func TestBadReports(t *testing.T) {
 		{"slurm/1", `{"model":"JPCP","state":"FAILED","timing":{"start":"2026-01-02T00:00:00Z","end":"2026-01-01T00:00:00Z"}}`, "end"},
 		{"slurm/1", `{"model":"JPCP","state":"FAILED","exitCode":2147483648}`, "exitCode"}, {"slurm/1", `{"model":"JPCP","state":"FAILED","trackerRunId":""}`, "trackerRunId"},
 	} {
-		if r := p.Refused(422, "validation_error", "PUT", "/jobs/"+c.path, planetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
+		if r := p.Refused(422, "validation_error", "PUT", "/jobs/"+c.path, controlplanetest.Operator, c.body); !strings.Contains(string(r.Body), c.field) {
 			t.Errorf("%s does not name %s", r.Body, c.field)
 		}
 	}

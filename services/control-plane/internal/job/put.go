@@ -4,50 +4,23 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // maxCount bounds nodes, GPUs and CPUs of one job.
 const maxCount = 10_000_000
-
-// Put serves PUT /jobs/{scheduler}/{id}.
-func (s *Service) Put(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.JobInput
-	if err := intake.Decode(c, &body); err != nil {
-		return err
-	}
-	r, err := read(c.Param("scheduler"), c.Param("id"), body)
-	if err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	// The store keeps microseconds; a record that never had more compares equal to itself.
-	now := s.Now().UTC().Truncate(time.Microsecond)
-	var row store.Job
-	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
-		var err error
-		row, err = put(ctx, tx, r, p, now)
-		return err
-	}); err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, view(row, s.Now()))
-}
 
 // put inserts or updates, and tells of what changed.
 func put(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.Time) (store.Job, error) {
@@ -155,8 +128,8 @@ func read(scheduler, id string, b api.JobInput) (report, error) {
 	if !api.Scheduler(scheduler).Valid() {
 		bad("must be slurm, flux or mock", "path", "scheduler")
 	}
-	if !intake.Label(id) {
-		bad(intake.LabelRule, "path", "id")
+	if !wire.Label(id) {
+		bad(wire.LabelRule, "path", "id")
 	}
 	if b.Id != nil && *b.Id != id {
 		bad("is not the id of the path", "body", "id")
@@ -182,8 +155,8 @@ func read(scheduler, id string, b api.JobInput) (report, error) {
 		name string
 		v    *string
 	}{{"cluster", b.Cluster}, {"dataset", b.Dataset}, {"partition", b.Partition}, {"flowRunId", b.FlowRunId}, {"trackerRunId", b.TrackerRunId}} {
-		if f.v != nil && !intake.Label(*f.v) {
-			bad(intake.LabelRule, "body", f.name)
+		if f.v != nil && !wire.Label(*f.v) {
+			bad(wire.LabelRule, "body", f.name)
 		}
 	}
 	if in := b.Resources; in != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Post serves POST /versions.
 func (s *Service) Post(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.VersionReport
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	var faults []problem.Field

@@ -29,13 +29,13 @@ import (
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/promotion"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/run"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 const (
@@ -45,8 +45,8 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Service applies the ladder.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client
 	Registry   *registry.Registry
@@ -55,6 +55,17 @@ type Service struct {
 	Gate       *promotion.Gate
 	Log        *slog.Logger
 	Now        func() time.Time
+}
+
+// Service applies the ladder.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("ladder", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // Report takes in one version; the same version again gives the same answer.
@@ -114,10 +125,10 @@ func (s *Service) take(ctx context.Context, p auth.Principal, m *modelrepo.Model
 		flowRunID = told
 	}
 	in := store.InsertVersionParams{
-		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: answer.Text(flowRunID), TrackerRunID: answer.Text(mv.RunID),
-		CommitSha: answer.Text(first(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
+		ModelID: m.ID(), Version: version, Tenant: p.Tenant, FlowRunID: wire.OptionalText(flowRunID), TrackerRunID: wire.OptionalText(mv.RunID),
+		CommitSha: wire.OptionalText(first(mv.Tags[promotion.TagCommit], tr.Tags[promotion.TagCommit])),
 		IsDummy:   promotion.Dummy(mv, tr), IsGenerated: promotion.Generated(mv, tr),
-		ReportedBy: p.Name, RequestID: answer.Text(service.RequestID(ctx)), Now: s.Now(),
+		ReportedBy: p.Name, RequestID: wire.OptionalText(service.RequestID(ctx)), Now: s.Now(),
 	}
 	if in.Metrics, err = json.Marshal(finite(tr.Metrics)); err != nil {
 		return store.Version{}, fmt.Errorf("ladder: encode metrics: %w", err)
@@ -205,7 +216,7 @@ func (s *Service) rungs(m *modelrepo.Model, metrics map[string]float64, from ori
 		case from.generated && !s.Gate.GeneratedAllowed(v.Alias):
 			held = "versions trained on generated data do not reach " + v.Alias + " here"
 		}
-		r := api.RungResult{Alias: v.Alias, Pass: v.Pass, Reason: answer.Text(v.Reason)}
+		r := api.RungResult{Alias: v.Alias, Pass: v.Pass, Reason: wire.OptionalText(v.Reason)}
 		if held != "" {
 			r.Pass, r.Reason = false, &held
 		}
@@ -231,13 +242,13 @@ func (s *Service) climb(ctx context.Context, row store.Version) (api.LadderResul
 			if err != nil {
 				return api.LadderResult{}, err
 			}
-			promotionID, r.Reason = id, answer.Text(reason)
+			promotionID, r.Reason = id, wire.OptionalText(reason)
 		default:
 			reason, err := s.set(ctx, row, r.Alias)
 			if err != nil {
 				return api.LadderResult{}, err
 			}
-			if r.Reason = answer.Text(reason); reason == "" {
+			if r.Reason = wire.OptionalText(reason); reason == "" {
 				set = append(set, r.Alias)
 			}
 		}

@@ -7,13 +7,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
 	"github.com/mlp-platform/platform/services/control-plane/internal/push"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // errBusy means that a poll is under way, on whichever replica.
@@ -52,7 +51,7 @@ func (s *Service) poll(ctx context.Context) (found, error) {
 	out, err := s.look(held)
 	var away *awayError
 	if errors.As(err, &away) && held.Err() == nil {
-		msg := text.Cut(err.Error(), maxError)
+		msg := wire.TruncateText(err.Error(), maxError)
 		if storeErr := s.Store.PollFailed(held, &msg); storeErr != nil {
 			return out, errors.Join(err, storeErr)
 		}
@@ -88,7 +87,7 @@ func (s *Service) look(ctx context.Context) (out found, err error) {
 	}
 	out.SHA = head.SHA
 	after := store.PollSucceededParams{
-		Source: s.SourceID, Branch: set.WatchBranch, HeadCommit: answer.Text(head.SHA), ForceCommit: row.ForceCommit, Fault: row.Fault,
+		Source: s.SourceID, Branch: set.WatchBranch, HeadCommit: wire.OptionalText(head.SHA), ForceCommit: row.ForceCommit, Fault: row.Fault,
 	}
 	if head.SHA == "" { // the repository is empty
 		return out, s.Store.PollSucceeded(ctx, after)
@@ -163,7 +162,7 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 	err := s.apply(ctx, sha)
 	switch {
 	case err == nil:
-		after.ForceCommit, after.Fault = answer.Text(s.Registry.Head()), nil
+		after.ForceCommit, after.Fault = wire.OptionalText(s.Registry.Head()), nil
 		if s.Registry.Head() == before {
 			return nil // a folder that does not hold the head yet
 		}

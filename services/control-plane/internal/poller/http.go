@@ -11,11 +11,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 const (
@@ -47,14 +47,14 @@ func (s *Service) Sync(c echo.Context) error {
 
 func (s *Service) synced(c echo.Context, out found, cause error) error {
 	ctx := c.Request().Context()
-	body := api.SyncResult{NewCommit: out.New, CommitSha: answer.Text(out.SHA)}
+	body := api.SyncResult{NewCommit: out.New, CommitSha: wire.OptionalText(out.SHA)}
 	details, outcome := map[string]any{"new_commit": out.New, "commit_sha": out.SHA}, event.OK
 	if out.New {
 		marked := append([]string{}, out.Marked...)
 		body.ModelsMarkedStale = &marked
 	}
 	if cause != nil {
-		body.Error = answer.Text(cause.Error())
+		body.Error = wire.OptionalText(cause.Error())
 		details["error"], outcome = cause.Error(), event.Failed
 	}
 	if err := s.audit(ctx, "modelrepo.synced", outcome, details); err != nil {

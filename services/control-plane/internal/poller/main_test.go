@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge/forgetest"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // samples are the sample models as the first commit of a served repository.
 func samples(t *testing.T) (*forgetest.Project, string) {
 	t.Helper()
 	p := forgetest.New(t)
 	for _, dir := range []string{"models", "datasets", "registries"} {
-		if err := os.CopyFS(filepath.Join(p.Dir, dir), os.DirFS(filepath.Join(planetest.Samples(), dir))); err != nil {
+		if err := os.CopyFS(filepath.Join(p.Dir, dir), os.DirFS(filepath.Join(controlplanetest.Samples(), dir))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,13 +34,13 @@ func samples(t *testing.T) (*forgetest.Project, string) {
 const never = "MODELREPO_POLL_SECONDS=86400"
 
 // followed starts a control plane that polls the served repository and has no folder.
-func followed(t *testing.T, srv *forgetest.Server, env ...string) *planetest.Plane {
+func followed(t *testing.T, srv *forgetest.Server, env ...string) *controlplanetest.Plane {
 	t.Helper()
-	return planetest.Start(t, append([]string{"MODELREPO_DIR=", "MODELREPO_GIT_URL=" + srv.Address(), "MODELREPO_CACHE_DIR=" + t.TempDir(), never}, env...)...)
+	return controlplanetest.Start(t, append([]string{"MODELREPO_DIR=", "MODELREPO_GIT_URL=" + srv.Address(), "MODELREPO_CACHE_DIR=" + t.TempDir(), never}, env...)...)
 }
 
 // beside starts another replica on the database of p.
-func beside(t *testing.T, p *planetest.Plane) (*planetest.Plane, func()) {
+func beside(t *testing.T, p *controlplanetest.Plane) (*controlplanetest.Plane, func()) {
 	t.Helper()
 	q := *p
 	q.Env = slices.Clone(p.Env)
@@ -63,7 +63,7 @@ type health struct {
 	}
 }
 
-func healthOf(t *testing.T, p *planetest.Plane) (h health) {
+func healthOf(t *testing.T, p *controlplanetest.Plane) (h health) {
 	t.Helper()
 	if err := json.Unmarshal(p.Want(200, "GET", "/health", "", nil).Body, &h); err != nil {
 		t.Fatal(err)
@@ -79,10 +79,10 @@ type syncResult struct {
 }
 
 // sync polls; a poll of the leader that is under way is waited for.
-func sync(t *testing.T, p *planetest.Plane) (out syncResult) {
+func sync(t *testing.T, p *controlplanetest.Plane) (out syncResult) {
 	t.Helper()
 	testenv.Eventually(t, 30*time.Second, func() error {
-		r := p.Call("POST", "/modelrepo/sync", planetest.Operator, nil)
+		r := p.Call("POST", "/modelrepo/sync", controlplanetest.Operator, nil)
 		if r.Code() == "sync_in_progress" {
 			return fmt.Errorf("%s", r.Body)
 		}
@@ -96,7 +96,7 @@ func sync(t *testing.T, p *planetest.Plane) (out syncResult) {
 }
 
 // polled waits for the first success, whoever had it.
-func polled(t *testing.T, p *planetest.Plane) {
+func polled(t *testing.T, p *controlplanetest.Plane) {
 	t.Helper()
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if h := healthOf(t, p); h.Poller.LastOk == nil {
@@ -106,7 +106,7 @@ func polled(t *testing.T, p *planetest.Plane) {
 	})
 }
 
-func readme(p *planetest.Plane, model string) string {
+func readme(p *controlplanetest.Plane, model string) string {
 	r := p.Call("GET", "/models/"+model+"/readme", "", nil)
 	var out struct{ Text string }
 	_ = json.Unmarshal(r.Body, &out)
@@ -114,7 +114,7 @@ func readme(p *planetest.Plane, model string) string {
 }
 
 // reads waits until the replica shows the README.
-func reads(t *testing.T, p *planetest.Plane, within time.Duration, want string) {
+func reads(t *testing.T, p *controlplanetest.Plane, within time.Duration, want string) {
 	t.Helper()
 	testenv.Eventually(t, within, func() error {
 		if got := readme(p, "JPCP"); got != want {

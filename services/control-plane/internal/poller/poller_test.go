@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // The first head is no news; each later one is a push, once, and in force.
@@ -43,11 +43,11 @@ func TestPollOfAGitServer(t *testing.T) {
 	if s := sync(t, p); s.New || s.Commit != second {
 		t.Errorf("once more: %+v", s)
 	}
-	events := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+	events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(events) != 1 || events[0]["source"] != "poll" || events[0]["commit_sha"] != second || events[0]["pushed_by"] != "Ada" || events[0]["branch"] != "main" {
 		t.Errorf("%v", events)
 	}
-	for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(map[string]any); m["status"] != "stale" || m["latest_modelrepo_commit"] != second || m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
 			t.Errorf("%v", m)
 		}
@@ -97,7 +97,7 @@ func TestEmptyRepository(t *testing.T) {
 	if h := healthOf(t, p); len(h.Models) != 5 || h.StartupChecks["registry"] != "ok" {
 		t.Errorf("%+v", h)
 	}
-	if policies := p.Want(200, "GET", "/promotion-policies", planetest.Reader, nil).Object(t)["items"].([]any); len(policies) != 5 {
+	if policies := p.Want(200, "GET", "/promotion-policies", controlplanetest.Reader, nil).Object(t)["items"].([]any); len(policies) != 5 {
 		t.Errorf("%d policies", len(policies))
 	}
 }
@@ -115,7 +115,7 @@ func TestFaultyHead(t *testing.T) {
 	if s := sync(t, p); !s.New || s.Commit != bad || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
-	warns := func(p *planetest.Plane, parts ...string) {
+	warns := func(p *controlplanetest.Plane, parts ...string) {
 		t.Helper()
 		testenv.Eventually(t, 10*time.Second, func() error {
 			h := healthOf(t, p)
@@ -150,7 +150,7 @@ func TestFaultyHead(t *testing.T) {
 	if s := sync(t, p); !s.New {
 		t.Errorf("%+v", s)
 	}
-	for _, q := range []*planetest.Plane{p, later} {
+	for _, q := range []*controlplanetest.Plane{p, later} {
 		reads(t, q, 10*time.Second, "mended\n")
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if got := healthOf(t, q).StartupChecks["registry"]; got != "ok" {
@@ -166,7 +166,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	repo, _ := samples(t)
 	srv := repo.Serve()
-	a := planetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=10")
+	a := controlplanetest.Neighbours(t, "MODELREPO_DIR=", "MODELREPO_GIT_URL="+srv.Address(), "MODELREPO_CACHE_DIR="+t.TempDir(), "MODELREPO_POLL_SECONDS=10")
 	kill := a.Spawn("child")
 	polled(t, a)
 	b, _ := beside(t, a)
@@ -192,16 +192,16 @@ func TestReplicas(t *testing.T) {
 		<-r.Context().Done()
 	})
 	srv.Handle.Store(&hang)
-	ended := make(chan planetest.Response, 1)
+	ended := make(chan controlplanetest.Response, 1)
 	go func() {
-		r, err := a.Try("POST", "/modelrepo/sync", planetest.Operator, nil)
+		r, err := a.Try("POST", "/modelrepo/sync", controlplanetest.Operator, nil)
 		if err != nil {
 			t.Error(err)
 		}
 		ended <- r
 	}()
 	<-asked
-	r := b.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", planetest.Operator, nil)
+	r := b.Refused(409, "sync_in_progress", "POST", "/modelrepo/sync", controlplanetest.Operator, nil)
 	if r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
@@ -250,13 +250,13 @@ func TestStale(t *testing.T) {
 	if s := sync(t, a); s.New || s.Error != "the git server answered 500" {
 		t.Errorf("%+v", s)
 	}
-	for _, p := range []*planetest.Plane{a, b} {
+	for _, p := range []*controlplanetest.Plane{a, b} {
 		p.Want(200, "GET", "/readyz", "", nil)
 		if h := healthOf(t, p); h.Poller.Stale || h.Poller.LastError == "" || len(h.Models) != 5 {
 			t.Errorf("%+v", h)
 		}
 	}
-	for _, p := range []*planetest.Plane{a, b} {
+	for _, p := range []*controlplanetest.Plane{a, b} {
 		testenv.Eventually(t, 60*time.Second, func() error {
 			if r := p.Call("GET", "/readyz", "", nil); r.Status != 503 || !strings.Contains(string(r.Body), "three intervals") {
 				return fmt.Errorf("%d %s", r.Status, r.Body)
@@ -290,16 +290,16 @@ func TestSettings(t *testing.T) {
 	if readme(p, "JPCP") == "next\n" {
 		t.Fatal("main has the text of next")
 	}
-	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"watch_branch": "next"})
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"watch_branch": "next"})
 	reads(t, p, 5*time.Second, "next\n")
 	testenv.Eventually(t, 5*time.Second, func() error {
-		events := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+		events := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 		if len(events) != 1 || events[0]["branch"] != "next" || events[0]["commit_sha"] != next {
 			return fmt.Errorf("%v", events)
 		}
 		return nil
 	})
-	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"poll_interval_seconds": 0})
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 0})
 	testenv.Eventually(t, 3*time.Second, func() error {
 		if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale {
 			return fmt.Errorf("%+v", h.Poller)
@@ -312,7 +312,7 @@ func TestSettings(t *testing.T) {
 	if s := sync(t, p); !s.New || readme(p, "JPCP") != "by hand\n" { // off, and yet at one's word
 		t.Errorf("%+v", s)
 	}
-	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, map[string]any{"poll_interval_seconds": 10})
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, map[string]any{"poll_interval_seconds": 10})
 	testenv.Eventually(t, 5*time.Second, func() error {
 		if h := healthOf(t, p); !h.Poller.Enabled || !h.Poller.Leader {
 			return fmt.Errorf("%+v", h.Poller)
@@ -339,7 +339,7 @@ func TestWebhookNudges(t *testing.T) {
 	}
 	reads(t, a, 10*time.Second, "pushed\n")
 	reads(t, b, 10*time.Second, "pushed\n")
-	events := a.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+	events := a.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(events) != 1 || events[0]["source"] != "webhook" {
 		t.Errorf("the poll told of it again: %v", events)
 	}

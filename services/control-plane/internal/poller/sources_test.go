@@ -16,14 +16,14 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A folder that is a git repository is polled as it is; no server is asked.
 func TestLocalRepository(t *testing.T) {
 	t.Parallel()
 	repo, first := samples(t)
-	p := planetest.Start(t, "MODELREPO_DIR="+repo.Dir, never)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+repo.Dir, never)
 	polled(t, p)
 	h := healthOf(t, p)
 	if !h.Poller.Enabled || !slices.Contains(h.Runtime.Blockers, "modelrepo_dir_not_shared") {
@@ -51,10 +51,10 @@ func TestNoSource(t *testing.T) {
 	t.Parallel()
 	repo, _ := samples(t)
 	dir := filepath.Join(repo.Dir, "inner")
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
-	p := planetest.Start(t, "MODELREPO_DIR="+dir)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	if h := healthOf(t, p); h.Poller.Enabled || h.Poller.Leader || h.Poller.Stale || h.Poller.LastOk != nil || len(h.Models) != 5 {
 		t.Errorf("%+v", h)
 	}
@@ -62,7 +62,7 @@ func TestNoSource(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	id := p.Notice("JPCP", strings.Repeat("ab", 20))
-	p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", planetest.Reader, nil)
+	p.Refused(404, "diff_unavailable", "GET", "/approvals/"+id+"/diff", controlplanetest.Reader, nil)
 }
 
 // GitLab's interface tells of heads and files; the folder is read again.
@@ -70,7 +70,7 @@ func TestGitLabSource(t *testing.T) {
 	t.Parallel()
 	const token = "glpat-0123456789-secret"
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
@@ -101,7 +101,7 @@ func TestGitLabSource(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
-	p := planetest.Start(t, "MODELREPO_DIR="+dir, "GITLAB_URL="+srv.URL, "GITLAB_PROJECT_ID=7", "GITLAB_TOKEN="+token,
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir, "GITLAB_URL="+srv.URL, "GITLAB_PROJECT_ID=7", "GITLAB_TOKEN="+token,
 		"MODELREPO_GIT_URL=http://127.0.0.1:1/unused.git", never) // the first that is configured
 	polled(t, p)
 	if s := sync(t, p); s.New || s.Commit != one {
@@ -114,12 +114,12 @@ func TestGitLabSource(t *testing.T) {
 	if s := sync(t, p); !s.New || s.Commit != two || !slices.Equal(sorted(s.Stale), all) || readme(p, "JPCP") != "two\n" {
 		t.Errorf("%+v %q", s, readme(p, "JPCP"))
 	}
-	for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(map[string]any); m["touched_by_last_push"] != (m["model_id"] == "JPCP") {
 			t.Errorf("%v", m)
 		}
 	}
-	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", two)+"/diff", planetest.Reader, nil).Object(t)
+	d := p.Want(200, "GET", "/approvals/"+p.Notice("JPCP", two)+"/diff", controlplanetest.Reader, nil).Object(t)
 	files := d["files"].([]any)
 	if d["from_commit"] != one || d["to_commit"] != two || len(files) != 1 || files[0].(map[string]any)["patch"] != "@@ -1 +1 @@\n-a\n+b\n" {
 		t.Errorf("%v", d)
@@ -136,17 +136,17 @@ func TestGitLabSource(t *testing.T) {
 	if h := p.Want(200, "GET", "/health", "", nil); strings.Contains(string(h.Body), token) {
 		t.Errorf("%s", h.Body)
 	}
-	p.Refused(502, "modelrepo_unreachable", "GET", "/approvals/"+p.Notice("MACK", two)+"/diff", planetest.Reader, nil)
+	p.Refused(502, "modelrepo_unreachable", "GET", "/approvals/"+p.Notice("MACK", two)+"/diff", controlplanetest.Reader, nil)
 }
 
 // Reload reads the folder again, on every replica; a faulty one changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
-	a := planetest.Start(t, "MODELREPO_DIR="+dir)
+	a := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	b, _ := beside(t, a)
 	write := func(name, text string) {
 		t.Helper()
@@ -171,7 +171,7 @@ func TestReload(t *testing.T) {
 	reload := func() {
 		t.Helper()
 		out.Errors = nil
-		if err := json.Unmarshal(a.Want(200, "POST", "/admin/reload", planetest.Trainer, nil).Body, &out); err != nil {
+		if err := json.Unmarshal(a.Want(200, "POST", "/admin/reload", controlplanetest.Trainer, nil).Body, &out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,14 +180,14 @@ func TestReload(t *testing.T) {
 	if !out.Reloaded || !slices.Equal(out.Models, want) || len(out.Errors) != 0 {
 		t.Errorf("%+v", out)
 	}
-	for _, p := range []*planetest.Plane{a, b} {
+	for _, p := range []*controlplanetest.Plane{a, b} {
 		testenv.Eventually(t, 5*time.Second, func() error {
 			if n := len(p.Want(200, "GET", "/models", "", nil).List(t)); n != 6 {
 				return fmt.Errorf("%d models", n)
 			}
 			return nil
 		})
-		p.Want(200, "GET", "/promotion-policies/another", planetest.Reader, nil) // of its Production rung
+		p.Want(200, "GET", "/promotion-policies/another", controlplanetest.Reader, nil) // of its Production rung
 	}
 	write(added, "name: Another\nnonsense: 1\n")
 	reload()

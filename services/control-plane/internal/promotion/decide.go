@@ -12,10 +12,10 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 func (s *Service) get(ctx context.Context, tenant string, id uuid.UUID) (store.Promotion, error) {
@@ -59,7 +59,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 	if p.State != Pending {
 		return p, s.refuse(ctx, who, p, "promotion.approve", alreadyDecided(p))
 	}
-	if own := s.Approvals.Own(who, p.RequestedBy); own != nil {
+	if own := s.Rules.Own(who, p.RequestedBy); own != nil {
 		return p, s.refuse(ctx, who, p, "promotion.approve", own)
 	}
 	q := Question{Tenant: p.Tenant, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias}
@@ -67,7 +67,7 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 		return p, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
 	err = s.Mover.Hold(ctx, p.ModelID, func(ctx context.Context, holders alias.Holders) error {
-		if now := holders[p.ToAlias]; now != answer.Deref(p.PreviousVersion) {
+		if now := holders[p.ToAlias]; now != wire.Deref(p.PreviousVersion) {
 			return s.moved(ctx, who, p, now)
 		}
 		v, err := s.Gate.Judge(ctx, q, holders)
@@ -112,14 +112,14 @@ func (s *Service) Approve(ctx context.Context, who auth.Principal, id uuid.UUID,
 // moved supersedes a promotion whose alias is no longer what its decider was shown.
 func (s *Service) moved(ctx context.Context, who auth.Principal, p store.Promotion, now string) error {
 	was, is := "nobody", "nobody"
-	if v := answer.Deref(p.PreviousVersion); v != "" {
+	if v := wire.Deref(p.PreviousVersion); v != "" {
 		was = "version " + v
 	}
 	if now != "" {
 		is = "version " + now
 	}
 	why := fmt.Sprintf("%s of %s went from %s to %s since this promotion was opened", p.ToAlias, p.ModelID, was, is)
-	err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.end(ctx, tx, p, Superseded, who.Name, why) })
+	err := s.Store.InTx(ctx, func(tx store.Tx) error { return s.Settler.end(ctx, tx, p, Superseded, who.Name, why) })
 	if err == nil {
 		s.Count(Superseded)
 	}
@@ -146,7 +146,7 @@ func (s *Service) Reject(ctx context.Context, who auth.Principal, id uuid.UUID, 
 			refused = alreadyDecided(p)
 			return nil
 		}
-		return s.end(ctx, tx, p, Rejected, who.Name, reason)
+		return s.Settler.end(ctx, tx, p, Rejected, who.Name, reason)
 	}); err != nil {
 		return p, err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -41,7 +41,7 @@ func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 
 // outcome tells how a run ended.
 func outcome(run store.Eval) (string, error) {
-	metrics, err := eval.Metrics(run)
+	metrics, err := governance.DecodeMetrics(run)
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +54,7 @@ func outcome(run store.Eval) (string, error) {
 	default:
 		return what + "broke off and says nothing of the model", nil
 	}
-	if failed := eval.Failed(metrics); len(failed) > named {
+	if failed := governance.FailedMetrics(metrics); len(failed) > named {
 		what += fmt.Sprintf(": %s and %d more", strings.Join(failed[:named], ", "), len(failed)-named)
 	} else if len(failed) > 0 {
 		what += ": " + strings.Join(failed, ", ")

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const requiring = `{"metric":"rmse","operator":"lte","threshold":50,"require_eval":true}`
 
-func evaluate(p *planetest.Plane, bearer, version, suite, status string, metrics ...map[string]any) {
+func evaluate(p *controlplanetest.Plane, bearer, version, suite, status string, metrics ...map[string]any) {
 	p.T.Helper()
 	if metrics == nil {
 		metrics = []map[string]any{}
@@ -22,7 +22,7 @@ func evaluate(p *planetest.Plane, bearer, version, suite, status string, metrics
 
 // evaluation gives the gate's eval, and the details of its evaluation checks
 // with whether each passed.
-func evaluation(t *testing.T, p *planetest.Plane, bearer, version string) (map[string]any, string) {
+func evaluation(t *testing.T, p *controlplanetest.Plane, bearer, version string) (map[string]any, string) {
 	t.Helper()
 	gate := p.Want(200, "GET", "/promotions/JPCP/gate?version="+version, bearer, nil).Object(t)
 	var checks []string
@@ -38,48 +38,48 @@ func evaluation(t *testing.T, p *planetest.Plane, bearer, version string) (map[s
 // version must have passed.
 func TestRequireEval(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t)
+	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Tracker.Move("jpcp", "Staging", v)
-	p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, requiring)
+	p.Want(200, "PUT", "/promotion-policies/JPCP", controlplanetest.Operator, requiring)
 	denied := func(reason string) {
 		t.Helper()
-		r := p.Refused(409, "promotion_denied", "POST", "/promotions", planetest.Operator, `{"model":"JPCP"}`).Object(t)
+		r := p.Refused(409, "promotion_denied", "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP"}`).Object(t)
 		if reasons := fmt.Sprint(r["reasons"]); !strings.Contains(reasons, reason) {
 			t.Errorf("reasons %s, want %s", reasons, reason)
 		}
-		if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
+		if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || !strings.Contains(checks, "false ") || !strings.Contains(checks, reason) {
 			t.Errorf("gate %v, %s", doc, checks)
 		}
 	}
 	denied("the policy requires an evaluation, and none of version 1 is recorded")
-	evaluate(p, planetest.Trainer, "2", "s", "passed") // another version's
-	evaluate(p, planetest.Foreign, v, "s", "passed")   // another tenant's
+	evaluate(p, controlplanetest.Trainer, "2", "s", "passed") // another version's
+	evaluate(p, controlplanetest.Foreign, v, "s", "passed")   // another tenant's
 	denied("none of version 1 is recorded")
-	evaluate(p, planetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	evaluate(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
 	denied("by suite s, of ")
 	denied(" failed: bias")
-	evaluate(p, planetest.Trainer, v, "s", "error")
+	evaluate(p, controlplanetest.Trainer, v, "s", "error")
 	denied("broke off and says nothing of the model")
 	// One suite does not cover for another.
-	evaluate(p, planetest.Trainer, v, "easy", "passed")
+	evaluate(p, controlplanetest.Trainer, v, "easy", "passed")
 	denied("by suite s, of ")
-	evaluate(p, planetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
-	if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
+	evaluate(p, controlplanetest.Trainer, v, "s", "passed", map[string]any{"metric": "bias", "value": 1, "passed": true})
+	if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || strings.Contains(checks, "false") || strings.Count(checks, "true ") != 2 {
 		t.Fatalf("gate %v, %s", doc, checks)
 	}
-	if _, checks := evaluation(t, p, planetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
+	if _, checks := evaluation(t, p, controlplanetest.Foreign, v); !strings.Contains(checks, "true the latest evaluation of version 1 by suite s") || strings.Contains(checks, "easy") {
 		t.Errorf("foreign gate: %s", checks)
 	}
 	// It is judged again at the decision.
-	id := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
-	evaluate(p, planetest.Trainer, v, "s", "failed")
-	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", planetest.Operator, nil)
+	id := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP"}`).Object(t)["id"].(string)
+	evaluate(p, controlplanetest.Trainer, v, "s", "failed")
+	p.Refused(409, "promotion_denied", "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil)
 	if h := p.Tracker.Holder("jpcp", "Production"); h != "" {
 		t.Fatalf("Production is %q", h)
 	}
-	evaluate(p, planetest.Trainer, v, "s", "passed")
-	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", planetest.Operator, nil).Object(t); pr["state"] != "promoted" {
+	evaluate(p, controlplanetest.Trainer, v, "s", "passed")
+	if pr := p.Want(200, "POST", "/promotions/"+id+"/approve", controlplanetest.Operator, nil).Object(t); pr["state"] != "promoted" {
 		t.Fatalf("promotion %v", pr)
 	}
 }
@@ -87,22 +87,22 @@ func TestRequireEval(t *testing.T) {
 // An evaluation of the platform's counts for every tenant.
 func TestPlatformEval(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Tracker.Move("jpcp", "Staging", p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0)))
-	p.Want(200, "PUT", "/promotion-policies/JPCP", planetest.Operator, requiring)
-	evaluate(p, planetest.Trainer, "1", "s", "passed")
+	p := controlplanetest.Start(t)
+	p.Tracker.Move("jpcp", "Staging", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0)))
+	p.Want(200, "PUT", "/promotion-policies/JPCP", controlplanetest.Operator, requiring)
+	evaluate(p, controlplanetest.Trainer, "1", "s", "passed")
 	p.SQL("update control_plane.evals set tenant = 'platform'")
-	for _, bearer := range []string{planetest.Reader, planetest.Foreign} {
+	for _, bearer := range []string{controlplanetest.Reader, controlplanetest.Foreign} {
 		if doc, checks := evaluation(t, p, bearer, "1"); doc["pass"] != true || !strings.HasPrefix(checks, "true ") {
 			t.Errorf("gate %v, %s", doc, checks)
 		}
 	}
 	// The ladder asks for them in the name of who reported the version.
-	if out := p.Report("JPCP", p.Tracker.Add("jpcp", planetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
+	if out := p.Report("JPCP", p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 11.0))); out["promotion_id"] != nil || !strings.Contains(fmt.Sprint(out["rungs"]), "none of version 2 is recorded") {
 		t.Fatalf("report %v", out)
 	}
-	next := p.Tracker.Add("jpcp", planetest.Good("rmse", 10.0))
-	evaluate(p, planetest.Trainer, next, "s", "passed")
+	next := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 10.0))
+	evaluate(p, controlplanetest.Trainer, next, "s", "passed")
 	if out := p.Report("JPCP", next); out["promotion_id"] == nil {
 		t.Fatalf("report %v", out)
 	}
@@ -112,24 +112,24 @@ func TestPlatformEval(t *testing.T) {
 // not ask for one; a failed one is then shown and does not hold back.
 func TestGateShowsEval(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	v := p.Tracker.Add("jpcp", planetest.Good("rmse", 12.0))
+	p := controlplanetest.Start(t)
+	v := p.Tracker.Add("jpcp", controlplanetest.Good("rmse", 12.0))
 	p.Tracker.Move("jpcp", "Staging", v)
-	if doc, checks := evaluation(t, p, planetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
+	if doc, checks := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true || fmt.Sprint(doc["metrics"]) != "map[rmse:12]" || checks != "" {
 		t.Fatalf("gate %v, %s", doc, checks)
 	}
-	evaluate(p, planetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
-	evaluate(p, planetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
-	if doc, _ := evaluation(t, p, planetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
+	evaluate(p, controlplanetest.Trainer, v, "old", "passed", map[string]any{"metric": "bias", "value": 9, "passed": true})
+	evaluate(p, controlplanetest.Trainer, v, "s", "failed", map[string]any{"metric": "bias", "value": 3, "passed": false}, map[string]any{"metric": "mae", "value": 2, "passed": true})
+	if doc, _ := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != false || fmt.Sprint(doc["metrics"]) != "map[bias:3 mae:2 rmse:12]" {
 		t.Fatalf("gate %v", doc)
 	}
-	if out := p.Want(200, "POST", "/promotions", planetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
+	if out := p.Want(200, "POST", "/promotions", controlplanetest.Operator, `{"model":"JPCP","dry_run":true}`).Object(t); out["allowed"] != true {
 		t.Fatalf("dry run %v", out)
 	}
 	// Without a policy there is no other measure.
-	evaluate(p, planetest.Trainer, v, "s", "passed")
-	p.Want(204, "DELETE", "/promotion-policies/JPCP", planetest.Operator, nil)
-	if doc, _ := evaluation(t, p, planetest.Reader, v); doc["pass"] != true {
+	evaluate(p, controlplanetest.Trainer, v, "s", "passed")
+	p.Want(204, "DELETE", "/promotion-policies/JPCP", controlplanetest.Operator, nil)
+	if doc, _ := evaluation(t, p, controlplanetest.Reader, v); doc["pass"] != true {
 		t.Fatalf("gate %v", doc)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -36,14 +37,25 @@ const (
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Gate judges whether a version may be promoted.
-type Gate struct {
+// GateParts are what a Gate is made of.
+type GateParts struct {
 	Store    *store.Store
 	Tracker  *tracker.Client
 	Files    *tracker.Client // the same server, with a bound on what is downloaded
 	Registry *registry.Registry
 	// AllowGenerated lets versions trained on generated data reach Production.
 	AllowGenerated bool
+}
+
+// Gate judges whether a version may be promoted.
+type Gate struct{ GateParts }
+
+// NewGate refuses a missing part.
+func NewGate(p GateParts) (*Gate, error) {
+	if err := service.RequireParts("promotion gate", p); err != nil {
+		return nil, err
+	}
+	return &Gate{p}, nil
 }
 
 // Question is a promotion to judge. Empty fields take the policy's values.

@@ -14,13 +14,12 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
-	"github.com/mlp-platform/platform/services/control-plane/internal/eval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/governance"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 const maxConditions = 32
@@ -40,7 +39,7 @@ type API struct{ Service *Service }
 func (a API) Open(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body promotionRequest
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
@@ -65,7 +64,7 @@ func (a API) Open(c echo.Context) error {
 		return v.Denial()
 	}
 	res := api.PromotionResult{
-		Model: v.Model, Version: answer.Text(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
+		Model: v.Model, Version: wire.OptionalText(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
 		Allowed: v.Allowed(), Reasons: v.Reasons(), Checks: v.Checks,
 	}
 	if !res.Allowed { // what it would be refused as
@@ -208,7 +207,7 @@ func (a API) GetGate(c echo.Context) error {
 // have passed, also where the policy does not ask for it.
 func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.Gate, error) {
 	out := api.Gate{
-		Model: v.Model, TrackerName: trackerName, Version: answer.Text(v.Version), Checks: v.Checks,
+		Model: v.Model, TrackerName: trackerName, Version: wire.OptionalText(v.Version), Checks: v.Checks,
 		Policy:   api.GatePolicy{Allow: true, Reasons: v.Reasons()},
 		Eval:     api.GateEval{Metrics: map[string]float64{}},
 		Approval: api.GateApproval{Required: true, State: state},
@@ -233,7 +232,7 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 	}
 	for _, run := range byAge(v.Evals) { // of one metric in two suites the newest
 		out.Eval.Pass = out.Eval.Pass && run.Status == string(api.EvalStatusPassed)
-		metrics, err := eval.Metrics(run)
+		metrics, err := governance.DecodeMetrics(run)
 		if err != nil {
 			return out, err
 		}
@@ -248,14 +247,14 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 // List serves GET /promotions.
 func (a API) List(c echo.Context) error {
 	ctx := c.Request().Context()
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
 	q := store.ListPromotionsParams{Tenant: p.Tenant, Before: page.After, MaxRows: page.Fetch()}
 	if v := c.QueryParam("model"); v != "" {
-		q.ModelID = answer.Text(registry.ID(v))
+		q.ModelID = wire.OptionalText(registry.ID(v))
 	}
 	if v := c.QueryParam("state"); v != "" {
 		if !api.PromotionState(v).Valid() {
@@ -267,7 +266,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.ListPromotionsRow) uuid.UUID { return r.Promotion.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.ListPromotionsRow) uuid.UUID { return r.Promotion.ID })
 	out := api.PromotionList{Items: make([]api.Promotion, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		v, err := view(r.Promotion, r.ApprovalID)
@@ -338,8 +337,8 @@ func view(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
 	out := api.Promotion{
 		Id: p.ID, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, State: api.PromotionState(p.State),
 		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),
-		DecidedBy: p.DecidedBy, DecidedAt: answer.UTC(p.DecidedAt), Reason: p.Reason, PreviousVersion: p.PreviousVersion,
-		ApprovalId: approvalID, FlowRunId: p.FlowRunID, ExpiresAt: answer.UTC(p.ExpiresAt), UpdatedAt: p.UpdatedAt.UTC(), UpdatedBy: p.UpdatedBy,
+		DecidedBy: p.DecidedBy, DecidedAt: wire.UTC(p.DecidedAt), Reason: p.Reason, PreviousVersion: p.PreviousVersion,
+		ApprovalId: approvalID, FlowRunId: p.FlowRunID, ExpiresAt: wire.UTC(p.ExpiresAt), UpdatedAt: p.UpdatedAt.UTC(), UpdatedBy: p.UpdatedBy,
 	}
 	if err := json.Unmarshal(p.Conditions, &out.Conditions); err != nil {
 		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)

@@ -14,12 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Approval modes of a policy.
@@ -68,7 +67,7 @@ func (s *Policies) Load(ctx context.Context) error {
 
 // List serves GET /promotion-policies.
 func (s *Policies) List(c echo.Context) error {
-	page, err := answer.PageOf[string](c)
+	page, err := wire.PageOf[string](c)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (s *Policies) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Policy) string { return r.ModelID })
+	rows, next := wire.CutPage(page, rows, func(r store.Policy) string { return r.ModelID })
 	out := api.PolicyList{Items: make([]api.Policy, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, policyView(r))
@@ -104,7 +103,7 @@ func noPolicy() error {
 func (s *Policies) Put(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body policyInput
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	id := registry.ID(c.Param("model"))

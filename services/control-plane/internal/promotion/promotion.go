@@ -13,12 +13,13 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/outbox"
 	"github.com/mlp-platform/platform/libs/problem"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The states of a promotion.
@@ -41,15 +42,38 @@ const (
 // denied is what a refused promotion counts as.
 const denied = "denied"
 
-// Service opens and decides promotions.
-type Service struct {
-	Store     *store.Store
-	Gate      *Gate
-	Mover     *alias.Mover
-	Approvals *approval.Service
-	Now       func() time.Time
+// Parts are what a Service is made of.
+type Parts struct {
+	Store   *store.Store
+	Gate    *Gate
+	Mover   *alias.Mover
+	Rules   approval.Rules
+	Settler *Settler
+	Now     func() time.Time
 	// Count is told how each promotion ended, and of each denial.
 	Count func(outcome string)
+}
+
+// Service opens and decides promotions.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("promotion", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
+}
+
+// Settler ends a promotion in the transaction that ends its alias's move.
+type Settler struct {
+	now   func() time.Time
+	count func(outcome string) // of promotions that ended
+}
+
+// NewSettler takes the clock and the counter of ended promotions.
+func NewSettler(now func() time.Time, count func(outcome string)) *Settler {
+	return &Settler{now: now, count: count}
 }
 
 // Request is a promotion somebody asks for.
@@ -79,7 +103,7 @@ func (v Verdict) Denial() *problem.Error {
 		detail = "1 check failed"
 	}
 	return fault.PromotionDenied.New(detail).With(map[string]any{
-		"id": nil, "model": v.Model, "version": answer.Text(v.Version), "from": v.From, "to": v.To,
+		"id": nil, "model": v.Model, "version": wire.OptionalText(v.Version), "from": v.From, "to": v.To,
 		"state": api.PromotionStateRejected, "allowed": false, "reasons": v.Reasons(), "checks": v.Checks,
 	})
 }
@@ -161,14 +185,14 @@ func (s *Service) open(ctx context.Context, r Request, v Verdict, holders alias.
 			if old.Tenant != r.Tenant {
 				continue
 			}
-			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && answer.Deref(old.PreviousVersion) == holders[v.To] {
+			if old.Version == v.Version && old.FromAlias == v.From && sameJSON(old.Conditions, conditions) && wire.Deref(old.PreviousVersion) == holders[v.To] {
 				p, reused = old, true
 				if record, err = tx.GetApprovalOfPromotion(ctx, &p.ID); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := s.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {
+			if err := s.Settler.end(ctx, tx, old, Superseded, r.By, "superseded by "+id.String()); err != nil {
 				return err
 			}
 		}
@@ -213,15 +237,15 @@ func sameJSON(a, b []byte) bool {
 }
 
 func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Request, v Verdict, holders alias.Holders, conditions []byte, now time.Time) (store.Promotion, store.Approval, error) {
-	expires := s.Approvals.ExpiresAt(now)
+	expires := s.Rules.ExpiresAt(now)
 	asker := r.By
 	if r.For != "" {
 		asker = r.For
 	}
 	p, err := tx.InsertPromotion(ctx, store.InsertPromotionParams{
 		ID: id, Tenant: r.Tenant, ModelID: r.Model, Version: v.Version, FromAlias: v.From, ToAlias: v.To, Origin: r.Origin,
-		Conditions: conditions, PreviousVersion: answer.Text(holders[v.To]), FlowRunID: answer.Text(v.FlowRunID),
-		RequestedBy: asker, Now: now, Reason: answer.Text(r.Reason), ExpiresAt: expires,
+		Conditions: conditions, PreviousVersion: wire.OptionalText(holders[v.To]), FlowRunID: wire.OptionalText(v.FlowRunID),
+		RequestedBy: asker, Now: now, Reason: wire.OptionalText(r.Reason), ExpiresAt: expires,
 	})
 	if err != nil {
 		return p, store.Approval{}, err
@@ -233,7 +257,7 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 	if err != nil {
 		return p, record, err
 	}
-	facts := append(approval.Facts(record, r.By, "created", event.OK, answer.Text(r.Reason)),
+	facts := append(approval.Facts(record, r.By, "created", event.OK, wire.OptionalText(r.Reason)),
 		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, facts(p)))
 	return p, record, tx.Emit(ctx, facts...)
 }
@@ -249,7 +273,7 @@ func facts(p store.Promotion) map[string]any {
 // for that and may; or, under approval_mode run, the person who approved the
 // training run. Empty means that it waits.
 func (s *Service) decider(ctx context.Context, tx store.Tx, r Request, v Verdict, p store.Promotion) (by, reason string, err error) {
-	if r.Decide != nil && s.Approvals.Own(*r.Decide, p.RequestedBy) == nil {
+	if r.Decide != nil && s.Rules.Own(*r.Decide, p.RequestedBy) == nil {
 		return r.Decide.Name, r.Reason, nil
 	}
 	a, err := s.runApproval(ctx, tx.Queries, v)
@@ -288,7 +312,7 @@ func (s *Service) runApproval(ctx context.Context, q *store.Queries, v Verdict) 
 func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, record store.Approval, by, reason string) (store.Promotion, error) {
 	now := s.Now()
 	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{
-		ID: p.ID, FromState: Pending, ToState: Approved, DecidedBy: &by, DecidedAt: &now, Reason: answer.Text(reason), Now: now, UpdatedBy: by,
+		ID: p.ID, FromState: Pending, ToState: Approved, DecidedBy: &by, DecidedAt: &now, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: by,
 	})
 	if err != nil {
 		return p, err
@@ -299,7 +323,7 @@ func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, r
 	if err != nil {
 		return p, err
 	}
-	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, answer.Text(reason)),
+	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, wire.OptionalText(reason)),
 		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, facts(p)))...)
 }
 
@@ -329,15 +353,15 @@ func (s *Service) carry(ctx context.Context, move store.AliasMove, p *store.Prom
 }
 
 // end moves a pending promotion and its record to an end that is no approval.
-func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
-	now := s.Now()
-	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: answer.Text(reason), Now: now, UpdatedBy: actor}
+func (s *Settler) end(ctx context.Context, tx store.Tx, p store.Promotion, state, actor, reason string) error {
+	now := s.now()
+	set := store.SetPromotionStateParams{ID: p.ID, FromState: Pending, ToState: state, Reason: wire.OptionalText(reason), Now: now, UpdatedBy: actor}
 	record, err := tx.GetApprovalOfPromotion(ctx, &p.ID)
 	if err != nil {
 		return err
 	}
 	mirror := store.SetApprovalStatusParams{
-		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Expired, RejectReason: answer.Text(reason), Now: now, UpdatedBy: actor,
+		ID: record.ID, FromStatus: approval.Pending, ToStatus: approval.Expired, RejectReason: wire.OptionalText(reason), Now: now, UpdatedBy: actor,
 	}
 	if state == Rejected {
 		set.DecidedBy, set.DecidedAt = &actor, &now
@@ -349,13 +373,13 @@ func (s *Service) end(ctx context.Context, tx store.Tx, p store.Promotion, state
 	if record, err = tx.SetApprovalStatus(ctx, mirror); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, answer.Text(reason)),
+	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, wire.OptionalText(reason)),
 		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, facts(p)))...)
 }
 
 // ExpireDue expires promotions that nobody decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
-	if s.Approvals.Expiry <= 0 {
+	if s.Rules.Expiry <= 0 {
 		return nil
 	}
 	for {
@@ -365,7 +389,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 			due, err := tx.OverduePromotions(ctx, &now)
 			n = len(due)
 			for _, p := range due {
-				if err := s.end(ctx, tx, p, Expired, "system:expiry", fmt.Sprintf("not decided within %s", s.Approvals.Expiry)); err != nil {
+				if err := s.Settler.end(ctx, tx, p, Expired, "system:expiry", fmt.Sprintf("not decided within %s", s.Rules.Expiry)); err != nil {
 					return err
 				}
 			}
@@ -382,15 +406,15 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// Moved settles the promotion whose alias was moved; it is Mover.Moved.
-func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+// Moved settles the promotion whose alias was moved; it is part of alias.Settler.
+func (s *Settler) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) error {
 	if m.Via == alias.ViaRollback {
 		return s.rolledBack(ctx, tx, m)
 	}
 	if m.PromotionID == nil {
 		return nil
 	}
-	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Promoted, Now: s.Now(), UpdatedBy: m.Actor})
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Promoted, Now: s.now(), UpdatedBy: m.Actor})
 	if err != nil {
 		return fmt.Errorf("promotion %s: approved → promoted: %w", *m.PromotionID, err)
 	}
@@ -412,19 +436,19 @@ func (s *Service) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) err
 	if err := tx.Emit(ctx, events...); err != nil {
 		return err
 	}
-	s.Count(Promoted)
+	s.count(Promoted)
 	return nil
 }
 
-// MoveFailed settles the promotion whose alias cannot be moved; it is Mover.Failed.
-func (s *Service) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error {
+// MoveFailed settles the promotion whose alias cannot be moved; it is part of alias.Settler.
+func (s *Settler) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove, reason string) error {
 	if m.PromotionID == nil {
 		return nil
 	}
-	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Failed, Reason: &reason, Now: s.Now(), UpdatedBy: m.Actor})
+	p, err := tx.SetPromotionState(ctx, store.SetPromotionStateParams{ID: *m.PromotionID, FromState: Approved, ToState: Failed, Reason: &reason, Now: s.now(), UpdatedBy: m.Actor})
 	if err != nil {
 		return fmt.Errorf("promotion %s: approved → failed: %w", *m.PromotionID, err)
 	}
-	s.Count(Failed)
+	s.count(Failed)
 	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, facts(p)))
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // RolledBack is what a rollback counts as.
@@ -29,7 +28,7 @@ const RolledBack = "rolled_back"
 func (a API) Rollback(c echo.Context) error {
 	ctx := c.Request().Context()
 	var body api.RollbackRequest
-	if err := intake.Decode(c, &body); err != nil {
+	if err := wire.Decode(c, &body); err != nil {
 		return err
 	}
 	var faults []problem.Field
@@ -88,13 +87,13 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		now := holders[name]
 		if now != seen[name] {
 			return fault.AliasMoved.New(fmt.Sprintf("%s of %s went from version %s to %s while this rollback waited; look at it and decide again.",
-				name, model, heldBy(seen[name]), heldBy(now))).With(map[string]any{"alias": name, "version": answer.Text(now)})
+				name, model, heldBy(seen[name]), heldBy(now))).With(map[string]any{"alias": name, "version": wire.OptionalText(now)})
 		}
 		if version != "" && version == now {
 			return fault.AliasMoved.New(fmt.Sprintf("%s of %s holds version %s already.", name, model, now)).
 				With(map[string]any{"alias": name, "version": now})
 		}
-		held, err := s.Store.FormerHolder(ctx, store.FormerHolderParams{ModelID: model, Alias: name, Present: now, Version: answer.Text(version)})
+		held, err := s.Store.FormerHolder(ctx, store.FormerHolderParams{ModelID: model, Alias: name, Present: now, Version: wire.OptionalText(version)})
 		switch {
 		case store.None(err) && version == "":
 			return fault.NoPreviousVersion.New(fmt.Sprintf("No other version has held %s of %s; GET /alias-history?model=%s lists who did.", name, model, model))
@@ -133,7 +132,7 @@ func (s *Service) Rollback(ctx context.Context, who auth.Principal, model, name,
 		return err
 	})
 	if err == nil && move.State == alias.Failed {
-		return move, fault.TrackerRejected.New("The alias was not moved: " + answer.Deref(move.Error) + ".").With(map[string]any{"id": move.ID})
+		return move, fault.TrackerRejected.New("The alias was not moved: " + wire.Deref(move.Error) + ".").With(map[string]any{"id": move.ID})
 	}
 	return move, err
 }
@@ -183,9 +182,9 @@ func (s *Service) refuseRollback(ctx context.Context, who auth.Principal, model,
 }
 
 // rolledBack tells that an alias was rolled back, in the transaction that records it.
-func (s *Service) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
-	s.Count(RolledBack)
+func (s *Settler) rolledBack(ctx context.Context, tx store.Tx, m store.AliasMove) error {
+	s.count(RolledBack)
 	return tx.Emit(ctx, event.Of(event.PlatformTenant, m.Actor, "deploy", "rolled_back", m.ID.String(), event.Promotion{
-		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{answer.Deref(m.Reason)},
+		Model: m.ModelID, Version: m.Version, From: m.Alias, To: m.Alias, Reasons: []string{wire.Deref(m.Reason)},
 	}))
 }

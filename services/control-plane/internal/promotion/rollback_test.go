@@ -8,34 +8,34 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 const path = "/aliases/JPCP/Production/rollback"
 
 // held makes versions that held Production one after the other.
-func held(p *planetest.Plane, versions ...planetest.Version) []string {
+func held(p *controlplanetest.Plane, versions ...controlplanetest.Version) []string {
 	p.T.Helper()
 	var out []string
 	for _, v := range versions {
 		version := p.Tracker.Add("jpcp", v)
 		p.Tracker.Move("jpcp", "Production", version)
 		// Any request that moves aliases of the model records what others did first.
-		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", planetest.Operator, map[string]any{"reason": "look"})
+		p.Refused(404, "no_previous_version", "POST", "/aliases/JPCP/Canary/rollback", controlplanetest.Operator, map[string]any{"reason": "look"})
 		out = append(out, version)
 	}
 	return out
 }
 
-func good() planetest.Version { return planetest.Good("rmse", 10.0) }
+func good() controlplanetest.Version { return controlplanetest.Good("rmse", 10.0) }
 
 func because(reason string) map[string]any { return map[string]any{"reason": reason} }
 
 func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
+	p := controlplanetest.Start(t, "CONTROL_PLANE_SEPARATION_OF_DUTIES=enforce")
 	v := held(p, good(), good(), good())
-	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", planetest.Operator, because("worse on site B")).Object(t)
+	r := p.Want(200, "POST", "/aliases/jpcp/production/rollback", controlplanetest.Operator, because("worse on site B")).Object(t)
 	for name, want := range map[string]any{
 		"model": "JPCP", "alias": "Production", "version": v[1], "previous_version": v[2], "state": "moved", "actor": "operator", "reason": "worse on site B",
 	} {
@@ -46,7 +46,7 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[1] {
 		t.Errorf("the tracker has version %s", now)
 	}
-	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if top["version"] != v[1] || top["previous_version"] != v[2] || top["via"] != "rollback" || top["actor"] != "operator" {
 		t.Errorf("history %v", top)
 	}
@@ -63,10 +63,10 @@ func TestRollbackGoesToTheVersionBefore(t *testing.T) {
 		t.Errorf("audit %v", a)
 	}
 	// By name to one further back; then the default is the last before the present again.
-	if r := p.Want(200, "POST", path, planetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
+	if r := p.Want(200, "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "still worse"}).Object(t); r["version"] != v[0] {
 		t.Errorf("%v", r)
 	}
-	if r := p.Want(200, "POST", path, planetest.Operator, because("mistaken")).Object(t); r["version"] != v[1] {
+	if r := p.Want(200, "POST", path, controlplanetest.Operator, because("mistaken")).Object(t); r["version"] != v[1] {
 		t.Errorf("%v", r)
 	}
 }
@@ -81,12 +81,12 @@ func TestRollbackAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := planetest.Start(t)
+			p := controlplanetest.Start(t)
 			v := held(p, good(), good(), good())
-			p.Tracker.Set(planetest.HoldMoves)
-			answers := make(chan planetest.Response, 2)
+			p.Tracker.Set(controlplanetest.HoldMoves)
+			answers := make(chan controlplanetest.Response, 2)
 			ask := func(body map[string]any) {
-				r, err := p.Try("POST", path, planetest.Operator, body)
+				r, err := p.Try("POST", path, controlplanetest.Operator, body)
 				if err != nil {
 					t.Error(err)
 				}
@@ -107,7 +107,7 @@ func TestRollbackAtOnce(t *testing.T) {
 				return nil
 			})
 			close(p.Tracker.Go)
-			status := map[int]planetest.Response{}
+			status := map[int]controlplanetest.Response{}
 			for range 2 {
 				r := <-answers
 				status[r.Status] = r
@@ -130,23 +130,23 @@ func TestRollbackAtOnce(t *testing.T) {
 
 func TestRollbackThatCannotBe(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
-	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, because("x"))
+	p := controlplanetest.Start(t)
+	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, because("x"))
 	v := held(p, good())
 	never := p.Tracker.Add("jpcp", good())
-	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, because("x"))
-	p.Refused(404, "no_previous_version", "POST", path, planetest.Operator, map[string]any{"version": never, "reason": "x"})
-	p.Refused(409, "alias_moved", "POST", path, planetest.Operator, map[string]any{"version": v[0], "reason": "x"})
-	p.Refused(404, "model_not_found", "POST", "/aliases/nosuch/Production/rollback", planetest.Operator, because("x"))
-	p.Refused(404, "alias_not_found", "POST", "/aliases/JPCP/Champion/rollback", planetest.Operator, because("x"))
-	p.Refused(403, "insufficient_scope", "POST", path, planetest.Trainer, because("x"))
+	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, because("x"))
+	p.Refused(404, "no_previous_version", "POST", path, controlplanetest.Operator, map[string]any{"version": never, "reason": "x"})
+	p.Refused(409, "alias_moved", "POST", path, controlplanetest.Operator, map[string]any{"version": v[0], "reason": "x"})
+	p.Refused(404, "model_not_found", "POST", "/aliases/nosuch/Production/rollback", controlplanetest.Operator, because("x"))
+	p.Refused(404, "alias_not_found", "POST", "/aliases/JPCP/Champion/rollback", controlplanetest.Operator, because("x"))
+	p.Refused(403, "insufficient_scope", "POST", path, controlplanetest.Trainer, because("x"))
 	for _, body := range []string{`{}`, `{"reason":""}`, `{"reason":" \n"}`, `{"reason":"x","version":""}`, `{"reason":"x","version":"-1"}`, `{"reason":"x","versions":"1"}`,
 		`{"reason":"` + strings.Repeat("x", 4097) + `"}`} {
-		p.Refused(422, "validation_error", "POST", path, planetest.Operator, body)
+		p.Refused(422, "validation_error", "POST", path, controlplanetest.Operator, body)
 	}
-	p.Tracker.Set(planetest.Down)
-	p.Refused(502, "tracker_unreachable", "POST", path, planetest.Operator, because("x"))
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Down)
+	p.Refused(502, "tracker_unreachable", "POST", path, controlplanetest.Operator, because("x"))
+	p.Tracker.Set(controlplanetest.Well)
 	if now := p.Tracker.Holder("jpcp", "Production"); now != v[0] {
 		t.Errorf("version %s", now)
 	}
@@ -156,13 +156,13 @@ func TestRollbackThatCannotBe(t *testing.T) {
 // hold for every move.
 func TestRollbackKeepsTheRules(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
-	tags := func(name, value string) planetest.Version {
-		return planetest.Version{Tags: map[string]string{"artifact_digest": planetest.Digest, name: value}}
+	p := controlplanetest.Start(t, "ALLOW_GENERATED_PRODUCTION=false")
+	tags := func(name, value string) controlplanetest.Version {
+		return controlplanetest.Version{Tags: map[string]string{"artifact_digest": controlplanetest.Digest, name: value}}
 	}
 	v := held(p, tags("dummy", "true"), tags("data_origin", "generated"), good())
 	for version, why := range map[string]string{v[0]: "dummy", v[1]: "generated"} {
-		r := p.Refused(409, "rollback_denied", "POST", path, planetest.Operator, map[string]any{"version": version, "reason": "x"})
+		r := p.Refused(409, "rollback_denied", "POST", path, controlplanetest.Operator, map[string]any{"version": version, "reason": "x"})
 		if reasons := r.Object(t)["reasons"].([]any); len(reasons) != 1 || !strings.Contains(reasons[0].(string), why) {
 			t.Errorf("reasons %v", reasons)
 		}
@@ -178,16 +178,16 @@ func TestRollbackKeepsTheRules(t *testing.T) {
 // A tracker that fails the move itself is told again; one that refuses it ends it.
 func TestRollbackOutlivesTheTracker(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	v := held(p, good(), good())
-	p.Tracker.Set(planetest.Refusing)
-	p.Refused(502, "tracker_rejected", "POST", path, planetest.Operator, because("x"))
-	p.Tracker.Set(planetest.FailMoves)
-	if r := p.Want(202, "POST", path, planetest.Operator, because("x")).Object(t); r["state"] != "moving" {
+	p.Tracker.Set(controlplanetest.Refusing)
+	p.Refused(502, "tracker_rejected", "POST", path, controlplanetest.Operator, because("x"))
+	p.Tracker.Set(controlplanetest.FailMoves)
+	if r := p.Want(202, "POST", path, controlplanetest.Operator, because("x")).Object(t); r["state"] != "moving" {
 		t.Errorf("%v", r)
 	}
-	p.Refused(409, "alias_busy", "POST", path, planetest.Operator, because("x"))
-	p.Tracker.Set(planetest.Well)
+	p.Refused(409, "alias_busy", "POST", path, controlplanetest.Operator, because("x"))
+	p.Tracker.Set(controlplanetest.Well)
 	p.SQL(`update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'`)
 	testenv.Eventually(t, 20*time.Second, func() error {
 		if e := p.Events("deploy.rolled_back"); len(e) != 1 {
@@ -204,18 +204,18 @@ func TestRollbackOutlivesTheTracker(t *testing.T) {
 // process records it, once.
 func TestRollbackOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t)
+	p := controlplanetest.Neighbours(t)
 	kill := p.Spawn("replica")
 	v := held(p, good(), good())
-	p.Tracker.Set(planetest.Swallow)
-	go func() { _, _ = p.Try("POST", path, planetest.Operator, because("x")) }()
+	p.Tracker.Set(controlplanetest.Swallow)
+	go func() { _, _ = p.Try("POST", path, controlplanetest.Operator, because("x")) }()
 	select {
 	case <-p.Tracker.Seen:
 	case <-time.After(20 * time.Second):
 		t.Fatal("the tracker was not told")
 	}
 	kill()
-	p.Tracker.Set(planetest.Well)
+	p.Tracker.Set(controlplanetest.Well)
 	p.SQL(`update control_plane.alias_moves set next_attempt_at = now() where state = 'moving'`)
 	p.Serve()
 	testenv.Eventually(t, 30*time.Second, func() error {
@@ -224,7 +224,7 @@ func TestRollbackOutlivesItsProcess(t *testing.T) {
 		}
 		return nil
 	})
-	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", planetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
+	top := p.Want(200, "GET", "/alias-history?model=JPCP&alias=Production", controlplanetest.Reader, nil).Object(t)["items"].([]any)[0].(map[string]any)
 	if top["version"] != v[0] || top["via"] != "rollback" {
 		t.Errorf("history %v", top)
 	}

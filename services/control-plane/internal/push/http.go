@@ -7,8 +7,8 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // standardPage is how many events are listed unless more are asked for.
@@ -16,7 +16,7 @@ const standardPage = 20
 
 // List serves GET /modelrepo/events.
 func (s *Service) List(c echo.Context) error {
-	page, err := answer.PageUpTo[int64](c, standardPage, service.MaxPageLimit)
+	page, err := wire.PageUpTo[int64](c, standardPage, service.MaxPageLimit)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (s *Service) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Push) int64 { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.Push) int64 { return r.ID })
 	if next != nil {
 		c.Response().Header().Set("X-Next-Cursor", *next)
 	}

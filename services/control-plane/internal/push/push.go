@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
@@ -27,7 +27,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/retrain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
-	"github.com/mlp-platform/platform/services/control-plane/internal/text"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Where a push was told.
@@ -86,19 +86,30 @@ type Outcome struct {
 	CITriggered                   bool
 }
 
-// Service records pushes. It is safe for concurrent use.
-type Service struct {
+// Parts are what a Service is made of.
+type Parts struct {
 	Store     *store.Store
 	Config    *repoconfig.Service
 	Registry  *registry.Registry
 	Approvals *approval.Service
 	Retrain   *retrain.API
 	// Pipeline is triggered by new heads; nil: there is none.
-	Pipeline *Pipeline
-	// OnHead, if set, is called after a new head was recorded.
+	Pipeline *Pipeline `part:"optional"`
+	// OnHead is called after a new head was recorded.
 	OnHead func()
 	Now    func() time.Time
 	Log    *slog.Logger
+}
+
+// Service records pushes. It is safe for concurrent use.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("push", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // Record records the push and does what it leads to. It finishes even if ctx is
@@ -126,7 +137,7 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 		return out, nil
 	}
 	s.Approvals.Counted(noted)
-	if s.OnHead != nil && !out.Duplicate {
+	if !out.Duplicate {
 		s.OnHead()
 	}
 	if row.WorkUntil != nil {
@@ -193,7 +204,7 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 		return row, false, err
 	}
 	add := store.InsertPushParams{
-		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: answer.Text(p.DeliveryID),
+		CommitSha: p.CommitSHA, Branch: p.Branch, PushedBy: p.PushedBy, Source: p.Source, DeliveryID: wire.OptionalText(p.DeliveryID),
 		Touched: orEmpty(touched), TouchedAll: touchedAll, Now: now,
 	}
 	// A head that was known has had its effect: what a person rejected since must not come back.
@@ -245,12 +256,12 @@ func orEmpty(s []string) []string {
 // clean makes what a forge or git says fit to be stored: git allows any bytes in
 // names and messages. Files beyond what an approval shows are still looked at.
 func clean(p Push) Push {
-	p.CommitSHA, p.DeliveryID = text.Cut(p.CommitSHA, maxName), text.Cut(p.DeliveryID, maxName)
-	p.PushedBy, p.Message = text.Cut(p.PushedBy, maxName), text.Cut(p.Message, maxMessage)
+	p.CommitSHA, p.DeliveryID = wire.TruncateText(p.CommitSHA, maxName), wire.TruncateText(p.DeliveryID, maxName)
+	p.PushedBy, p.Message = wire.TruncateText(p.PushedBy, maxName), wire.TruncateText(p.Message, maxMessage)
 	files := make([]string, 0, len(p.Files))
 	seen := make(map[string]bool, len(p.Files))
 	for _, f := range p.Files {
-		if f = text.Cut(f, maxPath); f != "" && !seen[f] {
+		if f = wire.TruncateText(f, maxPath); f != "" && !seen[f] {
 			seen[f] = true
 			files = append(files, f)
 		}

@@ -8,17 +8,17 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const secret = "webhook-0123456789abcdef"
 
 type object = map[string]any
 
 // deliver sends a push of one commit; an empty id is none.
-func deliver(p *planetest.Plane, sha, id string) (object, error) {
+func deliver(p *controlplanetest.Plane, sha, id string) (object, error) {
 	r, err := p.Try("POST", "/webhooks/modelrepo/forge-a", "", object{
 		"ref": "refs/heads/main", "checkout_sha": sha, "user_name": "ada", "commits": []any{object{"id": sha, "modified": []string{"README.md"}}},
 	}, "X-Forge-A-Token", secret, "Idempotency-Key", id)
@@ -36,7 +36,7 @@ func deliver(p *planetest.Plane, sha, id string) (object, error) {
 // is each of many heads.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret, "MODELREPO_AUTO_RETRAIN=true")
+	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret, "MODELREPO_AUTO_RETRAIN=true")
 	p.Serve()
 	one := *p
 	p.Serve()
@@ -45,7 +45,7 @@ func TestAtOnce(t *testing.T) {
 	recorded, skipped := map[float64]int{}, map[float64]int{}
 	for i := range 32 {
 		wg.Go(func() {
-			replica := []*planetest.Plane{&one, p}[i%2]
+			replica := []*controlplanetest.Plane{&one, p}[i%2]
 			out, err := deliver(replica, strings.Repeat("5e", 20), "same")
 			mu.Lock()
 			defer mu.Unlock()
@@ -75,12 +75,12 @@ func TestAtOnce(t *testing.T) {
 			t.Errorf("skipped %v", skipped)
 		}
 	}
-	list := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(t)
+	list := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(t)
 	if len(list) != 17 || len(p.Events("event.push")) != 17 {
 		t.Fatalf("%d events, %d told", len(list), len(p.Events("event.push")))
 	}
 	// Whatever the order, all models agree on the last.
-	for _, m := range p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(t)["models"].([]any) {
+	for _, m := range p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(t)["models"].([]any) {
 		if m := m.(object); m["latest_modelrepo_commit"] != list[0]["commit_sha"] {
 			t.Errorf("%v, last %v", m, list[0])
 		}
@@ -90,7 +90,7 @@ func TestAtOnce(t *testing.T) {
 // Events are listed newest first, 20 unless told otherwise, page by page.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET="+secret)
+	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET="+secret)
 	want := []string{}
 	for i := range 25 {
 		sha := fmt.Sprintf("%040x", i+1)
@@ -100,7 +100,7 @@ func TestEvents(t *testing.T) {
 		want = append(want, sha)
 	}
 	slices.Reverse(want)
-	shas := func(r planetest.Response) []string {
+	shas := func(r controlplanetest.Response) []string {
 		out := []string{}
 		for _, e := range r.List(t) {
 			out = append(out, e["commit_sha"].(string))
@@ -110,22 +110,22 @@ func TestEvents(t *testing.T) {
 		}
 		return out
 	}
-	first := p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil)
+	first := p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil)
 	if !slices.Equal(shas(first), want[:20]) || first.Header.Get("X-Next-Cursor") == "" {
 		t.Errorf("first page: %s", first.Body)
 	}
-	second := p.Want(200, "GET", "/modelrepo/events?limit=20&cursor="+first.Header.Get("X-Next-Cursor"), planetest.Reader, nil)
+	second := p.Want(200, "GET", "/modelrepo/events?limit=20&cursor="+first.Header.Get("X-Next-Cursor"), controlplanetest.Reader, nil)
 	if !slices.Equal(shas(second), want[20:]) || second.Header.Get("X-Next-Cursor") != "" {
 		t.Errorf("second page: %s", second.Body)
 	}
-	if all := p.Want(200, "GET", "/modelrepo/events?limit=500", planetest.Reader, nil); !slices.Equal(shas(all), want) {
+	if all := p.Want(200, "GET", "/modelrepo/events?limit=500", controlplanetest.Reader, nil); !slices.Equal(shas(all), want) {
 		t.Errorf("all: %s", all.Body)
 	}
 	// Pushes belong to no tenant: every tenant may read them.
-	if other := p.Want(200, "GET", "/modelrepo/events?limit=1", planetest.Foreign, nil); !slices.Equal(shas(other), want[:1]) {
+	if other := p.Want(200, "GET", "/modelrepo/events?limit=1", controlplanetest.Foreign, nil); !slices.Equal(shas(other), want[:1]) {
 		t.Errorf("other tenant: %s", other.Body)
 	}
 	for _, q := range []string{"limit=0", "limit=501", "limit=x", "cursor=x", "limit=-1"} {
-		p.Refused(422, "validation_error", "GET", "/modelrepo/events?"+q, planetest.Reader, nil)
+		p.Refused(422, "validation_error", "GET", "/modelrepo/events?"+q, controlplanetest.Reader, nil)
 	}
 }

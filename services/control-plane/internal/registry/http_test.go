@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // Pictures are served as what they are, and nothing else is.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
 	model := filepath.Join(dir, "models/power_consumption_prediction/JPCP")
@@ -41,7 +41,7 @@ func TestImages(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(images, "link.png")); err != nil {
 		t.Fatal(err)
 	}
-	p := planetest.Start(t, "MODELREPO_DIR="+dir)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	for file, want := range map[string]string{"a.png": "image/png", "a.jpg": "image/jpeg", "a.gif": "image/gif", "a.webp": "image/webp", "a.svg": "image/svg+xml"} {
 		r := p.Want(200, "GET", "/models/jpcp/images/"+file, "", nil)
 		if got := r.Header.Get("Content-Type"); got != want || r.Header.Get("X-Content-Type-Options") != "nosniff" || len(r.Body) == 0 {

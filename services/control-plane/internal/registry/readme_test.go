@@ -6,14 +6,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A README that cannot be shown is none, and nobody waits for it.
 func TestReadmeThatCannotBeShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(planetest.Samples())); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(controlplanetest.Samples())); err != nil {
 		t.Fatal(err)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -25,7 +25,7 @@ func TestReadmeThatCannotBeShown(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(image), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := planetest.Start(t, "MODELREPO_DIR="+dir)
+	p := controlplanetest.Start(t, "MODELREPO_DIR="+dir)
 	for name, put := range map[string]func(path string) error{
 		"link":      func(path string) error { return os.Symlink(secret, path) },
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -44,8 +44,8 @@ func TestReadmeThatCannotBeShown(t *testing.T) {
 		t.Log(name)
 		p.Refused(404, "readme_not_found", "GET", "/models/JPCP/readme", "", nil)
 		p.Refused(404, "image_not_found", "GET", "/models/JPCP/images/x.png", "", nil)
-		p.Refused(404, "card_not_found", "GET", "/model-cards/JPCP", planetest.Reader, nil)
-		p.Want(200, "GET", "/model-cards", planetest.Reader, nil)
-		p.Want(200, "GET", "/governance/posture", planetest.Reader, nil)
+		p.Refused(404, "card_not_found", "GET", "/model-cards/JPCP", controlplanetest.Reader, nil)
+		p.Want(200, "GET", "/model-cards", controlplanetest.Reader, nil)
+		p.Want(200, "GET", "/governance/posture", controlplanetest.Reader, nil)
 	}
 }

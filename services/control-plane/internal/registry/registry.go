@@ -25,8 +25,8 @@ type Registry struct {
 	env string
 	log *slog.Logger
 
-	// OnSwap, if set before the first Reload or Take, is called after each swap.
-	OnSwap func(context.Context) error
+	// onSwap is called after each swap by Reload or Take.
+	onSwap func(context.Context) error
 
 	mu      sync.Mutex // one reading at a time
 	now     atomic.Pointer[reading]
@@ -50,8 +50,9 @@ func (r reading) sound() bool { return len(r.repo.Faults) == 0 && len(r.repo.Mod
 // that cannot be read gives an empty registry whose Warning says why: approvals
 // and runs must stay readable without it. Faulty files of the first reading are
 // left out, since nothing is in force that could stay. An empty dir is filled by Take.
-func Open(dir, env string, log *slog.Logger) *Registry {
-	r := &Registry{env: env, log: log}
+// onSwap is called after each later swap; its error is that of Reload and Take.
+func Open(dir, env string, onSwap func(context.Context) error, log *slog.Logger) *Registry {
+	r := &Registry{env: env, onSwap: onSwap, log: log}
 	first, err := r.read(dir, "")
 	if err != nil {
 		first.warn = err.Error()
@@ -104,7 +105,7 @@ func (e *Refused) Error() string {
 	return what + " is not in force: " + e.Reason
 }
 
-// Reload reads the folder in force again. The error is a *Refused, or of OnSwap.
+// Reload reads the folder in force again. The error is a *Refused, or of onSwap.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +114,7 @@ func (r *Registry) Reload(ctx context.Context) error {
 }
 
 // Take reads dir, which holds the files of commit head, and puts it into force.
-// The error is a *Refused, or of OnSwap.
+// The error is a *Refused, or of onSwap.
 func (r *Registry) Take(ctx context.Context, dir, head string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +133,8 @@ func (r *Registry) swap(ctx context.Context, dir, head string) error {
 	r.now.Store(&next)
 	r.refused.Store(nil)
 	r.log.InfoContext(ctx, "model repository read", slog.String("commit", next.head), slog.Int("models", len(next.repo.Models)))
-	if r.OnSwap != nil {
-		return r.OnSwap(ctx)
+	if r.onSwap != nil {
+		return r.onSwap(ctx)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // The keys of the document.
@@ -37,7 +37,7 @@ func (s *Service) Get(c echo.Context) error {
 // Put serves PUT /modelrepo/config: any of the keys; others are ignored.
 func (s *Service) Put(c echo.Context) error {
 	var body map[string]json.RawMessage
-	if err := intake.DecodeOpen(c, &body); err != nil {
+	if err := wire.DecodeOpen(c, &body); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()

@@ -12,12 +12,12 @@ import (
 
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 type object = map[string]any
 
@@ -25,15 +25,15 @@ const path = "/modelrepo/config"
 
 var standard = object{"auto_retrain": false, "poll_interval_seconds": 300.0, "watch_branch": "main", "stale_scope": "all", "gate": "approval"}
 
-func get(p *planetest.Plane) object {
+func get(p *controlplanetest.Plane) object {
 	p.T.Helper()
-	return p.Want(200, "GET", path, planetest.Reader, nil).Object(p.T)
+	return p.Want(200, "GET", path, controlplanetest.Reader, nil).Object(p.T)
 }
 
 // A change sets what it names, is told and is written to the ledger with what was before.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	if now := get(p); !maps.Equal(now, standard) {
 		t.Fatalf("first: %v", now)
 	}
@@ -41,7 +41,7 @@ func TestChange(t *testing.T) {
 	want["auto_retrain"], want["watch_branch"] = true, "release/2026"
 	// Unknown keys are ignored, also odd ones, and one that looks like a setting.
 	body := `{"auto_retrain": true, "watch_branch": "release/2026", "gate": "approval", "surprise": {"a": [1, null]}, "Gate": "direct", "": 7}`
-	if now := p.Want(200, "PUT", path, planetest.Operator, body).Object(t); !maps.Equal(now, want) {
+	if now := p.Want(200, "PUT", path, controlplanetest.Operator, body).Object(t); !maps.Equal(now, want) {
 		t.Fatalf("changed: %v", now)
 	}
 	if now := get(p); !maps.Equal(now, want) {
@@ -62,7 +62,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("audit %v", audit[1])
 	}
 	for _, same := range []string{`{}`, `{"auto_retrain": true}`, `{"nothing": 1}`} {
-		p.Want(200, "PUT", path, planetest.Operator, same)
+		p.Want(200, "PUT", path, controlplanetest.Operator, same)
 	}
 	if n := len(p.Events("event.config_changed")); n != 1 {
 		t.Errorf("%d changes told", n)
@@ -72,7 +72,7 @@ func TestChange(t *testing.T) {
 // One bad value changes nothing, and each is named.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	for body, want := range map[string][]string{
 		`{"auto_retrain": true, "gate": "never"}`:                       {"gate"},
 		`{"auto_retrain": "yes"}`:                                       {"auto_retrain"},
@@ -93,7 +93,7 @@ func TestBadValues(t *testing.T) {
 		`{"watch_branch": "` + strings.Repeat("b", 245) + `"}`:          {"watch_branch"},
 		`{"watch_branch": "refs heads main", "stale_scope": "touched"}`: {"watch_branch"},
 	} {
-		r := p.Refused(422, "validation_error", "PUT", path, planetest.Operator, body).Object(t)
+		r := p.Refused(422, "validation_error", "PUT", path, controlplanetest.Operator, body).Object(t)
 		named := []string{}
 		for _, e := range r["errors"].([]any) {
 			loc := e.(object)["loc"].([]any)
@@ -110,7 +110,7 @@ func TestBadValues(t *testing.T) {
 		t.Errorf("applied: %v", now)
 	}
 	for _, seconds := range []float64{0, 10, 86400} {
-		if now := p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": seconds}).Object(t); now["poll_interval_seconds"] != seconds {
+		if now := p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": seconds}).Object(t); now["poll_interval_seconds"] != seconds {
 			t.Errorf("%v: %v", seconds, now)
 		}
 	}
@@ -135,14 +135,14 @@ func TestBranches(t *testing.T) {
 // The environment holds for the first start only; the settings survive restarts.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "MODELREPO_AUTO_RETRAIN=true", "MODELREPO_POLL_SECONDS=60", "MODELREPO_WATCH_BRANCH=trunk")
+	p := controlplanetest.Neighbours(t, "MODELREPO_AUTO_RETRAIN=true", "MODELREPO_POLL_SECONDS=60", "MODELREPO_WATCH_BRANCH=trunk")
 	stop := p.Serve()
 	want := maps.Clone(standard)
 	want["auto_retrain"], want["poll_interval_seconds"], want["watch_branch"] = true, 60.0, "trunk"
 	if now := get(p); !maps.Equal(now, want) {
 		t.Fatalf("first start: %v", now)
 	}
-	p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": 0})
+	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 0})
 	want["poll_interval_seconds"] = 0.0
 	stop()
 	p.Setenv("MODELREPO_POLL_SECONDS=90")
@@ -156,7 +156,7 @@ func TestFirstStart(t *testing.T) {
 // Changes at once on two replicas are all kept, and in force on both within a second.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef")
+	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET=webhook-0123456789abcdef")
 	p.Serve()
 	one := *p
 	p.Serve()
@@ -165,16 +165,16 @@ func TestReplicas(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 20 {
-			if r, err := one.Try("PUT", path, planetest.Operator, object{"poll_interval_seconds": 10 + i}); err != nil || r.Status != 200 {
+			if r, err := one.Try("PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 10 + i}); err != nil || r.Status != 200 {
 				t.Errorf("%v %s", err, r.Body)
 			}
 		}
 	}()
 	for i := range 20 {
-		p.Want(200, "PUT", path, planetest.Operator, object{"auto_retrain": i%2 == 0, "watch_branch": fmt.Sprintf("b%d", i)})
+		p.Want(200, "PUT", path, controlplanetest.Operator, object{"auto_retrain": i%2 == 0, "watch_branch": fmt.Sprintf("b%d", i)})
 	}
 	<-done
-	for _, replica := range []*planetest.Plane{&one, &two} {
+	for _, replica := range []*controlplanetest.Plane{&one, &two} {
 		if now := get(replica); now["poll_interval_seconds"] != 29.0 || now["watch_branch"] != "b19" || now["auto_retrain"] != false {
 			t.Errorf("%v", now)
 		}
@@ -193,7 +193,7 @@ func TestReplicas(t *testing.T) {
 }
 
 // another is the settings as a further replica has them.
-func another(t *testing.T, p *planetest.Plane) *repoconfig.Service {
+func another(t *testing.T, p *controlplanetest.Plane) *repoconfig.Service {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), p.Database, store.Schema, postgres.MaxConns(2))
 	if err != nil {
@@ -223,10 +223,10 @@ func another(t *testing.T, p *planetest.Plane) *repoconfig.Service {
 // Whoever waits on Changed is woken by the change of another replica.
 func TestChanged(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t)
+	p := controlplanetest.Start(t)
 	here := another(t, p)
 	changed := here.Changed()
-	p.Want(200, "PUT", path, planetest.Operator, object{"poll_interval_seconds": 42})
+	p.Want(200, "PUT", path, controlplanetest.Operator, object{"poll_interval_seconds": 42})
 	begin := time.Now()
 	select {
 	case <-changed:

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/labstack/echo/v4"
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
@@ -26,7 +25,6 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
-	"github.com/mlp-platform/platform/services/control-plane/internal/intake"
 	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -38,8 +36,8 @@ const keepKeys = 30 * 24 * time.Hour
 // lockFor outlives the longest dispatch; see dispatch.Sender.
 const lockFor = 30 * time.Second
 
-// API serves POST /retrain.
-type API struct {
+// Parts are what a API is made of.
+type Parts struct {
 	Store     *store.Store
 	Commands  *command.Service
 	Registry  *registry.Registry
@@ -48,29 +46,15 @@ type API struct {
 	Now       func() time.Time
 }
 
-// Start serves POST /retrain.
-func (a *API) Start(c echo.Context) error {
-	ctx := c.Request().Context()
-	key, err := idempotencyKey(c.Request().Header)
-	if err != nil {
-		return err
+// API serves POST /retrain.
+type API struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*API, error) {
+	if err := service.RequireParts("retrain", p); err != nil {
+		return nil, err
 	}
-	var body api.RetrainRequest
-	if err := intake.Decode(c, &body); err != nil {
-		return err
-	}
-	if err := validate(body); err != nil {
-		return err
-	}
-	p, _ := auth.FromContext(ctx)
-	answer, replayed, err := a.start(ctx, p, key, body)
-	if err != nil {
-		return err
-	}
-	if replayed {
-		c.Response().Header().Set("Idempotency-Replayed", "true")
-	}
-	return c.JSON(http.StatusOK, answer)
+	return &API{p}, nil
 }
 
 func validate(b api.RetrainRequest) error {

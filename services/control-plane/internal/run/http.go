@@ -15,11 +15,11 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/orchestrator"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // freshFor is how long a record is shown without asking the orchestrator again.
@@ -92,7 +92,7 @@ func (a *API) Cancel(c echo.Context) error {
 
 // List serves GET /runs.
 func (a *API) List(c echo.Context) error {
-	page, err := answer.PageOf[uuid.UUID](c)
+	page, err := wire.PageOf[uuid.UUID](c)
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func (a *API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, next := answer.Cut(page, rows, func(r store.Run) uuid.UUID { return r.ID })
+	rows, next := wire.CutPage(page, rows, func(r store.Run) uuid.UUID { return r.ID })
 	out := api.RunList{Items: make([]api.Run, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
 		out.Items = append(out.Items, api.Run{
 			FlowRunId: r.FlowRunID, ModelId: r.ModelID, DatasetName: r.DatasetName, Origin: r.Origin, StateType: r.StateType,
 			CommitSha: r.CommitSha, ApprovalId: r.ApprovalID, ModelVersion: r.ModelVersion,
-			StartedAt: answer.UTC(r.StartedAt), EndedAt: answer.UTC(r.EndedAt),
+			StartedAt: wire.UTC(r.StartedAt), EndedAt: wire.UTC(r.EndedAt),
 		})
 	}
 	return c.JSON(http.StatusOK, out)
@@ -190,8 +190,8 @@ func unreachable(err error) error {
 
 func view(r store.Run, stale bool) api.RunStatus {
 	return api.RunStatus{
-		FlowRunId: r.FlowRunID, StateType: answer.Text(r.StateType), StateName: answer.Text(r.StateName), IsTerminal: r.Terminal,
-		ModelId: answer.Text(r.ModelID), DatasetName: answer.Text(r.DatasetName), CommitSha: r.CommitSha,
+		FlowRunId: r.FlowRunID, StateType: wire.OptionalText(r.StateType), StateName: wire.OptionalText(r.StateName), IsTerminal: r.Terminal,
+		ModelId: wire.OptionalText(r.ModelID), DatasetName: wire.OptionalText(r.DatasetName), CommitSha: r.CommitSha,
 		ModelVersion: r.ModelVersion, TrackerRunId: r.TrackerRunID, Stale: stale,
 	}
 }

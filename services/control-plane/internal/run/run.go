@@ -11,11 +11,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/dispatch"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/freshness"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // follower is the actor of what is read from the orchestrator.
@@ -27,7 +28,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	added, err := tx.InsertRun(ctx, store.InsertRunParams{
 		FlowRunID: flowRunID, ID: uuid.Must(uuid.NewV7()), Tenant: r.Tenant, ModelID: r.Model, DatasetName: r.Dataset,
 		IsDummy: r.Dummy, Origin: r.Origin, ApprovalID: r.ApprovalID, RequestedBy: r.RequestedBy,
-		RequestID: answer.Text(r.RequestID), CommitSha: answer.Text(r.CommitSHA), Now: now,
+		RequestID: wire.OptionalText(r.RequestID), CommitSha: wire.OptionalText(r.CommitSHA), Now: now,
 	})
 	if err != nil || added == 0 {
 		return err
@@ -37,7 +38,7 @@ func Record(ctx context.Context, tx store.Tx, r dispatch.Request, flowRunID stri
 	}
 	return tx.Emit(ctx, event.Of(r.Tenant, r.RequestedBy, "job", "dispatched", flowRunID, event.Job{
 		Model: r.Model, Dataset: r.Dataset, FlowRunID: flowRunID, Origin: r.Origin,
-		ApprovalID: r.ApprovalID, CommitSHA: answer.Text(r.CommitSHA),
+		ApprovalID: r.ApprovalID, CommitSHA: wire.OptionalText(r.CommitSHA),
 	}))
 }
 
@@ -55,13 +56,24 @@ func seen(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
-// Book writes what was seen into the record of runs. Head gives the commit of the
-// model repository; Count, if set, counts ended runs.
-type Book struct {
+// BookParts are what a Book is made of.
+type BookParts struct {
 	Store *store.Store
 	Head  func() string
 	Count func(model, state string)
 	Now   func() time.Time
+}
+
+// Book writes what was seen into the record of runs. Head gives the commit of the
+// model repository; Count, if set, counts ended runs.
+type Book struct{ BookParts }
+
+// NewBook refuses a missing part.
+func NewBook(p BookParts) (*Book, error) {
+	if err := service.RequireParts("run", p); err != nil {
+		return nil, err
+	}
+	return &Book{p}, nil
 }
 
 // Apply moves one run to the state seen. A run that has ended stays ended.
@@ -107,7 +119,7 @@ func (b *Book) apply(ctx context.Context, tx store.Tx, row store.Run, s Seen) (s
 			row.EndedAt = &now
 		}
 		if s.Type != orchestrator.Completed {
-			row.Reason = answer.Text(s.Message)
+			row.Reason = wire.OptionalText(s.Message)
 		}
 	}
 	if err := tx.UpdateRunState(ctx, store.UpdateRunStateParams{

@@ -17,8 +17,8 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/answer"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // timeout bounds the whole answer: all neighbours are asked at once.
@@ -95,7 +95,7 @@ func (s *Service) probe(ctx context.Context, n Neighbour) api.NeighbourStatus {
 	begin := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL, nil)
 	if err != nil {
-		return api.NeighbourStatus{Status: api.NeighbourStatusStatusUnknown, Note: answer.Text("the configured URL cannot be asked")}
+		return api.NeighbourStatus{Status: api.NeighbourStatusStatusUnknown, Note: wire.OptionalText("the configured URL cannot be asked")}
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) probe(ctx context.Context, n Neighbour) api.NeighbourStatus {
 	ms := float64(time.Since(begin).Microseconds()) / 1000
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody)) // the code has told all
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return api.NeighbourStatus{Status: api.NeighbourStatusStatusDegraded, LatencyMs: &ms, Note: answer.Text(fmt.Sprintf("answers %d", resp.StatusCode))}
+		return api.NeighbourStatus{Status: api.NeighbourStatusStatusDegraded, LatencyMs: &ms, Note: wire.OptionalText(fmt.Sprintf("answers %d", resp.StatusCode))}
 	}
 	return api.NeighbourStatus{Ok: true, Status: api.NeighbourStatusStatusOk, LatencyMs: &ms}
 }

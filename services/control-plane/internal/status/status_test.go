@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 type row struct {
 	OK        bool     `json:"ok"`
@@ -19,7 +19,7 @@ type row struct {
 	Note      *string  `json:"note"`
 }
 
-func read(t *testing.T, p *planetest.Plane, bearer string) (services map[string]row, pending *int) {
+func read(t *testing.T, p *controlplanetest.Plane, bearer string) (services map[string]row, pending *int) {
 	t.Helper()
 	var out struct {
 		Services map[string]row `json:"services"`
@@ -47,13 +47,13 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	redirecting := answering(http.StatusFound)
-	p := planetest.Neighbours(t, "SERVING_URL="+answering(204).URL+"/", "BUS_BRIDGE_URL="+redirecting.URL)
+	p := controlplanetest.Neighbours(t, "SERVING_URL="+answering(204).URL+"/", "BUS_BRIDGE_URL="+redirecting.URL)
 	p.Serve()
-	p.Orchestrator.Set(planetest.Hang)
-	p.Tracker.Set(planetest.Down)
+	p.Orchestrator.Set(controlplanetest.Hang)
+	p.Tracker.Set(controlplanetest.Down)
 	p.Notice("JPCP", "abc")
 	begin := time.Now()
-	services, pending := read(t, p, planetest.Reader)
+	services, pending := read(t, p, controlplanetest.Reader)
 	if took := time.Since(begin); took > 4*time.Second {
 		t.Errorf("took %v; the neighbours are asked at once and have 3 s", took)
 	}
@@ -78,17 +78,17 @@ func TestStatus(t *testing.T) {
 	if len(services) != 4 || pending == nil || *pending != 1 {
 		t.Errorf("%v, %v pending", services, pending)
 	}
-	if _, pending := read(t, p, planetest.Foreign); pending == nil || *pending != 0 {
+	if _, pending := read(t, p, controlplanetest.Foreign); pending == nil || *pending != 0 {
 		t.Errorf("another tenant sees %v pending", pending)
 	}
-	p.Refused(403, "insufficient_scope", "GET", "/status", planetest.Trainer, nil)
+	p.Refused(403, "insufficient_scope", "GET", "/status", controlplanetest.Trainer, nil)
 }
 
 // What is not configured is unknown and says so; what nobody listens on is down.
 func TestStatusUnconfigured(t *testing.T) {
 	t.Parallel()
-	p := planetest.Start(t, "SERVING_URL=http://127.0.0.1:1")
-	services, _ := read(t, p, planetest.Reader)
+	p := controlplanetest.Start(t, "SERVING_URL=http://127.0.0.1:1")
+	services, _ := read(t, p, controlplanetest.Reader)
 	if bus := services["bus"]; bus.Status != "unknown" || bus.OK || bus.Note == nil || *bus.Note == "" || bus.LatencyMS != nil {
 		t.Errorf("bus: %+v", bus)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // Row 8: a push of three commits to forge A makes every model stale at the head;
@@ -123,21 +123,21 @@ func TestRow09(t *testing.T) {
 }
 
 // dispatchApproved lets a change to the model be approved, and gives the run.
-func dispatchApproved(p *planetest.Plane, model, commit string) string {
+func dispatchApproved(p *controlplanetest.Plane, model, commit string) string {
 	p.T.Helper()
 	p.Notice(model, commit)
-	return p.Want(200, "POST", "/approve/"+model, planetest.Operator, nil).Object(p.T)["flow_run_id"].(string)
+	return p.Want(200, "POST", "/approve/"+model, controlplanetest.Operator, nil).Object(p.T)["flow_run_id"].(string)
 }
 
 // trained completes a run of the model on the commit and waits until that is known.
-func trained(p *planetest.Plane, model, commit string) {
+func trained(p *controlplanetest.Plane, model, commit string) {
 	p.T.Helper()
 	id := dispatchApproved(p, model, commit)
-	version := p.Tracker.Add(strings.ToLower(model), planetest.Version{
+	version := p.Tracker.Add(strings.ToLower(model), controlplanetest.Version{
 		Metrics: map[string]any{"accuracy": 0.1, "rmse": 1e6, "male": 9.0},
 		RunTags: map[string]string{"prefect_flow_run_id": id, "modelrepo_commit": commit},
 	})
-	p.Want(200, "POST", "/versions", planetest.Trainer, object{"model": model, "version": version, "flow_run_id": id})
+	p.Want(200, "POST", "/versions", controlplanetest.Trainer, object{"model": model, "version": version, "flow_run_id": id})
 	p.Orchestrator.State(id, "COMPLETED", "")
 	testenv.Eventually(p.T, 20*time.Second, func() error {
 		if m := status(p, model); m["active_run"] != nil {
@@ -178,7 +178,7 @@ func TestRow10(t *testing.T) {
 		t.Errorf("events %v", list)
 	}
 
-	closed := planetest.Start(t)
+	closed := controlplanetest.Start(t)
 	for _, path := range []string{pathA, pathB} {
 		closed.Refused(503, "webhook_secret_missing", "POST", path, "", `{}`)
 		closed.Refused(503, "webhook_secret_missing", "POST", path, "", `[`)

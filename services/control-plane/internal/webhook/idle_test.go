@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // strangers is how many sockets a test leaves open.
@@ -21,7 +21,7 @@ const strangers = 200
 var offered = "X-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\n"
 
 // send opens a socket, writes the beginning of a delivery and leaves it there.
-func send(t testing.TB, p *planetest.Plane, path, header, body string) net.Conn {
+func send(t testing.TB, p *controlplanetest.Plane, path, header, body string) net.Conn {
 	t.Helper()
 	host := strings.TrimPrefix(p.URL, "http://")
 	conn, err := net.DialTimeout("tcp", host, 10*time.Second)

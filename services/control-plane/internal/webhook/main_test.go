@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 // secret is the webhook secret of the tests.
 const secret = "webhook-0123456789abcdef"
@@ -51,7 +51,7 @@ func sample(t testing.TB, name string, over object) string {
 	}
 	maps.Copy(doc, over)
 	maps.DeleteFunc(doc, func(_ string, v any) bool { return v == nil })
-	return planetest.MustJSON(doc)
+	return controlplanetest.MustJSON(doc)
 }
 
 func sampleA(t testing.TB, over object) string {
@@ -116,24 +116,24 @@ func run(t testing.TB, stdin string, name string, args ...string) string {
 	return string(out)
 }
 
-func start(t testing.TB, env ...string) *planetest.Plane {
+func start(t testing.TB, env ...string) *controlplanetest.Plane {
 	t.Helper()
-	return planetest.Start(t, append([]string{"MODELREPO_WEBHOOK_SECRET=" + secret}, env...)...)
+	return controlplanetest.Start(t, append([]string{"MODELREPO_WEBHOOK_SECRET=" + secret}, env...)...)
 }
 
 // deliverA sends a push of forge A, proven and new.
-func deliverA(p *planetest.Plane, body string, header ...string) object {
+func deliverA(p *controlplanetest.Plane, body string, header ...string) object {
 	p.T.Helper()
 	return p.Want(200, "POST", pathA, "", body, headersA(header...)...).Object(p.T)
 }
 
-func deliverB(p *planetest.Plane, body string, header ...string) object {
+func deliverB(p *controlplanetest.Plane, body string, header ...string) object {
 	p.T.Helper()
 	return p.Want(200, "POST", pathB, "", body, headersB(p.T, body, header...)...).Object(p.T)
 }
 
 // status is a model's freshness.
-func status(p *planetest.Plane, model string) object {
+func status(p *controlplanetest.Plane, model string) object {
 	p.T.Helper()
 	for _, m := range snapshot(p)["models"].([]any) {
 		if m := m.(object); m["model_id"] == model {
@@ -144,19 +144,19 @@ func status(p *planetest.Plane, model string) object {
 	return nil
 }
 
-func snapshot(p *planetest.Plane) object {
+func snapshot(p *controlplanetest.Plane) object {
 	p.T.Helper()
-	return p.Want(200, "GET", "/modelrepo/status", planetest.Reader, nil).Object(p.T)
+	return p.Want(200, "GET", "/modelrepo/status", controlplanetest.Reader, nil).Object(p.T)
 }
 
-func events(p *planetest.Plane) []object {
+func events(p *controlplanetest.Plane) []object {
 	p.T.Helper()
-	return p.Want(200, "GET", "/modelrepo/events", planetest.Reader, nil).List(p.T)
+	return p.Want(200, "GET", "/modelrepo/events", controlplanetest.Reader, nil).List(p.T)
 }
 
-func configure(p *planetest.Plane, settings object) {
+func configure(p *controlplanetest.Plane, settings object) {
 	p.T.Helper()
-	p.Want(200, "PUT", "/modelrepo/config", planetest.Operator, settings)
+	p.Want(200, "PUT", "/modelrepo/config", controlplanetest.Operator, settings)
 }
 
 // texts gives the strings of a JSON array; none for anything else, so that a wrong answer fails one comparison.

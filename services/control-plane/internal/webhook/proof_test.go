@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // What proves a delivery, and what does not. Signatures are made by openssl and Python.
@@ -34,7 +34,7 @@ func TestProofs(t *testing.T) {
 		{"token in another case", pathA, []string{"X-Forge-A-Token", strings.ToUpper(secret)}, false},
 		{"token and more", pathA, []string{"X-Forge-A-Token", secret + "x"}, false},
 		{"token as a bearer", pathA, []string{"Authorization", "Bearer " + secret}, false},
-		{"an operator's bearer", pathA, []string{"Authorization", "Bearer " + planetest.Operator}, false},
+		{"an operator's bearer", pathA, []string{"Authorization", "Bearer " + controlplanetest.Operator}, false},
 		{"forge B's proof", pathA, []string{"X-Hub-Signature-256", "sha256=" + sum}, false},
 
 		{"signature", pathB, []string{"X-Forge-B-Signature-256", "sha256=" + sum}, true},

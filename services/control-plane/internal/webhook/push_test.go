@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 // A push of forge B, as it comes, names the head, the pusher and the files.
@@ -330,7 +330,7 @@ func TestSecretsOfWebhooks(t *testing.T) {
 	}); err == nil || !strings.Contains(err.Error(), "GITLAB_URL must be the http or https URL, without credentials") || strings.Contains(err.Error(), "glpat") {
 		t.Errorf("credentials in GITLAB_URL: %v", err)
 	}
-	p := planetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
+	p := controlplanetest.Start(t, "MODELREPO_WEBHOOK_SECRET=shortish")
 	if token := p.Health()["startup_checks"].(object)["token"].(string); !strings.Contains(token, "MODELREPO_WEBHOOK_SECRET is shorter") {
 		t.Errorf("token: %s", token)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mlp-platform/platform/libs/testenv"
-	"github.com/mlp-platform/platform/services/control-plane/internal/planetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
 const (
@@ -54,8 +54,8 @@ func TestAutoRetrainByApproval(t *testing.T) {
 		t.Errorf("unknown files: %v", unknown)
 	}
 	// Approving one trains from the commit that was pushed.
-	run := p.Want(200, "POST", "/approve/JPCP", planetest.Operator, nil).Object(t)["flow_run_id"]
-	if r := p.Want(200, "GET", "/retrain/"+run.(string), planetest.Operator, nil).Object(t); r["commit_sha"] != strings.Repeat("0c", 20) {
+	run := p.Want(200, "POST", "/approve/JPCP", controlplanetest.Operator, nil).Object(t)["flow_run_id"]
+	if r := p.Want(200, "GET", "/retrain/"+run.(string), controlplanetest.Operator, nil).Object(t); r["commit_sha"] != strings.Repeat("0c", 20) {
 		t.Errorf("run %v", r)
 	}
 	if n := len(p.Orchestrator.All()); n != 1 {
@@ -74,7 +74,7 @@ func TestAutoRetrainDirect(t *testing.T) {
 	if !slices.Equal(texts(out["retrain_triggered"]), []string{"JPCP", "RUNTIMECLASS"}) || len(texts(out["approvals_created"])) != 0 {
 		t.Fatalf("push: %v", out)
 	}
-	runs := p.Want(200, "GET", "/runs", planetest.Reader, nil).Object(t)["items"].([]any)
+	runs := p.Want(200, "GET", "/runs", controlplanetest.Reader, nil).Object(t)["items"].([]any)
 	if len(runs) != 2 {
 		t.Fatalf("runs %v", runs)
 	}
@@ -115,7 +115,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 		failed[0]["details"].(object)["code"] != "orchestrator_rejected" || failed[0]["details"].(object)["commit_sha"] != headA {
 		t.Errorf("audit %v", failed)
 	}
-	p.Orchestrator.Set(planetest.Down)
+	p.Orchestrator.Set(controlplanetest.Down)
 	next := deliverA(p, sampleA(t, pushA(strings.Repeat("0d", 20), classFile)))
 	if len(texts(next["retrain_triggered"])) != 0 || next["event_id"] == nil || status(p, "RUNTIMECLASS")["status"] != "stale" {
 		t.Errorf("orchestrator down: %v", next)
@@ -155,7 +155,7 @@ func TestWorkIsResumed(t *testing.T) {
 // A dispatch that finds the platform busy is done later, once.
 func TestBusyDispatchIsDoneLater(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
+	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
 	deployment := p.Orchestrator.Deployment
 	p.Orchestrator.Deployment = nil
 	p.Serve()
@@ -181,7 +181,7 @@ func TestBusyDispatchIsDoneLater(t *testing.T) {
 // A delivery is known as a repeat for 30 days.
 func TestDeliveriesAreForgotten(t *testing.T) {
 	t.Parallel()
-	p := planetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
+	p := controlplanetest.Neighbours(t, "MODELREPO_WEBHOOK_SECRET="+secret)
 	stop := p.Serve()
 	first := deliverA(p, sampleA(t, nil), "webhook-id", "old")
 	deliverA(p, sampleA(t, nil), "webhook-id", "young")
@@ -268,7 +268,7 @@ func TestPipelineIsTriggered(t *testing.T) {
 	if len(told) != 5 || told[4]["outcome"] != "failed" {
 		t.Errorf("audit %v", told)
 	}
-	if strings.Contains(planetest.MustJSON(told), triggerToken) {
+	if strings.Contains(controlplanetest.MustJSON(told), triggerToken) {
 		t.Error("the ledger holds the token")
 	}
 }

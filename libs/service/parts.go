@@ -1,0 +1,28 @@
+package service
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// RequireParts reports the members of the struct parts that are nil, so that a
+// constructor refuses them at the start and not at the first request. A member with
+// the tag `part:"optional"` may be nil. owner names what is made of the parts.
+func RequireParts(owner string, parts any) error {
+	v := reflect.ValueOf(parts)
+	var missing []string
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		switch field.Type.Kind() {
+		case reflect.Chan, reflect.Func, reflect.Interface, reflect.Map, reflect.Pointer:
+			if v.Field(i).IsNil() && field.Tag.Get("part") != "optional" {
+				missing = append(missing, field.Name)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: missing parts: %s", owner, strings.Join(missing, ", "))
+	}
+	return nil
+}

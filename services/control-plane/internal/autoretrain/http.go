@@ -1,0 +1,135 @@
+package autoretrain
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	api "github.com/mlp-platform/platform/clients/go/controlplane"
+	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/services/control-plane/internal/event"
+	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
+	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
+)
+
+// API serves the settings and the trigger.
+type API struct{ Service *Service }
+
+// List serves GET /auto-retrain.
+func (a API) List(c echo.Context) error {
+	page, err := wire.PageOf[string](c)
+	if err != nil {
+		return err
+	}
+	rows, err := a.Service.Store.ListAutoRetrain(c.Request().Context(), store.ListAutoRetrainParams{After: page.Start(), MaxRows: page.Fetch()})
+	if err != nil {
+		return err
+	}
+	rows, next := wire.CutPage(page, rows, func(r store.AutoRetrain) string { return r.ModelID })
+	triggered, err := a.Service.triggered(c.Request().Context(), a.Service.Store.Queries, rows...)
+	if err != nil {
+		return err
+	}
+	out := api.AutoRetrainList{Items: make([]api.AutoRetrain, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, a.Service.view(r, triggered))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Put serves PUT /auto-retrain/{model}. What the body leaves out stays as it is,
+// so that disabling a model keeps its settings.
+func (a API) Put(c echo.Context) error {
+	ctx := c.Request().Context()
+	s := a.Service
+	var body settings
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	if err := body.validate(); err != nil {
+		return err
+	}
+	m, err := s.Registry.Require(c.Param("model"))
+	if err != nil {
+		return err
+	}
+	if body.DatasetName != nil && *body.DatasetName != "" {
+		d, err := s.Registry.RequireDataset(m, *body.DatasetName)
+		if err != nil {
+			return err
+		}
+		body.DatasetName = &d.Name
+	}
+	p, _ := auth.FromContext(ctx)
+	var after store.AutoRetrain
+	var triggered map[string]time.Time
+	if err := s.Store.InTx(ctx, func(tx store.Tx) error {
+		// Also where there is no row to lock: of two first writers the later keeps what the earlier has set.
+		if err := tx.LockKeys(ctx, []string{"auto_retrain:" + m.ID()}); err != nil {
+			return err
+		}
+		details := map[string]any{"old": nil}
+		before, err := tx.LockAutoRetrain(ctx, m.ID())
+		switch {
+		case err == nil:
+			details["old"] = facts(before)
+		case store.None(err):
+			before = store.AutoRetrain{ModelID: m.ID(), MinZ: defaultMinZ, CooldownSeconds: defaultCooldown, Gate: Approval, Kind: string(api.Prediction)}
+		default:
+			return err
+		}
+		row := body.over(before)
+		row.Now, row.UpdatedBy = s.Now(), p.Name
+		if after, err = tx.PutAutoRetrain(ctx, row); err != nil {
+			return err
+		}
+		if triggered, err = s.triggered(ctx, tx.Queries, after); err != nil {
+			return err
+		}
+		details["new"] = facts(after)
+		action := "auto_retrain.disabled"
+		if after.Enabled {
+			action = "auto_retrain.enabled" // a standing authorisation to train
+		}
+		return tx.Emit(ctx, event.Shared(p.Tenant, p.Name, action, event.Model(m.ID()), event.OK, details))
+	}); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, s.view(after, triggered))
+}
+
+// Trigger serves POST /drift/trigger.
+func (a API) Trigger(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.DriftTrigger
+	if err := wire.DecodeOptional(c, &body); err != nil {
+		return err
+	}
+	model := ""
+	if body.Model != nil {
+		if !registry.ValidName(*body.Model) {
+			return fault.Invalid(registry.NameRule, "body", "model")
+		}
+		m, err := a.Service.Registry.Require(*body.Model)
+		if err != nil {
+			return err
+		}
+		model = m.ID()
+	}
+	p, _ := auth.FromContext(ctx)
+	results, err := a.Service.Trigger(ctx, p, model, body.DryRun != nil && *body.DryRun)
+	if err != nil {
+		return err
+	}
+	out := api.DriftTriggered{Results: make([]api.DriftResult, 0, len(results))}
+	for _, r := range results {
+		out.Results = append(out.Results, api.DriftResult{
+			Model: r.Model, ZScore: r.Z, Outcome: api.DriftOutcome(r.Outcome), FlowRunId: wire.OptionalText(r.FlowRunID),
+			ApprovalId: r.ApprovalID, Reason: wire.OptionalText(r.Reason),
+		})
+	}
+	return c.JSON(http.StatusOK, out)
+}

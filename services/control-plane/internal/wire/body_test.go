@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func contains(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.ContainsRune(v, 0)
+	case []any:
+		for _, e := range v {
+			if contains(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for k, e := range v {
+			if strings.ContainsRune(k, 0) || contains(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The scan of the bytes finds what decoding them would show.
+func FuzzNUL(f *testing.F) {
+	for _, s := range []string{`"\u0000"`, `"\\u0000"`, `"\\\u0000"`, `{"\u0000":1}`, `["a\u0001"]`, `{"a":{"b":"\u0000"}}`, `"u0000"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var v any
+		if json.Unmarshal(raw, &v) != nil {
+			return
+		}
+		found := hasNUL(raw)
+		if contains(v) && !found {
+			t.Fatalf("missed in %q", raw)
+		}
+		// Of two equal keys decoding shows the last, so the scan may know more.
+		if again, err := json.Marshal(v); err == nil && !contains(v) && hasNUL(again) {
+			t.Fatalf("seen in %q, where there is none", again)
+		}
+	})
+}
