@@ -1,4 +1,4 @@
-package standalone
+package standalone_test
 
 import (
 	"bytes"
