@@ -46,9 +46,6 @@ type Option func(*Server)
 // Concurrency is how many runs are carried out at once; default 1.
 func Concurrency(n int) Option { return func(s *Server) { s.concurrency = max(1, n) } }
 
-// Clock replaces the clock.
-func Clock(now func() time.Time) Option { return func(s *Server) { s.clock = now } }
-
 // Server answers the API and, in [Server.Run], carries out runs.
 type Server struct {
 	pool        *pgxpool.Pool
