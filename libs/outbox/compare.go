@@ -24,7 +24,7 @@ const compareRows = 100
 // crash, and a wiped one has lost them all; such rows become pending again.
 func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
-		return &outage{errors.New("no connection to " + address(nc))}
+		return &outage{errors.New("no connection to " + serverAddress(nc))}
 	}
 	stream, err := openStream(ctx, js, r.cfg.Stream)
 	if err != nil {
@@ -110,7 +110,7 @@ func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, new
 		if uint64(a.StreamSeq) < first { // left the stream by age or size
 			return missing, true, nil
 		}
-		ok, err := holds(ctx, stream, uint64(a.StreamSeq), a.ID)
+		ok, err := streamHolds(ctx, stream, uint64(a.StreamSeq), a.ID)
 		if err != nil {
 			return missing, false, err
 		}
@@ -122,7 +122,7 @@ func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, new
 	return missing, len(newest) == 0, nil
 }
 
-func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {
+func streamHolds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
 	msg, err := stream.GetMsg(ctx, seq)
@@ -135,7 +135,7 @@ func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUI
 	return msg.Header.Get(jetstream.MsgIDHeader) == id.String(), nil
 }
 
-func redact(server string) string {
+func redactURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return "the broker"

@@ -257,14 +257,14 @@ func (c *consumer) giveBack(ctx context.Context, messages jetstream.MessagesCont
 		}
 		back = append(back, msg)
 	}
-	slices.SortStableFunc(back, func(a, b jetstream.Msg) int { return cmp.Compare(position(a), position(b)) })
+	slices.SortStableFunc(back, func(a, b jetstream.Msg) int { return cmp.Compare(streamPosition(a), streamPosition(b)) })
 	for _, msg := range back {
 		_ = msg.Nak() // without an answer it comes after ackWait
 	}
 }
 
-// position of a message in the stream.
-func position(msg jetstream.Msg) uint64 {
+// streamPosition returns the sequence number of a message in the stream.
+func streamPosition(msg jetstream.Msg) uint64 {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return 0

@@ -17,7 +17,7 @@ import (
 // every row that was not published was given back.
 func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
-		return &outage{errors.New("no connection to " + address(nc))}
+		return &outage{errors.New("no connection to " + serverAddress(nc))}
 	}
 	rows, err := r.claim(ctx)
 	if err != nil {
@@ -157,13 +157,13 @@ func (r *Relay) message(nc *nats.Conn, w store.ClaimDueRow) (*nats.Msg, error) {
 	return msg, nil
 }
 
-// address is where the connection should go, without the credentials of its URL.
-func address(nc *nats.Conn) string {
+// serverAddress returns the address of the connection's server, without the credentials of its URL.
+func serverAddress(nc *nats.Conn) string {
 	if a := nc.ConnectedAddr(); a != "" {
 		return a
 	}
 	if s := nc.Servers(); len(s) > 0 {
-		return redact(s[0])
+		return redactURL(s[0])
 	}
 	return "the broker"
 }

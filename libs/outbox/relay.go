@@ -85,7 +85,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		nc := r.cfg.Conn
 		if nc == nil {
 			var err error
-			if nc, err = connect(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
+			if nc, err = connectNATS(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
 				return err
 			}
 			defer nc.Close()
@@ -112,8 +112,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// connect never gives up: a broker that is down is waited for.
-func connect(url, name string) (*nats.Conn, error) {
+// connectNATS never gives up: a broker that is down is waited for.
+func connectNATS(url, name string) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(minBackoff), nats.ReconnectJitter(minBackoff, minBackoff), nats.ReconnectBufSize(-1),
 		nats.Timeout(brokerTimeout))
