@@ -1,5 +1,5 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, each module built alone, generated code unchanged. Prints only faults.
+# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged. Prints only faults.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 mapfile -t modules < <(sed -n 's/^\t\.\/\(.*\)$/\1/p' go.work)
@@ -16,6 +16,16 @@ go vet "${patterns[@]}" || fail "go vet found faults"
 go vet -tags e2e,faults ./e2e/... || fail "go vet found faults in e2e"
 "$staticcheck" "${patterns[@]}" || fail "staticcheck found faults"
 "$staticcheck" -tags e2e,faults ./e2e/... || fail "staticcheck found faults in e2e"
+
+# Functions that no main reaches. The tool leaves out generated code; here the published Go clients are left out, and
+# test kits: e2e and packages whose names end in "test", which e2e/boundaries keeps out of binaries. Of the rest only
+# what fmt and slog call by reflection to redact, what a service declares for the page of events, and what kits or
+# tests of other modules alone call.
+kit='^(clients/go/|e2e/|libs/testenv/|[^:]*test/[^/:]*:)'
+kept='unreachable func: ([A-Za-z]+\.(String|GoString|LogValue|MarshalText)|Events|Subscriptions|FindBinaries|Server\.Port|Backoff|Always|Say|Ask)$'
+dead=$("$(scripts/tool.sh deadcode)" -tags e2e,faults "${patterns[@]}") || fail "deadcode could not run"
+dead=$(grep -vE "$kit|$kept" <<<"$dead") || true
+[ -z "$dead" ] || fail "functions that no binary calls:"$'\n'"$dead"
 
 for m in "${modules[@]}"; do
 	(cd "$m" && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff >/dev/null) || fail "$m does not stand alone (GOWORK=off build, go mod tidy)"

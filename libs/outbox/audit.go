@@ -50,7 +50,7 @@ func Audit(a AuditFact) Event {
 		a.Time = time.Now()
 	}
 	// Ids and principals are within the bound; what is not may come from a stranger.
-	a.Actor, a.Action, a.Target = bounded(a.Actor), bounded(a.Action), bounded(a.Target)
+	a.Actor, a.Action, a.Target = truncateText(a.Actor), truncateText(a.Action), truncateText(a.Target)
 	id := uuid.Must(uuid.NewV7()) // fails only without a source of randomness, as the runtime would
 	rec := auditRecord{
 		Tenant: a.Tenant, EventID: id, TS: a.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), Source: a.Source,
@@ -76,8 +76,8 @@ const (
 	maxDepth   = 32       // objects and lists in each other; readers bound theirs too
 )
 
-// bounded is s, or its beginning and its digest when it is too long.
-func bounded(s string) string {
+// truncateText returns s, or its beginning and its digest when it is too long.
+func truncateText(s string) string {
 	if len(s) <= maxText {
 		return s
 	}
@@ -98,10 +98,10 @@ func encodeDetails(details map[string]any) json.RawMessage {
 	if details == nil {
 		return json.RawMessage("{}")
 	}
-	b, err := compact(details)
+	b, err := compactJSON(details)
 	if err != nil {
 		details = map[string]any{"unencodable": err.Error()}
-		b, _ = compact(details)
+		b, _ = compactJSON(details)
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
@@ -109,15 +109,15 @@ func encodeDetails(details map[string]any) json.RawMessage {
 	if err := dec.Decode(&v); err != nil {
 		return b // just encoded, so it decodes
 	}
-	stringify(v)
-	if b, err = compact(boundDetails(v, len(b))); err != nil {
+	stringifyLargeIntegers(v)
+	if b, err = compactJSON(boundDetails(v, len(b))); err != nil {
 		return json.RawMessage("{}")
 	}
 	return b
 }
 
-// compact is the JSON of v, members in order, without spaces and HTML escapes.
-func compact(v any) ([]byte, error) {
+// compactJSON encodes v, members in order, without spaces and HTML escapes.
+func compactJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -145,7 +145,7 @@ func boundDetails(v map[string]any, size int) map[string]any {
 		}
 	}
 	if size > maxDetails {
-		if b, err := compact(v); err != nil || len(b) > maxDetails {
+		if b, err := compactJSON(v); err != nil || len(b) > maxDetails {
 			return whole
 		}
 	}
@@ -166,7 +166,7 @@ func names(v map[string]any) []string {
 
 // digest stands for a value by its JSON's SHA-256 and length in bytes.
 func digest(v any) map[string]any {
-	b, _ := compact(v) // it was decoded from JSON
+	b, _ := compactJSON(v) // it was decoded from JSON
 	sum := sha256.Sum256(b)
 	return map[string]any{"sha256": hex.EncodeToString(sum[:]), "bytes": len(b)}
 }
@@ -198,15 +198,15 @@ func deeper(v any, n int) bool {
 
 const maxExact = 1 << 53
 
-func stringify(v any) any {
+func stringifyLargeIntegers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			v[k] = stringify(e)
+			v[k] = stringifyLargeIntegers(e)
 		}
 	case []any:
 		for i, e := range v {
-			v[i] = stringify(e)
+			v[i] = stringifyLargeIntegers(e)
 		}
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {

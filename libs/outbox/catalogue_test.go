@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -24,22 +23,6 @@ type moved struct {
 	hidden  int                `json:"-"` //nolint:unused // it shows that "-" is left out
 }
 
-func TestFields(t *testing.T) {
-	t.Parallel()
-	want := []Field{
-		{Name: "model", Type: "string"},
-		{Name: "id", Type: "string (UUID)"},
-		{Name: "version", Type: "string", Null: true},
-		{Name: "reason", Type: "string", Optional: true},
-		{Name: "tags", Type: "array of string", Optional: true},
-		{Name: "metrics", Type: "object of number"},
-		{Name: "rules", Type: "object"},
-	}
-	if got := (Declaration{Data: moved{hidden: 1}}).Fields(); !reflect.DeepEqual(got, want) {
-		t.Fatalf("got %+v", got)
-	}
-}
-
 func TestCatalogueCheck(t *testing.T) {
 	t.Parallel()
 	c := NewCatalogue(AuditDeclaration, Declaration{Namespace: "deploy", Name: "moved", Data: moved{}, Platform: true}, Declaration{Namespace: "job", Name: "begun", Data: base{}})
@@ -59,20 +42,6 @@ func TestCatalogueCheck(t *testing.T) {
 		err := c.Check(tt.e)
 		if (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
 			t.Errorf("%+v: %v, want %q", tt.e, err, tt.fault)
-		}
-	}
-}
-
-func TestSubscriptionWants(t *testing.T) {
-	t.Parallel()
-	d := Declaration{Namespace: "deploy", Name: "alias_changed", Platform: true}
-	for subject, want := range map[string]bool{
-		"platform.>": true, "platform.*.deploy.alias_changed": true, "platform.*.deploy.>": true, "platform.*.deploy.*": true,
-		"platform.*.drift.>": false, "platform.*.deploy": false, "platform.*.deploy.alias_changed.>": false,
-		"platform.platform.deploy.alias_changed": true, "platform.other.deploy.alias_changed": false,
-	} {
-		if got := (Subscription{Subjects: []string{subject}}).Wants(d); got != want {
-			t.Errorf("%s: %v", subject, got)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
 // compareRows is how many acknowledged rows are looked up at once, newest first.
@@ -22,7 +24,7 @@ const compareRows = 100
 // crash, and a wiped one has lost them all; such rows become pending again.
 func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
-		return &outage{errors.New("no connection to " + address(nc))}
+		return &outage{errors.New("no connection to " + serverAddress(nc))}
 	}
 	stream, err := openStream(ctx, js, r.cfg.Stream)
 	if err != nil {
@@ -32,8 +34,7 @@ func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 	r.highest, r.atomic = 0, info.Config.AllowAtomicPublish
 	// Postgres keeps microseconds.
 	created := info.Created.UTC().Truncate(time.Microsecond)
-	var known time.Time
-	err = r.cfg.Pool.QueryRow(ctx, "select created_at from outbox_stream where name = $1", StreamName).Scan(&known)
+	known, err := r.queries().StreamCreatedAt(ctx, StreamName)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) || err == nil && !known.Equal(created):
 		return r.lostStream(ctx, created)
@@ -48,14 +49,11 @@ func (r *Relay) compare(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 func (r *Relay) lostStream(ctx context.Context, created time.Time) error {
 	var lost int64
 	err := pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq is not null")
-		if err != nil {
+		var err error
+		if lost, err = store.New(tx).ResetPublished(ctx); err != nil {
 			return err
 		}
-		lost = tag.RowsAffected()
-		_, err = tx.Exec(ctx, `insert into outbox_stream (name, created_at) values ($1, $2)
-			on conflict (name) do update set created_at = excluded.created_at`, StreamName, created)
-		return err
+		return store.New(tx).SaveStream(ctx, store.SaveStreamParams{Name: StreamName, CreatedAt: created})
 	})
 	if err != nil {
 		return fmt.Errorf("outbox: compare with the stream: %w", err)
@@ -79,27 +77,21 @@ func (r *Relay) reportLost(ctx context.Context, lost int64) {
 func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jetstream.StreamState) (err error) {
 	var lost int64
 	defer func() { r.reportLost(ctx, lost) }()
-	tag, err := r.cfg.Pool.Exec(ctx, "update outbox set published_at = null, stream_seq = null where published_at is not null and stream_seq > $1", int64(state.LastSeq))
-	if err != nil {
+	if lost, err = r.queries().ResetPublishedAfter(ctx, int64(state.LastSeq)); err != nil {
 		return fmt.Errorf("outbox: compare with the stream: %w", err)
 	}
-	lost = tag.RowsAffected()
 	for {
-		rows, err := r.cfg.Pool.Query(ctx, "select id, stream_seq from outbox where published_at is not null and stream_seq is not null order by stream_seq desc limit $1", compareRows)
-		if err != nil {
-			return fmt.Errorf("outbox: compare with the stream: %w", err)
-		}
-		newest, err := pgx.CollectRows(rows, pgx.RowToStructByPos[acked])
+		newest, err := r.queries().NewestPublished(ctx, compareRows)
 		if err != nil {
 			return fmt.Errorf("outbox: compare with the stream: %w", err)
 		}
 		missing, found, asked := missingFrom(ctx, stream, state.FirstSeq, newest)
 		if len(missing) > 0 {
-			tag, err := r.cfg.Pool.Exec(ctx, "update outbox set published_at = null, stream_seq = null where id = any($1) and published_at is not null", missing)
+			reset, err := r.queries().ResetPublishedRows(ctx, missing)
 			if err != nil {
 				return fmt.Errorf("outbox: compare with the stream: %w", err)
 			}
-			lost += tag.RowsAffected()
+			lost += reset
 		}
 		switch {
 		case asked != nil:
@@ -110,21 +102,15 @@ func (r *Relay) lostTail(ctx context.Context, stream jetstream.Stream, state jet
 	}
 }
 
-// acked is a row and the number under which the stream acknowledged it.
-type acked struct {
-	ID  uuid.UUID
-	Seq int64
-}
-
 // missingFrom asks the stream for rows, newest first, until it has one; found is
 // true then, and when nothing is left to ask for. After an error the rows before
 // the one that could not be asked for are missing all the same.
-func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, newest []acked) (missing []uuid.UUID, found bool, err error) {
+func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, newest []store.NewestPublishedRow) (missing []uuid.UUID, found bool, err error) {
 	for _, a := range newest {
-		if uint64(a.Seq) < first { // left the stream by age or size
+		if uint64(a.StreamSeq) < first { // left the stream by age or size
 			return missing, true, nil
 		}
-		ok, err := holds(ctx, stream, uint64(a.Seq), a.ID)
+		ok, err := streamHolds(ctx, stream, uint64(a.StreamSeq), a.ID)
 		if err != nil {
 			return missing, false, err
 		}
@@ -136,7 +122,7 @@ func missingFrom(ctx context.Context, stream jetstream.Stream, first uint64, new
 	return missing, len(newest) == 0, nil
 }
 
-func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {
+func streamHolds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
 	msg, err := stream.GetMsg(ctx, seq)
@@ -149,7 +135,7 @@ func holds(ctx context.Context, stream jetstream.Stream, seq uint64, id uuid.UUI
 	return msg.Header.Get(jetstream.MsgIDHeader) == id.String(), nil
 }
 
-func redact(server string) string {
+func redactURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return "the broker"

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/service"
 )
@@ -207,16 +208,15 @@ func (c *consumer) take(ctx context.Context, msg jetstream.Msg) error {
 
 // count adds a handover to those of an event and gives their number.
 func (c *consumer) count(ctx context.Context, id uuid.UUID) (times int, err error) {
-	err = c.cfg.Pool.QueryRow(ctx, `insert into handover as h (consumer, event_id, times) values ($1, $2, 1)
-		on conflict (consumer, event_id) do update set times = h.times + 1, counted_at = now() returning times`, c.cfg.Name, id).Scan(&times)
-	return times, err
+	n, err := store.New(c.cfg.Pool).CountHandover(ctx, store.CountHandoverParams{Consumer: c.cfg.Name, EventID: id})
+	return int(n), err
 }
 
 // uncount takes a handover back that the end of this process cut short.
 func (c *consumer) uncount(ctx context.Context, id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	if _, err := c.cfg.Pool.Exec(ctx, "update handover set times = times - 1 where consumer = $1 and event_id = $2 and times > 0", c.cfg.Name, id); err != nil {
+	if err := store.New(c.cfg.Pool).UncountHandover(ctx, store.UncountHandoverParams{Consumer: c.cfg.Name, EventID: id}); err != nil {
 		c.log.WarnContext(ctx, "an interrupted delivery counts as an attempt", slog.String("event_id", id.String()), slog.Any("err", err))
 	}
 }
@@ -225,14 +225,14 @@ func (c *consumer) uncount(ctx context.Context, id uuid.UUID) {
 func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, times int, fault error) error {
 	if err := c.patiently(ctx, msg, func(ctx context.Context) error {
 		return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, forgetSQL, c.cfg.Name, id); err != nil {
+			q := store.New(tx)
+			if err := q.ForgetHandovers(ctx, store.ForgetHandoversParams{Consumer: c.cfg.Name, EventID: id}); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `insert into dead_letter (consumer, event_id, subject, body, deliveries, last_error)
-				values ($1, $2, $3, $4, $5, $6) on conflict (consumer, event_id) do update
-				set deliveries = excluded.deliveries, last_error = excluded.last_error, dead_at = now()`,
-				c.cfg.Name, id, msg.Subject(), msg.Data(), times, fault.Error())
-			return err
+			return q.BuryEvent(ctx, store.BuryEventParams{
+				Consumer: c.cfg.Name, EventID: id, Subject: msg.Subject(), Body: msg.Data(),
+				Deliveries: int32(times), LastError: fault.Error(),
+			})
 		})
 	}); err != nil {
 		return fmt.Errorf("outbox: dead letter: %w", err)
@@ -240,9 +240,6 @@ func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, id uuid.UUID, ti
 	c.log.ErrorContext(ctx, "event is a dead letter", slog.String("event_id", id.String()), slog.String("subject", msg.Subject()), slog.Any("err", fault))
 	return c.answer(msg.DoubleAck(ctx))
 }
-
-// forgetSQL ends the count of an event that is done with.
-const forgetSQL = "delete from handover where consumer = $1 and event_id = $2"
 
 // giveBack lets the broker hand out at once what this process has fetched and not
 // finished; it would wait for ackWait otherwise. All of it goes back only once
@@ -264,14 +261,14 @@ func (c *consumer) giveBack(ctx context.Context, messages jetstream.MessagesCont
 		}
 		back = append(back, msg)
 	}
-	slices.SortStableFunc(back, func(a, b jetstream.Msg) int { return cmp.Compare(position(a), position(b)) })
+	slices.SortStableFunc(back, func(a, b jetstream.Msg) int { return cmp.Compare(streamPosition(a), streamPosition(b)) })
 	for _, msg := range back {
 		_ = msg.Nak() // without an answer it comes after ackWait
 	}
 }
 
-// position of a message in the stream.
-func position(msg jetstream.Msg) uint64 {
+// streamPosition returns the sequence number of a message in the stream.
+func streamPosition(msg jetstream.Msg) uint64 {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return 0
@@ -322,16 +319,17 @@ func (c *consumer) handle(ctx context.Context, e Envelope, counted bool) (err er
 		}
 	}()
 	return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "insert into inbox (consumer, event_id) values ($1, $2) on conflict do nothing", c.cfg.Name, e.ID)
+		q := store.New(tx)
+		added, err := q.AddToInbox(ctx, store.AddToInboxParams{Consumer: c.cfg.Name, EventID: e.ID})
 		if err != nil {
 			return err
 		}
 		if counted {
-			if _, err := tx.Exec(ctx, forgetSQL, c.cfg.Name, e.ID); err != nil {
+			if err := q.ForgetHandovers(ctx, store.ForgetHandoversParams{Consumer: c.cfg.Name, EventID: e.ID}); err != nil {
 				return err
 			}
 		}
-		if tag.RowsAffected() == 0 {
+		if added == 0 {
 			return nil
 		}
 		if c.cfg.HandleBatch != nil {
@@ -347,12 +345,13 @@ func (c *consumer) sweep(ctx context.Context) {
 		return
 	}
 	c.swept = time.Now()
-	statements := []string{"delete from handover where consumer = $1 and counted_at < now() - $2::interval"}
+	q, keep := store.New(c.cfg.Pool), inboxKeep.Seconds()
+	swept := []error{q.SweepHandovers(ctx, store.SweepHandoversParams{Consumer: c.cfg.Name, KeepSeconds: keep})}
 	if !c.cfg.KeepInbox {
-		statements = append(statements, "delete from inbox where consumer = $1 and received_at < now() - $2::interval")
+		swept = append(swept, q.SweepInbox(ctx, store.SweepInboxParams{Consumer: c.cfg.Name, KeepSeconds: keep}))
 	}
-	for _, sql := range statements {
-		if _, err := c.cfg.Pool.Exec(ctx, sql, c.cfg.Name, inboxKeep); err != nil {
+	for _, err := range swept {
+		if err != nil {
 			c.log.WarnContext(ctx, "inbox not swept", slog.Any("err", err))
 		}
 	}

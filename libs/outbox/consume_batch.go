@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 	"github.com/mlp-platform/platform/libs/postgres"
 )
 
@@ -117,12 +118,7 @@ func (c *consumer) handleBatch(ctx context.Context, events []Envelope) (err erro
 		ids[i] = e.ID
 	}
 	return postgres.InTx(ctx, c.cfg.Pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `insert into inbox (consumer, event_id) select $1, unnest($2::uuid[])
-			on conflict do nothing returning event_id`, c.cfg.Name, ids)
-		if err != nil {
-			return err
-		}
-		added, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		added, err := store.New(tx).AddAllToInbox(ctx, store.AddAllToInboxParams{Consumer: c.cfg.Name, EventIds: ids})
 		if err != nil {
 			return err
 		}

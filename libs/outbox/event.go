@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
@@ -33,27 +34,14 @@ type Event struct {
 
 var token = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-const insertSQL = `
-insert into outbox (id, tenant, namespace, name, subject_id, payload, actor, request_id, traceparent)
-select e.id, e.tenant, e.namespace, e.name, nullif(e.subject_id, ''), e.payload::jsonb, e.actor,
-       nullif(e.request_id, ''), nullif(e.traceparent, '')
-from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-     with ordinality as e (id, tenant, namespace, name, subject_id, payload, actor, request_id, traceparent, n)
-order by e.n`
-
 // Insert adds events to the transaction that they tell of; they leave after its
 // commit, in the order given. An event whose id is there already is an error.
 func Insert(ctx context.Context, tx pgx.Tx, events ...Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	n := len(events)
-	ids := make([]uuid.UUID, n)
-	texts := make([][]string, 8)
-	for i := range texts {
-		texts[i] = make([]string, n)
-	}
-	for i, e := range events {
+	var rows store.InsertEventsParams
+	for _, e := range events {
 		if !token.MatchString(e.Namespace) || !token.MatchString(e.Name) {
 			return fmt.Errorf("outbox: event %q.%q: namespace and name must match %s", e.Namespace, e.Name, token)
 		}
@@ -77,16 +65,26 @@ func Insert(ctx context.Context, tx pgx.Tx, events ...Event) error {
 		if err != nil {
 			return err
 		}
-		ids[i] = e.ID
-		for j, v := range []string{e.Tenant, e.Namespace, e.Name, e.SubjectID, payload, e.Actor, e.RequestID, e.Traceparent} {
-			// Postgres stores no NUL, and a caller's text must not fail the transaction.
-			texts[j][i] = strings.ReplaceAll(strings.ToValidUTF8(v, "\ufffd"), "\x00", "\ufffd")
-		}
+		rows.Ids = append(rows.Ids, e.ID)
+		rows.Tenants = append(rows.Tenants, storableText(e.Tenant))
+		rows.Namespaces = append(rows.Namespaces, e.Namespace)
+		rows.Names = append(rows.Names, e.Name)
+		rows.SubjectIds = append(rows.SubjectIds, storableText(e.SubjectID))
+		rows.Payloads = append(rows.Payloads, storableText(payload))
+		rows.Actors = append(rows.Actors, storableText(e.Actor))
+		rows.RequestIds = append(rows.RequestIds, storableText(e.RequestID))
+		rows.Traceparents = append(rows.Traceparents, storableText(e.Traceparent))
 	}
-	if _, err := tx.Exec(ctx, insertSQL, ids, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7]); err != nil {
+	if err := store.New(tx).InsertEvents(ctx, rows); err != nil {
 		return fmt.Errorf("outbox: insert: %w", err)
 	}
 	return nil
+}
+
+// storableText replaces what Postgres does not store, NUL and invalid UTF-8: a
+// caller's text must not fail the transaction.
+func storableText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
 func encodePayload(e Event) (string, error) {

@@ -1,6 +1,4 @@
 package outbox
 
-// For tests of what the database does with them.
-const StatsSQL = statsSQL
-
+// For a test of what happens between the broker's answer and the database.
 var LostTail = (*Relay).lostTail

@@ -21,9 +21,9 @@ func (r *Relay) logDue(ctx context.Context) error {
 			full = len(rows) == batchRows
 			outcomes := make([]outcome, len(rows))
 			for i, w := range rows {
-				r.log.InfoContext(ctx, "event", slog.String("event_id", w.id.String()), slog.String("tenant", w.tenant),
-					slog.String("type", typePrefix+w.namespace+"."+w.name), slog.String("subject", w.subjectID))
-				outcomes[i] = outcome{id: w.id, logged: true}
+				r.log.InfoContext(ctx, "event", slog.String("event_id", w.ID.String()), slog.String("tenant", w.Tenant),
+					slog.String("type", typePrefix+w.Namespace+"."+w.Name), slog.String("subject", w.SubjectID))
+				outcomes[i] = outcome{id: w.ID, logged: true}
 			}
 			if err := r.settle(ctx, outcomes); err != nil {
 				return err

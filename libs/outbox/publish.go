@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
 // drain publishes all that is due. While a batch is at the broker, the one before
@@ -18,7 +17,7 @@ import (
 // every row that was not published was given back.
 func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if !nc.IsConnected() {
-		return &outage{errors.New("no connection to " + address(nc))}
+		return &outage{errors.New("no connection to " + serverAddress(nc))}
 	}
 	rows, err := r.claim(ctx)
 	if err != nil {
@@ -26,7 +25,7 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 	}
 	var last []outcome // of the batch before
 	for len(rows) > 0 {
-		var next []row
+		var next []store.ClaimDueRow
 		full := len(rows) == batchRows
 		beside := make(chan error, 1)
 		go func() {
@@ -43,7 +42,7 @@ func (r *Relay) drain(ctx context.Context, nc *nats.Conn, js jetstream.JetStream
 			continue
 		}
 		for _, w := range next {
-			outcomes = append(outcomes, outcome{id: w.id})
+			outcomes = append(outcomes, outcome{id: w.ID})
 		}
 		return errors.Join(broker, err, r.settle(ctx, outcomes))
 	}
@@ -62,11 +61,11 @@ type letter struct {
 
 // send publishes rows and waits for all answers; the error is the outage that
 // left rows unpublished.
-func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, rows []row) ([]outcome, error) {
+func (r *Relay) send(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, rows []store.ClaimDueRow) ([]outcome, error) {
 	outcomes := make([]outcome, len(rows))
 	letters := make([]letter, 0, len(rows))
 	for i, w := range rows {
-		outcomes[i].id = w.id
+		outcomes[i].id = w.ID
 		msg, err := r.message(nc, w)
 		if err != nil {
 			outcomes[i].refused = err.Error()
@@ -137,20 +136,20 @@ func blamesRow(err error) bool {
 }
 
 // message encodes a row; an error is the row's own fault.
-func (r *Relay) message(nc *nats.Conn, w row) (*nats.Msg, error) {
-	kind := w.namespace + "." + w.name
+func (r *Relay) message(nc *nats.Conn, w store.ClaimDueRow) (*nats.Msg, error) {
+	kind := w.Namespace + "." + w.Name
 	body, err := json.Marshal(Envelope{
-		SpecVersion: specVersion, ID: w.id, Source: "/services/" + r.cfg.Service, Type: typePrefix + kind,
-		Subject: w.subjectID, Time: w.createdAt.UTC(), DataContentType: "application/json",
-		DataSchema: "urn:platform:event:" + kind + ":1", Tenant: w.tenant, Actor: w.actor,
-		RequestID: w.requestID, Traceparent: w.traceparent, Data: w.payload,
+		SpecVersion: specVersion, ID: w.ID, Source: "/services/" + r.cfg.Service, Type: typePrefix + kind,
+		Subject: w.SubjectID, Time: w.CreatedAt.UTC(), DataContentType: "application/json",
+		DataSchema: "urn:platform:event:" + kind + ":1", Tenant: w.Tenant, Actor: w.Actor,
+		RequestID: w.RequestID, Traceparent: w.Traceparent, Data: w.Payload,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the envelope cannot be encoded: %w", err)
 	}
 	msg := &nats.Msg{
-		Subject: Subject(w.tenant, w.namespace, w.name), Data: body,
-		Header: nats.Header{jetstream.MsgIDHeader: []string{w.id.String()}},
+		Subject: Subject(w.Tenant, w.Namespace, w.Name), Data: body,
+		Header: nats.Header{jetstream.MsgIDHeader: []string{w.ID.String()}},
 	}
 	if size, limit := int64(msg.Size()), min(nc.MaxPayload(), MaxMessage); size > limit {
 		return nil, fmt.Errorf("the event has %d bytes, more than the %d that the broker takes", size, limit)
@@ -158,32 +157,13 @@ func (r *Relay) message(nc *nats.Conn, w row) (*nats.Msg, error) {
 	return msg, nil
 }
 
-// reportRefused logs refusals as they were written down.
-func (r *Relay) reportRefused(ctx context.Context, rows pgx.Rows) error {
-	var id uuid.UUID
-	var namespace, name, reason string
-	var refusals int
-	var poison bool
-	_, err := pgx.ForEachRow(rows, []any{&id, &namespace, &name, &refusals, &poison, &reason}, func() error {
-		level, text := slog.LevelWarn, "event refused"
-		if poison {
-			level, text = slog.LevelError, "event is poison"
-		}
-		r.log.LogAttrs(ctx, level, text, slog.String("event_id", id.String()), slog.String("event", namespace+"."+name),
-			slog.Int("refusals", refusals), slog.String("err", reason))
-		r.metrics.refused.Inc()
-		return nil
-	})
-	return err
-}
-
-// address is where the connection should go, without the credentials of its URL.
-func address(nc *nats.Conn) string {
+// serverAddress returns the address of the connection's server, without the credentials of its URL.
+func serverAddress(nc *nats.Conn) string {
 	if a := nc.ConnectedAddr(); a != "" {
 		return a
 	}
 	if s := nc.Servers(); len(s) > 0 {
-		return redact(s[0])
+		return redactURL(s[0])
 	}
 	return "the broker"
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
 const (
@@ -83,7 +85,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		nc := r.cfg.Conn
 		if nc == nil {
 			var err error
-			if nc, err = connect(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
+			if nc, err = connectNATS(r.cfg.URL, r.cfg.Service+"-relay"); err != nil {
 				return err
 			}
 			defer nc.Close()
@@ -110,8 +112,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// connect never gives up: a broker that is down is waited for.
-func connect(url, name string) (*nats.Conn, error) {
+// connectNATS never gives up: a broker that is down is waited for.
+func connectNATS(url, name string) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, nats.Name(name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(minBackoff), nats.ReconnectJitter(minBackoff, minBackoff), nats.ReconnectBufSize(-1),
 		nats.Timeout(brokerTimeout))
@@ -160,7 +162,7 @@ func (r *Relay) lead(ctx context.Context, move func(context.Context) error) erro
 	}
 	// What a predecessor had claimed is nobody's now. If it is still alive without
 	// its lock, the message ids keep its events from doubling.
-	if _, err := r.cfg.Pool.Exec(ctx, releaseAllSQL); err != nil {
+	if err := r.queries().ReleaseAllClaims(ctx); err != nil {
 		return fmt.Errorf("outbox: take over: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -184,8 +186,8 @@ func (r *Relay) takeLock(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		var got bool
-		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock(hashtextextended($1, 0))", "platform.outbox."+r.cfg.Schema).Scan(&got); err != nil {
+		got, err := store.New(conn).TryRelayLock(ctx, "platform.outbox."+r.cfg.Schema)
+		if err != nil {
 			return fmt.Errorf("outbox: lock: %w", err)
 		}
 		if got {
@@ -240,30 +242,6 @@ func (r *Relay) publish(ctx context.Context, nc *nats.Conn, js jetstream.JetStre
 			return ctx.Err()
 		case <-r.wake:
 		case <-poll.C:
-		}
-	}
-}
-
-// sweep deletes published rows that are old enough.
-func (r *Relay) sweep(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		for _, sql := range []string{sweepSQL, sweepLoggedSQL} {
-			for {
-				tag, err := r.cfg.Pool.Exec(ctx, sql, r.cfg.Retention, sweepRows)
-				if err != nil {
-					return fmt.Errorf("outbox: sweep: %w", err)
-				}
-				if tag.RowsAffected() < sweepRows {
-					break
-				}
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
 		}
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/mlp-platform/platform/libs/outbox/internal/store"
 )
 
 // State is where a row stands, see the package comment.
@@ -62,96 +63,113 @@ const MaxShown = 16 << 10
 const MaxRepublish = 100_000
 
 // Querier is a pool, a connection or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
+type Querier = store.DBTX
 
-const stateOf = "case when poison_at is not null then 'poison' when published_at is not null then 'published' else 'pending' end"
-
-var rowColumns = `id, seq, ` + stateOf + `, tenant, namespace, name, subject_id,
-		case when octet_length(payload::text) <= ` + strconv.Itoa(MaxShown) + ` then payload end, octet_length(payload::text)::bigint,
-		encode(sha256(convert_to(payload::text, 'UTF8')), 'hex'), actor, request_id, created_at,
-		next_attempt_at, refusals, published_at, stream_seq, poison_at, last_error`
-
-// List gives rows of a state by their ids, those after the row with id after
+// List returns rows of a state ordered by id, those after the row with id after
 // (zero: from the first), at most limit. Ids are UUIDv7, so that is the order of
-// their making; published rows have no index on seq. Tenants are whose rows to
-// give; nil is everybody's.
+// creation; published rows have no index on seq. Tenants limits the rows to
+// theirs; nil means every tenant's.
 func List(ctx context.Context, q Querier, state State, tenants []string, after uuid.UUID, limit int) ([]Row, error) {
-	// Constant conditions, so that each state's partial index serves.
-	condition, ok := map[State]string{
-		Pending:   "published_at is null and poison_at is null",
-		Published: "published_at is not null",
-		Poison:    "poison_at is not null",
-	}[state]
-	if !ok {
+	p := store.ListPendingParams{MaxShown: MaxShown, After: after, Tenants: tenants, MaxRows: int32(limit)}
+	out := []Row{}
+	var err error
+	switch state {
+	case Pending:
+		var rows []store.ListPendingRow
+		rows, err = store.New(q).ListPending(ctx, p)
+		for _, r := range rows {
+			out = append(out, newRow(store.Row(r)))
+		}
+	case Published:
+		var rows []store.ListPublishedRow
+		rows, err = store.New(q).ListPublished(ctx, store.ListPublishedParams(p))
+		for _, r := range rows {
+			out = append(out, newRow(store.Row(r)))
+		}
+	case Poison:
+		var rows []store.ListPoisonRow
+		rows, err = store.New(q).ListPoison(ctx, store.ListPoisonParams(p))
+		for _, r := range rows {
+			out = append(out, newRow(store.Row(r)))
+		}
+	default:
 		return nil, fmt.Errorf("outbox: unknown state %q; it is pending, published or poison", state)
 	}
-	return collect(q.Query(ctx, "select "+rowColumns+" from outbox where "+condition+
-		" and id > $1 and ($2::text[] is null or tenant = any($2)) order by id limit $3", after, tenants, limit))
-}
-
-// Lock gives a row of one of the tenants (nil: of any), and keeps it as it is
-// until the transaction ends.
-func Lock(ctx context.Context, tx pgx.Tx, tenants []string, id uuid.UUID) (Row, error) {
-	return one(tx.Query(ctx, "select "+rowColumns+" from outbox where id = $1 and ($2::text[] is null or tenant = any($2)) for update", id, tenants))
-}
-
-func collect(rows pgx.Rows, err error) ([]Row, error) {
-	if err == nil {
-		var got []Row
-		if got, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Row]); err == nil {
-			return got, nil
-		}
-	}
-	return nil, fmt.Errorf("outbox: read rows: %w", err)
-}
-
-// one reads the only row, or ErrNoRow.
-func one(rows pgx.Rows, err error) (Row, error) {
-	got, err := collect(rows, err)
 	if err != nil {
-		return Row{}, err
+		return nil, fmt.Errorf("outbox: read rows: %w", err)
 	}
-	if len(got) == 0 {
+	return out, nil
+}
+
+// newRow converts a row as the database has it.
+func newRow(r store.Row) Row {
+	state := Pending
+	switch {
+	case r.PoisonAt != nil:
+		state = Poison
+	case r.PublishedAt != nil:
+		state = Published
+	}
+	return Row{
+		ID: r.ID, Seq: r.Seq, State: state, Tenant: r.Tenant, Namespace: r.Namespace, Name: r.Name, SubjectID: r.SubjectID,
+		Payload: r.Payload, PayloadBytes: r.PayloadBytes, Digest: r.Digest, Actor: r.Actor, RequestID: r.RequestID,
+		CreatedAt: r.CreatedAt, NextAttemptAt: r.NextAttemptAt, Refusals: int(r.Refusals), PublishedAt: r.PublishedAt,
+		StreamSeq: r.StreamSeq, PoisonAt: r.PoisonAt, LastError: r.LastError,
+	}
+}
+
+// convertRow is newRow for a query of one row, where none is ErrNoRow.
+func convertRow(r store.Row, err error) (Row, error) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return Row{}, ErrNoRow
+	case err != nil:
+		return Row{}, fmt.Errorf("outbox: read rows: %w", err)
 	}
-	return got[0], nil
+	return newRow(r), nil
+}
+
+// Lock returns a row of one of the tenants (nil: of any) and locks it until the
+// transaction ends.
+func Lock(ctx context.Context, tx pgx.Tx, tenants []string, id uuid.UUID) (Row, error) {
+	return convertRow(store.New(tx).LockRow(ctx, store.LockRowParams{MaxShown: MaxShown, ID: id, Tenants: tenants}))
 }
 
 // Replay makes a row pending again, with all its attempts: a poison one after its
 // cause was removed, or a published one. The broker drops a repeat within ten
 // minutes, consumers drop the others.
 func Replay(ctx context.Context, q Querier, id uuid.UUID) (Row, error) {
-	return one(q.Query(ctx, `update outbox set published_at = null, stream_seq = null, poison_at = null, refusals = 0,
-		next_attempt_at = now() where id = $1 returning `+rowColumns, id))
+	r, err := store.New(q).ReplayRow(ctx, store.ReplayRowParams{ID: id, MaxShown: MaxShown})
+	return convertRow(store.Row(r), err)
 }
 
-// Drop deletes a poison row and gives it back, so that the caller can record
-// what was dropped; ErrNotPoison for others.
+// Drop deletes a poison row and returns it, so that the caller can record what was
+// dropped; ErrNotPoison for others.
 func Drop(ctx context.Context, q Querier, id uuid.UUID) (Row, error) {
-	r, err := one(q.Query(ctx, "delete from outbox where id = $1 and poison_at is not null returning "+rowColumns, id))
+	r, err := store.New(q).DropPoison(ctx, store.DropPoisonParams{ID: id, MaxShown: MaxShown})
+	row, err := convertRow(store.Row(r), err)
 	if !errors.Is(err, ErrNoRow) {
-		return r, err
+		return row, err
 	}
-	if _, err := one(q.Query(ctx, "select "+rowColumns+" from outbox where id = $1", id)); err != nil {
-		return Row{}, err
+	switch exists, err := store.New(q).RowExists(ctx, id); {
+	case err != nil:
+		return Row{}, fmt.Errorf("outbox: read rows: %w", err)
+	case !exists:
+		return Row{}, ErrNoRow
 	}
 	return Row{}, ErrNotPoison
 }
 
 // Republish makes the tenants' (nil: all) published rows that were created within
-// [from, to) pending again and gives their number. With ErrTooMany there are more
+// [from, to) pending again and returns their number. With ErrTooMany there are more
 // than MaxRepublish; the caller rolls back.
 func Republish(ctx context.Context, tx pgx.Tx, tenants []string, from, to time.Time) (int64, error) {
-	tag, err := tx.Exec(ctx, `update outbox set published_at = null, stream_seq = null, next_attempt_at = now()
-		where id in (select id from outbox where published_at is not null and created_at >= $1 and created_at < $2
-			and ($3::text[] is null or tenant = any($3)) limit $4)`, from, to, tenants, MaxRepublish+1)
+	n, err := store.New(tx).Republish(ctx, store.RepublishParams{CreatedFrom: from, CreatedBefore: to, Tenants: tenants, MaxRows: MaxRepublish + 1})
 	if err != nil {
 		return 0, fmt.Errorf("outbox: republish: %w", err)
 	}
-	if tag.RowsAffected() > MaxRepublish {
+	if n > MaxRepublish {
 		return 0, ErrTooMany
 	}
-	return tag.RowsAffected(), nil
+	return n, nil
 }

@@ -20,11 +20,11 @@ type Stats struct {
 
 // Stats counts the rows. Published may be a little old, see publishedRows.
 func (r *Relay) Stats(ctx context.Context) (Stats, error) {
-	var s Stats
-	if err := r.cfg.Pool.QueryRow(ctx, statsSQL).Scan(&s.Pending, &s.Poison, &s.OldestPendingSeconds); err != nil {
+	counts, err := r.queries().CountUnpublished(ctx)
+	if err != nil {
 		return Stats{}, fmt.Errorf("outbox: count rows: %w", err)
 	}
-	var err error
+	s := Stats{Pending: counts.Pending, Poison: counts.Poison, OldestPendingSeconds: counts.OldestSeconds}
 	if s.Published, err = r.publishedRows(ctx); err != nil {
 		return Stats{}, fmt.Errorf("outbox: count published rows: %w", err)
 	}
@@ -50,14 +50,13 @@ func (r *Relay) publishedRows(ctx context.Context) (int64, error) {
 	if c := r.counted.Load(); c != nil && begin.Before(c.until) {
 		return c.rows, nil
 	}
-	var c count
-	if err := r.cfg.Pool.QueryRow(ctx, publishedSQL).Scan(&c.rows); err != nil {
+	rows, err := r.queries().CountPublished(ctx)
+	if err != nil {
 		return 0, err
 	}
 	end := time.Now()
-	c.until = end.Add(countShare * end.Sub(begin))
-	r.counted.Store(&c)
-	return c.rows, nil
+	r.counted.Store(&count{rows: rows, until: end.Add(countShare * end.Sub(begin))})
+	return rows, nil
 }
 
 // scrapeTimeout bounds the count of rows for a scrape.

@@ -74,7 +74,6 @@ type Server struct {
 	served map[[2]string]bool
 
 	mu      sync.Mutex // guards all below
-	addr    string
 	onDrain []func()
 	onClose []func()
 	workers []worker
@@ -116,13 +115,10 @@ func New(opt Options) *Server {
 	e.IPExtractor = echo.ExtractIPDirect() // forwarded headers are the caller's to forge
 	e.HTTPErrorHandler = problem.Handler(opt.Log)
 	s := &Server{
-		Echo: e, Registry: opt.Registry, opt: opt, log: opt.Log, addr: opt.Addr,
+		Echo: e, Registry: opt.Registry, opt: opt, log: opt.Log,
 		metrics: newMetrics(opt.Registry, opt.Name, opt.Version), hosts: hostSet(opt.AllowedHosts),
 	}
 	s.inFlight.zero = make(chan struct{}, 1)
-	if opt.Listener != nil {
-		s.addr = opt.Listener.Addr().String()
-	}
 	e.Use(s.middleware)
 	s.http = &http.Server{
 		Handler:           e,
@@ -208,13 +204,6 @@ func (s *Server) OnClose(fn func()) {
 	s.onClose = append(s.onClose, fn)
 }
 
-// Addr is the address served: the actual one once Run listens.
-func (s *Server) Addr() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.addr
-}
-
 // Draining says whether the stop has begun.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
@@ -234,7 +223,6 @@ func (s *Server) Run(ctx context.Context) error {
 	r := &run{ctx: work, fail: fail}
 
 	s.mu.Lock()
-	s.addr = ln.Addr().String()
 	s.running = r
 	for _, w := range s.workers {
 		s.start(r, w)

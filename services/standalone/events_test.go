@@ -1,4 +1,4 @@
-package standalone
+package standalone_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/outbox/outboxtest"
 	"github.com/mlp-platform/platform/services/assistant"
 	controlplane "github.com/mlp-platform/platform/services/control-plane"
 	"github.com/mlp-platform/platform/services/inference"
@@ -81,7 +82,7 @@ func generated() string {
 	for _, p := range publishers() {
 		for _, s := range p.subscriptions {
 			for _, e := range all {
-				if s.Wants(e.Declaration) {
+				if outboxtest.Matches(s, e.Declaration) {
 					e.to = append(e.to, fmt.Sprintf("%s (`%s`)", p.name, s.Consumer))
 				}
 			}
@@ -100,7 +101,7 @@ func generated() string {
 	}
 	for _, name := range names {
 		fmt.Fprintf(&b, "\n### %s\n\n`urn:platform:event:%s:1`, subject `platform.<tenant>.%s`.\n\n| Member | Type | |\n|---|---|---|\n", name, name, name)
-		for _, f := range all[name].Fields() {
+		for _, f := range outboxtest.Fields(all[name].Declaration) {
 			note := ""
 			switch {
 			case f.Optional:

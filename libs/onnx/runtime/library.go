@@ -55,16 +55,6 @@ func Init(libPath string, dataDirs ...string) error {
 	return nil
 }
 
-// Version is the loaded library's version, empty before Init succeeded.
-func Version() string {
-	initMu.Lock()
-	defer initMu.Unlock()
-	if !ort.IsInitialized() {
-		return ""
-	}
-	return ort.GetVersion()
-}
-
 // lookup holds the places to search, in order.
 type lookup struct {
 	env        string   // value of ORT_LIB: when set, nothing else is searched

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	ort "github.com/yalue/onnxruntime_go"
 )
 
 func write(t *testing.T, path, text string) string {
@@ -70,4 +72,14 @@ func TestInitAfterFailure(t *testing.T) {
 	if v := Version(); !strings.HasPrefix(v, "1.") {
 		t.Fatalf("version %q", v)
 	}
+}
+
+// Version is the loaded library's version, empty before Init succeeded.
+func Version() string {
+	initMu.Lock()
+	defer initMu.Unlock()
+	if !ort.IsInitialized() {
+		return ""
+	}
+	return ort.GetVersion()
 }

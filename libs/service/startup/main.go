@@ -141,16 +141,19 @@ func (p Program[C]) reportHealth(ctx context.Context, args, environ []string, st
 	if len(args) == 1 {
 		target = args[0]
 	}
-	err := CheckHealth(ctx, target)
-	var wrong *usageError
-	switch {
-	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
-		return ExitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
-		return ExitFailed
+	return ReportHealth(p.Name, CheckHealth(ctx, target), stdout, stderr)
+}
+
+// ReportHealth prints the result of a health check of the named program and returns its exit code.
+func ReportHealth(program string, err error, stdout, stderr io.Writer) int {
+	if err == nil {
+		fmt.Fprintln(stdout, "ok")
+		return ExitOK
 	}
-	fmt.Fprintln(stdout, "ok")
-	return ExitOK
+	fmt.Fprintf(stderr, "%s: %v\n", program, err)
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		return ExitUsage
+	}
+	return ExitFailed
 }

@@ -4,56 +4,99 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/mlp-platform/platform/libs/service"
+	"github.com/mlp-platform/platform/libs/service/startup"
 	"github.com/mlp-platform/platform/services/standalone"
+	"github.com/mlp-platform/platform/services/standalone/internal/app"
 )
+
+const usage = `usage: platform [serve | env | status [--json] | stop | health [URL] | version | help]
+
+  serve            start everything and serve until Ctrl-C or SIGTERM; the default
+  env              print the addresses and tokens as export lines: eval "$(bin/platform env)"
+  status [--json]  what runs, where, and whether it is ready
+  stop             ask the running platform to end, and wait for it
+  health [URL]     exit 0 if all its services are ready, or the one at URL, else 1
+  version          print the version
+
+serve starts embedded Postgres and NATS, a tracker and an orchestrator that speak their products' REST
+protocols, inference, control plane, evidence API and assistant. State is kept in PLATFORM_DATA_DIR (.data).
+Configuration comes from the environment; docs/standalone.md lists every variable.
+Exit codes: 0 done, 1 failed, 2 wrong arguments.
+`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	app := &cli.App{
-		Name:            "platform",
-		Usage:           "the whole model platform in one process",
-		Version:         service.Version,
-		HideHelpCommand: true,
-		Description: "Without a command it starts: embedded Postgres and NATS, a tracker and an orchestrator that speak\n" +
-			"their products' REST protocols, inference and control plane. State is kept in PLATFORM_DATA_DIR (.data).",
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return fmt.Errorf("unknown command %q; see: platform --help", c.Args().First())
-			}
-			return withConfig(func(cfg standalone.Config) error { return standalone.Run(c.Context, cfg) })
-		},
-		Commands: []*cli.Command{
-			{Name: "env", Usage: `print the addresses and tokens as export lines: eval "$(bin/platform env)"`, Action: func(c *cli.Context) error {
-				return withConfig(func(cfg standalone.Config) error { return standalone.PrintEnv(cfg, os.Stdout) })
-			}},
-			{Name: "status", Usage: "what runs, where, and whether it is ready", Flags: []cli.Flag{
-				&cli.BoolFlag{Name: "json", Usage: "one JSON document"},
-			}, Action: func(c *cli.Context) error {
-				return withConfig(func(cfg standalone.Config) error { return standalone.Status(c.Context, cfg, os.Stdout, c.Bool("json")) })
-			}},
-			{Name: "stop", Usage: "ask the running platform to end cleanly, and wait for it", Action: func(c *cli.Context) error {
-				return withConfig(func(cfg standalone.Config) error { return standalone.Stop(c.Context, cfg, os.Stdout) })
-			}},
-		},
-	}
-	if err := app.RunContext(ctx, os.Args); err != nil {
-		fmt.Fprintf(os.Stderr, "platform: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(execute(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-func withConfig(do func(standalone.Config) error) error {
-	cfg, err := standalone.LoadConfig(os.Environ())
-	if err != nil {
-		return err
+// arguments lists the arguments that each command takes.
+var arguments = map[string]func(args []string) bool{
+	"serve":   noArguments,
+	"env":     noArguments,
+	"status":  func(args []string) bool { return len(args) == 0 || slices.Equal(args, []string{"--json"}) },
+	"stop":    noArguments,
+	"health":  func(args []string) bool { return len(args) <= 1 },
+	"version": noArguments,
+	"help":    noArguments,
+}
+
+func noArguments(args []string) bool { return len(args) == 0 }
+
+// execute runs one command and returns the exit code.
+func execute(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	verb := "serve"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
 	}
-	return do(cfg)
+	switch verb {
+	case "-h", "--help":
+		verb = "help"
+	case "-v", "--version":
+		verb = "version"
+	}
+	if accepts, known := arguments[verb]; !known || !accepts(args) {
+		synopsis, _, _ := strings.Cut(usage, "\n")
+		fmt.Fprintf(stderr, "platform: unknown arguments %q; %s\n", strings.Join(append([]string{verb}, args...), " "), synopsis)
+		return startup.ExitUsage
+	}
+	switch verb {
+	case "help":
+		fmt.Fprint(stdout, usage)
+		return startup.ExitOK
+	case "version":
+		fmt.Fprintf(stdout, "platform %s\n", service.Version)
+		return startup.ExitOK
+	}
+	if verb == "health" && len(args) == 1 { // needs no configuration
+		return startup.ReportHealth("platform", startup.CheckHealth(ctx, args[0]), stdout, stderr)
+	}
+	cfg, err := standalone.LoadConfig(environ)
+	if err == nil {
+		switch verb {
+		case "serve":
+			err = standalone.Run(ctx, cfg)
+		case "env":
+			err = app.PrintEnv(cfg, stdout)
+		case "status":
+			err = app.Status(ctx, cfg, stdout, len(args) == 1)
+		case "stop":
+			err = app.Stop(ctx, cfg, stdout)
+		case "health":
+			return startup.ReportHealth("platform", app.CheckHealth(ctx, cfg), stdout, stderr)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "platform: %v\n", err)
+		return startup.ExitFailed
+	}
+	return startup.ExitOK
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,9 +47,6 @@ func New(f *os.File) *Console {
 	tty := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 	return &Console{out: f, tty: tty, color: tty && os.Getenv("NO_COLOR") == "", live: map[string]*bar{}}
 }
-
-// Writer writes plain lines to w, as for a pipe.
-func Writer(w io.Writer) *Console { return &Console{out: w, live: map[string]*bar{}} }
 
 // Say writes one line.
 func (c *Console) Say(format string, a ...any) {
@@ -165,9 +161,4 @@ func (c *Console) Bold(s string) string {
 		return s
 	}
 	return "\x1b[1m" + s + "\x1b[0m"
-}
-
-// Box writes lines between two rules.
-func (c *Console) Box(lines ...string) {
-	c.Say("\n%s\n", strings.Join(lines, "\n"))
 }

@@ -117,3 +117,6 @@ func TestLinesWithoutTerminal(t *testing.T) {
 		t.Fatalf("lines: %q", out.String())
 	}
 }
+
+// Writer writes plain lines to w, as for a pipe.
+func Writer(w io.Writer) *Console { return &Console{out: w, live: map[string]*bar{}} }

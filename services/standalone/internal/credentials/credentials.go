@@ -235,10 +235,10 @@ func (c Credentials) Exports(a Addresses) string {
 		{"PLATFORM_EVIDENCE_STORE", filepath.Join(dir, "evidence", "store.sqlite")},
 		{"PLATFORM_MODELREPO", filepath.Join(dir, "modelrepo")},
 	} {
-		fmt.Fprintf(&b, "export %s=%s\n", kv[0], quote(kv[1]))
+		fmt.Fprintf(&b, "export %s=%s\n", kv[0], quoteForShell(kv[1]))
 	}
 	return b.String()
 }
 
-// quote makes one word of s for any POSIX shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// quoteForShell makes one word of s for any POSIX shell.
+func quoteForShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -158,8 +158,8 @@ func TestExports(t *testing.T) {
 		"export ASSISTANT_ADMIN_KEY='ki-admin-a1'\n" +
 		"export ASSISTANT_OPERATOR_KEY='ki-op-o1'\n" +
 		"export ASSISTANT_READONLY_KEY='ki-ro-r1'\n" +
-		"export PLATFORM_EVIDENCE_STORE=" + quote(filepath.Join(dir, "evidence", "store.sqlite")) + "\n" +
-		"export PLATFORM_MODELREPO=" + quote(filepath.Join(dir, "modelrepo")) + "\n"
+		"export PLATFORM_EVIDENCE_STORE=" + quoteForShell(filepath.Join(dir, "evidence", "store.sqlite")) + "\n" +
+		"export PLATFORM_MODELREPO=" + quoteForShell(filepath.Join(dir, "modelrepo")) + "\n"
 	if got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}

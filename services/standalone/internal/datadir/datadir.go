@@ -63,7 +63,7 @@ func open(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
 		return nil, fmt.Errorf("the data directory %s cannot be used; name another in PLATFORM_DATA_DIR: %w", abs, err)
 	}
 	if !held {
-		return nil, fmt.Errorf("another platform%s uses the data directory %s: stop it, or name another directory in PLATFORM_DATA_DIR", holder(abs), abs)
+		return nil, fmt.Errorf("another platform%s uses the data directory %s: stop it, or name another directory in PLATFORM_DATA_DIR", lockHolder(abs), abs)
 	}
 	d := &Dir{abs, lock}
 	defer func() {
@@ -86,14 +86,14 @@ func open(path string, free func(string) (uint64, error)) (_ *Dir, err error) {
 		return nil, fmt.Errorf("only %d MB free on the disk of %s: the platform needs %d MB to start; make room, or name a directory on another disk in PLATFORM_DATA_DIR", bytes>>20, abs, minFree>>20)
 	}
 	// What an earlier process left when it was killed.
-	if err := remove(filepath.Join(abs, runtimeFile)); err != nil {
+	if err := removeFile(filepath.Join(abs, runtimeFile)); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// holder names the process that has the lock, as far as it said so.
-func holder(dir string) string {
+// lockHolder names the process that has the lock, as far as it said so.
+func lockHolder(dir string) string {
 	b, err := os.ReadFile(filepath.Join(dir, lockFile))
 	pid, convErr := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil || convErr != nil {
@@ -137,10 +137,10 @@ func (d *Dir) Path() string { return d.path }
 
 // Close takes back what WriteRuntime wrote and lets the directory go.
 func (d *Dir) Close() error {
-	return errors.Join(remove(filepath.Join(d.path, runtimeFile)), d.lock.Close())
+	return errors.Join(removeFile(filepath.Join(d.path, runtimeFile)), d.lock.Close())
 }
 
-func remove(name string) error {
+func removeFile(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clean the data directory: %w", err)
 	}
@@ -191,7 +191,7 @@ func ReadRuntime(path string) (Runtime, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, runtimeFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Runtime{}, fmt.Errorf("the platform%s in %s is starting or stopping: ask again", holder(dir), dir)
+		return Runtime{}, fmt.Errorf("the platform%s in %s is starting or stopping: ask again", lockHolder(dir), dir)
 	}
 	var r Runtime
 	if err == nil {

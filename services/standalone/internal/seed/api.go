@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/clients/go/wire"
 )
 
-// clients gives both services' clients, each under its credential.
-func clients(o Options) (*controlplane.Client, *inference.Client, error) {
+// newClients returns the clients of both services, each under its credential.
+func newClients(o Options) (*controlplane.Client, *inference.Client, error) {
 	cp, err := controlplane.NewClient(o.ControlPlane, controlplane.WithHTTPClient(o.HTTP), controlplane.WithRequestEditorFn(wire.Bearer(o.ControlPlaneToken)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("client of the control plane: %w", err)

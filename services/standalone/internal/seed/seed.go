@@ -74,11 +74,11 @@ type state struct {
 
 // Run seeds what is not seeded yet. It returns the first failures joined, after every model was tried.
 func Run(ctx context.Context, o Options) error {
-	st, err := load(o.StateFile)
+	st, err := loadState(o.StateFile)
 	if err != nil {
 		return err
 	}
-	cp, inf, err := clients(o)
+	cp, inf, err := newClients(o)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 			continue
 		}
 		st.Done[m.Name] = version
-		if err := save(o.StateFile, st); err != nil {
+		if err := saveState(o.StateFile, st); err != nil {
 			return err
 		}
 		o.End(m.Display, m.Alias+" version "+version+" is served", true)
@@ -127,7 +127,7 @@ func (s seeder) model(ctx context.Context, m Model) (version string, err error) 
 	for n := first; ; n++ {
 		if s.st.Attempts[m.Name] != n {
 			s.st.Attempts[m.Name] = n
-			if err := save(s.o.StateFile, s.st); err != nil {
+			if err := saveState(s.o.StateFile, s.st); err != nil {
 				return "", err
 			}
 		}
@@ -348,7 +348,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func load(path string) (state, error) {
+func loadState(path string) (state, error) {
 	st := state{Done: map[string]string{}, Attempts: map[string]int{}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -369,7 +369,7 @@ func load(path string) (state, error) {
 	return st, nil
 }
 
-func save(path string, st state) error {
+func saveState(path string, st state) error {
 	data, err := json.MarshalIndent(st, "", "  ")
 	if err != nil {
 		return err
@@ -382,7 +382,7 @@ func save(path string, st state) error {
 
 // Complete tells whether every model is done.
 func Complete(stateFile string, models []Model) bool {
-	st, err := load(stateFile)
+	st, err := loadState(stateFile)
 	if err != nil {
 		return false
 	}

@@ -20,7 +20,7 @@ func Guard(next http.Handler, hosts []string, deny func(w http.ResponseWriter, r
 	}))
 	inner := csrf.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !allowed(r.Host, hosts) {
+		if !hostAllowed(r.Host, hosts) {
 			deny(w, r, fmt.Sprintf("The host %q is not served here.", r.Host))
 			return
 		}
@@ -28,7 +28,7 @@ func Guard(next http.Handler, hosts []string, deny func(w http.ResponseWriter, r
 	})
 }
 
-func allowed(hostport string, hosts []string) bool {
+func hostAllowed(hostport string, hosts []string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h

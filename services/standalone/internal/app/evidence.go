@@ -1,4 +1,4 @@
-package standalone
+package app
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func (p *platform) towerLaunch() string {
 	if t := p.tower.at.Load(); t != nil {
 		return t.Launch()
 	}
-	return p.evidenceURL()
+	return p.cfg.evidenceURL()
 }
 
 func (p *platform) evidenceConfig() (evidenceapi.Config, error) {

@@ -1,4 +1,4 @@
-package standalone
+package app
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func TestTrainerSeesTheEnvironment(t *testing.T) {
 	if cfg.GPUCostPerHour != 4.5 || cfg.Env != "staging" {
 		t.Errorf("not the caller's: %+v", cfg)
 	}
-	if cfg.ControlPlaneToken.Reveal() != p.creds.TrainerToken || cfg.ModelRepoDir != p.repo || cfg.TrackingURI != p.trackerURL() || cfg.ControlPlaneURL != p.controlPlaneURL() {
+	if cfg.ControlPlaneToken.Reveal() != p.creds.TrainerToken || cfg.ModelRepoDir != p.repo || cfg.TrackingURI != p.cfg.trackerURL() || cfg.ControlPlaneURL != p.cfg.controlPlaneURL() {
 		t.Errorf("not this process's own: %+v", cfg)
 	}
 	if cfg, err = prepared(t).trainerConfig(); err != nil || cfg.Env != "dev" || cfg.DataCacheDir == "" {
@@ -66,7 +66,7 @@ func TestAwaitReadyEndsAsAsked(t *testing.T) {
 		cancel() // the stop comes while the service says that it is not ready
 	}))
 	defer srv.Close()
-	if err := new(platform).awaitReady(ctx, srv.URL); !errors.Is(err, context.Canceled) {
+	if err := awaitReady(ctx, srv.URL); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, want the context's error", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestListenKeepsTheAddress(t *testing.T) {
 		t.Fatalf("a port was taken meanwhile: %v", err)
 	}
 	defer ls.close()
-	if got, want := p.trackerURL(), "http://"+ls.tracker.Addr().String(); got != want {
+	if got, want := p.cfg.trackerURL(), "http://"+ls.tracker.Addr().String(); got != want {
 		t.Fatalf("tracker at %s, listens at %s", got, want)
 	}
 }
@@ -165,7 +165,7 @@ func TestFailedStartGivesEverythingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, ctx := errgroup.WithContext(t.Context())
-	if err := p.startBack(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
+	if err := p.startStandIns(ctx, g, &listeners{}); err == nil || !strings.Contains(err.Error(), "orchestrator") {
 		t.Fatalf("%v, want the orchestrator's schema to be missing", err)
 	}
 	pool, err := postgres.Open(t.Context(), p.databaseURL, trackerd.Schema)
@@ -183,4 +183,24 @@ func TestFailedStartGivesEverythingBack(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A service that fails is named, and one that ends without an error ends the platform as well.
+func TestServicesAreNamedInErrors(t *testing.T) {
+	t.Parallel()
+	p := prepared(t)
+	var log bytes.Buffer
+	p.log = slog.New(slog.NewTextHandler(&log, nil))
+	p.hosted = []hosted{{name: "evidence API", run: func(_ context.Context, log *slog.Logger) error {
+		log.Info("begins")
+		return errors.New("port in use")
+	}}}
+	g, ctx := errgroup.WithContext(t.Context())
+	p.startServices(ctx, g)
+	if err := g.Wait(); err == nil || err.Error() != "evidence API: port in use" {
+		t.Errorf("startServices ended with %v, want the service's name and error", err)
+	}
+	if want := "service=evidence-api"; !strings.Contains(log.String(), want) {
+		t.Errorf("log is %q, want %s in it", log.String(), want)
+	}
 }

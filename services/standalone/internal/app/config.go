@@ -1,7 +1,4 @@
-// Package standalone runs the whole platform in one process: embedded Postgres and NATS, stand-ins that
-// speak the tracker's and the orchestrator's own protocols, and every service with its ordinary
-// configuration. Nothing in the services knows that they share a process.
-package standalone
+package app
 
 import (
 	"errors"

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"net"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/portcheck"
+)
+
+// listeners are the addresses taken before anything starts, so that a port in use is the first thing said.
+type listeners struct {
+	inference, controlPlane, evidence, assistant, tracker, orchestrator net.Listener
+}
+
+func (p *platform) listen() (*listeners, error) {
+	ls := &listeners{}
+	for _, a := range p.cfg.addresses() {
+		if a.name == "NATS" {
+			if err := portcheck.Free(a.addr, a.name, a.env); err != nil {
+				ls.close()
+				return nil, err
+			}
+			continue
+		}
+		l, err := portcheck.Listen(a.addr, a.name, a.env)
+		if err != nil {
+			ls.close()
+			return nil, err
+		}
+		// What was taken is what the others are told: localhost may be more than one address.
+		addr := l.Addr().String()
+		switch a.name {
+		case "inference":
+			ls.inference, p.cfg.InferenceAddr = l, addr
+		case "control plane":
+			ls.controlPlane, p.cfg.ControlPlaneAddr = l, addr
+		case "evidence API":
+			ls.evidence, p.cfg.EvidenceAddr = l, addr
+		case "assistant":
+			ls.assistant, p.cfg.AssistantAddr = l, addr
+		case "tracker":
+			ls.tracker, p.cfg.TrackerAddr = l, addr
+		case "orchestrator":
+			ls.orchestrator, p.cfg.OrchestratorAddr = l, addr
+		}
+	}
+	return ls, nil
+}
+
+// close is harmless on listeners that a server has closed.
+func (ls *listeners) close() {
+	for _, l := range []net.Listener{ls.inference, ls.controlPlane, ls.evidence, ls.assistant, ls.tracker, ls.orchestrator} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}

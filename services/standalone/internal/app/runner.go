@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
+	"github.com/mlp-platform/platform/services/trainer"
+)
+
+// progressHub hands training progress to whoever shows it; without a listener it is dropped.
+type progressHub struct {
+	mu sync.Mutex // guards fn
+	fn func(model, stage string, fraction float64)
+}
+
+func (h *progressHub) listen(fn func(model, stage string, fraction float64)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fn = fn
+}
+
+func (h *progressHub) report(model, stage string, fraction float64) {
+	h.mu.Lock()
+	fn := h.fn
+	h.mu.Unlock()
+	if fn != nil {
+		fn(model, stage, fraction)
+	}
+}
+
+// runner runs a flow run of the stand-in orchestrator by the trainer, in this process.
+type runner struct {
+	trainer  *trainer.Trainer
+	progress *progressHub
+}
+
+// dispatchDeployment is what the control plane sends retrains to. Its schema names what the runner reads.
+var dispatchDeployment = orchestratord.Deployment{
+	Flow: "training_flow", Name: "platform-dispatch",
+	Description: "Trains one model of the model repository and registers the version.",
+	ParameterSchema: json.RawMessage(`{
+		"type": "object", "title": "Parameters", "required": ["model_name", "dataset_cls_name"],
+		"properties": {
+			"model_name": {"type": "string", "title": "model_name"},
+			"dataset_cls_name": {"type": "string", "title": "dataset_cls_name"},
+			"is_dummy": {"type": "boolean", "default": false, "title": "is_dummy"},
+			"backend_name": {"type": ["string", "null"], "default": null, "title": "backend_name"},
+			"commit_sha": {"type": ["string", "null"], "default": null, "title": "commit_sha"},
+			"tenant": {"type": ["string", "null"], "default": null, "title": "tenant"},
+			"request_id": {"type": ["string", "null"], "default": null, "title": "request_id"},
+			"requested_by": {"type": ["string", "null"], "default": null, "title": "requested_by"},
+			"approval_id": {"type": ["string", "null"], "default": null, "title": "approval_id"},
+			"parameters": {"type": ["object", "null"], "default": null, "title": "parameters"}
+		}
+	}`),
+}
+
+// parameters are those of the deployment training_flow/platform-dispatch.
+type parameters struct {
+	ModelName   string         `json:"model_name"`
+	Dataset     string         `json:"dataset_cls_name"`
+	Dummy       bool           `json:"is_dummy"`
+	Backend     string         `json:"backend_name"`
+	CommitSHA   string         `json:"commit_sha"`
+	Tenant      string         `json:"tenant"`
+	RequestID   string         `json:"request_id"`
+	RequestedBy string         `json:"requested_by"`
+	ApprovalID  string         `json:"approval_id"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
+// Run trains once; its error ends the flow run as failed.
+func (r *runner) Run(ctx context.Context, run orchestratord.FlowRun, logs func(level int, msg string)) error {
+	raw, err := json.Marshal(run.Parameters)
+	if err != nil {
+		return fmt.Errorf("read the parameters: %w", err)
+	}
+	var in parameters
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return fmt.Errorf("read the parameters: %w", err)
+	}
+	const info = 20 // the orchestrator's level for progress
+	last := ""
+	res, err := r.trainer.Train(ctx, trainer.Request{
+		Model: in.ModelName, Dataset: in.Dataset, Dummy: in.Dummy, Backend: in.Backend, Parameters: in.Parameters,
+		FlowRunID: run.ID.String(), CommitSHA: in.CommitSHA, Tenant: in.Tenant, RequestedBy: in.RequestedBy, ApprovalID: in.ApprovalID, RequestID: in.RequestID,
+	}, func(stage string, fraction float64, msg string) {
+		r.progress.report(strings.ToUpper(in.ModelName), stage, trainer.Overall(stage, fraction))
+		if stage != last || msg != "" {
+			last = stage
+			logs(info, strings.TrimSuffix(stage+": "+msg, ": "))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if res.Version == "" {
+		return errors.New("the trainer registered no version")
+	}
+	logs(info, fmt.Sprintf("registered %s version %s", res.Model, res.Version))
+	return nil
+}

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/assistant"
+	controlplane "github.com/mlp-platform/platform/services/control-plane"
+	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
+	"github.com/mlp-platform/platform/services/inference"
+	"github.com/mlp-platform/platform/services/standalone/internal/orchestratord"
+	"github.com/mlp-platform/platform/services/standalone/internal/trackerd"
+	"github.com/mlp-platform/platform/services/trainer"
+)
+
+// environ is the environment of a service: the caller's, with defaults below it and what this process
+// alone can know above it.
+func (p *platform) environ(defaults, fixed map[string]string) []string {
+	env := map[string]string{}
+	for k, v := range defaults {
+		env[k] = v
+	}
+	for _, kv := range p.cfg.environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && v != "" {
+			env[k] = v
+		}
+	}
+	for k, v := range fixed {
+		env[k] = v
+	}
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (p *platform) common() map[string]string {
+	return map[string]string{
+		"PLATFORM_DATABASE_URL": p.databaseURL,
+		"NATS_URL":              p.natsURL,
+		"TRACKING_URI":          p.cfg.trackerURL(),
+		"NATS_STREAM_MAX_BYTES": strconv.Itoa(streamMaxBytes),
+		"LOG_LEVEL":             p.cfg.LogLevel,
+	}
+}
+
+func (p *platform) controlPlaneConfig() (controlplane.Config, error) {
+	fixed := p.common()
+	fixed["CONTROL_PLANE_ADDR"] = p.cfg.ControlPlaneAddr
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.ControlPlaneToken
+	fixed["SERVING_URL"] = p.cfg.inferenceURL()
+	fixed["SERVING_TOKEN"] = p.creds.ServingControlPlaneToken
+	fixed["MODELREPO_DIR"] = p.repo
+	fixed["MODELREPO_WEBHOOK_SECRET"] = p.creds.WebhookSecret
+	cfg, err := controlplane.LoadConfig(p.environ(map[string]string{
+		"PREFECT_API_URL":                    p.cfg.orchestratorURL(),
+		"CONTROL_PLANE_CREDENTIALS_JSON":     p.creds.ControlPlaneMap(),
+		"CONTROL_PLANE_SEPARATION_OF_DUTIES": "enforce",
+		"ALLOW_GENERATED_PRODUCTION":         "true",
+		"PROMOTION_APPROVAL_MODE_DEFAULT":    "run",
+		"AUDIT_SIGNING_KEY_FILE":             p.path("audit-signing.key"),
+	}, fixed))
+	// Nobody else can hold a lease on a database of our own.
+	cfg.SoleProcess, cfg.StateEmbedded, cfg.BrokerEmbedded = p.embeddedPG != nil, p.embeddedPG != nil, true
+	return cfg, err
+}
+
+func (p *platform) inferenceConfig() (inference.Config, error) {
+	fixed := p.common()
+	fixed["INFERENCE_ADDR"] = p.cfg.InferenceAddr
+	return inference.LoadConfig(p.environ(map[string]string{
+		"INFERENCE_CREDENTIALS_JSON": p.creds.InferenceMap(),
+		"MODEL_CACHE_DIR":            p.path("cache", "models"),
+	}, fixed))
+}
+
+// assistantConfig asks the cluster of KUBECONFIG, and without one a cluster of its own.
+func (p *platform) assistantConfig() (assistant.Config, error) {
+	fixed := p.common()
+	fixed["ASSISTANT_ADDR"] = p.cfg.AssistantAddr
+	fixed["ASSISTANT_ADMIN_KEYS"] = p.creds.AssistantAdminKey()
+	fixed["ASSISTANT_OPERATOR_KEYS"] = p.creds.AssistantOperatorKey()
+	fixed["ASSISTANT_READONLY_KEYS"] = p.creds.AssistantReadonlyKey()
+	return assistant.LoadConfig(p.environ(nil, fixed))
+}
+
+// trainerConfig is the trainer's environment. The samples' registry is that of dev.
+func (p *platform) trainerConfig() (trainer.Config, error) {
+	fixed := p.common()
+	fixed["CONTROL_PLANE_URL"] = p.cfg.controlPlaneURL()
+	fixed["CONTROL_PLANE_TOKEN"] = p.creds.TrainerToken
+	fixed["MODELREPO_DIR"] = p.repo
+	return trainer.LoadConfig(p.environ(map[string]string{
+		"MODELREPO_ENV":           "dev",
+		"DATA_CACHE_DIR":          p.path("cache", "data"),
+		"PLATFORM_SCHEDULER_MODE": "mock",
+	}, fixed))
+}
+
+// hosted is a service that runs in this process.
+type hosted struct {
+	name    string
+	migrate func(context.Context) error // nil where the service has no schema in Postgres
+	run     func(context.Context, *slog.Logger) error
+}
+
+// services configures every service onto its listener.
+func (p *platform) services(ls *listeners) ([]hosted, error) {
+	as, err := p.assistantConfig()
+	if err != nil {
+		return nil, fmt.Errorf("assistant: %w", err)
+	}
+	ev, err := p.evidenceConfig()
+	if err != nil {
+		return nil, fmt.Errorf("evidence API: %w", err)
+	}
+	inf, err := p.inferenceConfig()
+	if err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	cp, err := p.controlPlaneConfig()
+	if err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	as.Listener, ev.Listener, inf.Listener, cp.Listener = ls.assistant, ls.evidence, ls.inference, ls.controlPlane
+	return []hosted{
+		{"assistant", withConfig(as, assistant.Migrate), runWith(as, assistant.Run)},
+		{"evidence API", nil, runWith(ev, evidenceapi.Run)},
+		{"inference", withConfig(inf, inference.Migrate), runWith(inf, inference.Run)},
+		{"control plane", withConfig(cp, controlplane.Migrate), runWith(cp, controlplane.Run)},
+	}, nil
+}
+
+func withConfig[C any](cfg C, migrate func(context.Context, C) error) func(context.Context) error {
+	return func(ctx context.Context) error { return migrate(ctx, cfg) }
+}
+
+func runWith[C any](cfg C, run func(context.Context, C, *slog.Logger) error) func(context.Context, *slog.Logger) error {
+	return func(ctx context.Context, log *slog.Logger) error { return run(ctx, cfg, log) }
+}
+
+// logName is the service's name in the log, such as control-plane.
+func (h hosted) logName() string { return strings.ReplaceAll(strings.ToLower(h.name), " ", "-") }
+
+// startServices runs the services until ctx ends. One that ends before that ends the group.
+func (p *platform) startServices(ctx context.Context, g *errgroup.Group) {
+	for _, h := range p.hosted {
+		g.Go(func() error {
+			if err := h.run(ctx, p.log.With(slog.String("service", h.logName()))); err != nil {
+				return fmt.Errorf("%s: %w", h.name, err)
+			}
+			return ctx.Err()
+		})
+	}
+}
+
+// migrate brings every schema up to date, side by side: none looks at another's.
+func (p *platform) migrate(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return postgres.Migrate(ctx, p.databaseURL, trackerd.Schema, trackerd.Migrations())
+	})
+	g.Go(func() error {
+		return postgres.Migrate(ctx, p.databaseURL, orchestratord.Schema, orchestratord.Migrations())
+	})
+	for _, h := range p.hosted {
+		if h.migrate != nil {
+			g.Go(func() error { return h.migrate(ctx) })
+		}
+	}
+	return g.Wait()
+}

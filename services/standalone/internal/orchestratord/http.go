@@ -1,0 +1,175 @@
+package orchestratord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/mlp-platform/platform/libs/postgres"
+	"github.com/mlp-platform/platform/services/standalone/internal/sites"
+)
+
+// maxBody bounds a request; a batch of 1,000 log lines stays below it.
+const maxBody = 1 << 20
+
+// Handler serves the API below /api. It has no login and starts training past every approval, so it
+// answers no web page of another site.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, fn := range map[string]endpoint{
+		"GET /api/health":        func(*http.Request) (any, error) { return true, nil },
+		"GET /api/admin/version": func(*http.Request) (any, error) { return protocolVersion, nil },
+
+		"POST /api/flows":            s.createFlow,
+		"GET /api/flows/{id}":        s.readFlow,
+		"GET /api/flows/name/{name}": s.readFlowByName,
+		"POST /api/flows/filter":     s.filterFlows,
+
+		"POST /api/deployments":                         s.createDeployment,
+		"GET /api/deployments/{id}":                     s.readDeployment,
+		"GET /api/deployments/name/{flow}/{deployment}": s.readDeploymentByName,
+		"PATCH /api/deployments/{id}":                   s.updateDeployment,
+		"DELETE /api/deployments/{id}":                  s.deleteDeployment,
+		"POST /api/deployments/filter":                  s.filterDeployments,
+		"POST /api/deployments/{id}/pause_deployment":   s.pauseDeployment(true),
+		"POST /api/deployments/{id}/resume_deployment":  s.pauseDeployment(false),
+		"POST /api/deployments/{id}/create_flow_run":    s.createFlowRun,
+
+		"GET /api/flow_runs/{id}":            s.readFlowRun,
+		"POST /api/flow_runs/filter":         s.filterFlowRuns,
+		"POST /api/flow_runs/count":          s.countFlowRuns,
+		"POST /api/flow_runs/{id}/set_state": s.setState,
+		"GET /api/flow_run_states":           s.listStates,
+		"GET /api/flow_run_states/{id}":      s.readState,
+
+		"POST /api/logs":        s.createLogs,
+		"POST /api/logs/filter": s.filterLogs,
+
+		"POST /api/work_pools":                                s.createWorkPool,
+		"GET /api/work_pools/{name}":                          s.readWorkPool,
+		"POST /api/work_pools/{name}/workers/heartbeat":       s.heartbeat,
+		"POST /api/work_pools/{name}/get_scheduled_flow_runs": s.scheduledFlowRuns,
+	} {
+		mux.Handle(pattern, s.handle(fn))
+	}
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The interface has a slash at the end of collections; both are taken.
+		if p := r.URL.Path; len(p) > 1 && strings.HasSuffix(p, "/") {
+			r = r.Clone(r.Context())
+			r.URL.Path = strings.TrimSuffix(p, "/")
+			r.URL.RawPath = strings.TrimSuffix(r.URL.RawPath, "/")
+		}
+		if h, pattern := mux.Handler(r); pattern == "" {
+			unmatched(w, r, h)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+	guarded := sites.Guard(api, nil, func(w http.ResponseWriter, r *http.Request, reason string) {
+		s.writeError(w, r, refuse(http.StatusForbidden, "%s", reason))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// unmatched gives the mux's 404 and 405 the body clients of the interface expect.
+func unmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
+	rec := statusRecorder{header: http.Header{}}
+	h.ServeHTTP(&rec, r)
+	switch {
+	case rec.status == http.StatusMethodNotAllowed:
+		w.Header().Set("Allow", rec.header.Get("Allow"))
+		writeJSON(w, rec.status, problem{Detail: "Method Not Allowed"})
+	default:
+		writeJSON(w, http.StatusNotFound, problem{Detail: "Not Found"})
+	}
+}
+
+type statusRecorder struct {
+	header http.Header
+	status int
+}
+
+func (s *statusRecorder) Header() http.Header { return s.header }
+func (s *statusRecorder) WriteHeader(status int) {
+	if s.status == 0 {
+		s.status = status
+	}
+}
+func (s *statusRecorder) Write(b []byte) (int, error) { return len(b), nil }
+
+// endpoint answers one call: with the body, or with a status and body in an
+// answer, or with an error.
+type endpoint func(*http.Request) (any, error)
+
+// answer is a body with a status other than 200.
+type answer struct {
+	status int
+	body   any
+}
+
+func (s *Server) handle(fn endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.ErrorContext(r.Context(), "panic in a handler", slog.Any("panic", p), slog.String("path", r.URL.Path))
+				writeJSON(w, http.StatusInternalServerError, problem{Message: "Internal Server Error"})
+			}
+		}()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		body, err := fn(r)
+		if err != nil {
+			s.writeError(w, r, err)
+			return
+		}
+		if a, ok := body.(answer); ok {
+			writeJSON(w, a.status, a.body)
+			return
+		}
+		writeJSON(w, http.StatusOK, body)
+	})
+}
+
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	var ref *refusal
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &ref):
+		writeJSON(w, ref.status, ref.body)
+	case errors.As(err, &pg) && (pg.Code == "22P05" || pg.Code == "22021"): // NUL in jsonb or text
+		writeJSON(w, http.StatusUnprocessableEntity, problem{Detail: "The character U+0000 cannot be stored."})
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil: // the caller has gone
+		writeJSON(w, 499, problem{Message: "Client closed the request."})
+	case postgres.Unavailable(err) || errors.Is(err, context.DeadlineExceeded):
+		s.log.ErrorContext(r.Context(), "database unavailable", slog.String("path", r.URL.Path), slog.Any("err", err))
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, problem{Message: "Service Unavailable"})
+	default:
+		s.log.ErrorContext(r.Context(), "request failed", slog.String("path", r.URL.Path), slog.Any("err", err))
+		writeJSON(w, http.StatusInternalServerError, problem{Message: "Internal Server Error"})
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	if status == http.StatusNoContent {
+		w.WriteHeader(status)
+		return
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		panic(err) // the bodies are our own types
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))) // the caller may have gone
+}
