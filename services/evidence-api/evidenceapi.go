@@ -38,11 +38,7 @@ func Schema(name string) ([]byte, bool) { return schemas.Get(name) }
 // this build's version. The server itself never writes: its commands call this before
 // they listen, and go on with a warning if it fails.
 func PrepareStore(ctx context.Context, path string) error {
-	w, err := store.OpenWriter(ctx, path, store.WriterOptions{})
-	if err != nil {
-		return err
-	}
-	return w.Close()
+	return store.Create(ctx, path, store.WriterOptions{})
 }
 
 // Run serves until ctx ends, then drains and returns nil.
@@ -88,7 +84,7 @@ func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Log
 	}
 	endStreams := func() {}
 	if cfg.StorePath != "" {
-		options.Reader = store.NewReader(cfg.StorePath, store.ReadWait)
+		options.Reader = store.NewServerReader(cfg.StorePath)
 		options.Streams = stream.New(options.Reader, stream.Config{Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream, Log: log})
 		endStreams = options.Streams.Shutdown
 		defer func() {
