@@ -1,5 +1,5 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, each module built alone, generated code unchanged. Prints only faults.
+# gofmt, go vet, staticcheck, each module built alone, generated code unchanged, ruff. Prints only faults.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 mapfile -t modules < <(sed -n 's/^\t\.\/\(.*\)$/\1/p' go.work)
@@ -32,6 +32,10 @@ for m in "${modules[@]}"; do
 	if grep -rqs --include='*.go' '^//go:generate' "$m"; then (cd "$m" && go generate ./...) || fail "go generate failed in $m"; fi
 done
 [ "$gen" = "$(hash_gen)" ] || fail "generated code is out of date: run make generate and commit"
+
+sh scripts/venv.sh lint
+.cache/venv-lint/bin/ruff check --quiet clients/python || fail "ruff found faults in clients/python"
+.cache/venv-lint/bin/ruff format --quiet --check clients/python || fail "clients/python is not formatted: run ruff format"
 
 for f in scripts/*.sh .ci/run; do bash -n "$f" || fail "$f does not parse"; done
 [ $bad = 0 ] && echo "lint: ok (${#modules[@]} modules)"
