@@ -506,8 +506,8 @@ func (r *Reader) Connection(ctx context.Context, id string) (c spine.Connection,
 func readConnection(id, metadata string) (spine.Connection, error) {
 	c, err := decodeConnection(id, metadata)
 	if err != nil {
-		return spine.Connection{}, &Error{Code: ConnectionRecordInvalid, ID: id, Reason: err.Error(),
-			Message: "A stored connector is invalid: " + err.Error() + "."}
+		return spine.Connection{}, &Error{Code: ConnectionRecordInvalid, ID: id, Reason: describeFault(err),
+			Message: "The stored connector " + id + " is invalid: " + describeFault(err) + "."}
 	}
 	return c, nil
 }

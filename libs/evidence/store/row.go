@@ -171,11 +171,11 @@ func (r *runRow) record() (*record, error) {
 		}
 	}
 	if f := rd.Fault(); f != nil {
-		return nil, corrupt(r.id, "%s", f.Error())
+		return nil, corrupt(r.id, "%s", describeFault(f))
 	}
 	projection := o.Value("projection")
 	if rec.projection, err = spine.ReadRun(projection); err != nil {
-		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+		return nil, corrupt(r.id, "the projection is invalid (%s)", describeFault(err))
 	}
 	if rec.document, err = canon.C1(projection); err != nil {
 		return nil, corrupt(r.id, "the projection is invalid (%v)", err)

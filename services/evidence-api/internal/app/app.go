@@ -113,5 +113,10 @@ func (x *exchange) report(f *catalogue.Fault) {
 	if f.Entry().Status < 500 || f.Cause == nil || errors.Is(f.Cause, context.Canceled) {
 		return
 	}
-	x.app.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.Any("err", f.Cause))
+	cause := f.Cause.Error()
+	var fault *store.Error
+	if errors.As(f.Cause, &fault) {
+		cause = fault.Describe() // the code is an attribute of its own
+	}
+	x.app.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.String("err", cause))
 }
