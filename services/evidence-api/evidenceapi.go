@@ -8,12 +8,12 @@ import (
 	"net"
 	"time"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/loopback"
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/accesslog"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
