@@ -130,7 +130,7 @@ func TestRow45LastEventID(t *testing.T) {
 		t.Error(got)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.sqlite")
-	if err := evidenceapi.PrepareStore(t.Context(), empty); err != nil {
+	if err := store.Create(t.Context(), empty, store.WriterOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	none := evidenceapitest.Start(t, evidenceapitest.At(empty))

@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
@@ -28,20 +27,8 @@ var Version = "dev"
 // heads that are still coming, and answers that say that there is no room.
 const spareConns = 256
 
-// SchemaNames lists the JSON Schemas of the product's documents.
-func SchemaNames() []string { return schemas.Names() }
-
-// Schema gives the text of a schema, and whether there is one of this name.
-func Schema(name string) ([]byte, bool) { return schemas.Get(name) }
-
-// PrepareStore makes the store at path if it is not there, and brings an older one to
-// this build's version. The server itself never writes: its commands call this before
-// they listen, and go on with a warning if it fails.
-func PrepareStore(ctx context.Context, path string) error {
-	return store.Create(ctx, path, store.WriterOptions{})
-}
-
-// Run serves until ctx ends, then drains and returns nil.
+// Run serves until ctx ends, then drains and returns nil. The server never writes: whose
+// store it is makes or migrates it first, by [store.Create].
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.Check(); err != nil {
