@@ -1,5 +1,5 @@
 #!/bin/bash
-# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged. Prints only faults.
+# gofmt, go vet, staticcheck, deadcode, each module built alone, generated code unchanged, ruff. Prints only faults.
 set -eu -o pipefail
 cd "$(dirname -- "$0")/.."
 mapfile -t modules < <(sed -n 's/^\t\.\/\(.*\)$/\1/p' go.work)
@@ -36,12 +36,16 @@ skew=$(for m in "${modules[@]}"; do sed -n 's/^\t\(.* v[0-9][^ ]*\).*$/\1/p' "$m
 [ -z "$skew" ] || fail "modules require different versions of:"$'\n'"$skew"
 
 # Generated code must be what the generators make of its sources.
-hash_gen() { git ls-files --cached --others --exclude-standard '*.gen.go' '*.pb.go' | sort | xargs -r sha256sum | sha256sum; }
+hash_gen() { git ls-files --cached --others --exclude-standard '*.gen.go' '*.pb.go' 'clients/go/*/openapi.json' | sort | xargs -r sha256sum | sha256sum; }
 gen=$(hash_gen)
 for m in "${modules[@]}"; do
 	if grep -rqs --include='*.go' '^//go:generate' "$m"; then (cd "$m" && go generate ./...) || fail "go generate failed in $m"; fi
 done
 [ "$gen" = "$(hash_gen)" ] || fail "generated code is out of date: run make generate and commit"
+
+sh scripts/venv.sh lint
+.cache/venv-lint/bin/ruff check --quiet clients/python || fail "ruff found faults in clients/python"
+.cache/venv-lint/bin/ruff format --quiet --check clients/python || fail "clients/python is not formatted: run ruff format"
 
 for f in scripts/*.sh .ci/run; do bash -n "$f" || fail "$f does not parse"; done
 [ $bad = 0 ] && echo "lint: ok (${#modules[@]} modules)"

@@ -12,11 +12,14 @@ run(async ({ config, open, svc }) => {
   check(!tab.page.url().includes("launch"), `the address still holds the code: ${tab.page.url()}`);
   await tab.sees("#overview .attention", "A human decision is pending");
   await tab.sees("#overview", "demo-agent");
+  await priorities(tab);
+  await fits(tab, config);
   await tab.judge("overview");
 
   await skipAndHelp(tab);
   await arrows(tab);
   await evidence(tab);
+  await chosen(tab);
   await story(tab);
   await events(tab, config, svc);
   await reference(tab);
@@ -25,6 +28,26 @@ run(async ({ config, open, svc }) => {
   await tab.done();
   await strangers(open, config);
 });
+
+// priorities: what waits for a person and where the runs stand come before what the server can do and its limits.
+async function priorities(tab) {
+  await tab.sees("#overview", "run/demo:0002");
+  const titles = await tab.page.locator("#overview h3").allInnerTexts();
+  const want = ["Waits for a person", "Runs by state", "Limits"].map((title) => titles.indexOf(title));
+  check(want[0] === 0 && want[1] === 1 && want[2] > 1, `the Overview shows ${titles.join(", ")}; what waits, the states, later the limits were wanted`);
+  const states = await tab.page.locator('[aria-label="Runs by state"] tbody tr').allInnerTexts();
+  check(states.length === 3 && states.every((row) => row.trim().endsWith("1")), `runs by state are ${states.join(", ")}, want one each in three states`);
+}
+
+// fits: on a narrow screen the header is a line of title and buttons and a line of badges.
+async function fits(tab, config) {
+  if (config.size !== "narrow") return;
+  const { height, lines } = await tab.page.evaluate(() => ({
+    height: document.querySelector(".bar").getBoundingClientRect().height,
+    lines: new Set([...document.querySelectorAll(".bar > button")].map((b) => Math.round(b.getBoundingClientRect().top))).size,
+  }));
+  check(lines === 1 && height < 90, `the header is ${height} px high with buttons on ${lines} lines, want two lines in all`);
+}
 
 async function skipAndHelp(tab) {
   await tab.press("Tab");
@@ -62,12 +85,10 @@ async function evidence(tab) {
   await tab.reach("#run-list button.link");
   await tab.press("Enter");
   await tab.sees("#run-detail", "run/demo:0002");
-  await tab.sees("#run-detail", "Inspect it");
-  await tab.judge("run");
-  await tab.reach("#run-detail button.primary");
-  await tab.press("Enter");
-  await tab.sees("#inspection", "digests verified");
+  await tab.sees("#run-detail", "Its inspection");
+  await tab.sees("#inspection", "digests verified"); // without a further word
   await tab.sees("#inspection", "The verifiers do not agree");
+  await tab.judge("run");
 
   await tab.reach("#report", "Shift+Tab");
   await tab.replace('{"a": 1, "a": 2}');
@@ -77,6 +98,25 @@ async function evidence(tab) {
   await tab.sees("#inspection .notice.bad", "Request id");
   await tab.judge("refused");
   await tab.press("Escape");
+}
+
+// chosen: a run that retains no report leaves no view telling of another run.
+async function chosen(tab) {
+  await tab.reach("#tab-evidence", "Shift+Tab"); // single keys are text in the editor
+  await tab.press("1");
+  await tab.reach('#overview [aria-label="Runs by state"] button.link');
+  await tab.press("Enter"); // the state proposed
+  await tab.page.locator("#run-list tbody tr").filter({ hasText: "run/demo:0002" }).waitFor({ state: "detached" });
+  await tab.reach("#run-list button.link");
+  await tab.press("Enter");
+  await tab.sees("#inspection", "run/demo:0001 retains no report");
+  for (const [key, view] of [["3", "#provenance-chain"], ["4", "#timeline-list"], ["1", "#overview"]]) {
+    await tab.press(key);
+    await tab.sees(view, "run/demo:0001 retains no report");
+  }
+  await tab.reach('#overview [aria-label="Runs that wait for a person"] button.link');
+  await tab.press("Enter");
+  await tab.sees("#inspection", "The verifiers do not agree");
 }
 
 async function story(tab) {
@@ -96,6 +136,8 @@ async function events(tab, config, svc) {
   await tab.press("ArrowRight");
   await tab.sees("#event-state", "live");
   await tab.sees("#event-list", "run.cancelled");
+  const edges = await tab.page.evaluate(() => ["thead th.num", "tbody th.num button"].map((s) => document.querySelector(`#event-list ${s}`).getBoundingClientRect()).map((b) => [Math.round(b.left), Math.round(b.right)]));
+  check(edges[1][0] >= edges[0][0] && edges[0][1] - edges[1][1] < 20, `the numbers stand at ${edges[1]}, their header at ${edges[0]}`);
   const key = `browser-${config.scheme}-${config.size}`;
   const id = `run/${key}`;
   svc("run", "create", config.projection, "--store", config.store, "--idempotency-key", key);

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 const inspect = "/api/v1/run-evidence/inspect"
@@ -27,15 +27,15 @@ func fixtureReport(t testing.TB) []byte {
 }
 
 // post sends a body under these fields alone.
-func post(tw *towertest.Tower, body []byte, fields ...string) *towertest.Response {
-	return tw.Do(towertest.Request{Method: "POST", Target: inspect, Fields: fields, Body: body})
+func post(tw *evidenceapitest.Tower, body []byte, fields ...string) *evidenceapitest.Response {
+	return tw.Do(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields, Body: body})
 }
 
 const asJSON = "Content-Type: application/json"
 
 func TestRow19InspectTheFixtureReport(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := fixtureReport(t)
 	pretty, err := canon.RPretty(fixture.Report()) // keys in another order, with white space
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRow19InspectTheFixtureReport(t *testing.T) {
 
 func TestRow20Chunked(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	chunked := []byte("2\r\n{}\r\n0\r\n\r\n")
 	post(tw, chunked, asJSON, "Transfer-Encoding: chunked").Want(400, "unsupported_transfer_encoding")
 	post(tw, nil, asJSON, "Transfer-Encoding: identity", "Content-Length: 0").Want(400, "unsupported_transfer_encoding")
@@ -74,7 +74,7 @@ func TestRow20Chunked(t *testing.T) {
 
 func TestRow21MediaTypes(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := fixtureReport(t)
 	length := "Content-Length: " + strconv.Itoa(len(report))
 	for _, fields := range [][]string{{"Content-Type: text/plain", length}, {length}, {"Content-Type: ", length}, {asJSON, asJSON, length}, {"Content-Type: text/plain"}} {
@@ -89,7 +89,7 @@ func TestRow21MediaTypes(t *testing.T) {
 
 func TestRow22Lengths(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := fixtureReport(t)
 	n := strconv.Itoa(len(report))
 	post(tw, nil, asJSON).Want(411, "length_required")
@@ -106,7 +106,7 @@ func TestRow22Lengths(t *testing.T) {
 
 func TestRow23LargestBody(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	for _, length := range []string{"2097153", strings.Repeat("9", 30), "99999999999999999999"} {
 		began := time.Now()
 		r := post(tw, nil, asJSON, "Content-Length: "+length).Want(413, "payload_too_large")
@@ -122,9 +122,9 @@ func TestRow23LargestBody(t *testing.T) {
 
 func TestRow24ShortBody(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
 	began := time.Now()
-	c := tw.Send(towertest.Request{Method: "POST", Target: inspect, Fields: []string{asJSON, "Content-Length: 100"}, Body: []byte("{")})
+	c := tw.Send(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: []string{asJSON, "Content-Length: 100"}, Body: []byte("{")})
 	defer c.Close()
 	r := c.Answer().Want(408, "request_timeout")
 	if took := time.Since(began); took < 400*time.Millisecond || took > 1500*time.Millisecond {
@@ -134,8 +134,8 @@ func TestRow24ShortBody(t *testing.T) {
 		t.Error(got)
 	}
 	// A body that ends early is not waited for.
-	slow := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
-	c = slow.Send(towertest.Request{Method: "POST", Target: inspect, Fields: []string{asJSON, "Content-Length: 100"}, Body: []byte("{")})
+	slow := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
+	c = slow.Send(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: []string{asJSON, "Content-Length: 100"}, Body: []byte("{")})
 	defer c.Close()
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -145,14 +145,14 @@ func TestRow24ShortBody(t *testing.T) {
 
 func TestRow25InvalidUTF8(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	tw.Inspect([]byte{0xff}).Want(400, "invalid_utf8")
 	tw.Inspect(append(fixtureReport(t), 0xc3)).Want(400, "invalid_utf8")
 }
 
 func TestRow26InvalidReports(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := string(fixtureReport(t))
 	swap := func(old, new string) string {
 		out := strings.Replace(report, old, new, 1)
@@ -200,10 +200,10 @@ func TestRow26InvalidReports(t *testing.T) {
 
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := fixtureReport(t)
 	fields := []string{asJSON, fmt.Sprintf("Content-Length: %d", len(report)), "Expect: 100-continue"}
-	c := tw.Send(towertest.Request{Method: "POST", Target: inspect, Fields: fields})
+	c := tw.Send(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields})
 	defer c.Close()
 	if head := c.Head(); head.StatusLine != "HTTP/1.1 100 Continue" {
 		t.Fatal(head.StatusLine)

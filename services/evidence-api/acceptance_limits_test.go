@@ -12,15 +12,15 @@ import (
 	"time"
 
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 func TestRow53RequestLine(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
-	line := func(n int) towertest.Request {
+	tw := evidenceapitest.Start(t)
+	line := func(n int) evidenceapitest.Request {
 		const around = len("GET  HTTP/1.1\r\n")
-		return towertest.Request{Target: "/nope/" + strings.Repeat("a", n-around-len("/nope/"))}
+		return evidenceapitest.Request{Target: "/nope/" + strings.Repeat("a", n-around-len("/nope/"))}
 	}
 	tw.Do(line(65536)).Want(404, "not_found")
 	if r := tw.Do(line(65537)); r.Status != 414 || strings.Count(string(r.Body), "\n") > 1 || len(r.Body) == 0 {
@@ -30,7 +30,7 @@ func TestRow53RequestLine(t *testing.T) {
 
 func TestRow54Fields(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	long := func(n int) string { return "X-Long: " + strings.Repeat("a", n-len("X-Long: \r\n")) }
 	tw.Get("/api/v1/status", long(65536)).Want(200, "")
 	if r := tw.Get("/api/v1/status", long(65537)); r.Status != 431 {
@@ -50,8 +50,8 @@ func TestRow54Fields(t *testing.T) {
 
 func TestRow55OneRequestAConnection(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Millisecond })
-	one := towertest.Request{Target: "/healthz"}.Text(tw.Addr)
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Millisecond })
+	one := evidenceapitest.Request{Target: "/healthz"}.Text(tw.Addr)
 	if got := string(tw.Raw(append(one, one...))); strings.Count(got, "HTTP/1.1 ") != 1 || !strings.HasSuffix(got, "\r\n\r\nok\n") {
 		t.Errorf("%q", got)
 	}
@@ -73,7 +73,7 @@ func TestRow55OneRequestAConnection(t *testing.T) {
 // they are late, and no longer.
 func TestStalledHeads(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
 	for range 1000 {
 		c, err := net.Dial("tcp4", tw.Addr)
 		if err != nil {
@@ -84,7 +84,7 @@ func TestStalledHeads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	tw.Get("/api/v1/status").Want(200, "")
 }
 
@@ -92,7 +92,7 @@ func TestStalledHeads(t *testing.T) {
 // pauses until one leaves.
 func TestOpenConnections(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.RequestTimeout = 300 * time.Second })
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp4", tw.Addr)
 		if err != nil {
@@ -105,9 +105,9 @@ func TestOpenConnections(t *testing.T) {
 	for range 16 + 8 + 256 - 1 {
 		open = append(open, dial())
 	}
-	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "") // the last there is room for
+	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "") // the last there is room for
 	open = append(open, dial())
-	beyond := tw.Send(towertest.Request{Target: "/healthz", NoToken: true})
+	beyond := tw.Send(evidenceapitest.Request{Target: "/healthz", NoToken: true})
 	defer beyond.Close()
 	if err := beyond.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestOpenConnections(t *testing.T) {
 	if err := open[17].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := beyond.SetReadDeadline(time.Now().Add(towertest.Patience)); err != nil {
+	if err := beyond.SetReadDeadline(time.Now().Add(evidenceapitest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	beyond.Answer().Want(200, "")
@@ -161,9 +161,9 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 	}
 	// The longest token is as good as any.
 	longest := strings.Repeat("~", 4096)
-	tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.Token = evidenceapi.Token(longest) })
-	tw.Do(towertest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest}}).Want(200, "")
-	tw.Do(towertest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest[1:]}}).Want(403, "invalid_session_token")
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.Token = evidenceapi.Token(longest) })
+	tw.Do(evidenceapitest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest}}).Want(200, "")
+	tw.Do(evidenceapitest.Request{Target: "/api/v1/status", NoToken: true, Fields: []string{"X-SVC-UI-Token: " + longest[1:]}}).Want(403, "invalid_session_token")
 	// Nothing listens where a setting is refused.
 	called := false
 	err = evidenceapi.Run(t.Context(), evidenceapi.Config{MaxStreams: 65, Started: func(evidenceapi.Tower) { called = true }}, slog.New(slog.DiscardHandler))
@@ -174,7 +174,7 @@ func TestRow56SettingsThatAreRefused(t *testing.T) {
 
 func TestTakenPort(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	var port int
 	if _, err := fmt.Sscanf(tw.Addr, "127.0.0.1:%d", &port); err != nil {
 		t.Fatal(err)
@@ -187,28 +187,28 @@ func TestTakenPort(t *testing.T) {
 
 func TestRow57ThePage(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
-	bare := tw.Do(towertest.Request{Target: "/", NoToken: true}).Want(200, "")
-	without := func(what string, r *towertest.Response) {
+	tw := evidenceapitest.Start(t)
+	bare := tw.Do(evidenceapitest.Request{Target: "/", NoToken: true}).Want(200, "")
+	without := func(what string, r *evidenceapitest.Response) {
 		t.Helper()
-		if strings.Contains(string(r.Body), towertest.Token) || strings.Contains(string(r.Body), "run/demo:0002") {
+		if strings.Contains(string(r.Body), evidenceapitest.Token) || strings.Contains(string(r.Body), "run/demo:0002") {
 			t.Errorf("%s: token or report in the page", what)
 		}
 	}
 	without("bare", bare)
-	without("index", tw.Do(towertest.Request{Target: "/index.html", NoToken: true}).Want(200, ""))
-	without("a wrong code", tw.Do(towertest.Request{Target: "/?launch=" + strings.Repeat("A", 32), NoToken: true}).Want(200, ""))
+	without("index", tw.Do(evidenceapitest.Request{Target: "/index.html", NoToken: true}).Want(200, ""))
+	without("a wrong code", tw.Do(evidenceapitest.Request{Target: "/?launch=" + strings.Repeat("A", 32), NoToken: true}).Want(200, ""))
 	launch := strings.TrimPrefix(tw.Launch(), "http://"+tw.Addr)
-	without("its head", tw.Do(towertest.Request{Method: "HEAD", Target: launch, NoToken: true}))
-	full := tw.Do(towertest.Request{Target: launch, NoToken: true}).Want(200, "")
-	if !strings.Contains(string(full.Body), towertest.Token) || !strings.Contains(string(full.Body), "run/demo:0002") {
+	without("its head", tw.Do(evidenceapitest.Request{Method: "HEAD", Target: launch, NoToken: true}))
+	full := tw.Do(evidenceapitest.Request{Target: launch, NoToken: true}).Want(200, "")
+	if !strings.Contains(string(full.Body), evidenceapitest.Token) || !strings.Contains(string(full.Body), "run/demo:0002") {
 		t.Error("no token or no report")
 	}
-	without("spent", tw.Do(towertest.Request{Target: launch, NoToken: true}).Want(200, ""))
+	without("spent", tw.Do(evidenceapitest.Request{Target: launch, NoToken: true}).Want(200, ""))
 	if len(launch) != len("/?launch=")+32 {
 		t.Error(launch)
 	}
-	policy := func(r *towertest.Response) string { return r.Header.Get("Content-Security-Policy") }
+	policy := func(r *evidenceapitest.Response) string { return r.Header.Get("Content-Security-Policy") }
 	if policy(bare) == policy(full) {
 		t.Error("one nonce twice")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 // edit changes a store behind the server's back, as SQL.
@@ -75,7 +75,7 @@ func write(t testing.TB, path string, act func(context.Context, *store.Writer) e
 
 func TestRow27NoStore(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.NoStore)
+	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	for _, path := range []string{"runs", "runs?limit=x", "runs/none", "runs/none/attempts", "runs/none/evidence", "work-units", "work-units/x",
 		"projects/x", "connections", "connections/x", "events", "events/stream", "events/checkpoint", "events/evt-000000000001/proof"} {
 		tw.Get("/api/v1/"+path).Want(503, "product_spine_store_not_configured") // the harness holds Retry-After
@@ -84,7 +84,7 @@ func TestRow27NoStore(t *testing.T) {
 
 func TestRow28Limits(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for i := range 201 { // one more than the largest page
 		create(t, tw.Store, fmt.Sprintf("run/many:%04d", i))
 	}
@@ -114,7 +114,7 @@ func TestRow28Limits(t *testing.T) {
 
 func TestRow29Filters(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for query, code := range map[string]string{
 		"runs?state=nope": "invalid_state", "runs?state=": "invalid_state", "runs?state=%20": "invalid_state",
 		"runs?project_id=%20": "invalid_filter", "work-units?project_id=": "invalid_filter", "events?run_id=+": "invalid_filter",
@@ -134,7 +134,7 @@ func TestRow29Filters(t *testing.T) {
 }
 
 // strs gives a page's items, each by this key.
-func strs(r *towertest.Response, key string) (out []string) {
+func strs(r *evidenceapitest.Response, key string) (out []string) {
 	for i := 0; ; i++ {
 		s := r.At("items", i, key)
 		if s == "" {
@@ -146,7 +146,7 @@ func strs(r *towertest.Response, key string) (out []string) {
 
 func TestRow30Pages(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for path, key := range map[string]string{"runs": "run_id", "work-units": "id", "connections": "id", "events": "event_id"} {
 		whole := strs(tw.Get("/api/v1/"+path).Want(200, ""), key)
 		var seen []string
@@ -176,7 +176,7 @@ func TestRow30Pages(t *testing.T) {
 
 func TestRow31Cursors(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	cursor := strings.Trim(tw.Get("/api/v1/runs?limit=1").At("next_cursor"), `"`)
 	raw, err := base64.URLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -195,13 +195,13 @@ func TestRow31Cursors(t *testing.T) {
 
 func TestRow32CursorsOutliveTheServer(t *testing.T) {
 	t.Parallel()
-	first := towertest.Start(t)
+	first := evidenceapitest.Start(t)
 	cursor := strings.Trim(first.Get("/api/v1/runs?limit=1").At("next_cursor"), `"`)
 	first.Drain()
 	if err := first.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	again := towertest.Start(t, towertest.At(first.Store))
+	again := evidenceapitest.Start(t, evidenceapitest.At(first.Store))
 	if got := fmt.Sprint(strs(again.Get("/api/v1/runs?cursor="+cursor).Want(200, ""), "run_id")); got != "[run/demo:0002 run/demo:0003]" {
 		t.Error(got)
 	}
@@ -209,7 +209,7 @@ func TestRow32CursorsOutliveTheServer(t *testing.T) {
 
 func TestRow33NoMatchIsAnEmptyPage(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, q := range []string{"runs?project_id=unknown", "runs?state=decided", "work-units?project_id=%00", "events?run_id=none"} {
 		if got := tw.Get("/api/v1/"+q).Want(200, "").At("items"); got != "[]" {
 			t.Error(got)
@@ -219,7 +219,7 @@ func TestRow33NoMatchIsAnEmptyPage(t *testing.T) {
 
 func TestRow34RunByEitherSpelling(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	plain, escaped := tw.Get("/api/v1/runs/run/demo:0001").Want(200, ""), tw.Get("/api/v1/runs/run%2Fdemo%3A0001").Want(200, "")
 	if !bytes.Equal(plain.Body, escaped.Body) {
 		t.Error("two answers")
@@ -241,7 +241,7 @@ func TestRow34RunByEitherSpelling(t *testing.T) {
 
 func TestRow35NotFound(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, id := range []string{"none", "%20", "a%zz", "%", "..%2f..", "%00", strings.Repeat("a", 193), strings.Repeat("a", 300), "%C3%A9"} {
 		tw.Get("/api/v1/runs/"+id).Want(404, "run_not_found")
 		tw.Get("/api/v1/runs/"+id+"/attempts").Want(404, "run_not_found")
@@ -257,7 +257,7 @@ const run2 = "/api/v1/runs/run/demo:0002"
 
 func TestRow36Evidence(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	tw.Get("/api/v1/runs/run/demo:0001/evidence").Want(404, "evidence_not_available")
 	r := tw.Get(run2+"/evidence").Want(200, "")
 	report, _ := r.JSON().Get("evidence_report")
@@ -269,8 +269,8 @@ func TestRow36Evidence(t *testing.T) {
 // answersWithin holds every answer of a tower against a bound, when the test has ended.
 // It is the tower's own clock that counts: how long a client waits for the machine says
 // nothing of the server.
-func answersWithin(t *testing.T, bound time.Duration) towertest.Option {
-	log := &towertest.Log{}
+func answersWithin(t *testing.T, bound time.Duration) evidenceapitest.Option {
+	log := &evidenceapitest.Log{}
 	t.Cleanup(func() {
 		if log.String() == "" {
 			t.Error("there is no access log")
@@ -289,7 +289,7 @@ func answersWithin(t *testing.T, bound time.Duration) towertest.Option {
 
 // settle reads the same until the last change of the store is long enough ago for the
 // server to keep its answer.
-func settle(t *testing.T, tw *towertest.Tower, target string) {
+func settle(t *testing.T, tw *evidenceapitest.Tower, target string) {
 	t.Helper()
 	until(t, func() bool {
 		tw.Get(target)
@@ -301,7 +301,7 @@ func settle(t *testing.T, tw *towertest.Tower, target string) {
 // TestRow37ChangedReport changes one byte of the file while the server runs, and back.
 func TestRow37ChangedReport(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for range 20 { // every connection has read it
 		tw.Get(run2+"/evidence").Want(200, "")
 	}
@@ -325,7 +325,7 @@ func TestRow37ChangedReport(t *testing.T) {
 
 func TestRow38ChangedRow(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	edit(t, tw.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`)
 	for _, path := range []string{"runs/run/demo:0001", "runs/run/demo:0001/attempts", "runs", "work-units", "projects/project/demo"} {
 		r := tw.Get("/api/v1/"+path).Want(400, "persisted_state_corrupt")
@@ -336,7 +336,7 @@ func TestRow38ChangedRow(t *testing.T) {
 	tw.Get(run2).Want(200, "")
 
 	// The page that holds it fails, and no other.
-	other := towertest.Start(t)
+	other := evidenceapitest.Start(t)
 	edit(t, other.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0003'`)
 	before := other.Get("/api/v1/runs?limit=2").Want(200, "")
 	page := other.Get("/api/v1/runs?limit=2&cursor="+strings.Trim(before.At("next_cursor"), `"`)).Want(400, "persisted_state_corrupt")
@@ -348,7 +348,7 @@ func TestRow38ChangedRow(t *testing.T) {
 // TestRow38ChangedByte changes a byte of a row that the server has in its caches.
 func TestRow38ChangedByte(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for range 20 {
 		tw.Get("/api/v1/runs").Want(200, "")
 	}
@@ -369,7 +369,7 @@ func TestRow38ChangedByte(t *testing.T) {
 
 func TestRow39ForeignRow(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, part := range []string{"", "/attempts", "/evidence"} {
 		tw.Get("/api/v1/runs/"+store.FixtureForeignRow+part).Want(400, "not_product_spine_cli_run")
 	}
@@ -380,7 +380,7 @@ func TestRow39ForeignRow(t *testing.T) {
 
 func TestRow40Derived(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	list := tw.Get("/api/v1/work-units").Want(200, "")
 	one := tw.Get("/api/v1/work-units/work/demo-0001").Want(200, "")
 	if list.At("items", 0) != one.At("work_unit") || one.At("work_unit", "run_count") != "3" || one.At("work_unit", "revisions", 0, "run_count") != "3" {
@@ -396,7 +396,7 @@ func TestRow40Derived(t *testing.T) {
 
 func TestRow41ChangedConnector(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	if got := tw.Get("/api/v1/connections/demo-model").Want(200, "").At("connection", "project_spend_usd_max"); got != "5.0" {
 		t.Error(got)
 	}
@@ -411,7 +411,7 @@ func TestRow41ChangedConnector(t *testing.T) {
 
 func TestRow42FaultyStore(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, answersWithin(t, 3*time.Second))
+	tw := evidenceapitest.Start(t, answersWithin(t, 3*time.Second))
 	fails := func(what string) {
 		t.Helper()
 		for _, path := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/stream"} {

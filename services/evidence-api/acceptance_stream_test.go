@@ -17,22 +17,22 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 const stream = "/api/v1/events/stream"
 
 // follow opens a stream and reads its head and its first line.
-func follow(t *testing.T, tw *towertest.Tower, target string, fields ...string) *towertest.Conn {
+func follow(t *testing.T, tw *evidenceapitest.Tower, target string, fields ...string) *evidenceapitest.Conn {
 	t.Helper()
-	c := tw.Send(towertest.Request{Target: target, Fields: fields})
+	c := tw.Send(evidenceapitest.Request{Target: target, Fields: fields})
 	t.Cleanup(c.Close)
 	head := c.Head()
 	if head.Status != 200 || head.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || head.Header.Get("X-Accel-Buffering") != "no" ||
 		head.Header.Get("Content-Length")+head.Header.Get("ETag")+head.Header.Get("X-SVC-Content-Digest") != "" {
 		t.Fatalf("%s %v", head.StatusLine, head.Header)
 	}
-	towertest.CheckFields(t, head)
+	evidenceapitest.CheckFields(t, head)
 	if first := c.Next(); first != "retry: 3000\n\n" {
 		t.Fatalf("the stream begins with %q", first)
 	}
@@ -73,9 +73,9 @@ func twoEvents(t *testing.T) string {
 // the others take longer is the machine's doing.
 func TestRow43LiveEvent(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	c := follow(t, tw, stream)
-	best := towertest.Patience
+	best := evidenceapitest.Patience
 	for i := range 4 {
 		id := fmt.Sprintf("run/demo:%04d", i+9)
 		create(t, tw.Store, id)
@@ -93,7 +93,7 @@ func TestRow43LiveEvent(t *testing.T) {
 
 func TestRow44Replay(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.At(twoEvents(t)))
+	tw := evidenceapitest.Start(t, evidenceapitest.At(twoEvents(t)))
 	c := follow(t, tw, stream, "Last-Event-ID: 0")
 	first, second := c.Next(), c.Next()
 	sum := sha256.Sum256([]byte(first))
@@ -116,7 +116,7 @@ func TestRow44Replay(t *testing.T) {
 
 func TestRow45LastEventID(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, towertest.At(twoEvents(t)))
+	tw := evidenceapitest.Start(t, evidenceapitest.At(twoEvents(t)))
 	for _, bad := range [][]string{{"-1"}, {"x"}, {""}, {" "}, {"+1"}, {"1.0"}, {strings.Repeat("1", 19)}, {"1", "1"}, {"٣"}} {
 		var f []string
 		for _, v := range bad {
@@ -130,10 +130,10 @@ func TestRow45LastEventID(t *testing.T) {
 		t.Error(got)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.sqlite")
-	if err := evidenceapi.PrepareStore(t.Context(), empty); err != nil {
+	if err := store.Create(t.Context(), empty, store.WriterOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	none := towertest.Start(t, towertest.At(empty))
+	none := evidenceapitest.Start(t, evidenceapitest.At(empty))
 	follow(t, none, stream, "Last-Event-ID: 0")
 	if got := none.Get(stream, "Last-Event-ID: 1").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":0}` {
 		t.Error(got)
@@ -142,7 +142,7 @@ func TestRow45LastEventID(t *testing.T) {
 
 func TestRow46StreamChecks(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	if got := tw.Get(stream+"?limit=1").Want(400, "unexpected_query_parameters").At("error", "details", "allowed"); got != `["event_type","project_id","run_id","work_unit_id"]` {
 		t.Error(got)
 	}
@@ -156,7 +156,7 @@ func TestRow46StreamChecks(t *testing.T) {
 
 func TestRow47HeartbeatAndLength(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) {
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
 		c.Heartbeat, c.MaxStream = 100*time.Millisecond, 450*time.Millisecond
 	})
 	c := follow(t, tw, stream)
@@ -171,7 +171,7 @@ func TestRow47HeartbeatAndLength(t *testing.T) {
 
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	c := follow(t, tw, stream)
 	held := hold(t, tw)
 	tw.Drain()
@@ -182,8 +182,8 @@ func TestRow48Drain(t *testing.T) {
 	if r.Header.Get("Retry-After") != "1" || r.At("error", "details") != `{"retry_after_seconds":1}` {
 		t.Errorf("%v %s", r.Header, r.Body)
 	}
-	tw.Do(towertest.Request{Target: "/readyz", NoToken: true}).Want(503, "shutting_down")
-	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Do(evidenceapitest.Request{Target: "/readyz", NoToken: true}).Want(503, "shutting_down")
+	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	began := time.Now()
 	held.finish(t)
 	if err := tw.Wait(); err != nil || time.Since(began) > 4*time.Second {
@@ -193,7 +193,7 @@ func TestRow48Drain(t *testing.T) {
 
 func TestDrainEndsAfterItsTime(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = 200 * time.Millisecond })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = 200 * time.Millisecond })
 	hold(t, tw)
 	began := time.Now()
 	tw.Drain()
@@ -218,10 +218,10 @@ func lock(t *testing.T, path string) {
 
 // waiting asks for what a locked store has, beside what is under way already, and
 // returns when the server waits for it.
-func waiting(t *testing.T, tw *towertest.Tower, already int) {
+func waiting(t *testing.T, tw *evidenceapitest.Tower, already int) {
 	t.Helper()
 	for _, target := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/evt-000000000001/proof", stream} {
-		t.Cleanup(tw.Send(towertest.Request{Target: target}).Close)
+		t.Cleanup(tw.Send(evidenceapitest.Request{Target: target}).Close)
 	}
 	until(t, func() bool {
 		n, err := strconv.Atoi(tw.Get("/api/v1/metrics").At("concurrency", "in_flight_requests"))
@@ -233,13 +233,13 @@ func waiting(t *testing.T, tw *towertest.Tower, already int) {
 // drain, streams too.
 func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*towertest.Tower){
-		"at its end":        (*towertest.Tower).Drain,
-		"the second signal": func(tw *towertest.Tower) { tw.Drain(); tw.Abort() },
+	for name, end := range map[string]func(*evidenceapitest.Tower){
+		"at its end":        (*evidenceapitest.Tower).Drain,
+		"the second signal": func(tw *evidenceapitest.Tower) { tw.Drain(); tw.Abort() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tw := towertest.Start(t, func(c *evidenceapi.Config) {
+			tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
 				if name == "at its end" {
 					c.DrainTimeout = 100 * time.Millisecond
 				}
@@ -261,7 +261,7 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 // store.
 func TestRow48DrainOfALockedStore(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	c := follow(t, tw, stream)
 	hold(t, tw) // until the end of the drain
 	lock(t, tw.Store)
@@ -278,7 +278,7 @@ func TestRow48DrainOfALockedStore(t *testing.T) {
 
 func TestSecondSignalEndsTheDrain(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = time.Hour; c.RequestTimeout = 300 * time.Second })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = time.Hour; c.RequestTimeout = 300 * time.Second })
 	hold(t, tw)
 	tw.Drain()
 	tw.Abort()
@@ -289,7 +289,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 
 func TestRow49StoreTurnsToGarbage(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	c := follow(t, tw, stream)
 	if err := os.WriteFile(tw.Store, []byte(strings.Repeat("garbage ", 4096)), 0o600); err != nil {
 		t.Fatal(err)
@@ -301,8 +301,8 @@ func TestRow49StoreTurnsToGarbage(t *testing.T) {
 
 func TestRow50StreamSlots(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
-	var open []*towertest.Conn
+	tw := evidenceapitest.Start(t)
+	var open []*evidenceapitest.Conn
 	for range 8 {
 		open = append(open, follow(t, tw, stream))
 	}
@@ -317,7 +317,7 @@ func TestRow50StreamSlots(t *testing.T) {
 	follow(t, tw, stream)
 
 	// The most that may be chosen.
-	wide := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 64 })
+	wide := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 64 })
 	for range 64 {
 		follow(t, wide, stream)
 	}
@@ -327,7 +327,7 @@ func TestRow50StreamSlots(t *testing.T) {
 // until asks again until the answer is yes.
 func until(t *testing.T, yes func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(towertest.Patience); !yes(); {
+	for deadline := time.Now().Add(evidenceapitest.Patience); !yes(); {
 		if time.Now().After(deadline) {
 			t.Fatal("it never came")
 		}
@@ -336,15 +336,15 @@ func until(t *testing.T, yes func() bool) {
 
 // held is an inspection whose body is not there yet.
 type held struct {
-	*towertest.Conn
+	*evidenceapitest.Conn
 	report []byte
 }
 
 // hold announces a report and waits until it is asked for: then it has its slot.
-func hold(t *testing.T, tw *towertest.Tower) held {
+func hold(t *testing.T, tw *evidenceapitest.Tower) held {
 	t.Helper()
 	report := fixtureReport(t)
-	c := tw.Send(towertest.Request{Method: "POST", Target: inspect,
+	c := tw.Send(evidenceapitest.Request{Method: "POST", Target: inspect,
 		Fields: []string{asJSON, fmt.Sprintf("Content-Length: %d", len(report)), "Expect: 100-continue"}})
 	t.Cleanup(c.Close)
 	if head := c.Head(); head.Status != 100 {
@@ -363,7 +363,7 @@ func (h held) finish(t *testing.T) {
 
 func TestRow51RequestSlots(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	var all []held
 	for range 16 {
 		all = append(all, hold(t, tw))
@@ -373,8 +373,8 @@ func TestRow51RequestSlots(t *testing.T) {
 			t.Errorf("%v", r.Header)
 		}
 	}
-	tw.Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
-	tw.Do(towertest.Request{Method: "HEAD", Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	tw.Do(evidenceapitest.Request{Method: "HEAD", Target: "/healthz", NoToken: true}).Want(200, "")
 	tw.Inspect(fixtureReport(t)).Want(503, "overloaded")
 	for _, h := range all {
 		h.finish(t)
@@ -386,12 +386,12 @@ func TestRow51RequestSlots(t *testing.T) {
 
 func TestRow52StreamsTakeNothingFromRequests(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for range 8 {
 		follow(t, tw, stream)
 	}
 	for range 8 {
-		tw.Do(towertest.Request{Target: stream, NoToken: true}).Want(403, "invalid_session_token")
+		tw.Do(evidenceapitest.Request{Target: stream, NoToken: true}).Want(403, "invalid_session_token")
 	}
 	var all []held
 	for range 16 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 // The rows of the acceptance table, by their numbers: requests without a store, or for
@@ -17,7 +17,7 @@ import (
 
 func TestRow01HealthNeedsNoToken(t *testing.T) {
 	t.Parallel()
-	r := towertest.Start(t).Do(towertest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
+	r := evidenceapitest.Start(t).Do(evidenceapitest.Request{Target: "/healthz", NoToken: true}).Want(200, "")
 	if string(r.Body) != "ok\n" || r.Header.Get("ETag") != "" || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("%q %v", r.Body, r.Header)
 	}
@@ -25,7 +25,7 @@ func TestRow01HealthNeedsNoToken(t *testing.T) {
 
 func TestRow02ReadinessNeedsNoToken(t *testing.T) {
 	t.Parallel()
-	r := towertest.Start(t).Do(towertest.Request{Target: "/readyz", NoToken: true}).Want(200, "")
+	r := evidenceapitest.Start(t).Do(evidenceapitest.Request{Target: "/readyz", NoToken: true}).Want(200, "")
 	if r.At("kind") != `"svc-readiness"` || r.Header.Get("X-SVC-Content-Digest") != canon.DigestBytes(r.Body) {
 		t.Errorf("%s %v", r.Body, r.Header)
 	}
@@ -33,7 +33,7 @@ func TestRow02ReadinessNeedsNoToken(t *testing.T) {
 
 func TestRow03Status(t *testing.T) {
 	t.Parallel()
-	r := towertest.Start(t).Get("/api/v1/status").Want(200, "")
+	r := evidenceapitest.Start(t).Get("/api/v1/status").Want(200, "")
 	const limits = `{"connection_policy":"close_after_response","drain_timeout_seconds":5.0,"max_concurrent_requests":16,` +
 		`"max_header_count":99,"max_header_line_bytes":65536,"max_request_body_bytes":2097152,"max_request_line_bytes":65536,` +
 		`"max_sse_clients":8,"overload_status":503,"per_client_rate_limit":"not_implemented","request_timeout_seconds":10.0,` +
@@ -48,35 +48,35 @@ func TestRow03Status(t *testing.T) {
 
 func TestRow04WrongTokensAllLookAlike(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	fields := map[string][]string{
 		"missing":             nil,
-		"one character short": {"X-SVC-UI-Token: " + towertest.Token[:len(towertest.Token)-1]},
-		"other case":          {"X-SVC-UI-Token: " + strings.ToUpper(towertest.Token)},
+		"one character short": {"X-SVC-UI-Token: " + evidenceapitest.Token[:len(evidenceapitest.Token)-1]},
+		"other case":          {"X-SVC-UI-Token: " + strings.ToUpper(evidenceapitest.Token)},
 		"not ASCII":           {"X-SVC-UI-Token: é"},
 		"empty":               {"X-SVC-UI-Token: "},
-		"padded":              {"X-SVC-UI-Token:  " + towertest.Token},
-		"padded behind":       {"X-SVC-UI-Token: " + towertest.Token + " "},
-		"repeated":            {"X-SVC-UI-Token: " + towertest.Token, "x-svc-ui-token: " + towertest.Token},
-		"prefix":              {"X-SVC-UI-Token: Bearer " + towertest.Token},
-		"bearer":              {"Authorization: Bearer " + towertest.Token},
-		"cookie":              {"Cookie: X-SVC-UI-Token=" + towertest.Token},
+		"padded":              {"X-SVC-UI-Token:  " + evidenceapitest.Token},
+		"padded behind":       {"X-SVC-UI-Token: " + evidenceapitest.Token + " "},
+		"repeated":            {"X-SVC-UI-Token: " + evidenceapitest.Token, "x-svc-ui-token: " + evidenceapitest.Token},
+		"prefix":              {"X-SVC-UI-Token: Bearer " + evidenceapitest.Token},
+		"bearer":              {"Authorization: Bearer " + evidenceapitest.Token},
+		"cookie":              {"Cookie: X-SVC-UI-Token=" + evidenceapitest.Token},
 	}
-	want := tw.Do(towertest.Request{Target: "/api/v1/status", NoToken: true}).Body
+	want := tw.Do(evidenceapitest.Request{Target: "/api/v1/status", NoToken: true}).Body
 	for name, f := range fields {
 		for _, target := range []string{"/api/v1/status", "/api/v1/runs", "/api/v1/no-such-route", "/api/v1/", "/metrics"} {
-			r := tw.Do(towertest.Request{Target: target, NoToken: true, Fields: f}).Want(403, "invalid_session_token")
+			r := tw.Do(evidenceapitest.Request{Target: target, NoToken: true, Fields: f}).Want(403, "invalid_session_token")
 			if !bytes.Equal(r.Body, want) {
 				t.Errorf("%s: another body for %s", name, target)
 			}
 		}
 	}
-	tw.Do(towertest.Request{Target: "/api/v1/status?token=" + towertest.Token, NoToken: true}).Want(403, "invalid_session_token")
+	tw.Do(evidenceapitest.Request{Target: "/api/v1/status?token=" + evidenceapitest.Token, NoToken: true}).Want(403, "invalid_session_token")
 }
 
 func TestRow05Hosts(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, hosts := range [][]string{
 		{"evil.example"}, {"[::1]"}, {}, {"127.0.0.1", "127.0.0.1"}, {"localhost:0"}, {"localhost:65536"}, {"localhost:"}, {"localhost."},
 		{"0.0.0.0"}, {"127.0.0.2"}, {""}, {"a@localhost"}, {"localhost,localhost"}, {"localhost localhost"}, {"localhost:8770:1"}, {"localhost:+1"},
@@ -86,28 +86,28 @@ func TestRow05Hosts(t *testing.T) {
 			fields = append(fields, "Host: "+h)
 		}
 		for _, target := range []string{"/api/v1/status", "/", "/healthz", "/nope"} {
-			tw.Do(towertest.Request{Target: target, NoHost: true, Fields: fields}).Want(403, "invalid_host")
+			tw.Do(evidenceapitest.Request{Target: target, NoHost: true, Fields: fields}).Want(403, "invalid_host")
 		}
-		tw.Do(towertest.Request{Method: "OPTIONS", Target: "/api/v1/status", NoHost: true, Fields: fields}).Want(403, "invalid_host")
+		tw.Do(evidenceapitest.Request{Method: "OPTIONS", Target: "/api/v1/status", NoHost: true, Fields: fields}).Want(403, "invalid_host")
 	}
 	tw.Get("http://evil.example/api/v1/status").Want(403, "invalid_host")
 	tw.Get("http://LOCALHOST:1/api/v1/status").Want(200, "")
-	tw.Do(towertest.Request{Target: "http://localhost/api/v1/status", NoHost: true, Fields: []string{"Host: evil.example"}}).Want(403, "invalid_host")
+	tw.Do(evidenceapitest.Request{Target: "http://localhost/api/v1/status", NoHost: true, Fields: []string{"Host: evil.example"}}).Want(403, "invalid_host")
 }
 
 func TestRow06HostInAnyCase(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, host := range []string{"LOCALHOST:8770", "localhost", "127.0.0.1", "127.0.0.1:65535", "LocalHost:1"} {
-		tw.Do(towertest.Request{Target: "/api/v1/status", NoHost: true, Fields: []string{"Host: " + host}}).Want(200, "")
+		tw.Do(evidenceapitest.Request{Target: "/api/v1/status", NoHost: true, Fields: []string{"Host: " + host}}).Want(200, "")
 	}
 }
 
 func TestRow07OtherVersions(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, target := range []string{"/api/v2/status", "/api/v1", "/api/", "/api/v1x/status", "/api/V1/status"} {
-		r := tw.Do(towertest.Request{Target: target, NoToken: true}).Want(404, "unsupported_api_version")
+		r := tw.Do(evidenceapitest.Request{Target: target, NoToken: true}).Want(404, "unsupported_api_version")
 		if got := r.At("error", "details"); got != `{"supported_versions":["v1"]}` {
 			t.Errorf("%s: %s", target, got)
 		}
@@ -116,8 +116,8 @@ func TestRow07OtherVersions(t *testing.T) {
 
 func TestRow08NoSuchEndpoint(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
-	tw.Do(towertest.Request{Target: "/nope", NoToken: true}).Want(404, "not_found")
+	tw := evidenceapitest.Start(t)
+	tw.Do(evidenceapitest.Request{Target: "/nope", NoToken: true}).Want(404, "not_found")
 	tw.Get("/nope").Want(404, "not_found")
 	tw.Get("/api").Want(404, "not_found")
 	for _, target := range []string{"/livez", "/docs", "/redoc", "/openapi.json", "//healthz", "/healthz/", "/index.html/"} {
@@ -125,18 +125,18 @@ func TestRow08NoSuchEndpoint(t *testing.T) {
 	}
 	tw.Get("/api/v1/runs/X/decisions").Want(404, "not_found")
 	tw.Get("/api/v1/runs/").Want(404, "not_found")
-	tw.Do(towertest.Request{Method: "POST", Target: "/api/v1/human-decisions"}).Want(404, "not_found")
+	tw.Do(evidenceapitest.Request{Method: "POST", Target: "/api/v1/human-decisions"}).Want(404, "not_found")
 }
 
 func TestRow09Preflight(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for target, allow := range map[string]string{
 		"/api/v1/run-evidence/inspect": "POST", "/api/v1/events/stream": "GET", "/api/v1/status": "GET, HEAD",
 		"/": "GET, HEAD", "/nope": "GET, HEAD", "*": "GET, HEAD", "/healthz": "GET, HEAD", "/api/v2/x": "GET, HEAD",
 	} {
 		for _, noToken := range []bool{false, true} {
-			r := tw.Do(towertest.Request{Method: "OPTIONS", Target: target, NoToken: noToken}).Want(405, "preflight_not_supported")
+			r := tw.Do(evidenceapitest.Request{Method: "OPTIONS", Target: target, NoToken: noToken}).Want(405, "preflight_not_supported")
 			if got := r.Header.Get("Allow"); got != allow {
 				t.Errorf("%s: Allow %q, want %q", target, got, allow)
 			}
@@ -146,7 +146,7 @@ func TestRow09Preflight(t *testing.T) {
 
 func TestRow10QueryWhereNoneIsTaken(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, target := range []string{"/api/v1/status?x=1", "/healthz?x=1", "/readyz?x", "/metrics?x=1", "/api/v1/projects/project/demo?limit=1", "/api/v1/runs/X?limit=1"} {
 		r := tw.Get(target).Want(400, "unexpected_query_parameters")
 		if got := r.At("error", "details"); got != `{"allowed":[]}` {
@@ -161,12 +161,12 @@ func TestRow10QueryWhereNoneIsTaken(t *testing.T) {
 
 func TestRow11TokenBeforeQuery(t *testing.T) {
 	t.Parallel()
-	towertest.Start(t).Do(towertest.Request{Target: "/api/v1/status?x=1", NoToken: true}).Want(403, "invalid_session_token")
+	evidenceapitest.Start(t).Do(evidenceapitest.Request{Target: "/api/v1/status?x=1", NoToken: true}).Want(403, "invalid_session_token")
 }
 
 func TestRow12QueryNames(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, query := range []string{"limit=1&limit=2", "foo=1", "LIMIT=1", "limit=1&%6cimit=1"} {
 		r := tw.Get("/api/v1/runs?"+query).Want(400, "unexpected_query_parameters")
 		if got := r.At("error", "details", "allowed"); got != `["cursor","limit","project_id","state"]` {
@@ -177,7 +177,7 @@ func TestRow12QueryNames(t *testing.T) {
 
 func TestRow13NotAcceptable(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, accept := range []string{"text/html", "application/json;q=0", "text/event-stream"} {
 		r := tw.Get("/api/v1/status", "Accept: "+accept).Want(406, "not_acceptable")
 		if got := r.At("error", "details", "supported"); got != `["application/json","application/vnd.svc.control-tower.v1+json"]` {
@@ -192,7 +192,7 @@ func TestRow13NotAcceptable(t *testing.T) {
 
 func TestRow14Negotiation(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	const vendor = "application/vnd.svc.control-tower.v1+json"
 	for accept, want := range map[string]string{vendor: vendor, "application/*": "application/json", "": "application/json"} {
 		r := tw.Get("/api/v1/status", "Accept: "+accept).Want(200, "")
@@ -207,7 +207,7 @@ func TestRow14Negotiation(t *testing.T) {
 
 func TestRow15ConditionsAreIgnored(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	first := tw.Get("/api/v1/status")
 	again := tw.Get("/api/v1/status", "If-None-Match: "+first.Header.Get("ETag"), "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT", "Range: bytes=0-1").Want(200, "")
 	if !bytes.Equal(first.Body, again.Body) {
@@ -217,13 +217,13 @@ func TestRow15ConditionsAreIgnored(t *testing.T) {
 
 func TestRow16Methods(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for request, allow := range map[[2]string]string{
 		{"POST", "/api/v1/runs"}: "GET, HEAD", {"GET", "/api/v1/run-evidence/inspect"}: "POST", {"HEAD", "/api/v1/run-evidence/inspect"}: "POST",
 		{"HEAD", "/api/v1/events/stream"}: "GET", {"DELETE", "/api/v1/runs/X"}: "GET, HEAD", {"PUT", "/healthz"}: "GET, HEAD",
 		{"POST", "/"}: "GET, HEAD", {"PATCH", "/metrics"}: "GET, HEAD", {"get", "/api/v1/status"}: "GET, HEAD", {"TRACE", "/readyz"}: "GET, HEAD",
 	} {
-		r := tw.Do(towertest.Request{Method: request[0], Target: request[1]})
+		r := tw.Do(evidenceapitest.Request{Method: request[0], Target: request[1]})
 		if r.Status != 405 || r.Header.Get("Allow") != allow || request[0] != "HEAD" && r.Code() != "method_not_allowed" {
 			t.Errorf("%v: %d %q %s", request, r.Status, r.Header.Get("Allow"), r.Body)
 		}
@@ -232,11 +232,11 @@ func TestRow16Methods(t *testing.T) {
 
 func TestRow17Head(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, target := range []string{"/api/v1/status", "/api/v1/runs", "/healthz", "/readyz", "/api/v1/runs/none"} {
 		const id = "X-Request-ID: one"
 		get := tw.Get(target, id)
-		head := tw.Do(towertest.Request{Method: "HEAD", Target: target, Fields: []string{id}})
+		head := tw.Do(evidenceapitest.Request{Method: "HEAD", Target: target, Fields: []string{id}})
 		if head.StatusLine != get.StatusLine || fields(head) != fields(get) || len(head.Body) != 0 {
 			t.Errorf("%s:\n%s\n%s", target, fields(head), fields(get))
 		}
@@ -244,7 +244,7 @@ func TestRow17Head(t *testing.T) {
 }
 
 // fields writes the header of an answer, but for the time.
-func fields(r *towertest.Response) string {
+func fields(r *evidenceapitest.Response) string {
 	var b strings.Builder
 	for _, f := range r.Header {
 		if f.Name == "Date" {
@@ -257,7 +257,7 @@ func fields(r *towertest.Response) string {
 
 func TestRow18RequestIDs(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	for _, id := range []string{"a:b.c", strings.Repeat("9", 128)} {
 		if got := tw.Get("/api/v1/status", "X-Request-ID: "+id).Header.Get("X-Request-ID"); got != id {
 			t.Errorf("%q became %q", id, got)

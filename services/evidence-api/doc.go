@@ -9,4 +9,4 @@
 //	        -> done, with the last request, after the drain time, or on abort
 package evidenceapi
 
-//go:generate go test ./internal/openapi -run TestSnapshot -update
+//go:generate go run ./internal/openapi/generate ../../clients/go/controltower/openapi.json

@@ -16,50 +16,50 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and the generated part of docs/evidence-api.md")
 
 // get provokes an error by a GET with fields.
-func get(target string, fields ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
-	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t), towertest.Request{Target: target, Fields: fields}
+func get(target string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t), evidenceapitest.Request{Target: target, Fields: fields}
 	}
 }
 
 // send provokes an error by a body for inspection.
-func send(body string, fields ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
-	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		tw := towertest.Start(t, towertest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
-		return tw, towertest.Request{Method: "POST", Target: inspect, Fields: fields, Body: []byte(body)}
+func send(body string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		tw := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
+		return tw, evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields, Body: []byte(body)}
 	}
 }
 
 // changed provokes an error by a statement that changes the store.
-func changed(target string, statements ...string) func(*testing.T) (*towertest.Tower, towertest.Request) {
-	return func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		tw := towertest.Start(t)
+func changed(target string, statements ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		tw := evidenceapitest.Start(t)
 		edit(t, tw.Store, statements...)
-		return tw, towertest.Request{Target: target}
+		return tw, evidenceapitest.Request{Target: target}
 	}
 }
 
 // provoke has a way to every error of the catalogue.
-var provoke = map[catalogue.Code]func(*testing.T) (*towertest.Tower, towertest.Request){
-	catalogue.InvalidHost: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t), towertest.Request{Target: "/", NoHost: true, Fields: []string{"Host: evil.example"}}
+var provoke = map[catalogue.Code]func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request){
+	catalogue.InvalidHost: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t), evidenceapitest.Request{Target: "/", NoHost: true, Fields: []string{"Host: evil.example"}}
 	},
-	catalogue.InvalidSessionToken: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t), towertest.Request{Target: "/api/v1/status", NoToken: true}
+	catalogue.InvalidSessionToken: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t), evidenceapitest.Request{Target: "/api/v1/status", NoToken: true}
 	},
 	catalogue.UnsupportedAPIVersion: get("/api/v2/status"),
 	catalogue.NotFound:              get("/api/v1/nope"),
-	catalogue.MethodNotAllowed: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t), towertest.Request{Method: "POST", Target: "/api/v1/runs"}
+	catalogue.MethodNotAllowed: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t), evidenceapitest.Request{Method: "POST", Target: "/api/v1/runs"}
 	},
-	catalogue.PreflightNotSupported: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t), towertest.Request{Method: "OPTIONS", Target: inspect, NoToken: true}
+	catalogue.PreflightNotSupported: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t), evidenceapitest.Request{Method: "OPTIONS", Target: inspect, NoToken: true}
 	},
 	catalogue.UnexpectedQueryParameters:   get("/api/v1/events?foo=1"),
 	catalogue.NotAcceptable:               get(stream, "Accept: text/html"),
@@ -71,8 +71,8 @@ var provoke = map[catalogue.Code]func(*testing.T) (*towertest.Tower, towertest.R
 	catalogue.RequestTimeout:              send("{", asJSON, "Content-Length: 2"),
 	catalogue.InvalidUTF8:                 send("\xff", asJSON, "Content-Length: 1"),
 	catalogue.InvalidRunEvidence:          send(`{"a":1}`, asJSON, "Content-Length: 7"),
-	catalogue.StoreNotConfigured: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return towertest.Start(t, towertest.NoStore), towertest.Request{Target: "/api/v1/runs"}
+	catalogue.StoreNotConfigured: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return evidenceapitest.Start(t, evidenceapitest.NoStore), evidenceapitest.Request{Target: "/api/v1/runs"}
 	},
 	catalogue.InvalidLimit:            get("/api/v1/runs?limit=201"),
 	catalogue.InvalidCursor:           get("/api/v1/runs?cursor=x"),
@@ -92,33 +92,33 @@ var provoke = map[catalogue.Code]func(*testing.T) (*towertest.Tower, towertest.R
 	catalogue.PersistedStateCorrupt:   changed("/api/v1/runs", `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`),
 	catalogue.NotProductSpineRun:      get("/api/v1/runs/foreign/batch-0001"),
 	catalogue.ConnectionRecordInvalid: changed("/api/v1/connections", `UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'`),
-	catalogue.Overloaded: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		tw := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxConcurrentRequests = 1 })
+	catalogue.Overloaded: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxConcurrentRequests = 1 })
 		hold(t, tw)
-		return tw, towertest.Request{Target: "/api/v1/status"}
+		return tw, evidenceapitest.Request{Target: "/api/v1/status"}
 	},
-	catalogue.TooManyStreams: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		tw := towertest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 1 })
+	catalogue.TooManyStreams: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 1 })
 		follow(t, tw, stream)
-		return tw, towertest.Request{Target: stream}
+		return tw, evidenceapitest.Request{Target: stream}
 	},
-	catalogue.ShuttingDown: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		tw := towertest.Start(t)
+	catalogue.ShuttingDown: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		tw := evidenceapitest.Start(t)
 		c := follow(t, tw, stream)
 		hold(t, tw)
 		tw.Drain()
 		c.Rest() // its marker comes once the server refuses
-		return tw, towertest.Request{Target: "/readyz"}
+		return tw, evidenceapitest.Request{Target: "/readyz"}
 	},
-	catalogue.InternalError: func(t *testing.T) (*towertest.Tower, towertest.Request) {
-		return broken(t), towertest.Request{Target: "/?launch=x"}
+	catalogue.InternalError: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+		return broken(t), evidenceapitest.Request{Target: "/?launch=x"}
 	},
 }
 
 // broken runs the application without a part that it needs.
-func broken(t *testing.T) *towertest.Tower {
+func broken(t *testing.T) *evidenceapitest.Tower {
 	t.Helper()
-	a, err := app.New(app.Options{Token: towertest.Token, Version: "1.2.3-test", Admission: admission.New(1, 1), Log: slog.New(slog.DiscardHandler)})
+	a, err := app.New(app.Options{Token: evidenceapitest.Token, Version: "1.2.3-test", Admission: admission.New(1, 1), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func broken(t *testing.T) *towertest.Tower {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &httpd.Server{Handler: a.Serve, RequestTimeout: towertest.Patience, MaxConns: 8}
+	s := &httpd.Server{Handler: a.Serve, RequestTimeout: evidenceapitest.Patience, MaxConns: 8}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
 	t.Cleanup(func() {
@@ -136,7 +136,7 @@ func broken(t *testing.T) *towertest.Tower {
 			t.Error(err)
 		}
 	})
-	return towertest.Attach(t, l.Addr().String())
+	return evidenceapitest.Attach(t, l.Addr().String())
 }
 
 // TestEveryErrorToTheByte provokes every code of the catalogue over a socket and holds
@@ -192,12 +192,12 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 // request's id, and what the caller did wrong does not.
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	edit(t, tw.Store, "PRAGMA user_version = 9")
 	tw.Get("/api/v1/runs", "X-Request-ID: the-one").Want(500, "store_error")
 	tw.Get("/api/v1/nope", "X-Request-ID: the-other").Want(404, "not_found")
 	log := tw.Log.String()
-	if strings.Count(log, "the-one") != 1 || strings.Contains(log, "the-other") || strings.Contains(log, towertest.Token) {
+	if strings.Count(log, "the-one") != 1 || strings.Contains(log, "the-other") || strings.Contains(log, evidenceapitest.Token) {
 		t.Error(log)
 	}
 }
@@ -206,7 +206,7 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 // answered within its lock wait and a little.
 func TestLockedStoreHoldsNobodyLong(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t, answersWithin(t, 3*time.Second))
+	tw := evidenceapitest.Start(t, answersWithin(t, 3*time.Second))
 	lock(t, tw.Store)
 	done := make(chan struct{}, 12)
 	for range cap(done) {

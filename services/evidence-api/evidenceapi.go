@@ -13,7 +13,6 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/loopback"
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/accesslog"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/app"
@@ -28,24 +27,8 @@ var Version = "dev"
 // heads that are still coming, and answers that say that there is no room.
 const spareConns = 256
 
-// SchemaNames lists the JSON Schemas of the product's documents.
-func SchemaNames() []string { return schemas.Names() }
-
-// Schema gives the text of a schema, and whether there is one of this name.
-func Schema(name string) ([]byte, bool) { return schemas.Get(name) }
-
-// PrepareStore makes the store at path if it is not there, and brings an older one to
-// this build's version. The server itself never writes: its commands call this before
-// they listen, and go on with a warning if it fails.
-func PrepareStore(ctx context.Context, path string) error {
-	w, err := store.OpenWriter(ctx, path, store.WriterOptions{})
-	if err != nil {
-		return err
-	}
-	return w.Close()
-}
-
-// Run serves until ctx ends, then drains and returns nil.
+// Run serves until ctx ends, then drains and returns nil. The server never writes: whose
+// store it is makes or migrates it first, by [store.Create].
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.Check(); err != nil {
@@ -88,7 +71,7 @@ func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Log
 	}
 	endStreams := func() {}
 	if cfg.StorePath != "" {
-		options.Reader = store.NewReader(cfg.StorePath, store.ReadWait)
+		options.Reader = store.NewServerReader(cfg.StorePath)
 		options.Streams = stream.New(options.Reader, stream.Config{Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream, Log: log})
 		endStreams = options.Streams.Shutdown
 		defer func() {

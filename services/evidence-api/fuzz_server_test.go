@@ -12,16 +12,16 @@ import (
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 // FuzzServer: whatever is sent, there is no answer or one, of 2xx or 4xx (505 for another
 // HTTP), and a document is canonical and has the digest that its header states.
 func FuzzServer(f *testing.F) {
-	tw := towertest.Start(f, func(c *evidenceapi.Config) { c.MaxStream = 10 * time.Millisecond })
+	tw := evidenceapitest.Start(f, func(c *evidenceapi.Config) { c.MaxStream = 10 * time.Millisecond })
 	report := fixtureReport(f)
 	length := fmt.Sprintf("Content-Length: %d", len(report))
-	for _, r := range []towertest.Request{
+	for _, r := range []evidenceapitest.Request{
 		{Target: "/"}, {Target: "/api/v1/status", Fields: []string{"Accept: */*;q=0"}}, {Target: "/metrics"}, {Target: "*", Method: "OPTIONS"},
 		{Target: "/api/v1/runs?limit=1&state=proposed&project_id=%20"}, {Target: "/api/v1/runs/run%2Fdemo:0002/evidence"},
 		{Target: "/api/v1/runs?cursor=eyJhZnRlciI6InJ1bi9kZW1vOjAwMDEiLCJraW5kIjoicHJvZHVjdC1zcGluZS1ydW4tbGlzdC1jdXJzb3ItdjEiLCJtYWMiOiJmMmUzMTJhYzRjNjI2MmU0YWUxNDJkNjE5OTMyYTRkOSJ9"},
@@ -68,7 +68,7 @@ func exchange(t *testing.T, addr string, request []byte) []byte {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(towertest.Patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(evidenceapitest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = c.Write(request) // an early answer may cut it

@@ -35,8 +35,13 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 )
 
-require github.com/mlp-platform/platform/libs v0.0.0
+require (
+	github.com/mlp-platform/platform/clients/go v0.0.0
+	github.com/mlp-platform/platform/libs v0.0.0
+)
 
 replace github.com/mlp-platform/platform/libs => ../../libs
 
 replace github.com/mlp-platform/platform/libs/embedded => ../../libs/embedded
+
+replace github.com/mlp-platform/platform/clients/go => ../../clients/go

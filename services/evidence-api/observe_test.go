@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 // lines collects what is logged.
@@ -34,9 +34,9 @@ func (l *lines) all() []string {
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	out := &lines{}
-	tw := towertest.Start(t, func(c *evidenceapi.Config) { c.AccessLog = out })
+	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.AccessLog = out })
 	tw.Get("/api/v1/runs?limit=1&cursor=secret-cursor", "X-Request-ID: first").Want(400, "invalid_cursor")
-	tw.Do(towertest.Request{Method: "HEAD", Target: "/healthz", Fields: []string{"X-Request-ID: second"}})
+	tw.Do(evidenceapitest.Request{Method: "HEAD", Target: "/healthz", Fields: []string{"X-Request-ID: second"}})
 	body := fixtureReport(t)
 	tw.Inspect(body, "X-Request-ID: third").Want(200, "")
 	stopped := follow(t, tw, stream, "X-Request-ID: fourth")
@@ -51,7 +51,7 @@ func TestAccessLog(t *testing.T) {
 		o := v.(*canon.Object)
 		id, _ := o.Get("request_id")
 		byID[id.(string)] = o
-		for _, secret := range []string{"secret-cursor", towertest.Token, "demo:0002"} {
+		for _, secret := range []string{"secret-cursor", evidenceapitest.Token, "demo:0002"} {
 			if strings.Contains(line, secret) {
 				t.Errorf("%s in %s", secret, line)
 			}
@@ -77,7 +77,7 @@ func TestAccessLog(t *testing.T) {
 
 func TestCounters(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
+	tw := evidenceapitest.Start(t)
 	tw.Get("/api/v1/status").Want(200, "")
 	tw.Get("/nope").Want(404, "not_found")
 	edit(t, tw.Store, "PRAGMA user_version = 9")
@@ -103,7 +103,7 @@ func TestCounters(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	none := towertest.Start(t, towertest.NoStore)
+	none := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	if got := none.Get("/api/v1/metrics").At("dependencies", "product_spine_store", "state"); got != `"not_configured"` {
 		t.Error(got)
 	}
@@ -112,8 +112,8 @@ func TestCounters(t *testing.T) {
 // TestProofs checks what the server proves of its log, as a client would.
 func TestProofs(t *testing.T) {
 	t.Parallel()
-	tw := towertest.Start(t)
-	text := func(r *towertest.Response, path ...any) string { return strings.Trim(r.At(path...), `"`) }
+	tw := evidenceapitest.Start(t)
+	text := func(r *evidenceapitest.Response, path ...any) string { return strings.Trim(r.At(path...), `"`) }
 	c := tw.Get("/api/v1/events/checkpoint?since=2").Want(200, "")
 	if c.At("checkpoint", "tree_size") != "4" || c.At("consistency", "from_size") != "2" || !strings.HasPrefix(text(c, "checkpoint", "origin"), "svc/") {
 		t.Errorf("%s", c.Body)
@@ -146,7 +146,7 @@ func TestProofs(t *testing.T) {
 // TestOpenAPIAnswer: the document that is served names its own build.
 func TestOpenAPIAnswer(t *testing.T) {
 	t.Parallel()
-	r := towertest.Start(t).Get("/api/v1/openapi.json").Want(200, "")
+	r := evidenceapitest.Start(t).Get("/api/v1/openapi.json").Want(200, "")
 	if r.At("openapi") != `"3.1.0"` || r.At("info", "version") != `"1.2.3-test"` || r.At("x-svc-kind") != `"svc-openapi"` || r.At("kind") != "" {
 		t.Errorf("%.300s", r.Body)
 	}

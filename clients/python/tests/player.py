@@ -20,7 +20,7 @@ def load_suite() -> dict[str, list[dict[str, Any]]]:
 
 
 class Player:
-    """Answers with recorded bytes, one connection after the other, and compares what it is asked."""
+    """Answers with recorded bytes, one connection after the other, and checks the requests."""
 
     def __init__(self, exchanges: list[dict[str, Any]]) -> None:
         self.exchanges = exchanges

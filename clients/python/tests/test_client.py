@@ -58,16 +58,20 @@ class Streams(unittest.TestCase):
 
     def test_a_fault_stays_and_an_end_stays(self) -> None:
         recorded = case("stream-broken", "another comment")
-        with Player(recorded["exchanges"]) as player:
-            with client_of(player).stream_events(idle_timeout=20, last_event_id=0) as stream:
-                for _ in range(2):
-                    with self.assertRaises(ProtocolError):
-                        next(stream)
+        with (
+            Player(recorded["exchanges"]) as player,
+            client_of(player).stream_events(idle_timeout=20, last_event_id=0) as stream,
+        ):
+            for _ in range(2):
+                with self.assertRaises(ProtocolError):
+                    next(stream)
         recorded = case("stream", "both events")
-        with Player(recorded["exchanges"]) as player:
-            with client_of(player).stream_events(idle_timeout=20, last_event_id=0) as stream:
-                self.assertEqual([e.sequence for e in stream], [1, 2])
-                self.assertEqual(list(stream), [])
+        with (
+            Player(recorded["exchanges"]) as player,
+            client_of(player).stream_events(idle_timeout=20, last_event_id=0) as stream,
+        ):
+            self.assertEqual([e.sequence for e in stream], [1, 2])
+            self.assertEqual(list(stream), [])
 
     def test_arguments(self) -> None:
         with Player([]) as player:
@@ -218,8 +222,8 @@ class Retries(unittest.TestCase):
         make: Any = RetryPolicy
         for bad in (
             {"max_attempts": 0}, {"max_attempts": True}, {"max_attempts": 1.5}, {"base_delay": -1},
-            {"max_delay": float("inf")}, {"max_delay": 10**400}, {"base_delay": 6}, {"base_delay": "1"},
-            {"honor_retry_after": 1},
+            {"max_delay": float("inf")}, {"max_delay": 10**400}, {"base_delay": 6},
+            {"base_delay": "1"}, {"honor_retry_after": 1},
         ):  # fmt: skip
             with self.assertRaises(ClientConfigurationError, msg=repr(bad)):
                 make(**bad)

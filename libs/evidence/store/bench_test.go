@@ -25,8 +25,8 @@ func million(b *testing.B, n int) string {
 		"DROP INDEX events_by_run", "DROP INDEX events_by_project", "DROP INDEX events_by_work_unit", "DROP INDEX events_by_type", fmt.Sprintf(`
 		INSERT INTO events
 		SELECT n, printf('evt-%%012d', n), occurred_at, event_type, principal_json, authority_class, project_id, work_unit_id,
-			CASE n WHEN %d THEN 'run/test:000009' ELSE 'run/test:000001' END, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest
-		FROM (WITH RECURSIVE c(n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c), (SELECT * FROM events WHERE sequence = 1)`,
+			run_id, attempt_id, source_revision, evidence_reference_json, payload_json, payload_digest
+		FROM (WITH RECURSIVE c(n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c) JOIN (SELECT * FROM events LIMIT 10) ON sequence = CASE n WHEN %d THEN 10 ELSE 2 END`,
 			n, n), "CREATE INDEX events_by_run ON events (run_id)", "CREATE INDEX events_by_project ON events (project_id)",
 		"CREATE INDEX events_by_work_unit ON events (work_unit_id)", "CREATE INDEX events_by_type ON events (event_type)", "COMMIT")
 	return path

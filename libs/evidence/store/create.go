@@ -244,8 +244,8 @@ func (w *Writer) ImportConnections(ctx context.Context, connections []spine.Conn
 			err = errors.New("the connector stands in the list twice")
 		}
 		if err != nil {
-			return &Error{Code: ConnectionRecordInvalid, ID: c.ID, Reason: err.Error(),
-				Message: "A connector cannot be stored: " + err.Error() + "."}
+			return &Error{Code: ConnectionRecordInvalid, ID: c.ID, Reason: describeFault(err),
+				Message: "A connector cannot be stored: " + describeFault(err) + "."}
 		}
 		seen[c.ID] = true
 	}

@@ -19,8 +19,9 @@ const (
 
 // Ways to open the file.
 const (
-	modeReadOnly = "ro"
-	modeWrite    = "rw"
+	modeReadOnly  = "ro"
+	modeWrite     = "rw"
+	modeImmutable = "immutable" // as the bytes are, without a lock: only to look at the header
 )
 
 // openDB makes a pool on path. It touches the file only with the first statement.
@@ -37,9 +38,13 @@ func openDB(path, mode string, wait time.Duration) (*sql.DB, error) {
 		// Damage shows as an error instead of as a wrong row.
 		"cell_size_check(1)",
 	}}
-	if mode == modeReadOnly {
+	switch mode {
+	case modeReadOnly:
 		query.Add("_pragma", "query_only(1)")
-	} else {
+	case modeImmutable:
+		query.Set("mode", modeReadOnly)
+		query.Set("immutable", "1")
+	default:
 		// It reads the file, which a connection that only reads does with its first read.
 		query.Add("_pragma", "synchronous(FULL)")
 	}
@@ -145,29 +150,9 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 	return t.run(begin, func() error { return fn(t) })
 }
 
-// needsRollback tells that a writer died in mid-transaction: its journal lies
-// beside the file, and a read-only connection may not play it back.
-func needsRollback(err error) bool {
+// needsRecovery tells that a writer died in mid-transaction: what it left lies beside
+// the file, and a read-only connection may not play it back.
+func needsRecovery(err error) bool {
 	code := extended(err)
 	return code == sqlite3.SQLITE_READONLY_ROLLBACK || code == sqlite3.SQLITE_READONLY_RECOVERY
-}
-
-// playBack lets SQLite undo what a dead writer left unfinished. Nothing else can
-// change: the connection refuses statements that write.
-func playBack(ctx context.Context, path string) error {
-	db, err := openDB(path, modeWrite, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(ctx, "PRAGMA query_only = 1"); err != nil {
-		return err
-	}
-	var n int
-	return conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n)
 }

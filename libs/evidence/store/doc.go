@@ -14,8 +14,12 @@
 //	3  columns and indexes to list by, store_meta, checkpoints
 //
 // Writers migrate, readers refuse what is not version 3, everybody refuses what is
-// newer. A writer killed in mid-transaction leaves its journal beside the file; the
-// next reader lets SQLite play it back, which is all that a reader ever changes.
+// newer. The first act that is not refused makes the file.
+//
+// A writer killed in mid-transaction leaves its journal beside the file. Readers then
+// read a private copy that SQLite recovers, and change neither file; the next writer
+// recovers the store itself. So it is with a store that another program put into
+// write-ahead mode, in which readers, too, would write beside the file.
 //
 // # What binds what
 //
@@ -24,6 +28,8 @@
 // events follow from them to the byte. Events are the leaves of a tree; each writing
 // act adds a checkpoint with the tree's root, signed if there is a key. A changed
 // row therefore fails the check of its row, and a row changed along with all that
-// repeats it fails against the log, and a changed log against its checkpoints. Only
+// repeats it fails against the log, in every read as in verification: a run's state,
+// project and times must follow from its events, and an event's columns from its run.
+// A changed log fails against its checkpoints. Only
 // a signed checkpoint, or one kept elsewhere, shows that the whole file was made anew.
 package store

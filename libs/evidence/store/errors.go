@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/mlp-platform/platform/libs/evidence/closed"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
@@ -55,12 +57,27 @@ type Error struct {
 	Err     error // the cause, for the log
 }
 
-func (e *Error) Error() string {
-	s := string(e.Code) + ": " + e.Message
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Describe() }
+
+// Describe is the message and its cause, for whoever shows the code beside it.
+func (e *Error) Describe() string {
+	if e.Err == nil {
+		return e.Message
 	}
-	return s
+	return strings.TrimSuffix(e.Message, ".") + ": " + e.Err.Error()
+}
+
+// describeFault says where a document is wrong and how, without the code, which says
+// the same in one word.
+func describeFault(err error) string {
+	var f *closed.Fault
+	if !errors.As(err, &f) {
+		return err.Error()
+	}
+	if f.Path == "" {
+		return f.Detail
+	}
+	return fmt.Sprintf("%.200s: %s", f.Path, f.Detail)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -48,8 +48,28 @@ type eventRow struct {
 }
 
 func (e *eventRow) scan(rows *sql.Rows) error {
-	return rows.Scan(&e.sequence, &e.id, &e.occurredAt, &e.kind, &e.principal, &e.authorityClass, &e.projectID,
-		&e.workUnitID, &e.runID, &e.attemptID, &e.sourceRevision, &e.evidenceReference, &e.payload, &e.payloadDigest)
+	return rows.Scan(e.targets()...)
+}
+
+func (e *eventRow) targets() []any {
+	return []any{&e.sequence, &e.id, &e.occurredAt, &e.kind, &e.principal, &e.authorityClass, &e.projectID,
+		&e.workUnitID, &e.runID, &e.attemptID, &e.sourceRevision, &e.evidenceReference, &e.payload, &e.payloadDigest}
+}
+
+// eventAgrees holds for an event e that its run's row bears out, column by column. The
+// row is looked into by its text: to parse it would cost more than the page.
+const eventAgrees = `EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND r.project_id = e.project_id AND r.work_unit_id = e.work_unit_id
+	AND e.attempt_id IS NULL AND instr(r.metadata_json, '"source_revision":"' || e.source_revision || '"') > 0
+	AND e.occurred_at = CASE e.event_type WHEN '` + spine.RunCreated + `' THEN r.created_at ELSE r.updated_at END
+	AND (e.event_type <> '` + spine.RunCreated + `' OR instr(e.payload_json, r.request_digest) > 0)
+	AND CASE WHEN e.event_type = '` + spine.RunCreated + `' AND r.row_kind = '` + spine.ImportedRow + `'
+		THEN instr(r.metadata_json, '"evidence_report_digest":' || substr(e.evidence_reference_json, 11, 73) || ',') > 0
+		ELSE e.evidence_reference_json IS NULL END)`
+
+// scanHeld reads a row with eventAgrees behind its columns.
+func (e *eventRow) scanHeld(rows *sql.Rows) (agrees bool, err error) {
+	err = rows.Scan(append(e.targets(), &agrees)...)
+	return agrees, err
 }
 
 // What every event of this build says of who acted: a local command, and nobody

@@ -18,6 +18,7 @@ const readConns = 8
 // replaced leaves old connections on a file that nobody else sees.
 type handle struct {
 	db     *sql.DB
+	image  *image      // what is read instead of the file; nil: the file itself
 	info   fs.FileInfo // as last looked at; guarded by the source's lock
 	number uint64      // counts the openings, so that changes of two files never look alike
 	idle   sessions
@@ -30,17 +31,19 @@ type handle struct {
 
 // close ends what is idle; what is in use ends when it is given back.
 func (h *handle) close() error {
-	return errors.Join(h.endProbe(), h.idle.close(), h.db.Close())
+	return errors.Join(h.endProbe(), h.idle.close(), h.db.Close(), h.image.remove())
 }
 
 // source is the file that a [Reader] reads, through all that happens to it.
 type source struct {
-	path string
-	wait time.Duration // for a lock
+	path      string
+	wait      time.Duration // for a lock
+	copyLimit int64         // bytes that may be copied to read a store that was left unfinished; 0: any
 
 	mu     sync.Mutex // guards what follows
 	open   *handle
 	opened uint64
+	left   journalKind // of the newest opening
 	closed bool
 
 	looks looks // shared looks at the file's state
@@ -63,7 +66,7 @@ func (s *source) acquire() (*handle, error) {
 	}
 	// A store never shrinks: one that did was cut or written over, and its pages in
 	// the cache tell of what is no longer there.
-	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size()) {
+	if s.open != nil && (err != nil || !os.SameFile(info, s.open.info) || info.Size() < s.open.info.Size() || s.open.image.outdated(s.path)) {
 		_ = s.open.close()
 		s.open = nil
 	}
@@ -74,25 +77,65 @@ func (s *source) acquire() (*handle, error) {
 		s.open.info = info
 		return s.open, nil
 	}
+	var copied *image
+	if peekHeader(context.Background(), s.path).writeAhead() {
+		if copied, err = copyStore(context.Background(), s.path, s.copyLimit); err != nil {
+			return nil, err
+		}
+	}
+	return s.openHandle(info, copied)
+}
+
+// openHandle makes the handle that the next calls share. The caller holds the lock.
+func (s *source) openHandle(info fs.FileInfo, copied *image) (*handle, error) {
+	path := s.path
+	s.left = noJournal
+	if copied != nil {
+		path, s.left = copied.path, copied.journal
+	}
 	// SQLite does not wait for locks here: see patiently.
-	db, err := openDB(s.path, modeReadOnly, 0)
+	db, err := openDB(path, modeReadOnly, 0)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, copied.remove())
 	}
 	// Two beside the sessions: one watches the change counter, one probes. An idle
 	// connection keeps the file's inode from being given to another file.
 	db.SetMaxOpenConns(readConns + 2)
 	db.SetMaxIdleConns(readConns + 2)
 	s.opened++
-	s.open = &handle{db: db, info: info, number: s.opened, idle: sessions{places: make(chan struct{}, readConns)}}
+	s.open = &handle{db: db, image: copied, info: info, number: s.opened, idle: sessions{places: make(chan struct{}, readConns)}}
 	return s.open, nil
+}
+
+// openImage lets the next calls read a copy of the store, which SQLite recovers: no
+// reader changes the file or what lies beside it. The copy is made under the lock,
+// since whoever else reads meanwhile needs it too.
+func (s *source) openImage(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.open != nil { // another call was faster
+		return nil
+	}
+	copied, err := copyStore(ctx, s.path, s.copyLimit)
+	if err != nil {
+		return err
+	}
+	_, err = s.openHandle(copied.of[0], copied)
+	return err
+}
+
+// journalLeft says what lay beside the file when it was opened last.
+func (s *source) journalLeft() journalKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
 }
 
 // drop forgets h, so that the next call looks at the file anew.
 func (s *source) drop(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == h {
+	if h != nil && s.open == h {
 		_ = h.close()
 		s.open = nil
 	}
@@ -111,26 +154,33 @@ func (s *source) on(ctx context.Context, fn func(*handle) error) error {
 	return s.patiently(ctx, func() error { return s.attempt(ctx, fn) })
 }
 
-// attempt runs fn on the file's handle. If a dead writer left its journal, it is
-// played back once and fn runs again; a faulty file is looked at anew next time.
+// maxCopies is how often one read copies a store that changes meanwhile.
+const maxCopies = 3
+
+// attempt runs fn on the file's handle. If a dead writer left its journal, fn runs
+// again on a copy; a faulty file is looked at anew next time.
 func (s *source) attempt(ctx context.Context, fn func(*handle) error) error {
+	copies := 0
 	for first := true; ; first = false {
 		h, err := s.acquire()
-		if err != nil {
-			return storeFault(ctx, err)
+		if err == nil {
+			err = fn(h)
 		}
-		err = fn(h)
 		switch {
 		case err == nil:
 			return nil
-		case needsRollback(err) && first:
+		case (needsRecovery(err) || errors.Is(err, errUnsettled)) && copies < maxCopies:
+			copies++
 			s.drop(h)
-			if err := playBack(ctx, s.path); isBusy(err) {
-				return err
-			} else if err != nil {
+			if errors.Is(err, errUnsettled) {
+				continue
+			}
+			if err := s.openImage(ctx); err != nil && !errors.Is(err, errUnsettled) {
 				return storeFault(ctx, err)
 			}
 			continue
+		case h == nil:
+			return storeFault(ctx, err)
 		case isBusy(err):
 			return err
 		case first && s.ended(h) && !isKnown(err) && ctx.Err() == nil:

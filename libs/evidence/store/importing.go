@@ -131,6 +131,9 @@ func (r *Reader) Evidence(ctx context.Context, id string) (evidence Evidence, er
 		if err := row.check(rec); err != nil {
 			return err
 		}
+		if err := row.checkEvents(rec); err != nil {
+			return err
+		}
 		evidence = Evidence{RunID: id, Digest: *rec.projection.EvidenceReportDigest, Report: rec.imported.report.(*canon.Object)}
 		return rec.checkAgainst(id, found)
 	})

@@ -22,7 +22,8 @@ const (
 
 // Reader reads a store. It cannot write and never migrates. It opens the file
 // with the first read and again whenever another file stands at the path, so a
-// store that was away is back with the next read. Every method is safe to call
+// store that was away is back with the next read. It leaves the file and what lies
+// beside it as they are, also if a dead writer left its journal. Every method is safe to call
 // from several goroutines; a fault is an [*Error] unless the context ended.
 type Reader struct {
 	source *source
@@ -35,6 +36,17 @@ type Reader struct {
 func NewReader(path string, wait time.Duration) *Reader {
 	return &Reader{source: &source{path: path, wait: wait}}
 }
+
+// NewServerReader makes a reader for a server, which waits [ReadWait] for locks. A store
+// that a writer left unfinished is read through a private copy, in a server only up to
+// [MaxServedImage].
+func NewServerReader(path string) *Reader {
+	return &Reader{source: &source{path: path, wait: ReadWait, copyLimit: MaxServedImage}}
+}
+
+// Notice is a sentence for whoever reads the answers, about what lay beside the file
+// when it was last read, or "".
+func (r *Reader) Notice() string { return r.source.journalLeft().notice() }
 
 // Close ends all connections; later reads fail. It is safe to call twice.
 func (r *Reader) Close() error { return r.source.close() }
@@ -494,8 +506,8 @@ func (r *Reader) Connection(ctx context.Context, id string) (c spine.Connection,
 func readConnection(id, metadata string) (spine.Connection, error) {
 	c, err := decodeConnection(id, metadata)
 	if err != nil {
-		return spine.Connection{}, &Error{Code: ConnectionRecordInvalid, ID: id, Reason: err.Error(),
-			Message: "A stored connector is invalid: " + err.Error() + "."}
+		return spine.Connection{}, &Error{Code: ConnectionRecordInvalid, ID: id, Reason: describeFault(err),
+			Message: "The stored connector " + id + " is invalid: " + describeFault(err) + "."}
 	}
 	return c, nil
 }
@@ -576,12 +588,16 @@ func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 	c.and(wider+"event_type", f.EventType)
 	items := []Event{}
 	var row eventRow
-	err := t.each("SELECT "+eventColumns+" FROM events WHERE sequence > ?"+c.text+" ORDER BY sequence LIMIT ?",
+	err := t.each("SELECT "+eventColumns+", "+eventAgrees+" FROM events e WHERE sequence > ?"+c.text+" ORDER BY sequence LIMIT ?",
 		append(c.args, limit), func(rows *sql.Rows) error {
-			if err := row.scan(rows); err != nil {
+			agrees, err := row.scanHeld(rows)
+			if err != nil {
 				return err
 			}
 			e, err := row.event()
+			if err == nil && !agrees {
+				err = broken(nil, "The stored event %d is not the one that its run %s stands for.", row.sequence, row.runID)
+			}
 			items = append(items, e)
 			return err
 		})

@@ -52,15 +52,33 @@ type runRow struct {
 	keyDigest, keyRun, keyCreatedAt sql.NullString
 
 	claimed bool // of another kind, and yet with the key or an event of a run
+
+	events        int64 // how many the log has of the run
+	first, newest runEvent
+	eventsSince   sql.NullString
+}
+
+// runEvent is what a run's row is held against of an event.
+type runEvent struct{ kind, occurredAt, projectID, workUnitID, payload sql.NullString }
+
+func (e *runEvent) targets() []any {
+	return []any{&e.kind, &e.occurredAt, &e.projectID, &e.workUnitID, &e.payload}
 }
 
 const runSelect = `SELECT r.run_id, r.idempotency_key, r.request_digest, r.state, r.metadata_json, r.created_at, r.updated_at,
-	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at, NOT r.` + ours + ` AND ` + claimed + `
-	FROM runs r LEFT JOIN idempotency i ON i.idempotency_key = r.idempotency_key`
+	r.row_kind, r.project_id, r.work_unit_id, i.request_digest, i.run_id, i.created_at, NOT r.` + ours + ` AND ` + claimed + `,
+	(SELECT count(*) FROM events e WHERE e.run_id = r.run_id), since.value,
+	f.event_type, f.occurred_at, f.project_id, f.work_unit_id, f.payload_json,
+	n.event_type, n.occurred_at, n.project_id, n.work_unit_id, n.payload_json
+	FROM runs r LEFT JOIN idempotency i ON i.idempotency_key = r.idempotency_key
+	LEFT JOIN events f ON f.sequence = (SELECT min(e.sequence) FROM events e WHERE e.run_id = r.run_id)
+	LEFT JOIN events n ON n.sequence = (SELECT max(e.sequence) FROM events e WHERE e.run_id = r.run_id)
+	LEFT JOIN store_meta since ON since.key = '` + metaEventsSince + `'`
 
 func (r *runRow) scan(from interface{ Scan(...any) error }) error {
-	return from.Scan(&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
-		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt, &r.claimed)
+	targets := []any{&r.id, &r.key, &r.requestDigest, &r.state, &r.metadata, &r.createdAt, &r.updatedAt,
+		&r.kind, &r.projectID, &r.workUnitID, &r.keyDigest, &r.keyRun, &r.keyCreatedAt, &r.claimed, &r.events, &r.eventsSince}
+	return from.Scan(append(append(targets, r.first.targets()...), r.newest.targets()...)...)
 }
 
 // record is a run's metadata_json.
@@ -153,11 +171,11 @@ func (r *runRow) record() (*record, error) {
 		}
 	}
 	if f := rd.Fault(); f != nil {
-		return nil, corrupt(r.id, "%s", f.Error())
+		return nil, corrupt(r.id, "%s", describeFault(f))
 	}
 	projection := o.Value("projection")
 	if rec.projection, err = spine.ReadRun(projection); err != nil {
-		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+		return nil, corrupt(r.id, "the projection is invalid (%s)", describeFault(err))
 	}
 	if rec.document, err = canon.C1(projection); err != nil {
 		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
@@ -204,6 +222,54 @@ func (r *runRow) check(rec *record) error {
 		return rec.imported.checkShape(r.id)
 	}
 	return nil
+}
+
+// checkEvents holds the row against the run's events: its state, project, work unit and
+// times follow from them. A run may lack its run.created if it is older than the log.
+func (r *runRow) checkEvents(rec *record) error {
+	first := spine.Proposed
+	if rec.imported != nil {
+		first = rec.imported.initialState
+	}
+	var kinds []string
+	for i, e := range []*runEvent{&r.first, &r.newest} {
+		if int64(i) < r.events {
+			kinds = append(kinds, e.kind.String)
+			if e.projectID.String != r.projectID || e.workUnitID.String != r.workUnitID {
+				return corrupt(r.id, "the log has it in another project or work unit")
+			}
+		}
+	}
+	state, changedAt := first, r.createdAt
+	switch log := strings.Join(kinds, " "); {
+	case r.events > 2:
+		return corrupt(r.id, "the log has %d events of it, more than a run can have", r.events)
+	case log == spine.RunCreated, log == spine.RunCreated+" "+spine.RunCancelled:
+		payload := `{"request_digest":"` + r.requestDigest + `","state":"` + string(first) + `"}`
+		if r.first.occurredAt.String != r.createdAt || r.first.payload.String != payload {
+			return corrupt(r.id, "it is not the run that the log has as created")
+		}
+	case r.isOlder() && (log == "" || log == spine.RunCancelled):
+		if log == "" {
+			return nil // nothing was recorded of it
+		}
+	default:
+		return corrupt(r.id, "the log has no %s of it, or events that cannot follow one another", spine.RunCreated)
+	}
+	if kinds[len(kinds)-1] == spine.RunCancelled {
+		state, changedAt = spine.Cancelled, r.newest.occurredAt.String
+	}
+	if rec.projection.State != state || r.updatedAt != changedAt {
+		return corrupt(r.id, "by the log it is %s since %s", state, changedAt)
+	}
+	return nil
+}
+
+// isOlder reports whether the run was there before the store had events.
+func (r *runRow) isOlder() bool {
+	at, err := spine.ParseTime(r.createdAt)
+	since, sinceErr := spine.ParseTime(r.eventsSince.String)
+	return err == nil && sinceErr == nil && at.Before(since)
 }
 
 // expectedDigest is the create digest of the run as it was first stored.
@@ -258,6 +324,9 @@ func (r *runRow) run() (Run, error) {
 	rec, err := r.record()
 	if err == nil {
 		err = r.check(rec)
+	}
+	if err == nil {
+		err = r.checkEvents(rec)
 	}
 	if err != nil {
 		return Run{}, err

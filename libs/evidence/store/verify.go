@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,38 +15,53 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 )
 
-// The findings of a verification.
+// The findings of a verification, worst first: what makes the rest unreadable, then
+// what shows that the log is not the one that was written, then single rows, then what
+// guards them.
 const (
-	FindingSQLite        = "sqlite_integrity"   // SQLite's own check, or a damaged page
-	FindingForeignKey    = "foreign_key"        // a row refers to a row that is not there
-	FindingVersion       = "store_version"      // user_version is not this build's
-	FindingSchema        = "store_schema"       // tables or indexes are not those of this build
-	FindingValue         = "value_type"         // a blob or number where text must stand, or the other way round
-	FindingJournal       = "store_journal"      // part of the store may lie in another file
-	FindingTrigger       = "trigger_missing"    // nothing refuses a change of this table
-	FindingMeta          = "store_meta_invalid" // store_id, cursor_key, events_since or the frontier
-	FindingOlder         = "older_runs"         // runs without events that the key did not sign
-	FindingRun           = "persisted_state_corrupt"
-	FindingEvidence      = "evidence_integrity_error"
-	FindingConnection    = "connection_record_invalid"
-	FindingIdempotency   = "idempotency_orphan"      // a key that leads to no run of its own
+	FindingSQLite        = "sqlite_integrity"        // SQLite's own check, or a damaged page
+	FindingForeignFile   = "journal_foreign"         // what lies in the place of the journal is none
+	FindingVersion       = "store_version"           // user_version is not this build's
+	FindingHeader        = "store_header"            // the file's header or length is not one that this build writes
+	FindingSchema        = "store_schema"            // tables or indexes are not those of this build
+	FindingJournal       = "store_journal"           // part of the store may lie in another file
+	FindingInconsistent  = "checkpoint_inconsistent" // the log does not continue an older checkpoint
+	FindingSignature     = "checkpoint_signature"    // a note that the key did not sign
 	FindingSequence      = "event_sequence"          // sequences are not 1 to n
 	FindingEvent         = "event_invalid"           // an envelope that fails its checks
 	FindingPayload       = "event_payload_digest"    // a payload with another digest
-	FindingEventMissing  = "event_missing"           // a run without the event of its state
-	FindingEventMismatch = "event_run_mismatch"      // an event that its run does not bear out
 	FindingTree          = "tree_root_mismatch"      // the events are not those of a checkpoint
 	FindingCheckpoint    = "checkpoint_invalid"      // a checkpoint that cannot be of this log
-	FindingSignature     = "checkpoint_signature"    // a note that the key did not sign
+	FindingMissing       = "checkpoint_missing"      // an event without the checkpoint of its act
 	FindingUnsigned      = "checkpoint_unsigned"     // a key was given, and events are not below what it signed
-	FindingInconsistent  = "checkpoint_inconsistent" // the log does not continue an older checkpoint
-	FindingTruncated     = "findings_truncated"      // there are more than are listed
+	FindingOlder         = "older_runs"              // runs without events that the key did not sign
+	FindingEventMissing  = "event_missing"           // a run without the event of its state
+	FindingEventMismatch = "event_run_mismatch"      // an event that its run does not bear out
+	FindingRun           = "persisted_state_corrupt"
+	FindingEvidence      = "evidence_integrity_error"
+	FindingForeignKey    = "foreign_key"        // a row refers to a row that is not there
+	FindingIdempotency   = "idempotency_orphan" // a key that leads to no run of its own
+	FindingConnection    = "connection_record_invalid"
+	FindingValue         = "value_type"         // a blob or number where text must stand, or the other way round
+	FindingTrigger       = "trigger_missing"    // nothing refuses a change of this table
+	FindingMeta          = "store_meta_invalid" // store_id, cursor_key, events_since or the frontier
+	FindingJournalLeft   = "journal_left"       // a warning: a writer ended in mid-transaction
+	FindingTruncated     = "findings_truncated" // there are more than are listed
 )
+
+// findingOrder is the order of a report.
+var findingOrder = []string{
+	FindingSQLite, FindingForeignFile, FindingVersion, FindingHeader, FindingSchema, FindingJournal,
+	FindingInconsistent, FindingSignature, FindingSequence, FindingEvent, FindingPayload, FindingTree, FindingCheckpoint,
+	FindingMissing, FindingUnsigned, FindingOlder,
+	FindingEventMissing, FindingEventMismatch, FindingRun, FindingEvidence, FindingForeignKey, FindingIdempotency, FindingConnection,
+	FindingValue, FindingTrigger, FindingMeta, FindingJournalLeft, FindingTruncated,
+}
 
 // maxFindings bounds a report on a store in which everything is wrong.
 const maxFindings = 1000
 
-// Verification is the outcome of [Verify].
+// Verification is the outcome of [Verify]. It is OK if no finding is more than a warning.
 type Verification struct {
 	Kind          string    `json:"kind"`
 	SchemaVersion string    `json:"schema_version"`
@@ -66,7 +83,7 @@ type Checked struct {
 	Connections       int64 `json:"connections"`
 	Events            int64 `json:"events"`
 	Checkpoints       int64 `json:"checkpoints"`
-	SignedCheckpoints int64 `json:"signed_checkpoints"` // with a good signature; 0 without a key
+	SignedCheckpoints int64 `json:"signed_checkpoints"` // that carry a signature: with a key a good one, without one any
 	SignedEvents      int64 `json:"signed_events"`      // up to the newest of these
 	RunsWithoutEvents int64 `json:"runs_without_events"`
 }
@@ -112,7 +129,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 	defer func() { _ = s.close() }()
 	err = s.on(ctx, func(h *handle) error {
 		return inTx(ctx, h.db, "BEGIN", func(t tx) error {
-			v.begin()
+			v.begin(h)
 			err := v.all(t)
 			if code := primary(err); (code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_ERROR) && v.opened {
 				v.find(FindingSQLite, "store", "%v", err)
@@ -124,7 +141,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 	if err != nil {
 		return Verification{}, err
 	}
-	v.out.OK = len(v.out.Findings) == 0
+	v.finish()
 	return v.out, nil
 }
 
@@ -135,8 +152,27 @@ type verifier struct {
 	olderNote string // the signed note that older came in, or ""
 	out       Verification
 	opened    bool // the file is a database whose first page can be read
+	file      *handle
 	storeID   string
 	since     time.Time
+
+	groups  []*group
+	byCause map[cause]*group
+	// What follows from another finding is not told again.
+	badEvents    map[int64]bool // events with a finding of their own
+	lostEvents   int64          // how many events are not there
+	withoutEvent []Finding      // runs without the event of their state
+	sinceWrong   bool           // events_since does not follow from the runs
+}
+
+// cause is what makes findings one: the same code about the same part of the store.
+type cause struct{ code, part string }
+
+// group is the findings of one cause: the first, and how many more there are.
+type group struct {
+	Finding
+	more int
+	last string // the newest subject
 }
 
 // row counts a row that was looked at.
@@ -146,18 +182,57 @@ func (v *verifier) row() {
 	}
 }
 
-func (v *verifier) begin() {
+// begin starts over: a lock may have interrupted the verification before.
+func (v *verifier) begin(h *handle) {
+	*v = verifier{options: v.options, older: v.older, olderNote: v.olderNote, file: h,
+		byCause: map[cause]*group{}, badEvents: map[int64]bool{}}
 	v.out = Verification{Kind: "svc-store-verification", SchemaVersion: spine.SchemaVersion, Findings: []Finding{}}
 }
 
+// find notes what is wrong with a subject.
 func (v *verifier) find(code, subject, format string, args ...any) {
-	if len(v.out.Findings) == maxFindings {
-		v.out.Findings = append(v.out.Findings, Finding{FindingTruncated, "store",
-			fmt.Sprintf("Only the first %d findings are listed.", maxFindings)})
+	v.findIn(subject, code, subject, format, args...)
+}
+
+// findIn notes what is wrong with a subject that is wrong for one reason with the others
+// of a part of the store: the first of them is told, and how many there are.
+func (v *verifier) findIn(part, code, subject, format string, args ...any) {
+	key := cause{code, part}
+	if g := v.byCause[key]; g != nil {
+		if g.last != subject {
+			g.more++
+			g.last = subject
+		}
+		return
 	}
-	if len(v.out.Findings) < maxFindings {
+	g := &group{Finding: Finding{code, subject, fmt.Sprintf(format, args...)}, last: subject}
+	v.byCause[key] = g
+	if len(v.groups) <= maxFindings {
+		v.groups = append(v.groups, g)
+	}
+}
+
+// found reports whether there is a finding about a part of the store.
+func (v *verifier) found(code, part string) bool { return v.byCause[cause{code, part}] != nil }
+
+// finish writes the report.
+func (v *verifier) finish() {
+	slices.SortStableFunc(v.groups, func(a, b *group) int {
+		return cmp.Compare(slices.Index(findingOrder, a.Code), slices.Index(findingOrder, b.Code))
+	})
+	v.out.OK = true
+	for i, g := range v.groups {
+		if i == maxFindings {
+			v.out.Findings = append(v.out.Findings, Finding{FindingTruncated, "store",
+				fmt.Sprintf("Only the first %d findings are listed.", maxFindings)})
+			break
+		}
+		if g.more > 0 {
+			g.Detail += fmt.Sprintf(" So it is with %d more, the last of them %s.", g.more, g.last)
+		}
 		// Stored text need not be UTF-8, which a document must be.
-		v.out.Findings = append(v.out.Findings, Finding{code, printable(subject), printable(fmt.Sprintf(format, args...))})
+		v.out.Findings = append(v.out.Findings, Finding{g.Code, printable(g.Subject), printable(g.Detail)})
+		v.out.OK = v.out.OK && g.Code == FindingJournalLeft
 	}
 }
 
@@ -183,7 +258,11 @@ func (v *verifier) all(t tx) error {
 		return err
 	}
 	v.opened = true
+	v.leftovers()
 	if err := v.sqlite(t); err != nil {
+		return err
+	}
+	if err := v.header(t); err != nil {
 		return err
 	}
 	if version != Version {
@@ -193,7 +272,7 @@ func (v *verifier) all(t tx) error {
 	if usable, err := v.schema(t); err != nil || !usable {
 		return err
 	}
-	for _, part := range []func(tx) error{v.foreignKeys, v.journal, v.values, v.meta, v.runs, v.olderRuns, v.keys, v.connections, v.events} {
+	for _, part := range []func(tx) error{v.foreignKeys, v.journal, v.values, v.meta, v.events, v.runs, v.olderRuns, v.keys, v.connections, v.eventless} {
 		if err := part(t); err != nil {
 			return err
 		}

@@ -10,6 +10,13 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
+// What many findings of one cause are about.
+const (
+	logPart   = "log"
+	notesPart = "notes"
+)
+
+// checkpoint holds the log of a size against the checkpoint over it.
 func (v *verifier) checkpoint(t tx, size int64, root tree.Hash, occurred string) error {
 	subject := fmt.Sprintf("checkpoint %d", size)
 	var c checkpointRow
@@ -17,11 +24,15 @@ func (v *verifier) checkpoint(t tx, size int64, root tree.Hash, occurred string)
 		return err
 	}
 	v.out.Checked.Checkpoints++
-	if c.root != tree.Hex(root) {
-		v.find(FindingTree, subject, "The events do not make up its root.")
+	sound := c.root == tree.Hex(root)
+	switch {
+	case sound:
+	case v.lostEvents > 0: // so that no later root can fit
+	default:
+		v.findIn(logPart, FindingTree, subject, "The events do not make up its root.")
 	}
-	if !spine.IsTimestamp(c.createdAt) || size > 0 && c.createdAt != occurred {
-		v.find(FindingCheckpoint, subject, "created_at is not the time of the event that it ends with.")
+	if sound && (!spine.IsTimestamp(c.createdAt) || size > 0 && c.createdAt != occurred) {
+		v.findIn(logPart, FindingCheckpoint, subject, "created_at is not the time of the event that it ends with.")
 	}
 	if !c.note.Valid {
 		return nil
@@ -29,15 +40,17 @@ func (v *verifier) checkpoint(t tx, size int64, root tree.Hash, occurred string)
 	stated, err := openNote(c.note.String, v.options.PublicKey)
 	switch want := (statement{originPrefix + v.storeID, size, root}); {
 	case err != nil:
-		v.find(FindingSignature, subject, "%v", err)
-	case stated != want:
-		v.find(FindingCheckpoint, subject, "Its note speaks of another log, size or root.")
-	case v.options.PublicKey != nil:
+		v.findIn(logPart, FindingSignature, subject, "%v", err)
+	case stated == want:
 		v.out.Checked.SignedCheckpoints++
-		v.out.Checked.SignedEvents = size
-		if v.out.OldestSigned == 0 {
-			v.out.OldestSigned = size
+		if v.options.PublicKey != nil {
+			v.out.Checked.SignedEvents = size
+			if v.out.OldestSigned == 0 {
+				v.out.OldestSigned = size
+			}
 		}
+	case sound || stated.origin != want.origin || stated.size != size || tree.Hex(stated.root) != c.root:
+		v.findIn(notesPart, FindingCheckpoint, subject, "Its note speaks of another log, size or root.")
 	}
 	return nil
 }

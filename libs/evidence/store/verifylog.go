@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
@@ -37,12 +36,18 @@ func (v *verifier) events(t tx) error {
 	if err := at(""); err != nil {
 		return err
 	}
+	last := int64(0)
 	err = t.eachEvent(-1<<62, -1, func(e *eventRow) error {
 		v.out.Checked.Events++
 		v.row()
-		if want := f.size + 1; e.sequence != want {
-			v.find(FindingSequence, fmt.Sprintf("event %d", e.sequence), "Event %d should stand here.", want)
+		switch {
+		case e.sequence <= last:
+			v.findIn(logPart, FindingSequence, fmt.Sprintf("event %d", e.sequence), "Sequences begin with 1 and grow.")
+		case e.sequence > last+1:
+			v.lostEvents += e.sequence - last - 1
+			v.findIn(logPart, FindingSequence, fmt.Sprintf("event %d", last+1), "It is missing: the next event is %d.", e.sequence)
 		}
+		last = max(last, e.sequence)
 		v.event(e)
 		f.add(e.leaf())
 		return at(e.occurredAt)
@@ -50,7 +55,7 @@ func (v *verifier) events(t tx) error {
 	if err != nil {
 		return err
 	}
-	return v.end(t, &f, sizes)
+	return v.end(t, &f, last, sizes)
 }
 
 func (v *verifier) event(e *eventRow) {
@@ -59,47 +64,51 @@ func (v *verifier) event(e *eventRow) {
 	if err == nil {
 		_, err = spine.ReadEvent(value)
 	}
+	if err == nil {
+		err = e.check()
+	}
 	var f *spine.Fault
 	switch {
-	case errors.As(err, &f) && f.Code == spine.PayloadDigestMismatch:
-	case err != nil:
+	case canon.DigestBytes([]byte(e.payload)) != e.payloadDigest: // what else is wrong with it follows
+		v.find(FindingPayload, subject, "%v", errPayloadDigest)
+	case err != nil && !(errors.As(err, &f) && f.Code == spine.PayloadDigestMismatch):
 		v.find(FindingEvent, subject, "%v", err)
 	default:
-		if err := e.check(); err != nil && !errors.Is(err, errPayloadDigest) {
-			v.find(FindingEvent, subject, "%v", err)
-		}
+		return
 	}
-	if canon.DigestBytes([]byte(e.payload)) != e.payloadDigest {
-		v.find(FindingPayload, subject, "%v", errPayloadDigest)
-	}
+	v.badEvents[e.sequence] = true
 }
 
-// end checks what is known once the log's size is.
-func (v *verifier) end(t tx, f *frontier, sizes []int64) error {
-	last, err := t.lastSequence()
+// end checks what is known once the log's size is. newest is the highest sequence.
+func (v *verifier) end(t tx, f *frontier, newest int64, sizes []int64) error {
+	given, err := t.lastSequence()
 	if err != nil {
 		return err
 	}
-	if last != f.size {
-		v.find(FindingSequence, "events", "The newest sequence ever given is %d, and %d events are there.", last, f.size)
+	if given > newest {
+		v.lostEvents += given - newest
+		v.findIn(logPart, FindingSequence, fmt.Sprintf("event %d", newest+1), "It is missing: sequences were given up to %d.", given)
 	}
-	for _, size := range sizes {
-		if size < 0 || size > f.size {
-			v.find(FindingCheckpoint, fmt.Sprintf("checkpoint %d", size), "The log has only %d events.", f.size)
+	if v.lostEvents == 0 {
+		for _, size := range sizes {
+			if size < 0 || size > f.size {
+				v.findIn("end", FindingCheckpoint, fmt.Sprintf("checkpoint %d", size), "The log has only %d events.", f.size)
+			}
 		}
-	}
-	if !slices.Contains(sizes, f.size) {
-		v.find(FindingCheckpoint, "checkpoints", "No checkpoint covers all %d events.", f.size)
-	}
-	text, err := t.meta(metaFrontier)
-	if err != nil {
-		return err
-	}
-	if text != f.String() {
-		v.find(FindingMeta, metaFrontier, "It is not that of the events.")
+		v.missingCheckpoints(f.size, sizes)
+		text, err := t.meta(metaFrontier)
+		if err != nil {
+			return err
+		}
+		if text != f.String() && !v.found(FindingTree, logPart) {
+			v.find(FindingMeta, metaFrontier, "It is not that of the events.")
+		}
 	}
 	switch n := v.out.Checked; {
 	case v.options.PublicKey == nil:
+	case v.lostEvents > 0 || v.found(FindingTree, logPart) || v.found(FindingMissing, logPart) || v.found(FindingSignature, logPart),
+		v.found(FindingCheckpoint, notesPart):
+		// What was signed is not what is there; that is told.
 	case n.SignedCheckpoints == 0:
 		v.find(FindingUnsigned, "checkpoints", "No checkpoint is signed by the given key.")
 	case n.SignedEvents < f.size:
@@ -113,6 +122,43 @@ func (v *verifier) end(t tx, f *frontier, sizes []int64) error {
 		if _, err := openNote(v.olderNote, v.options.PublicKey); err != nil {
 			v.find(FindingSignature, "older checkpoint", "%v", err)
 		}
+	}
+	return nil
+}
+
+// missingCheckpoints finds the sizes of the log, from its first checkpoint on, that no
+// checkpoint covers: each act leaves one event and the checkpoint over it.
+func (v *verifier) missingCheckpoints(size int64, sizes []int64) {
+	next := size // a log without a checkpoint misses at least the one over all of it
+	if len(sizes) > 0 {
+		next = min(sizes[0]+1, size)
+	}
+	missing := func(below int64) {
+		if next < below {
+			v.findIn(logPart, FindingMissing, fmt.Sprintf("checkpoint %d", next), "There is none of this size; the next one that there is covers more events, or it is the end of the log.")
+			next = below
+		}
+	}
+	for _, s := range sizes {
+		if s > size {
+			break
+		}
+		missing(s)
+		next = max(next, s+1)
+	}
+	missing(size + 1)
+}
+
+// eventless tells of the runs without the event of their state, unless events are gone:
+// then theirs are among them. So it is with events_since, which takes such a run for one
+// that was there before the events.
+func (v *verifier) eventless(tx) error {
+	if int64(len(v.withoutEvent)) > v.lostEvents {
+		for _, f := range v.withoutEvent {
+			v.find(f.Code, f.Subject, "%s", f.Detail)
+		}
+	} else if v.sinceWrong && v.lostEvents == 0 {
+		v.find(FindingMeta, metaEventsSince, "It is not just past the newest run without a %s.", spine.RunCreated)
 	}
 	return nil
 }

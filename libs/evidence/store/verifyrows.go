@@ -77,7 +77,7 @@ func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	}
 	switch {
 	case len(created) == 0 && !old:
-		v.find(FindingEventMissing, row.id, "The run has no %s.", spine.RunCreated)
+		v.noteEventless(row.id, "The run has no %s.", spine.RunCreated)
 	case len(created) > 1:
 		v.find(FindingEventMismatch, row.id, "The run has more than one %s.", spine.RunCreated)
 	case len(created) == 1:
@@ -86,7 +86,7 @@ func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 	isCancelled := rec.projection.State == spine.Cancelled
 	switch {
 	case isCancelled && len(cancelled) == 0 && !old:
-		v.find(FindingEventMissing, row.id, "The run is cancelled and has no %s.", spine.RunCancelled)
+		v.noteEventless(row.id, "The run is cancelled and has no %s.", spine.RunCancelled)
 	case len(cancelled) > 1 || len(cancelled) == 1 && !isCancelled:
 		v.find(FindingEventMismatch, row.id, "The run has a %s that its state does not bear out.", spine.RunCancelled)
 	case len(cancelled) == 1:
@@ -97,14 +97,22 @@ func (v *verifier) runEvents(t tx, row *runRow, rec *record) error {
 		}
 		v.compare(&cancelled[0], spine.CancelledEvent(cancelled[0].sequence, row.updatedAt, rec.projection, previous))
 	case !isCancelled && !old && rec.projection.State != first.State:
-		v.find(FindingEventMissing, row.id, "The run went from %s to %s without an event.", first.State, rec.projection.State)
+		v.noteEventless(row.id, "The run went from %s to %s without an event.", first.State, rec.projection.State)
 	case !isCancelled && !old && row.updatedAt != row.createdAt:
 		v.find(FindingRun, row.id, "updated_at changed without an event.")
 	}
 	return nil
 }
 
+// noteEventless keeps a run without its event until it is known which events are gone.
+func (v *verifier) noteEventless(id, format string, args ...any) {
+	v.withoutEvent = append(v.withoutEvent, Finding{FindingEventMissing, id, fmt.Sprintf(format, args...)})
+}
+
 func (v *verifier) compare(stored *eventRow, want spine.Event) {
+	if v.badEvents[stored.sequence] {
+		return
+	}
 	row, err := rowOf(want)
 	if err != nil || string(row.envelope()) != string(stored.envelope()) {
 		v.find(FindingEventMismatch, fmt.Sprintf("event %d", stored.sequence), "It is not the %s that the run %s stands for.", stored.kind, want.RunID)
@@ -116,11 +124,15 @@ func (v *verifier) keys(t tx) error {
 	if err := t.row("SELECT count(*) FROM idempotency").Scan(&v.out.Checked.IdempotencyKeys); err != nil {
 		return err
 	}
-	return t.each(`SELECT i.run_id FROM idempotency i LEFT JOIN runs r ON r.run_id = i.run_id
+	return t.each(`SELECT i.run_id, r.run_id IS NULL, coalesce(o.run_id, '') FROM idempotency i LEFT JOIN runs r ON r.run_id = i.run_id
+		LEFT JOIN runs o ON o.idempotency_key = i.idempotency_key
 		WHERE r.run_id IS NULL OR r.idempotency_key <> i.idempotency_key`, nil, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		v.find(FindingIdempotency, id, "An idempotency key leads to a run that does not have it.")
+		var id, owner string
+		var gone bool
+		err := rows.Scan(&id, &gone, &owner)
+		if told := gone && v.found(FindingForeignKey, "runs") || v.found(FindingRun, id) || v.found(FindingRun, owner); !told {
+			v.find(FindingIdempotency, id, "An idempotency key leads to a run that does not have it.")
+		}
 		return err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func (v *verifier) foreignKeys(t tx) error {
 		if err := rows.Scan(&table, &row, &parent, &key); err != nil {
 			return err
 		}
-		v.find(FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
+		v.findIn(parent, FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
 		return nil
 	})
 	if primary(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
@@ -129,7 +130,7 @@ func (v *verifier) schema(t tx) (usable bool, err error) {
 		text, there := have.texts[o]
 		switch {
 		case o.kind == "trigger" && text != want.texts[o]:
-			v.find(FindingTrigger, want.tables[o], "The trigger %s is missing or refuses something else.", o.name)
+			v.findIn(want.tables[o], FindingTrigger, want.tables[o], "The trigger %s is missing or refuses something else.", o.name)
 		case !there:
 			v.find(FindingSchema, o.name, "The %s is missing.", o.kind)
 		case text != want.texts[o]:
@@ -177,12 +178,58 @@ func (v *verifier) values(t tx) error {
 			var row int64
 			var names string
 			err := rows.Scan(&row, &names)
-			v.find(FindingValue, fmt.Sprintf("%s row %d", table, row), "Of another type than their column: %s.", names)
+			v.findIn(table+" "+names, FindingValue, fmt.Sprintf("%s row %d", table, row), "Of another type than their column: %s.", names)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// leftovers tells what lay beside the file.
+func (v *verifier) leftovers() {
+	if v.file.image == nil {
+		return
+	}
+	switch kind := v.file.image.journal; kind {
+	case leftJournal:
+		v.find(FindingJournalLeft, "journal", "%s", kind.notice())
+	case foreignJournal:
+		v.find(FindingForeignFile, "journal", "%s", kind.notice())
+	}
+}
+
+// header finds a file that another program marked as its own, that other writers
+// understand differently, or that goes on behind its last page.
+func (v *verifier) header(t tx) error {
+	var application, pages, pageSize int64
+	for pragma, value := range map[string]*int64{"application_id": &application, "page_count": &pages, "page_size": &pageSize} {
+		if err := t.row("PRAGMA " + pragma).Scan(value); err != nil {
+			return err
+		}
+	}
+	if application != 0 {
+		v.find(FindingHeader, "application_id", "It is %d: another program marked the file as its own.", application)
+	}
+	head := fileHeader{}
+	if err := t.row(headerQuery).Scan((*[]byte)(&head)); err != nil {
+		return err
+	}
+	if version := head.writeVersion(); version != 1 && !head.writeAhead() { // which is told as its journal mode
+		v.find(FindingHeader, "write_version", "It is %d; this build writes 1.", version)
+	}
+	size := v.file.info.Size()
+	if v.file.image != nil {
+		info, err := os.Stat(v.file.image.path)
+		if err != nil {
+			return err
+		}
+		size = info.Size()
+	}
+	if extra := size - pages*pageSize; extra > 0 {
+		v.find(FindingHeader, "file", "%d bytes follow the last page.", extra)
 	}
 	return nil
 }
@@ -225,8 +272,8 @@ func (v *verifier) meta(t tx) error {
 		v.find(FindingMeta, metaEventsSince, "It is no UTC time.")
 	} else if made, err := t.eventsSince(); err != nil {
 		return err
-	} else if made != since {
-		v.find(FindingMeta, metaEventsSince, "It is not just past the newest run without a %s.", spine.RunCreated)
+	} else {
+		v.sinceWrong = made != since
 	}
 	return t.each("SELECT key FROM store_meta ORDER BY key", nil, func(rows *sql.Rows) error {
 		var key string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -28,108 +29,167 @@ type WriterOptions struct {
 // Writer changes a store. Each method is one transaction: the rows, their event
 // and the checkpoint over it, or nothing. It has no reads of its own.
 type Writer struct {
-	db     *sql.DB
 	path   string
+	wait   time.Duration
 	now    func() time.Time
 	signer note.Signer
+	born   identity
+
+	mu sync.Mutex // guards what follows
+	db *sql.DB    // nil until the first act if there was no file: a refused one leaves none
 }
 
-// OpenWriter opens the store at path for writing. It makes the folder and the
-// file if they do not exist, and brings an older version to this one.
+// OpenWriter opens the store at path for writing and brings an older version to this
+// one. A file that does not exist is made, with its folder, by the first act that is
+// not refused.
 func OpenWriter(ctx context.Context, path string, o WriterOptions) (*Writer, error) {
-	w, _, err := openWriter(ctx, path, o, true)
-	return w, err
+	w, err := newWriter(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.open(ctx); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, storeFault(ctx, err)
+	}
+	return w, nil
+}
+
+// Create makes an empty store at path if there is no file, and brings one of an older
+// version to this build's.
+func Create(ctx context.Context, path string, o WriterOptions) error {
+	w, err := OpenWriter(ctx, path, o)
+	if err != nil {
+		return err
+	}
+	if w.db == nil {
+		err = storeFault(ctx, w.writeFirst(ctx, func(*log) error { return nil }))
+	}
+	return errors.Join(err, w.Close())
 }
 
 // Migrate brings an existing store to this build's version and returns the one
 // that it had.
 func Migrate(ctx context.Context, path string, o WriterOptions) (from int, err error) {
-	w, from, err := openWriter(ctx, path, o, false)
+	w, err := newWriter(path, o)
 	if err != nil {
 		return 0, err
+	}
+	if from, err = w.open(ctx); err != nil {
+		return 0, storeFault(ctx, err)
 	}
 	return from, w.Close()
 }
 
-func openWriter(ctx context.Context, path string, o WriterOptions, create bool) (*Writer, int, error) {
+func newWriter(path string, o WriterOptions) (*Writer, error) {
 	if o.Wait == 0 {
 		o.Wait = CommandWait
 	}
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Now().Truncate(time.Microsecond) }
 	}
-	if create {
-		if err := makeFile(path); err != nil {
-			return nil, 0, storeFault(ctx, err)
-		}
+	w := &Writer{path: path, wait: o.Wait, now: o.Now, signer: o.Signer}
+	if o.born != nil {
+		w.born = *o.born
+		return w, nil
 	}
-	info, err := os.Stat(path)
+	var err error
+	w.born, err = newIdentity(o.Now(), o.Signer)
+	return w, err
+}
+
+// open opens the file that is at the path and returns the version that it had.
+func (w *Writer) open(ctx context.Context) (from int, err error) {
+	info, err := os.Stat(w.path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = broken(nil, "The store path is not a regular file.")
 	}
 	if err != nil {
-		return nil, 0, storeFault(ctx, err)
+		return 0, err
 	}
-	db, err := openDB(path, modeWrite, o.Wait)
-	if err != nil {
-		return nil, 0, storeFault(ctx, err)
+	w.db, from, err = w.openMigrated(ctx, w.path)
+	return from, err
+}
+
+// openMigrated opens a file and brings it to this build's version.
+func (w *Writer) openMigrated(ctx context.Context, path string) (db *sql.DB, from int, err error) {
+	if db, err = openDB(path, modeWrite, w.wait); err != nil {
+		return nil, 0, err
 	}
 	// One connection: SQLite has one writer anyway.
 	db.SetMaxOpenConns(1)
-	w := &Writer{db: db, path: path, now: o.Now, signer: o.Signer}
-	born := o.born
-	if born == nil {
-		made, err := newIdentity(o.Now(), o.Signer)
-		if err != nil {
-			_ = db.Close()
-			return nil, 0, err
-		}
-		born = &made
-	}
-	from, err := migrate(ctx, db, *born)
-	if err == nil {
-		err = w.rollbackJournal(ctx)
+	if from, err = migrate(ctx, db, w.born); err == nil {
+		err = rollbackJournal(ctx, db)
 	}
 	if err != nil {
-		_ = db.Close()
-		return nil, 0, storeFault(ctx, err)
+		return nil, 0, errors.Join(err, db.Close())
 	}
-	return w, from, nil
+	return db, from, nil
 }
 
-// makeFile makes an empty file, readable by its owner alone since it will hold
-// the cursor key. It is made under another name and linked: opening and closing
-// the file itself would drop the locks that this process holds on it.
-func makeFile(path string) error {
-	if _, err := os.Stat(path); err == nil || !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(folder, ".store-*")
+// writeFirst makes the store with its first act: beside its place, where it is moved
+// only once the act is done. So a refused act leaves nothing, and nobody meets a store
+// without what it was made for.
+func (w *Writer) writeFirst(ctx context.Context, fn func(*log) error) (err error) {
+	made, err := makeFolders(filepath.Dir(w.path))
+	defer func() {
+		if err != nil {
+			for _, folder := range made { // the innermost first; one that is in use stays
+				_ = os.Remove(folder)
+			}
+		}
+	}()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	if err := file.Close(); err != nil {
+	// Readable by its owner alone, since it will hold the cursor key.
+	part, err := os.CreateTemp(filepath.Dir(w.path), ".store-*")
+	if err != nil {
 		return err
 	}
-	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+	defer func() { _ = os.Remove(part.Name()) }()
+	if err := part.Close(); err != nil {
 		return err
 	}
-	return nil
+	db, _, err := w.openMigrated(ctx, part.Name())
+	if err != nil {
+		return err
+	}
+	err = w.writeTo(ctx, db, fn)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(part.Name(), w.path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	} else if err == nil {
+		_, err := w.open(ctx)
+		return err
+	}
+	// Another writer was faster: the act goes into its store.
+	if _, err := w.open(ctx); err != nil {
+		return err
+	}
+	return w.writeTo(ctx, w.db, fn)
+}
+
+// makeFolders makes a folder and those around it and returns the new ones, the innermost
+// first.
+func makeFolders(path string) (made []string, err error) {
+	for folder := filepath.Clean(path); ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(folder); err == nil || !errors.Is(err, os.ErrNotExist) || folder == filepath.Dir(folder) {
+			break
+		}
+		made = append(made, folder)
+	}
+	return made, os.MkdirAll(path, 0o700)
 }
 
 // rollbackJournal brings a file that another program put into write-ahead mode
 // back to the rollback journal, which a reader without write access can read.
-func (w *Writer) rollbackJournal(ctx context.Context) error {
+func rollbackJournal(ctx context.Context, db *sql.DB) error {
 	var mode string
-	if err := w.db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || mode == "delete" {
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || mode == "delete" {
 		return err
 	}
-	if err := w.db.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "delete" {
@@ -139,11 +199,30 @@ func (w *Writer) rollbackJournal(ctx context.Context) error {
 }
 
 // Close ends the connection. It is safe to call twice.
-func (w *Writer) Close() error { return w.db.Close() }
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.db == nil {
+		return nil
+	}
+	return w.db.Close()
+}
 
 // write runs fn in a write transaction and seals the events that it appended.
 func (w *Writer) write(ctx context.Context, fn func(*log) error) error {
-	err := inTx(ctx, w.db, writeBegin, func(t tx) error {
+	w.mu.Lock()
+	db := w.db
+	if db == nil {
+		// Under the lock: acts at the same time would each make a store.
+		defer w.mu.Unlock()
+		return storeFault(ctx, w.writeFirst(ctx, fn))
+	}
+	w.mu.Unlock()
+	return storeFault(ctx, w.writeTo(ctx, db, fn))
+}
+
+func (w *Writer) writeTo(ctx context.Context, db *sql.DB, fn func(*log) error) error {
+	return inTx(ctx, db, writeBegin, func(t tx) error {
 		if err := t.checkVersion(); err != nil {
 			return err
 		}
@@ -156,7 +235,6 @@ func (w *Writer) write(ctx context.Context, fn func(*log) error) error {
 		}
 		return l.checkpoint()
 	})
-	return storeFault(ctx, err)
 }
 
 // stamp is the time of an act: the caller's, or now.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/store"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/towertest"
+	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 // BenchmarkReads prints for each read the requests a second of this server and of the
 // floor, and their ratio, which is to be at least 0.9.
 func BenchmarkReads(b *testing.B) {
-	tower := towertest.Start(b)
+	tower := evidenceapitest.Start(b)
 	for _, read := range []struct{ name, target string }{
 		{"status", "/api/v1/status"},
 		{"run", "/api/v1/runs/run/demo:0001"},
@@ -66,17 +66,17 @@ func BenchmarkDifferentRuns(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	beside(b, towertest.Start(b, towertest.At(path)), targets)
+	beside(b, evidenceapitest.Start(b, evidenceapitest.At(path)), targets)
 }
 
 // beside asks the tower for the targets in turn, and the floor for an answer like the
 // first, and reports both.
-func beside(b *testing.B, tower *towertest.Tower, targets []string) {
+func beside(b *testing.B, tower *evidenceapitest.Tower, targets []string) {
 	body := tower.Get(targets[0]).Want(200, "").Body
 	floor := bare(b, body)
 	var asked, askedFloor [][]byte
 	for _, target := range targets {
-		request := towertest.Request{Target: target}
+		request := evidenceapitest.Request{Target: target}
 		asked, askedFloor = append(asked, request.Text(tower.Addr)), append(askedFloor, request.Text(floor))
 	}
 	var turn, turnFloor atomic.Int64
@@ -102,7 +102,7 @@ func bare(b *testing.B, body []byte) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &http.Server{ReadHeaderTimeout: towertest.Patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := &http.Server{ReadHeaderTimeout: evidenceapitest.Patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sum := sha256.Sum256(body)
 		h := w.Header()
 		h.Set("Content-Type", "application/json; charset=utf-8")

@@ -235,7 +235,7 @@ _EVENT_KEYS = frozenset(Event.__annotations__)
 def check_event(
     envelope: JsonValue, filters: Mapping[str, str], after: int, request_id: str | None
 ) -> Event:
-    """Check one envelope: its keys, its identity, its place behind ``after``, the filters, its payload."""
+    """Check one envelope: keys, identity, place behind ``after``, filters and payload."""
 
     def broken(message: str) -> ProtocolError:
         return ProtocolError(message, request_id=request_id)

@@ -442,6 +442,6 @@ def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ClientConfigurationError(f"{name} must be a number of seconds")
     # An integer may be beyond every float, and is compared as it is.
-    if isinstance(value, float) and not math.isfinite(value) or value <= 0:
+    if (isinstance(value, float) and not math.isfinite(value)) or value <= 0:
         raise ClientConfigurationError(f"{name} must be finite and above 0 seconds")
     return float(min(value, _LONGEST))

@@ -18,7 +18,9 @@ _LONGEST = 1e8  # seconds; sleeping refuses what overflows its C type
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Full jitter: a wait is drawn from 0 to ``base_delay`` doubled per attempt, at most ``max_delay``.
+    """Full jitter: waits are drawn from 0 to a bound.
+
+    The bound is ``base_delay``, doubled per attempt, at most ``max_delay``.
 
     Only idempotent reads are tried again, after a retryable error envelope or a TransportError;
     never an inspection, a stream or a digest that does not verify.
@@ -43,7 +45,8 @@ class RetryPolicy:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ClientConfigurationError(f"{name} must be a number of seconds")
             # An integer may be beyond every float, and is compared as it is.
-            if isinstance(value, float) and not math.isfinite(value) or not 0 <= value <= _LONGEST:
+            infinite = isinstance(value, float) and not math.isfinite(value)
+            if infinite or not 0 <= value <= _LONGEST:
                 raise ClientConfigurationError(f"{name} must be from 0 to {_LONGEST:.0f} seconds")
         if self.max_delay < self.base_delay:
             raise ClientConfigurationError("max_delay must not be less than base_delay")

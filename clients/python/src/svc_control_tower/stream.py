@@ -1,4 +1,4 @@
-"""The event stream: strict frames, bounded in bytes and time, never reconnected behind one's back."""
+"""The event stream: strict frames, bounded in bytes and time, never silently reconnected."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class EventStream:
             self._buffer += data
 
     def _expect_end(self, exchange: Exchange) -> None:
-        """After the end marker nothing may follow; how the connection then closes does not matter."""
+        """After the end marker nothing may follow; how the connection closes does not matter."""
         if not self._buffer:
             deadline = time.monotonic() + min(self._bounds.idle_timeout, self._timeout)
             try:

@@ -4,6 +4,7 @@ package spinecmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,7 +52,11 @@ func reading(c *cli.Context, run func(context.Context, *store.Reader) error) err
 	}
 	r := store.NewReader(path, store.CommandWait)
 	defer r.Close()
-	return run(c.Context, r)
+	err = run(c.Context, r)
+	if notice := r.Notice(); notice != "" {
+		fmt.Fprintln(c.App.ErrWriter, "warning: "+notice)
+	}
+	return err
 }
 
 // writing runs a command that changes the store, which is made or migrated if need be.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
-	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 )
 
 func schemaCommand(e *command.Env) *cli.Command {
@@ -33,7 +33,7 @@ func listSchemas(e *command.Env, c *cli.Context) error {
 	}
 	var list []schema
 	var rows [][]string
-	for _, name := range evidenceapi.SchemaNames() {
+	for _, name := range schemas.Names() {
 		v, err := parseSchema(name)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func listSchemas(e *command.Env, c *cli.Context) error {
 }
 
 func parseSchema(name string) (*canon.Object, error) {
-	text, ok := evidenceapi.Schema(name)
+	text, ok := schemas.Get(name)
 	if !ok {
 		return nil, command.Failf("schema_not_found", "there is no schema %q; svc schema list names them", name)
 	}
@@ -76,7 +76,7 @@ func showSchema(e *command.Env, c *cli.Context) error {
 	if command.WantsJSON(c) {
 		return e.JSON(v)
 	}
-	text, _ := evidenceapi.Schema(name)
+	text, _ := schemas.Get(name)
 	_, err = e.Stdout.Write(text)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 )
 
@@ -53,7 +54,7 @@ func tower(e *command.Env, c *cli.Context) error {
 		return err
 	}
 	if cfg.StorePath != "" {
-		if err := evidenceapi.PrepareStore(c.Context, cfg.StorePath); err != nil {
+		if err := store.Create(c.Context, cfg.StorePath, store.WriterOptions{}); err != nil {
 			f := command.FaultOf(err)
 			fmt.Fprintf(e.Stderr, "warning: the store cannot be prepared, its reads will answer store_error: %s\n", command.Clean(f.Message))
 		}

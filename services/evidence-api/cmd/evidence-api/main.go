@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mlp-platform/platform/libs/evidence/store"
 	evidenceapi "github.com/mlp-platform/platform/services/evidence-api"
 )
 
@@ -37,7 +38,7 @@ func run() int {
 		close(abort)
 	}()
 	if cfg.StorePath != "" {
-		if err := evidenceapi.PrepareStore(ctx, cfg.StorePath); err != nil {
+		if err := store.Create(ctx, cfg.StorePath, store.WriterOptions{}); err != nil {
 			log.Warn("the store could not be prepared; reads of it will fail", slog.Any("err", err))
 		}
 	}

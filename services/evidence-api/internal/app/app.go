@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/mlp-platform/platform/clients/go/controltower"
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 	"github.com/mlp-platform/platform/libs/loopback"
@@ -18,7 +19,6 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/metrics"
-	"github.com/mlp-platform/platform/services/evidence-api/internal/openapi"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/status"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/stream"
 )
@@ -58,7 +58,7 @@ func New(o Options) (*App, error) {
 	if a.status, err = write(status.New(o.Settings)); err != nil {
 		return nil, fmt.Errorf("write the status document: %w", err)
 	}
-	if a.openapi, err = openapi.Document(o.Version); err != nil {
+	if a.openapi, err = controltower.OpenAPI(o.Version); err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	return a, nil
@@ -113,5 +113,10 @@ func (x *exchange) report(f *catalogue.Fault) {
 	if f.Entry().Status < 500 || f.Cause == nil || errors.Is(f.Cause, context.Canceled) {
 		return
 	}
-	x.app.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.Any("err", f.Cause))
+	cause := f.Cause.Error()
+	var fault *store.Error
+	if errors.As(f.Cause, &fault) {
+		cause = fault.Describe() // the code is an attribute of its own
+	}
+	x.app.Log.Error("request failed", slog.String("request_id", x.id), slog.String("code", string(f.Code)), slog.String("err", cause))
 }

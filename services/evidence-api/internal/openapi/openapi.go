@@ -28,6 +28,19 @@ const description = "Reads of one evidence store, and the inspection of a report
 	"An id in a path is everything between its neighbours, decoded once: \"/\" and \":\" need no escape. " +
 	"A safe X-Request-ID and a valid traceparent (version 00) are echoed."
 
+// Snapshot writes the tracked document, which names no build, for people to read.
+func Snapshot() ([]byte, error) {
+	text, err := Document("snapshot")
+	if err != nil {
+		return nil, err
+	}
+	v, err := canon.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return canon.P(v)
+}
+
 // Document writes the document of a build in form C1.
 func Document(version string) ([]byte, error) {
 	c := &components{made: map[string]canon.Value{}, seen: map[string]bool{}}

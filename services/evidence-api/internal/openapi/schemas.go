@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 )
 
 // components collects the schemas that the document refers to. Tools for OpenAPI do

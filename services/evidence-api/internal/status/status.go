@@ -5,10 +5,10 @@ package status
 import (
 	"time"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/catalogue"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/negotiate"
 	"github.com/mlp-platform/platform/services/evidence-api/internal/route"

@@ -246,6 +246,9 @@ type log struct {
 func newLog(t testing.TB) *log {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
+	if err := store.Create(t.Context(), path, store.WriterOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	w, err := store.OpenWriter(t.Context(), path, store.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,11 @@ func (p *platform) ensureEvidence(ctx context.Context) (made bool, err error) {
 
 // seedEvidence opens the store, which migrates it, and fills it if it holds no run.
 func seedEvidence(ctx context.Context, path string) (made bool, err error) {
-	w, err := store.OpenWriter(ctx, path, store.WriterOptions{Now: time.Now})
+	o := store.WriterOptions{Now: time.Now}
+	if err := store.Create(ctx, path, o); err != nil {
+		return false, fmt.Errorf("make the evidence store: %w", err)
+	}
+	w, err := store.OpenWriter(ctx, path, o)
 	if err != nil {
 		return false, fmt.Errorf("open the evidence store: %w", err)
 	}

@@ -85,8 +85,8 @@ function pairs() {
     return h("td" + (v >= 0.2 ? ".together" : v <= -0.2 ? ".apart" : ""), v.toFixed(2));
   };
   return [h("div.scroll.pairs", { role: "region", "aria-label": "Error correlation of pairs", tabindex: "0" }, h("table", h("caption.hidden-text", "Error correlation of pairs"),
-    h("thead", h("tr", h("th", { scope: "col" }, "Verifier"), all.map((v) => h("th.num", { scope: "col" }, v.id)))),
-    h("tbody", all.map((a) => h("tr", h("th", { scope: "row" }, a.id), all.map((b) => cellOf(a, b))))))),
+    h("thead", h("tr", h("th", { scope: "col" }, "Verifier"), all.map((v, i) => h("th.num", { scope: "col", title: v.id, "aria-label": v.id }, i + 1)))),
+    h("tbody", all.map((a, i) => h("tr", h("th", { scope: "row" }, h("span.place", { "aria-hidden": "true" }, i + 1), a.id), all.map((b) => cellOf(a, b))))))),
     h("p.small.muted", "From -1 to 1, computed in this page. n/a: one of the two makes no errors, or nothing but errors.",
       model.verifiers.length > all.length ? ` The first ${all.length} verifiers are shown.` : null)];
 }

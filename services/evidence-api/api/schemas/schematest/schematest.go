@@ -9,8 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 )
 
 // loaded holds every schema; each is compiled when it is first asked for, so that a

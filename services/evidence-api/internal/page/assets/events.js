@@ -116,7 +116,7 @@ function drawEvents() {
 
 function eventRow(e) {
   return h("tr", h("th.num", { scope: "row" }, h("button.link", { type: "button", "data-event": e.event_id, onclick: () => showEvent(e) }, e.sequence)),
-    h("td", badge(e.event_type, e.event_type === "run.cancelled" ? "warn" : "accent")), h("td", e.run_id), h("td.whole", e.occurred_at), h("td", badge("verified")));
+    h("td", badge(e.event_type, e.event_type === "run.cancelled" ? "warn" : "accent")), h("td", runLink(e.run_id)), h("td.whole", e.occurred_at), h("td", badge("verified")));
 }
 
 async function showEvent(e) {
@@ -128,7 +128,7 @@ async function showEvent(e) {
       ["Revision", e.source_revision ? h("span.digest", e.source_revision) : null], ["Evidence", e.evidence_reference ? digest(e.evidence_reference.digest) : null], ["Payload digest", digest(e.payload_digest)]]),
     h("pre", { tabindex: "0", role: "region", "aria-label": "Payload" }, canonical(e.payload, "  ")),
     h("div.row", h("button", { type: "button", onclick: () => shown(proof, async () => fill(proof, await inclusion(e))) }, "Prove that the log holds it"),
-      h("button", { type: "button", onclick: () => { views.go("evidence", true); showRun(e.run_id); } }, "Its run")),
+      h("button", { type: "button", onclick: () => chooseRun(e.run_id) }, "Its run")),
     proof);
   place.focus();
 }

@@ -1,6 +1,15 @@
 // One inspected report: the editor, the answer, and what other views show of it.
 
-const inspection = { snapshot: null, asked: 0, changed: [] };
+const inspection = { snapshot: null, why: "No report has been inspected yet.", asked: 0, changed: [] };
+
+// forgetInspection leaves every view without a report and says why.
+function forgetInspection(why) {
+  inspection.asked++; // an answer that is still to come is about another report
+  inspection.snapshot = null;
+  inspection.why = why;
+  fill($("inspection"), h("h3", "Inspection"), empty(why));
+  for (const tell of inspection.changed) tell();
+}
 
 async function inspect() {
   const text = $("report").value;

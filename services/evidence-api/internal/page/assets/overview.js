@@ -1,18 +1,63 @@
-// The Overview: is the server well, what may it do, what waits for a person, what is in the store.
+// The Overview: what waits for a person, where the runs stand, what is in the store, and last how the server is.
 
-const overview = { stateNames: [] };
+const overview = { attention: null };
+
+// COUNTED limits the pages of runs that are read to count them: 200 runs a page.
+const COUNTED = 5;
 
 async function showOverview() {
-  const status = $("overview-status"), rest = $("overview-rest");
-  await shown(status, async () => {
-    const [{ value: s }, { value: m }] = await Promise.all([call("/status"), call("/metrics")]);
-    fill(status, stats(s, m));
-    const places = { attention: h("div.panel"), checkpoint: h("div.panel"), units: h("div.panel"), connectors: h("div.panel") };
-    fill(rest, places.attention, places.checkpoint, places.units, places.connectors, capabilities(s), limits(s.operations.limits), counters(m));
-    showAttention(places.attention);
-    overview.attention = places.attention;
-    await Promise.all([logHead(places.checkpoint), workUnits(places.units), connectors(places.connectors)]);
+  const first = $("overview-first"), rest = $("overview-rest"), status = $("overview-status");
+  const places = Object.fromEntries(["waiting", "states", "attention", "checkpoint", "units", "connectors"].map((name) => [name, h("div.panel")]));
+  fill(first, places.waiting, places.states);
+  fill(rest, places.attention, places.checkpoint, places.units, places.connectors);
+  overview.attention = places.attention;
+  showAttention(places.attention);
+  await Promise.all([waitingRuns(places.waiting), runsByState(places.states), logHead(places.checkpoint), workUnits(places.units), connectors(places.connectors),
+    shown(status, async () => {
+      const [{ value: s }, { value: m }] = await Promise.all([call("/status"), call("/metrics")]);
+      fill(status, h("h3", "This server"), stats(s, m), h("div.columns", capabilities(s), limits(s.operations.limits), counters(m)));
+    })]);
+}
+
+function runLink(id) { return h("button.link", { type: "button", onclick: () => chooseRun(id) }, id); }
+
+// waitingRuns lists the runs whose evidence is there and whose decision is a person's.
+function waitingRuns(place) {
+  return section(place, "Waits for a person", async () => {
+    const { value } = await call("/runs?state=awaiting_human_decision&limit=8");
+    if (!value.items.length) return empty("No run waits for a decision.");
+    return [
+      table("Runs that wait for a person", ["Run", "Project", "#Attempts"], value.items.map((r) => [runLink(r.run_id), r.project_id, r.attempts.length])),
+      value.next_cursor ? h("p", h("button.quiet", { type: "button", onclick: () => listRuns("awaiting_human_decision") }, "The first 8 are shown: see all")) : null,
+    ];
   });
+}
+
+function runsByState(place) {
+  return section(place, "Runs by state", async () => {
+    const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
+    let cursor = "", pages = 0, total = 0;
+    do {
+      const { value } = await call("/runs" + query({ limit: 200, cursor }));
+      for (const r of value.items) counts[r.state]++;
+      total += value.items.length;
+      cursor = value.next_cursor;
+    } while (cursor && ++pages < COUNTED);
+    if (!total) return empty("The store holds no run yet. Create one with ", h("code", "svc run create"), ".");
+    return [
+      table("Runs by state", ["State", "#Runs"], STATES.filter((state) => counts[state]).map((state) => [
+        h("button.link", { type: "button", onclick: () => listRuns(state) }, state.replaceAll("_", " ")), counts[state]])),
+      cursor ? h("p.muted.small", `Only the first ${total} runs are counted.`) : null,
+    ];
+  });
+}
+
+// listRuns shows the runs of one state.
+function listRuns(state) {
+  $("run-state").value = state;
+  $("run-project").value = "";
+  runs.trail = [""];
+  views.go("evidence", true);
 }
 
 function stat(name, v) { return h("div.stat", h("b", v), h("span", name)); }
@@ -32,8 +77,8 @@ function stats(s, m) {
 
 function showAttention(place) {
   const s = inspection.snapshot;
-  fill(place, h("div.row.between", h("h3", "Needs attention"), s ? h("code", s.source.run_id) : null),
-    s ? attention(s.attention) : empty("No report has been inspected yet. ", h("button.quiet", { type: "button", onclick: () => views.go("evidence", true) }, "Inspect one")));
+  fill(place, h("div.row.between", h("h3", "Attention in the inspected report"), s ? h("code", s.source.run_id) : null),
+    s ? attention(s.attention) : noReport());
 }
 
 // section fills a panel from the store, or says why it cannot.

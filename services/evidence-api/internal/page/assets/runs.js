@@ -43,14 +43,21 @@ async function showRuns() {
 
 function runTable(items) {
   return table("Runs", ["Run", "State", "Project", "#Attempts", "Evidence"], items.map((r) => h("tr", { "aria-current": r.run_id === runs.chosen ? "true" : null, "data-run": r.run_id },
-    h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => showRun(r.run_id) }, r.run_id)),
+    h("th", { scope: "row" }, runLink(r.run_id)),
     h("td", badge(r.state)), h("td", r.project_id), h("td.num", r.attempts.length),
     h("td", r.evidence_report_digest ? badge("retained", "good") : h("span.muted", "none")))));
+}
+
+// chooseRun shows a run and makes every view tell of it.
+function chooseRun(id) {
+  if (views.current !== "evidence") views.go("evidence", true);
+  return showRun(id);
 }
 
 async function showRun(id) {
   const place = $("run-detail");
   runs.chosen = id;
+  forgetInspection(`The report of ${id} is being read.`);
   for (const row of document.querySelectorAll("[data-run]")) {
     if (row.dataset.run === id) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
@@ -64,7 +71,7 @@ async function showRun(id) {
     place.focus();
     say(`Run ${id}, state ${detail.run.state}`);
     await Promise.all([
-      shown(evidence, async () => fill(evidence, await evidenceOf(detail.run))),
+      shown(evidence, () => inspectRun(detail.run, evidence)),
       shown(project, async () => fill(project, await projectOf(detail.run.project_id))),
     ]);
   });
@@ -99,18 +106,27 @@ function attemptCards(list) {
       ...(a.error_code ? [["Error", h("code", a.error_code)]] : [])]))));
 }
 
-async function evidenceOf(run) {
-  if (!run.evidence_report_digest) return empty("No report is retained for this run.");
+// inspectRun reads the report that a run retains and inspects it, so that Provenance, Audit Timeline and Overview tell of
+// the run that was chosen, and never of another one.
+async function inspectRun(run, place) {
+  if (!run.evidence_report_digest) {
+    fill(place, empty("No report is retained for this run."));
+    forgetInspection(`${run.run_id} retains no report.`);
+    return;
+  }
+  forgetInspection(`The report of ${run.run_id} could not be read.`); // unless it can
   const { value } = await call(`/runs/${idPath(run.run_id)}/evidence`);
   await claims("retained evidence digest", value.evidence_report_digest, value.evidence_report);
   if (value.evidence_report_digest !== run.evidence_report_digest) throw new Fault("integrity", "The run names another report than the one retained.");
+  if (runs.chosen !== run.run_id) return;
   const text = canonical(value.evidence_report, "  ");
-  return [
-    facts([["Digest", [digest(value.evidence_report_digest), " ", badge("verified")]]]),
+  fill(place, facts([["Digest", [digest(value.evidence_report_digest), " ", badge("verified")]]]),
     h("div.row",
-      h("button.primary", { type: "button", onclick: () => { $("report").value = text; $("report").dispatchEvent(new Event("input")); inspect().then(() => $("inspection").focus()); } }, "Inspect it"),
-      h("button", { type: "button", onclick: () => download("evidence-report.json", text + "\n") }, "Save it")),
-  ];
+      h("button", { type: "button", onclick: () => $("inspection").focus() }, "Its inspection"),
+      h("button", { type: "button", onclick: () => download("evidence-report.json", text + "\n") }, "Save it")));
+  $("report").value = text;
+  $("report").dispatchEvent(new Event("input"));
+  await inspect();
 }
 
 async function projectOf(id) {

@@ -1,7 +1,7 @@
 // Provenance and Audit Timeline: two tellings of the inspected report.
 
 function noReport() {
-  return empty("No report has been inspected yet. ", h("button.quiet", { type: "button", onclick: () => views.go("evidence", true) }, "Inspect one"));
+  return empty(inspection.why, " ", h("button.quiet", { type: "button", onclick: () => views.go("evidence", true) }, "Inspect one"));
 }
 
 function link(title, tone, ...content) {

@@ -1,7 +1,7 @@
-// Package towertest runs the evidence API on a real socket for tests and speaks to it
+// Package evidenceapitest runs the evidence API on a real socket for tests and speaks to it
 // byte by byte. Every answer that it reads is held against the fields that all answers
 // have, its schema, its digest and the OpenAPI document.
-package towertest
+package evidenceapitest
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // Token is the token of every tower.
-const Token = "towertest-Token.0123456789_abcdefghij~"
+const Token = "evidenceapitest-Token.0123456789_abcdefghij~"
 
 // Patience bounds everything that a test waits for.
 const Patience = 30 * time.Second

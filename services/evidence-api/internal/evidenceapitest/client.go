@@ -1,4 +1,4 @@
-package towertest
+package evidenceapitest
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package schemas_test
+package schematest_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/clients/go/controltower/schemas"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/document"
 	"github.com/mlp-platform/platform/libs/evidence/fixture"
 	"github.com/mlp-platform/platform/libs/evidence/report"
 	"github.com/mlp-platform/platform/libs/evidence/spine"
 	"github.com/mlp-platform/platform/libs/evidence/tree"
-	"github.com/mlp-platform/platform/services/evidence-api/api/schemas"
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 

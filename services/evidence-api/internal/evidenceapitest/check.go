@@ -1,4 +1,4 @@
-package towertest
+package evidenceapitest
 
 import (
 	"bytes"
@@ -135,10 +135,10 @@ type document struct {
 	made    map[string]*jsonschema.Schema
 }
 
-const base = "https://towertest.invalid/openapi.json"
+const base = "https://evidenceapitest.invalid/openapi.json"
 
 var loaded = sync.OnceValues(func() (*document, error) {
-	text, err := openapi.Document("towertest")
+	text, err := openapi.Document("evidenceapitest")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package schemas_test
+package schematest_test
 
 import (
 	"strings"
