@@ -55,6 +55,7 @@ func steps(rows, members int) int {
 // counted 64 rows at a time: pairs are what costs.
 type resampler struct {
 	panel      *Panel
+	good       Column
 	curves     *gatestat.Curves
 	drawn      []bits
 	counts     []int
@@ -65,7 +66,7 @@ type resampler struct {
 
 func newResampler(m *Matrix, p *Panel) *resampler {
 	r := &resampler{
-		panel: p, curves: gatestat.NewCurves(m.Quorum), pairs: gatestat.NewPairs(len(m.rows)),
+		panel: p, good: m.GoodRows(), curves: gatestat.NewCurves(m.quorum), pairs: gatestat.NewPairs(len(m.rows)),
 		counts: make([]int, len(p.Members)), accuracies: make([]float64, len(p.Members)),
 	}
 	for range p.Members {
@@ -76,12 +77,7 @@ func newResampler(m *Matrix, p *Panel) *resampler {
 
 func (r *resampler) sample(rows []int) Measures {
 	n := len(rows)
-	wrong := 0
-	for _, row := range rows {
-		if r.panel.Wrong[row] {
-			wrong++
-		}
-	}
+	wrong := r.panel.Wrong.CountDrawn(rows)
 	for i, column := range r.panel.Errors {
 		r.counts[i] = r.drawn[i].fill(column, rows)
 		r.accuracies[i] = Accuracy(r.counts[i], n)
@@ -101,7 +97,7 @@ func (r *resampler) sample(rows []int) Measures {
 		mean := r.phis.Value() / float64(defined)
 		s.Correlation = &mean
 	}
-	if v, ok := r.curves.Votes(s.Accuracy, s.Error); ok {
+	if v, ok := r.curves.Votes(s.Accuracy, float64(r.good.CountDrawn(rows))/float64(n), s.Error); ok {
 		s.Votes = &v
 	}
 	return s

@@ -102,44 +102,81 @@ func TestCorrelations(t *testing.T) {
 	}
 }
 
+func TestQuorumFractions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		share     float64
+		votes     int
+		threshold int // the most accepting votes that are still a rejection
+	}{
+		{0.5, 5, 2}, {0.5, 4, 2}, {0, 7, 0}, {1e-320, 7, 0},
+		{2.0 / 3, 3, 2}, {0.6666666666666, 3, 2}, {0.66666666666666674, 199, 132}, // two thirds, however many digits are written
+		{1.0 / 3, 3, 1}, {0.29, 100, 29}, {0.57, 100, 57}, {0.7, 10, 7},
+		{0.999, 1000, 999}, {0.001, 1000, 1},
+		{0.66667, 3, 2}, {0.66666, 3, 1}, {0.6666667, 30, 20}, // not two thirds: the decimal as it stands
+		{0.123456789, 256, 31},
+	} {
+		if got := gatestat.ParseQuorum(c.share).Threshold(c.votes); got != c.threshold {
+			t.Errorf("%v of %d votes: threshold %d, want %d", c.share, c.votes, got, c.threshold)
+		}
+	}
+	for share, want := range map[float64]bool{0: true, 0.5: true, 0.999999: true, 1 - 1e-13: false, 1: false, -0.1: false} {
+		if got := gatestat.ParseQuorum(share).InRange(); got != want {
+			t.Errorf("%v in range: %v, want %v", share, got, want)
+		}
+	}
+}
+
 func TestEffectiveVotes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name                  string
-		accuracy, quorum, err float64
-		want                  float64
-		ok                    bool
+		name                        string
+		accuracy, good, quorum, err float64
+		want                        float64
+		ok                          bool
 	}{
-		{"no better than chance", 0.5, 0.5, 0.1, 0, false},
-		{"worse than chance", 0.2, 0.5, 0.1, 0, false},
-		{"as one", 0.8, 0.5, 1 - 0.8, 1, true},
-		{"worse than one", 0.8, 0.5, 0.9, 1, true},
-		{"between one and three", 0.8, 0.5, 1.0 / 6, 1.6944444444444438, true},
-		{"no error", 0.8, 0.5, 0, gatestat.Saturated, true},
-		{"perfect verifiers and panel", 1, 0.5, 0, 1, true}, // one of them is enough
-		{"perfect verifiers, quorum 0", 1, 0, 0, 1, true},
-		{"quorum 0: one vote accepts", 0.6, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
-		{"quorum near 1: all must be right, so more are worse", 0.9, 0.999, 0.05, gatestat.Saturated, true},
-		{"quorum near 1, as bad as one", 0.9, 0.999, 0.2, 1, true},
+		{"no better than chance", 0.5, 0.5, 0.5, 0.1, 0, false},
+		{"worse than chance", 0.2, 0.5, 0.5, 0.1, 0, false},
+		{"as one", 0.8, 0.5, 0.5, 1 - 0.8, 1, true},
+		{"worse than one", 0.8, 0.5, 0.5, 0.9, 1, true},
+		{"between one and three", 0.8, 0.5, 0.5, 1.0 / 6, 1.6944444444444438, true},
+		{"the mix has no effect on a majority", 0.8, 0.1, 0.5, 1.0 / 6, 1.6944444444444438, true},
+		{"no error", 0.8, 0.5, 0.5, 0, gatestat.Saturated, true},
+		{"perfect verifiers and panel", 1, 0.5, 0.5, 0, 1, true}, // one of them is enough
+		{"perfect verifiers, quorum 0", 1, 0.5, 0, 0, 1, true},
+		{"quorum 0 on good candidates: one vote accepts", 0.6, 1, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
+		{"quorum 0 on bad candidates: more verifiers err more", 0.6, 0, 0, 0.3, gatestat.Saturated, true},
+		{"two thirds, as bad as one", 0.8, 0.5, 2.0 / 3, 0.2, 1, true},
+		{"two thirds, as bad as one but for rounding", 0.8, 0.5, 2.0 / 3, math.Nextafter(1-0.8, 0), 1, true},
+		// E(1) = .2, E(3) = (.488 + .008)/2 = .248, E(5) = (.26272 + .00672)/2 = .13472: the first pair that holds .18.
+		{"two thirds, past a panel that errs more", 0.8, 0.5, 2.0 / 3, 0.18, 3 + 2*(0.248-0.18)/(0.248-0.13472), true},
+		{"unanimity on good candidates: more are worse, and none is as good", 0.9, 1, 0.999, 0.05, gatestat.Saturated, true},
 	} {
-		got, ok := gatestat.EffectiveVotes(c.accuracy, c.quorum, c.err)
-		if ok != c.ok || math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%s: %v, %v; want %v", c.name, got, ok, c.want)
+		s := gatestat.Setting{Accuracy: c.accuracy, Good: c.good, Quorum: gatestat.ParseQuorum(c.quorum)}
+		got, ok := gatestat.EffectiveVotes(s, c.err)
+		if ok != c.ok || ok && math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, got, ok, c.want, c.ok)
 		}
-		if again, ok := gatestat.NewCurves(c.quorum).Votes(c.accuracy, c.err); again != got || ok != c.ok {
-			t.Errorf("%s: %v the second time", c.name, again)
+		curves := gatestat.NewCurves(s.Quorum)
+		for range 2 {
+			if again, okAgain := curves.Votes(c.accuracy, c.good, c.err); again != got || okAgain != ok {
+				t.Errorf("%s: from the store %v, %v; want %v, %v", c.name, again, okAgain, got, ok)
+			}
 		}
 	}
 	if got, ok := gatestat.NewPairs(7).Phi(3, 4, 0); !ok || got < -1 || got > -1+1e-12 {
 		t.Error("opposite errors:", got)
 	}
-	// A smaller error is never worth less.
+}
+
+func TestSmallerErrorsAreNeverWorthLess(t *testing.T) {
+	t.Parallel()
 	for _, accuracy := range []float64{0.500001, 0.51, 0.6, 0.75, 0.9, 0.999999} {
-		curves, before := gatestat.NewCurves(0.5), 0.0
+		curves, before := gatestat.NewCurves(gatestat.Majority()), 0.0
 		for err := 0.6; err >= 0; err -= 0.001 {
-			votes, _ := curves.Votes(accuracy, err)
-			if votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
-				t.Fatalf("accuracy %v, error %v: %v after %v", accuracy, err, votes, before)
+			votes, ok := curves.Votes(accuracy, 0.5, err)
+			if !ok || votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
+				t.Fatalf("accuracy %v, error %v: %v, %v after %v", accuracy, err, votes, ok, before)
 			}
 			before = votes
 		}

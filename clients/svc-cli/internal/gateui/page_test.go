@@ -2,11 +2,13 @@ package gateui
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/dop251/goja"
 
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/loopback/localpage"
@@ -58,6 +60,32 @@ func TestModel(t *testing.T) {
 		}
 		if canon.DigestBytes([]byte(got.String())) != canon.Digest(doc) {
 			t.Errorf("the editor makes %s of %s", got, text)
+		}
+	}
+}
+
+// The hint beside the quorum counts votes as the audit does.
+func TestPageReadsTheQuorumAsTheAuditDoes(t *testing.T) {
+	t.Parallel()
+	vm := goja.New()
+	if _, err := vm.RunString(localpage.JSON + asset("matrix.js")); err != nil {
+		t.Fatal(err)
+	}
+	threshold, _ := goja.AssertFunction(vm.Get("threshold"))
+	for _, quorum := range []float64{0, 0.5, 2.0 / 3, 0.6666666666666, 1.0 / 3, 0.29, 0.57, 0.66667, 0.123456789, 1.23456789e-7, 0.999} {
+		for _, n := range []int{1, 2, 3, 5, 100, 256} {
+			got, err := threshold(goja.Undefined(), vm.ToValue(strconv.FormatFloat(quorum, 'g', -1, 64)), vm.ToValue(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := gatestat.ParseQuorum(quorum).Threshold(n); got.ToInteger() != int64(want) {
+				t.Errorf("quorum %v of %d votes: threshold %v, want %d", quorum, n, got, want)
+			}
+		}
+	}
+	for _, text := range []string{"", "x", "1", "-0.1", "0.9999999999999999"} {
+		if got, err := threshold(goja.Undefined(), vm.ToValue(text), vm.ToValue(3)); err != nil || !goja.IsNull(got) {
+			t.Errorf("quorum %q: threshold %v, %v; want null", text, got, err)
 		}
 	}
 }

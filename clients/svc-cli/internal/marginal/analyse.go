@@ -65,6 +65,9 @@ func Warnings(m *gate.Matrix, current gate.Measures) []string {
 	if current.Accuracy <= 0.5 {
 		warn("current_panel_not_better_than_chance", "the current verifiers are right on half of the candidates or fewer on average.")
 	}
+	if current.UndefinedAtQuorum() {
+		warn(gate.UndefinedAtQuorum, gate.UndefinedAtQuorumText)
+	}
 	if current.Censored() {
 		warn("current_effective_votes_saturated", "the current panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
 	}

@@ -67,6 +67,9 @@ func (x *comparison) candidate(v int, augmented *gate.Panel) Candidate {
 		c.Status = Unresolved
 	}
 	c.Warnings = append(c.Warnings, c.warnings()...)
+	if after.UndefinedAtQuorum() {
+		c.Warnings = append(c.Warnings, gate.UndefinedAtQuorum+": "+gate.UndefinedAtQuorumText)
+	}
 	return c
 }
 

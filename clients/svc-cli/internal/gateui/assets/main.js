@@ -47,9 +47,9 @@ function redraw() {
 }
 
 function hint() {
-  const n = model.verifiers.length, q = Number(model.quorum);
-  if (!n || !(q >= 0 && q < 1)) return "";
-  return `The panel accepts with ${Math.floor(q * n) + 1} of ${n} votes or more`;
+  const n = model.verifiers.length;
+  const most = threshold(model.quorum, n);
+  return !n || most === null ? "" : `The panel accepts with ${most + 1} of ${n} votes or more`;
 }
 
 function ascii(s) { return s.replace(/[\u0080-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0")); }

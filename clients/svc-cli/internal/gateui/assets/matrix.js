@@ -78,6 +78,20 @@ function writeMatrix() {
   return doc;
 }
 
+// threshold is the most votes of n that are still a rejection, or null without a quorum. The server reads a quorum in the
+// same way: as the fraction with the smallest denominator up to 1000 within 1e-12, or else as the decimal that stands there.
+function threshold(text, n) {
+  const q = Number(text);
+  if (text.trim() === "" || !(q >= 0 && q < 1)) return null;
+  for (let d = 1; d <= 1000; d++) {
+    const p = Math.round(q * d);
+    if (Math.abs(q - p / d) <= 1e-12) return p < d ? Math.floor((p * n) / d) : null;
+  }
+  const [digits, exponent] = String(q).split("e");
+  const [whole, part = ""] = digits.split(".");
+  return Number((BigInt(whole + part) * BigInt(n)) / 10n ** BigInt(part.length - Number(exponent ?? 0)));
+}
+
 function quorumValue() {
   let v;
   try { v = parseJSON(model.quorum.trim()); } catch { /* told below */ }

@@ -8,7 +8,7 @@ function showReport(r) {
   const p = r.panel;
   const votes = p.effective_votes === null ? null : Number(p.effective_votes) >= 199 ? "199 or more" : round(p.effective_votes, 2);
   fill($("result"),
-    h("p.headline", votes === null ? `${p.nominal_votes} verifiers, no better than chance` : `${p.nominal_votes} verifiers count as ${votes} independent ${votes === "1.00" ? "vote" : "votes"}`),
+    h("p.headline", votes === null ? `${p.nominal_votes} verifiers, ${Number(p.mean_verifier_accuracy) > 0.5 ? "not comparable with independent ones" : "no better than chance"}` : `${p.nominal_votes} verifiers count as ${votes} independent ${votes === "1.00" ? "vote" : "votes"}`),
     r.warnings.length ? h("div.notice.warn", h("ul.plain", r.warnings.map((w) => h("li", w)))) : h("div.notice.good", "The audit has no warning."),
     h("div.stats", figure("panel error", percent(p.error)), figure("false accepts", percent(p.false_accept_rate)), figure("false rejects", percent(p.false_reject_rate)),
       figure("mean accuracy", percent(p.mean_verifier_accuracy)), figure("error correlation", round(p.mean_pairwise_error_correlation, 3)),
