@@ -66,7 +66,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 	}
 
 	known := flagIndex(leaf.Flags)
-	var options, arguments []string
+	var options, arguments []string // values stand among the options, behind the option that takes them
 	for i := 0; i < len(rest); i++ {
 		arg := rest[i]
 		if arg == "--" {
@@ -106,6 +106,9 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 				options = append(options, arg, rest[i])
 			}
 		}
+	}
+	if err := missingOption(leaf, path, options); err != nil {
+		return nil, err
 	}
 	out = append(out, options...)
 	if len(arguments) > 0 {

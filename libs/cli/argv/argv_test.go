@@ -94,3 +94,30 @@ func FuzzArrange(f *testing.F) {
 		}
 	})
 }
+
+func TestMissingOption(t *testing.T) {
+	t.Parallel()
+	app := &cli.App{Name: "app", Commands: []*cli.Command{{Name: "send", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "to", Aliases: []string{"t"}, Required: true}, &cli.StringFlag{Name: "from"}}}}}
+	const missing = "missing option --to; see: app send --help"
+	for line, want := range map[string]string{
+		"app send":                    missing,
+		"app send letter":             missing,
+		"app send --from a":           missing,
+		"app send -- --to":            missing,
+		"app send letter --to b":      "",
+		"app send -t=b":               "",
+		"app send --help":             "",
+		"app send letter --from":      "option --from needs a value",
+		"app send letter --to":        "option --to needs a value",
+		"app send letter -t b --from": "option --from needs a value",
+	} {
+		got := ""
+		if _, err := argv.Arrange(app, strings.Fields(line)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}

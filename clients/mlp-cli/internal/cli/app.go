@@ -36,7 +36,7 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	env.Format = formatOf(line)
 	arranged, err := arrange(app, line)
 	if err == nil {
-		err = app.RunContext(ctx, arranged)
+		err = usageFault(app.RunContext(ctx, arranged))
 	}
 	if err != nil && ctx.Err() != nil && !isInterrupted(err) {
 		err = fault.New("interrupted", "interrupted: %v", err)
@@ -112,6 +112,7 @@ func newApp(env *Env) *cli.App {
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
+			cli.HelpFlag, // urfave/cli adds it only where no command is named help
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
 		},
@@ -231,6 +232,15 @@ func oneOf(option, value string, allowed ...string) error {
 		return nil
 	}
 	return fault.Usage("%s must be one of %s; not %q", option, strings.Join(allowed, ", "), value)
+}
+
+// listNames lists names of which there may be hundreds: the first five, and how many more there are.
+func listNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/urfave/cli/v2"
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/argv"
+)
 
 // commands are all of mlp's, in the order of its help.
 func commands(env *Env) []*cli.Command {
@@ -14,6 +18,8 @@ func commands(env *Env) []*cli.Command {
 		serveCommand(env),
 		pipelineCommand(env),
 		configCommand(env),
+		argv.HelpCommand(),
+		argv.VersionCommand(),
 		completeCommand(env),
 	}
 }

@@ -183,11 +183,11 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		}
 	}
 	if o.dryRun {
-		c := Check{Name: "model is declared", Pass: m != nil, Detail: "declared: " + strings.Join(names, ", ")}
+		c := Check{Name: "model is declared", Pass: m != nil, Detail: "declared: " + listNames(names)}
 		return env.DryRun(o.model, map[string]any{"repo": dir, "env": o.env, "dataset": nullable(o.dataset), "dummy": o.dummy, "backend": nullable(o.backend)}, []Check{c})
 	}
 	if m == nil {
-		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, strings.Join(names, ", ")).
+		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, listNames(names)).
 			WithHint("faults hide models; see: mlp pipeline validate")
 	}
 	conf, err := env.Config()

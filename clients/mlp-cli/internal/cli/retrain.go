@@ -75,7 +75,7 @@ func declared(ctx context.Context, cp *remote, model string) (*controlplane.Mode
 		}
 		names = append(names, list[i].ModelName)
 	}
-	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), strings.Join(names, ", "))
+	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), listNames(names))
 	if near := argv.Nearest(strings.ToUpper(model), names); near != "" {
 		return nil, f.WithHint("did you mean: %s", near)
 	}

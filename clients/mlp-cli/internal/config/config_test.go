@@ -133,3 +133,29 @@ func TestPath(t *testing.T) {
 		t.Fatal(at())
 	}
 }
+
+func TestWrongTypesNameTheKey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"active_context = 3":                   ":1: active_context must be a string; it has the type integer",
+		"urls = 'x'":                           ":1: urls must be a table; it has the type string",
+		"[urls]\nserving = 3":                  ":2: urls.serving must be a string; it has the type integer",
+		"[urls]\nserving = [1]":                ":2: urls.serving must be a string; it has the type array",
+		"[urls.serving]\nx = 1":                ":1: urls.serving must be a string; it has the type table",
+		"[[urls]]\nserving = 'x'":              ":1: urls must be a table; it has the type array table",
+		"contexts = 3":                         ":1: contexts must be a table; it has the type integer",
+		"[contexts]\nprod = 4":                 ":2: contexts.prod must be a table; it has the type integer",
+		"[contexts.prod.urls]\nserving = true": ":2: contexts.prod.urls.serving must be a string; it has the type boolean",
+		"[contexts.prod.auth]\ncontrol_plane_token=1979-05-27": ":2: contexts.prod.auth.control_plane_token must be a string; it has the type local date",
+		"[auth]\nassistant_key = {a = 1}":                      ":2: auth.assistant_key must be a string; it has the type inline table",
+	} {
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path)
+		if want = "the configuration file is broken at " + path + want; err == nil || err.Error() != want {
+			t.Errorf("%q\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}

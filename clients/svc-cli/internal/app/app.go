@@ -112,7 +112,7 @@ func New(e *command.Env) *cli.App {
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL", DisableDefaultText: true},
 		},
-		Commands: append(commands(e), completeCommand(e)),
+		Commands: append(commands(e), helpCommand(), versionCommand(), completeCommand(e)),
 	}
 	a.Action = func(c *cli.Context) error {
 		switch {
@@ -152,6 +152,21 @@ func prepare(c *cli.Command, path string) {
 			return cli.ShowSubcommandHelp(ctx)
 		}
 	}
+}
+
+// aboutCategory is the place in the help of the commands that are about svc itself.
+const aboutCategory = "svc itself"
+
+func helpCommand() *cli.Command {
+	c := argv.HelpCommand()
+	c.Category = aboutCategory
+	return c
+}
+
+func versionCommand() *cli.Command {
+	c := argv.VersionCommand()
+	c.Category = aboutCategory
+	return c
 }
 
 func helpFlag() cli.Flag {

@@ -51,7 +51,7 @@ func verify(e *command.Env, c *cli.Context) error {
 		if err := e.JSON(v); err != nil {
 			return err
 		}
-	} else if err := printVerification(e, v); err != nil {
+	} else if err := printVerification(e, v, o.PublicKey != nil); err != nil {
 		return err
 	}
 	if !v.OK {
@@ -60,7 +60,9 @@ func verify(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-func printVerification(e *command.Env, v store.Verification) error {
+// printVerification says what was found. Without a key signatures are counted, not checked: nothing may then be said on
+// the strength of them.
+func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 	verdict := "OK"
 	if !v.OK {
 		verdict = "FINDINGS"
@@ -70,14 +72,17 @@ func printVerification(e *command.Env, v store.Verification) error {
 		"connections: %d\nevents: %d\nsigned_events: %d\ncheckpoints: %d\nsigned_checkpoints: %d\n",
 		verdict, n.Runs, n.RunsWithoutEvents, n.ForeignRows, n.EvidenceReports, n.IdempotencyKeys,
 		n.Connections, n.Events, n.SignedEvents, n.Checkpoints, n.SignedCheckpoints)
-	if v.OldestSigned > 0 {
+	if !keyed && n.SignedCheckpoints > 0 {
+		e.Printf("limit: the signatures were counted, not checked; check them with the key that made them (--public-key)\n")
+	}
+	if keyed && v.OldestSigned > 0 {
 		e.Printf("limit: a loss before event %d, the oldest signed checkpoint, cannot be shown\n"+
 			"limit: nor can the loss of what came after event %d, the newest; a checkpoint kept elsewhere shows it (--checkpoint)\n",
 			v.OldestSigned, n.SignedEvents)
 	} else {
-		e.Printf("limit: without a signed checkpoint a log that was made anew cannot be told from the first one\n")
+		e.Printf("limit: without a checked signature a log that was made anew cannot be told from the first one\n")
 	}
-	if n.RunsWithoutEvents > 0 && n.SignedCheckpoints == 0 {
+	if n.RunsWithoutEvents > 0 && (!keyed || n.SignedCheckpoints == 0) {
 		e.Printf("limit: runs_without_events were there before the store had events, or were put there since\n")
 	}
 	rows := make([][]string, len(v.Findings))

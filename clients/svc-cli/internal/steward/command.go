@@ -21,8 +21,9 @@ func Commands(e *command.Env) []*cli.Command {
 	return []*cli.Command{
 		{
 			Name: "steward-report", Category: Category, Usage: "check a steward's report and say what it says", ArgsUsage: "INPUT",
-			Flags:  []cli.Flag{details("list the branches too")},
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return report(e, c) }),
+			Description: "With --json: the report itself, once it has passed every check.",
+			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags...),
+			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return report(e, c) }),
 		},
 		{
 			Name: "steward-history", Category: Category, Usage: "put the reports of one repository together", ArgsUsage: "PATH...",
@@ -36,14 +37,24 @@ func Commands(e *command.Env) []*cli.Command {
 	}
 }
 
+// errDetailsOfDocument refuses two forms of one answer.
+var errDetailsOfDocument = command.Usagef("--details and --json are two forms of one answer: give one of them")
+
 func report(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "INPUT")
 	if err != nil {
 		return err
 	}
+	document := command.WantsJSON(c)
+	if document && c.Bool("details") {
+		return errDetailsOfDocument
+	}
 	r, err := Load(args[0])
 	if err != nil {
 		return err
+	}
+	if document {
+		return e.JSON(r.Document)
 	}
 	printFacts(e, r.Facts())
 	if !c.Bool("details") {
@@ -88,7 +99,7 @@ func history(e *command.Env, c *cli.Context) error {
 	document := command.WantsJSON(c)
 	switch {
 	case document && c.Bool("details"):
-		return command.Usagef("--details and --json are two forms of one answer: give one of them")
+		return errDetailsOfDocument
 	case !document && c.Bool("pretty"):
 		return command.Usagef("--pretty goes with --json")
 	}

@@ -71,7 +71,8 @@ type Report struct {
 	Created            []Created
 	Skipped            []Skipped
 
-	Digest string // hex SHA-256 of the report's C1
+	Document canon.Value // the report as it was read
+	Digest   string      // hex SHA-256 of its C1
 }
 
 // Policy is the file that the steward obeyed.
@@ -140,6 +141,7 @@ func Parse(v canon.Value) (*Report, error) {
 	if fault := rd.Fault(); fault != nil {
 		return nil, fault
 	}
+	r.Document = v
 	r.Digest = strings.TrimPrefix(canon.Digest(v), "sha256:")
 	return r, nil
 }

@@ -2,9 +2,12 @@ package steward_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/app/apptest"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -192,4 +195,31 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestReportAsADocument(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "steward-report.json")
+	text := samples.File("steward/history/day-1/steward-report.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := canon.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := canon.J(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--json"}, {"--output", "json"}} {
+		r := apptest.Run(t, append([]string{"steward-report", path}, flags...)...)
+		if r.Code != 0 || r.Err != "" || r.Out != string(want) {
+			t.Errorf("%q: got %+v, want %s", flags, r, want)
+		}
+	}
+	if r := apptest.Run(t, "steward-report", path, "--json", "--details"); r.Code != 2 || !strings.Contains(r.Out, `"code":"invalid_arguments"`) {
+		t.Errorf("--json --details: got %+v, want exit 2 and invalid_arguments", r)
+	}
 }
