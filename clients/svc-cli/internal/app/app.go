@@ -16,14 +16,15 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/connectors"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/doctor"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatecmd"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/gateui"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gate"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal/benchmark"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal/synthesis"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/route"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/runstore"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/stewardui"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/towercmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/tower"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
 )
@@ -36,12 +37,13 @@ func commands(e *command.Env) []*cli.Command {
 		route.Commands(e),
 		bootstrap.Commands(e),
 		steward.Commands(e),
-		stewardui.Commands(e),
-		gatecmd.Commands(e),
-		gateui.Commands(e),
-		localloopcmd.Commands(e),
-		spinecmd.Commands(e),
-		towercmd.Commands(e),
+		gate.Commands(e),
+		marginal.Commands(e),
+		benchmark.Commands(e),
+		synthesis.Commands(e),
+		localloop.Commands(e),
+		runstore.Commands(e),
+		tower.Commands(e),
 	)
 }
 

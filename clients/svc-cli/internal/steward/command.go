@@ -13,8 +13,11 @@ import (
 // Category of the help that holds the commands about steward reports.
 const Category = "Steward reports"
 
-// Commands are `svc steward-report` and `svc steward-history`.
-func Commands(e *command.Env) []*cli.Command {
+// Commands are those about steward reports.
+func Commands(e *command.Env) []*cli.Command { return append(textCommands(e), siteCommands(e)...) }
+
+// textCommands are `svc steward-report` and `svc steward-history`.
+func textCommands(e *command.Env) []*cli.Command {
 	details := func(what string) cli.Flag {
 		return &cli.BoolFlag{Name: "details", Usage: what, DisableDefaultText: true}
 	}

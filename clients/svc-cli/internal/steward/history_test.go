@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,8 +17,6 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
 
 func entry(t testing.TB, source, name string, changes map[string]string) steward.Entry {
 	t.Helper()
@@ -47,7 +44,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "history.json.golden")
-	if *update {
+	if *steward.Update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
