@@ -6,6 +6,7 @@ require (
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/urfave/cli/v2 v2.27.7
 	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
 )
 
 require (

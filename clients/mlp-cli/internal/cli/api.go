@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // maxAnswer bounds what is read of one answer.

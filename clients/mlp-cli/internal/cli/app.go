@@ -17,9 +17,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
@@ -197,33 +197,14 @@ func (e *Env) globals(c *cli.Context) error {
 
 // args checks the number of positionals of a command.
 func args(c *cli.Context, names ...string) ([]string, error) {
-	got := c.Args().Slice()
-	required := 0
-	for _, n := range names {
-		if !strings.HasPrefix(n, "[") {
-			required++
+	shown := make([]string, len(names))
+	for i, n := range names {
+		if shown[i] = n; n[0] != '[' {
+			shown[i] = "<" + n + ">"
 		}
 	}
-	switch {
-	case len(got) < required:
-		return nil, fault.Usage("missing argument <%s>", names[len(got)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
-	case len(got) > len(names):
-		return nil, fault.Usage("unexpected argument %q", got[len(names)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
-	}
-	for len(got) < len(names) {
-		got = append(got, "")
-	}
-	return got, nil
-}
-
-func commandPath(c *cli.Context) string {
-	var words []string
-	for _, ctx := range c.Lineage() {
-		if ctx.Command != nil && ctx.Command.Name != "" {
-			words = append([]string{ctx.Command.Name}, words...)
-		}
-	}
-	return strings.Join(words, " ")
+	got, err := argv.Arguments(c, shown...)
+	return got, usageFault(err)
 }
 
 // oneOf checks an option with a closed set of values; empty means unset.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // arrange puts options before arguments; a wrong line is a usage fault.

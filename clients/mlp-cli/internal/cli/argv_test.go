@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // result is what one run of mlp printed and returned.
@@ -63,7 +63,7 @@ func TestArrange(t *testing.T) {
 				return
 			}
 			f := fault.From(err)
-			if f == nil || f.Sentence != tc.fault || f.Hint != tc.hint || f.Exit != 2 {
+			if f == nil || f.Message != tc.fault || f.Hint != tc.hint || f.Exit != 2 {
 				t.Fatalf("got %+v", f)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/trainer"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // await runs read and gives up on it when ctx ends: a read of a terminal cannot be interrupted, so Ctrl-C

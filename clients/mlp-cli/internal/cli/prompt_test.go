@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // prompted tells when a prompt stands, and keeps what was written.

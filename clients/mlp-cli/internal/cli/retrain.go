@@ -11,9 +11,9 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // backends are the values of --backend: the control plane's.

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
@@ -129,7 +129,7 @@ func TestUnfinished(t *testing.T) {
 				err = context.Canceled
 			}
 			f := fault.From(unfinished(tc.res, "JPCP", err, tc.interrupted))
-			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, tc.has) || strings.Contains(f.Sentence, tc.not) {
+			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Message, tc.has) || strings.Contains(f.Message, tc.not) {
 				t.Fatalf("%+v", f)
 			}
 		})

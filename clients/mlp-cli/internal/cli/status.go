@@ -9,8 +9,8 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func statusCommand(env *Env) *cli.Command {

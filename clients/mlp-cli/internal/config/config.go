@@ -16,7 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // Key describes one setting that config set, show and unset know.

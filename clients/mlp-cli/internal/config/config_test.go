@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func write(t *testing.T, text string) string {
@@ -42,7 +42,7 @@ func TestLoadChecksKeys(t *testing.T) {
 				return
 			}
 			f := fault.From(err)
-			if f == nil || f.Code != "config_broken" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, path+tc.fault) {
+			if f == nil || f.Code != "config_broken" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Message, path+tc.fault) {
 				t.Fatalf("got %v, want %s", err, tc.fault)
 			}
 		})

@@ -6,13 +6,16 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // Exit codes.
 const (
-	ExitDone  = 0
-	ExitNo    = 1
-	ExitFault = 2
+	ExitDone  = fault.ExitOK
+	ExitNo    = fault.ExitRuntime
+	ExitFault = fault.ExitUsage // any error: 1 is the answer of a check
 )
 
 // Shape is the form of a command's error document.
@@ -115,21 +118,9 @@ func (s Shape) document(f *Fault) any {
 
 // Arguments checks how many arguments a command got. A name in brackets may be absent and is then "".
 func Arguments(c *cli.Context, names ...string) ([]string, error) {
-	got := c.Args().Slice()
-	required := 0
-	for _, n := range names {
-		if n[0] != '[' {
-			required++
-		}
-	}
-	switch {
-	case len(got) < required:
-		return nil, Usagef("missing argument %s; see: %s --help", names[len(got)], c.Command.HelpName)
-	case len(got) > len(names):
-		return nil, Usagef("unexpected argument %q; see: %s --help", got[len(names)], c.Command.HelpName)
-	}
-	for len(got) < len(names) {
-		got = append(got, "")
+	got, err := argv.Arguments(c, names...)
+	if err != nil {
+		return nil, Usagef("%s", err.Error())
 	}
 	return got, nil
 }

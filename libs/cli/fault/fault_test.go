@@ -13,7 +13,7 @@ func TestFrom(t *testing.T) {
 		t.Fatal("no error must stay none")
 	}
 	wrapped := fmt.Errorf("while asking: %w", New("timeout", "no answer from %s", "inference"))
-	if f := From(wrapped); f.Code != "timeout" || f.Exit != ExitRuntime || f.Sentence != "no answer from inference" {
+	if f := From(wrapped); f.Code != "timeout" || f.Exit != ExitRuntime || f.Message != "no answer from inference" {
 		t.Fatalf("a wrapped fault must be found: %+v", f)
 	}
 	if f := From(context.Canceled); f.Code != "failed" || f.Exit != ExitRuntime || !errors.Is(f, context.Canceled) {
@@ -28,7 +28,7 @@ func TestFrom(t *testing.T) {
 func TestWithHintCopies(t *testing.T) {
 	t.Parallel()
 	f := New("a", "b")
-	if g := f.WithHint("run: %s", "mlp"); g.Hint != "run: mlp" || f.Hint != "" || g.Sentence != "b" {
+	if g := f.WithHint("run: %s", "mlp"); g.Hint != "run: mlp" || f.Hint != "" || g.Message != "b" {
 		t.Fatalf("%+v from %+v", g, f)
 	}
 }

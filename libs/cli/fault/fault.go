@@ -1,4 +1,5 @@
-// Package fault is the one error type that mlp shows: a sentence, and how to mend it.
+// Package fault is why a command-line program failed, as people and scripts see it: a sentence, a stable code, how to mend
+// it, and the exit code.
 package fault
 
 import (
@@ -6,17 +7,18 @@ import (
 	"fmt"
 )
 
-// Exit codes of mlp.
+// Exit codes.
 const (
 	ExitOK      = 0
-	ExitRuntime = 1 // failure, unreachable service, unmet threshold, refusal, Ctrl-C
+	ExitRuntime = 1 // a failure, or a check that answered no
 	ExitUsage   = 2 // the command line itself is wrong
 )
 
-// Error is a failure as people and scripts see it.
+// Error is a failure.
 type Error struct {
-	Sentence  string // what is wrong, and where
+	Message   string // what is wrong, and where
 	Code      string // stable slug
+	Path      string // JSON pointer into the input; "" is the whole document, or no document
 	Exit      int
 	Hint      string // the command or setting that mends it; may be empty
 	Service   string // the service that answered or did not; may be empty
@@ -26,18 +28,21 @@ type Error struct {
 	Cause     error
 }
 
-func (e *Error) Error() string { return e.Sentence }
+func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Usage is a fault of the command line (exit 2).
 func Usage(format string, a ...any) *Error {
-	return &Error{Sentence: fmt.Sprintf(format, a...), Code: "usage", Exit: ExitUsage}
+	e := New("usage", format, a...)
+	e.Exit = ExitUsage
+	return e
 }
 
-// New is any other failure (exit 1).
+// New is any other failure (exit 1). An error wrapped with %w becomes its cause.
 func New(code, format string, a ...any) *Error {
-	return &Error{Sentence: fmt.Sprintf(format, a...), Code: code, Exit: ExitRuntime}
+	err := fmt.Errorf(format, a...)
+	return &Error{Message: err.Error(), Code: code, Exit: ExitRuntime, Cause: errors.Unwrap(err)}
 }
 
 // WithHint returns a copy that says how to mend it.
@@ -56,5 +61,5 @@ func From(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Sentence: err.Error(), Code: "failed", Exit: ExitRuntime, Cause: err}
+	return &Error{Message: err.Error(), Code: "failed", Exit: ExitRuntime, Cause: err}
 }
