@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/argv"
 )
 
-func app() *cli.App {
+func testApp() *cli.App {
 	return &cli.App{Name: "svc", Flags: []cli.Flag{&cli.BoolFlag{Name: "version"}, &cli.StringFlag{Name: "context", Aliases: []string{"c"}}},
 		Commands: []*cli.Command{
 			{Name: "run", Subcommands: []*cli.Command{
@@ -57,7 +57,7 @@ func TestArrange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := argv.Arrange(app(), append([]string{"svc"}, strings.Fields(tc.line)...))
+			got, err := argv.Arrange(testApp(), append([]string{"svc"}, strings.Fields(tc.line)...))
 			if tc.sentence == "" {
 				if err != nil || strings.Join(got, " ") != tc.want {
 					t.Fatalf("got %q, %v; want %q", strings.Join(got, " "), err, tc.want)
@@ -70,7 +70,7 @@ func TestArrange(t *testing.T) {
 			}
 		})
 	}
-	if got, err := argv.Arrange(app(), nil); err != nil || len(got) != 0 {
+	if got, err := argv.Arrange(testApp(), nil); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
 }
@@ -79,7 +79,7 @@ func FuzzArrange(f *testing.F) {
 	f.Add("run list --store x y")
 	f.Add("-c json -- run")
 	f.Add("run create - --n 3 -- -y")
-	a := app()
+	a := testApp()
 	f.Fuzz(func(t *testing.T, line string) {
 		words := append([]string{"svc"}, strings.Fields(line)...)
 		got, err := argv.Arrange(a, words)

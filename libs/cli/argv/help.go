@@ -11,7 +11,7 @@ func HelpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "show the commands, or the help of one", ArgsUsage: "[COMMAND...]",
 		Action: func(c *cli.Context) error {
-			leaf, path, rest, err := words(c.App, c.Args().Slice())
+			leaf, path, rest, err := readWords(c.App, c.Args().Slice())
 			switch {
 			case err != nil:
 				return err

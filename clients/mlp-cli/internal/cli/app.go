@@ -34,7 +34,7 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
-	arranged, err := arrange(app, line)
+	arranged, err := arrangeLine(app, line)
 	if err == nil {
 		err = usageFault(app.RunContext(ctx, arranged))
 	}
@@ -80,7 +80,7 @@ func formatOf(line []string) output.Format {
 
 func httpClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = dialer(2 * time.Second)
+	t.DialContext = newDialer(2 * time.Second)
 	t.MaxIdleConnsPerHost = 64 // serve benchmark keeps many connections to one host
 	return &http.Client{
 		Transport: t,
@@ -116,7 +116,7 @@ func newApp(env *Env) *cli.App {
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
 		},
-		Commands: commands(env),
+		Commands: allCommands(env),
 	}
 	app.Action = func(c *cli.Context) error {
 		switch {
@@ -135,19 +135,19 @@ func newApp(env *Env) *cli.App {
 	}
 	app.Before = func(c *cli.Context) error { return env.globals(c) }
 	for _, c := range app.Commands {
-		prepare(env, c, "mlp")
+		prepareCommand(env, c, "mlp")
 	}
 	return app
 }
 
-// prepare gives every leaf the options that also stand after it, and every group a plain help.
-func prepare(env *Env, c *cli.Command, path string) {
+// prepareCommand gives every leaf the options that also stand after it, and every group a plain help.
+func prepareCommand(env *Env, c *cli.Command, path string) {
 	path += " " + c.Name
 	c.OnUsageError = usageError
 	c.HideHelpCommand = true
 	if len(c.Subcommands) > 0 {
 		for _, s := range c.Subcommands {
-			prepare(env, s, path)
+			prepareCommand(env, s, path)
 		}
 		if c.Action == nil {
 			c.Action = func(ctx *cli.Context) error {
@@ -195,8 +195,8 @@ func (e *Env) globals(c *cli.Context) error {
 	return nil
 }
 
-// args checks the number of positionals of a command.
-func args(c *cli.Context, names ...string) ([]string, error) {
+// readArguments checks the number of positionals of a command.
+func readArguments(c *cli.Context, names ...string) ([]string, error) {
 	shown := make([]string, len(names))
 	for i, n := range names {
 		if shown[i] = n; n[0] != '[' {

@@ -6,8 +6,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/argv"
 )
 
-// commands are all of mlp's, in the order of its help.
-func commands(env *Env) []*cli.Command {
+// allCommands are all of mlp's, in the order of its help.
+func allCommands(env *Env) []*cli.Command {
 	return []*cli.Command{
 		statusCommand(env),
 		modelsCommand(env),

@@ -13,12 +13,12 @@ func TestHelpAndVersionCommands(t *testing.T) {
 	for line, same := range map[string]string{
 		"help": "--help", "help models": "models --help", "help models list": "models list --help", "version": "--version", "help version": "version --help",
 	} {
-		got, want := run(t, nil, "", strings.Fields(line)...), run(t, nil, "", strings.Fields(same)...)
+		got, want := runMLP(t, nil, "", strings.Fields(line)...), runMLP(t, nil, "", strings.Fields(same)...)
 		if got != want || got.code != 0 || got.out == "" {
 			t.Errorf("mlp %s: got %+v, want %+v", line, got, want)
 		}
 	}
-	if got, want := run(t, nil, "", "version").out, "mlp "+service.Version+"\n"; got != want {
+	if got, want := runMLP(t, nil, "", "version").out, "mlp "+service.Version+"\n"; got != want {
 		t.Errorf("mlp version: got %q, want %q", got, want)
 	}
 	for line, want := range map[string]string{
@@ -26,7 +26,7 @@ func TestHelpAndVersionCommands(t *testing.T) {
 		"help predict it":  "error: mlp predict has no commands of its own\nhint: see: mlp predict --help\n",
 		"version of today": "error: unexpected argument of\nhint: see: mlp version --help\n",
 	} {
-		if got := run(t, nil, "", strings.Fields(line)...); got.code != 2 || got.err != want || got.out != "" {
+		if got := runMLP(t, nil, "", strings.Fields(line)...); got.code != 2 || got.err != want || got.out != "" {
 			t.Errorf("mlp %s: got %+v, want exit 2 and %q", line, got, want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestMissingOptionIsAUsageError(t *testing.T) {
 		"predict":                "error: missing option --features; see: mlp predict --help\n",
 		"pipeline run --dry-run": "error: missing option --model; see: mlp pipeline run --help\n",
 	} {
-		if got := run(t, nil, "", strings.Fields(line)...); got != (result{err: want, code: 2}) {
+		if got := runMLP(t, nil, "", strings.Fields(line)...); got != (result{err: want, code: 2}) {
 			t.Errorf("mlp %s: got %+v, want exit 2 and %q", line, got, want)
 		}
 	}
@@ -52,8 +52,8 @@ func TestLongListsOfModelsEndAfterFive(t *testing.T) {
 	for i := range 12 {
 		models = append(models, fmt.Sprintf(`{"model_name":"MODEL%02d"}`, i))
 	}
-	url := answers(t, 200, "application/json", "["+strings.Join(models, ",")+"]")
-	got := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "retrain", "NOBODY")
+	url := serveAnswer(t, 200, "application/json", "["+strings.Join(models, ",")+"]")
+	got := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "retrain", "NOBODY")
 	const want = "the control plane knows no model NOBODY; it knows MODEL00, MODEL01, MODEL02, MODEL03, MODEL04 and 7 more\n"
 	if got.code != 1 || !strings.HasPrefix(got.err, "error: "+want) {
 		t.Errorf("got %+v, want %q", got, want)

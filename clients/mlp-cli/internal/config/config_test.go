@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-func write(t *testing.T, text string) string {
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestLoadChecksKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := write(t, tc.text)
+			path := writeConfig(t, tc.text)
 			_, err := Load(path)
 			if tc.fault == "" {
 				if err != nil {
@@ -52,7 +52,7 @@ func TestLoadChecksKeys(t *testing.T) {
 // Every key that can be set can be read back, at the base and in a context; what mlp does not use survives.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	path := write(t, "[urls]\nbus = \"http://b\"\n")
+	path := writeConfig(t, "[urls]\nbus = \"http://b\"\n")
 	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)

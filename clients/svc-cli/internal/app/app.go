@@ -29,8 +29,8 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/completion"
 )
 
-// commands are all of svc's. The app's help groups them by their categories.
-func commands(e *command.Env) []*cli.Command {
+// allCommands are all of svc's. The app's help groups them by their categories.
+func allCommands(e *command.Env) []*cli.Command {
 	return slices.Concat(
 		connectors.Commands(e),
 		doctor.Commands(e),
@@ -114,7 +114,7 @@ func New(e *command.Env) *cli.App {
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL", DisableDefaultText: true},
 		},
-		Commands: append(commands(e), helpCommand(), versionCommand(), completeCommand(e)),
+		Commands: append(allCommands(e), helpCommand(), versionCommand(), completeCommand(e)),
 	}
 	a.Action = func(c *cli.Context) error {
 		switch {
@@ -132,19 +132,19 @@ func New(e *command.Env) *cli.App {
 		return cli.ShowAppHelp(c)
 	}
 	for _, c := range a.Commands {
-		prepare(c, "svc")
+		prepareCommand(c, "svc")
 	}
 	return a
 }
 
-// prepare gives every command its own flags, so that two apps in one process share nothing, and every group its help.
-func prepare(c *cli.Command, path string) {
+// prepareCommand gives every command its own flags, so that two apps in one process share nothing, and every group its help.
+func prepareCommand(c *cli.Command, path string) {
 	path += " " + c.Name
 	c.HideHelp = true
 	c.OnUsageError = usageError
 	c.Flags = append(ownFlags(c.Flags), helpFlag())
 	for _, s := range c.Subcommands {
-		prepare(s, path)
+		prepareCommand(s, path)
 	}
 	if len(c.Subcommands) > 0 && c.Action == nil {
 		c.Action = func(ctx *cli.Context) error {

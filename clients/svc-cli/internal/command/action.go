@@ -44,7 +44,7 @@ func (e *Exit) Error() string { return fmt.Sprintf("exit %d", e.Code) }
 // Action wraps a command's work: its fault is printed and becomes an [Exit].
 func (e *Env) Action(s Shape, run func(*cli.Context) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		err := formats(c)
+		err := checkFormat(c)
 		if err == nil {
 			err = run(c)
 		}
@@ -52,8 +52,8 @@ func (e *Env) Action(s Shape, run func(*cli.Context) error) cli.ActionFunc {
 	}
 }
 
-// formats refuses an --output that no command has. A command that has another flag of that name defines it itself.
-func formats(c *cli.Context) error {
+// checkFormat refuses an --output that no command has. A command that has another flag of that name defines it itself.
+func checkFormat(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		if s, ok := f.(*cli.StringFlag); ok && s.Name == "output" && s.DefaultText == "text" {
 			if v := c.String("output"); v != "" && v != "text" && v != "json" {

@@ -84,13 +84,13 @@ func (m *Matrix) panelReport(p *Panel, x Measures) PanelReport {
 	return PanelReport{
 		Quorum: m.Quorum, NominalVotes: len(p.Members), Accuracy: x.Accuracy,
 		Correlation: x.Correlation, SkippedPairs: x.Skipped, Error: x.Error,
-		FalseAccept: rate(falseAccepts, in.KnownBad), FalseReject: rate(falseRejects, in.KnownGood),
-		Votes: x.Votes, Heuristic: heuristic(len(p.Members), x.Correlation), Ceiling: ceiling(x),
+		FalseAccept: rateOf(falseAccepts, in.KnownBad), FalseReject: rateOf(falseRejects, in.KnownGood),
+		Votes: x.Votes, Heuristic: heuristicVotes(len(p.Members), x.Correlation), Ceiling: votesCeiling(x),
 	}
 }
 
-// rate is null over an empty group.
-func rate(n, of int) *float64 {
+// rateOf is null over an empty group.
+func rateOf(n, of int) *float64 {
 	if of == 0 {
 		return nil
 	}
@@ -98,8 +98,8 @@ func rate(n, of int) *float64 {
 	return &r
 }
 
-// heuristic is the usual estimate of independent votes, for positive correlation.
-func heuristic(members int, rho *float64) *float64 {
+// heuristicVotes is the usual estimate of independent votes, for positive correlation.
+func heuristicVotes(members int, rho *float64) *float64 {
 	if rho == nil || *rho <= 0 {
 		return nil
 	}
@@ -107,9 +107,9 @@ func heuristic(members int, rho *float64) *float64 {
 	return &n
 }
 
-// ceiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
+// votesCeiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
 // have in common stays, whatever their number.
-func ceiling(x Measures) any {
+func votesCeiling(x Measures) any {
 	if x.Correlation == nil || x.Accuracy <= 0.5 {
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden reports and the sample benchmark reports")
 
-// inputs writes the samples of the area into a folder.
-func inputs(t *testing.T) string {
+// writeSamples writes the samples of the area into a folder.
+func writeSamples(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range samples.List() {
@@ -32,8 +32,8 @@ func inputs(t *testing.T) string {
 	return dir
 }
 
-// golden compares bytes with a file, or writes it.
-func golden(t *testing.T, file string, got []byte) {
+// compareGolden compares bytes with a file, or writes it.
+func compareGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -67,7 +67,7 @@ func TestGoldenReports(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := inputs(t)
+			dir := writeSamples(t)
 			const few = `{"gate_id":"gate/é","evidence_class":"observed","note":"not read","candidates":[` +
 				`{"id":"a","ground_truth":"accept"},{"id":"b","ground_truth":"reject"},{"id":"p","ground_truth":"reject","probe":true}],` +
 				`"verifiers":[{"id":"w","verdicts":{"a":"accept","b":"reject","p":"accept"}},{"id":"v","verdicts":{"a":"reject","b":"accept","p":"accept"}}]}`
@@ -84,7 +84,7 @@ func TestGoldenReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", c.name+".json"), got)
+			compareGolden(t, filepath.Join("testdata", c.name+".json"), got)
 			if err := schematest.ValidateBytes(t, c.schema, got); err != nil {
 				t.Error(err)
 			}
@@ -98,7 +98,7 @@ func TestGoldenReports(t *testing.T) {
 
 func TestGoldenMarkdown(t *testing.T) {
 	t.Parallel()
-	dir := inputs(t)
+	dir := writeSamples(t)
 	md := filepath.Join(dir, "audit.md")
 	r := apptest.Run(t, "gate-audit", "--bootstrap", filepath.Join(dir, "panel.json"), "--markdown", md)
 	if r.Code != 0 || !strings.HasPrefix(r.Out, `{"schema":"gate-audit-report-v0.2"`) {
@@ -108,7 +108,7 @@ func TestGoldenMarkdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "testdata/audit-bootstrap.md", got)
+	compareGolden(t, "testdata/audit-bootstrap.md", got)
 }
 
 // The documents among the samples fit their schemas, and the sample reports are what the command makes of the configs.
@@ -123,14 +123,14 @@ func TestSamples(t *testing.T) {
 			t.Error(name, err)
 		}
 	}
-	dir := inputs(t)
+	dir := writeSamples(t)
 	for _, name := range []string{"benchmark", "benchmark-2"} {
 		e, out, errOut := apptest.Env("")
 		e.Version = "dev"
 		if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "gate-marginal-benchmark", filepath.Join(dir, name+".json"), "--pretty"}); code != 0 {
 			t.Fatal(errOut)
 		}
-		golden(t, filepath.Join("../samples/files/gate", name+"-report.json"), out.Bytes())
+		compareGolden(t, filepath.Join("../samples/files/gate", name+"-report.json"), out.Bytes())
 	}
 }
 
@@ -150,7 +150,7 @@ func TestFilesThatConfigsMayNotName(t *testing.T) {
 	} {
 		t.Run(c.holdout, func(t *testing.T) {
 			t.Parallel()
-			dir := inputs(t)
+			dir := writeSamples(t)
 			write := func(name, text string) {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -181,7 +181,7 @@ func TestFilesThatConfigsMayNotName(t *testing.T) {
 
 func TestProgressIsForTerminals(t *testing.T) {
 	t.Parallel()
-	panel := filepath.Join(inputs(t), "panel.json")
+	panel := filepath.Join(writeSamples(t), "panel.json")
 	e, out, errOut := apptest.Env("")
 	e.ErrorTerminal = true
 	if code := app.Main(context.WithoutCancel(t.Context()), e, []string{"svc", "gate-audit", panel, "--bootstrap"}); code != 0 {

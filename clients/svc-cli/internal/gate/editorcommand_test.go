@@ -60,7 +60,7 @@ func (s *screen) until(t *testing.T, form *regexp.Regexp) []string {
 	}
 }
 
-func call(ctx context.Context, in io.Reader, out, errs io.Writer, token string, args ...string) error {
+func callEditor(ctx context.Context, in io.Reader, out, errs io.Writer, token string, args ...string) error {
 	e := &command.Env{
 		Stdin: in, Stdout: out, Stderr: errs, Version: "test",
 		Getenv: func(string) string { return token },
@@ -84,7 +84,7 @@ func TestServes(t *testing.T) {
 	in, lines := io.Pipe()
 	out, errs := &screen{came: make(chan struct{}, 1)}, &screen{came: make(chan struct{}, 1)}
 	done := make(chan error, 1)
-	go func() { done <- call(ctx, in, out, errs, secret, "--port", "0") }()
+	go func() { done <- callEditor(ctx, in, out, errs, secret, "--port", "0") }()
 	m := out.until(t, regexp.MustCompile(`^gate-audit-ui: (http://(127\.0\.0\.1:\d+))\nopen once: (\S+)\n`))
 	errs.until(t, regexp.MustCompile(`warning: no browser was opened: no desktop\n`))
 	if _, err := lines.Write([]byte("\n")); err != nil {
@@ -92,7 +92,7 @@ func TestServes(t *testing.T) {
 	}
 	second := out.until(t, regexp.MustCompile(`(?s)open once.*open once: http://[^/]+(/\S+)\n`))[1]
 	for _, target := range []string{strings.TrimPrefix(m[3], m[1]), second} {
-		if a := raw(t, m[2], "GET", target, "", ""); !strings.Contains(a.body, secret) || !strings.Contains(a.body, "reviewer-a") {
+		if a := sendRaw(t, m[2], "GET", target, "", ""); !strings.Contains(a.body, secret) || !strings.Contains(a.body, "reviewer-a") {
 			t.Errorf("%s opens nothing", target)
 		}
 	}
@@ -141,7 +141,7 @@ func TestRefusesToStart(t *testing.T) {
 		if len(args) == 4 {
 			args = []string{args[0], args[2], args[3], args[1]}
 		}
-		err := call(t.Context(), strings.NewReader(""), &out, &errs, c.token, args...)
+		err := callEditor(t.Context(), strings.NewReader(""), &out, &errs, c.token, args...)
 		var exit *command.Exit
 		if !errors.As(err, &exit) || exit.Code != command.ExitFault || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%s: %v, stderr %q, stdout %q; want exit 2 and %s", c.what, err, errs.String(), out.String(), c.want)

@@ -100,7 +100,7 @@ func (x *exchange) page() {
 		matrix = x.matrix
 	}
 	nonce := loopback.NewNonce()
-	html, err := render(nonce, granted, x.token, matrix)
+	html, err := renderPage(nonce, granted, x.token, matrix)
 	if err != nil {
 		panic(err) // becomes the answer about a fault of ours
 	}

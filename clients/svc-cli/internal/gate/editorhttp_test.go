@@ -21,8 +21,8 @@ import (
 
 const secret = "0123456789-0123456789-0123456789"
 
-// start serves an editor on a free port until the test ends.
-func start(t testing.TB, audit auditor) (*server, string) {
+// startEditor serves an editor on a free port until the test ends.
+func startEditor(t testing.TB, audit auditor) (*server, string) {
 	t.Helper()
 	s := &server{token: secret, version: "test", matrix: string(samples.File("gate/panel.json")), audit: audit}
 	l, err := loopback.Listen(0)
@@ -48,8 +48,8 @@ type answer struct {
 	body   string
 }
 
-// raw sends a request as it stands, with what every good one has.
-func raw(t testing.TB, address, method, target, fields, body string) answer {
+// sendRaw sends a request as it stands, with what every good one has.
+func sendRaw(t testing.TB, address, method, target, fields, body string) answer {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -79,13 +79,13 @@ func raw(t testing.TB, address, method, target, fields, body string) answer {
 
 const authorized = "X-SVC-UI-Token: " + secret + "\r\n"
 
-func sized(n int) string { return fmt.Sprintf("%sContent-Length: %d\r\n", authorized, n) }
+func lengthField(n int) string { return fmt.Sprintf("%sContent-Length: %d\r\n", authorized, n) }
 
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, Audit)
+	_, address := startEditor(t, Audit)
 	panel := string(samples.File("gate/panel.json"))
-	a := raw(t, address, "POST", "/api/audit", sized(len(panel)), panel)
+	a := sendRaw(t, address, "POST", "/api/audit", lengthField(len(panel)), panel)
 	if a.status != 200 || !strings.HasPrefix(a.body, `{"ok":true,"report":{"schema":"gate-audit-report-v0.1","gate_id":"example-five-verifier-gate",`) {
 		t.Fatalf("%d %.300s", a.status, a.body)
 	}
@@ -117,7 +117,7 @@ func TestAudit(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, Audit)
+	_, address := startEditor(t, Audit)
 	small := `{"gate_id":"g"}`
 	for _, c := range []struct {
 		what, method, target, fields, body string
@@ -125,11 +125,11 @@ func TestRefusals(t *testing.T) {
 		code, allow                        string
 	}{
 		{"foreign host", "GET", "/", "Host: evil.example\r\n", "", 403, "invalid_host", ""},
-		{"no such host form", "POST", "/api/audit", "Host: [::1]\r\n" + sized(2), "{}", 403, "invalid_host", ""},
+		{"no such host form", "POST", "/api/audit", "Host: [::1]\r\n" + lengthField(2), "{}", 403, "invalid_host", ""},
 		{"two hosts", "GET", "/", "Host: localhost\r\nHost: localhost\r\n", "", 403, "invalid_host", ""},
 		{"no token", "POST", "/api/audit", "Content-Length: 2\r\n", "{}", 403, "invalid_session_token", ""},
 		{"token cut short", "POST", "/api/audit", "X-SVC-UI-Token: " + secret[1:] + "\r\nContent-Length: 2\r\n", "{}", 403, "invalid_session_token", ""},
-		{"token twice", "POST", "/api/audit", authorized + sized(2), "{}", 403, "invalid_session_token", ""},
+		{"token twice", "POST", "/api/audit", authorized + lengthField(2), "{}", 403, "invalid_session_token", ""},
 		{"unknown route without token", "GET", "/api/nope", "", "", 403, "invalid_session_token", ""},
 		{"unknown route", "GET", "/api/nope", authorized, "", 404, "not_found", ""},
 		{"unknown path", "GET", "/nope", "", "", 404, "not_found", ""},
@@ -138,24 +138,24 @@ func TestRefusals(t *testing.T) {
 		{"preflight of the page", "OPTIONS", "/", "", "", 405, "preflight_not_supported", "GET, HEAD"},
 		{"audit by GET", "GET", "/api/audit", authorized, "", 405, "method_not_allowed", "POST"},
 		{"page by POST", "POST", "/", "Content-Length: 0\r\n", "", 405, "method_not_allowed", "GET, HEAD"},
-		{"query on audit", "POST", "/api/audit?x=1", sized(2), "{}", 400, "unexpected_query_parameters", ""},
+		{"query on audit", "POST", "/api/audit?x=1", lengthField(2), "{}", 400, "unexpected_query_parameters", ""},
 		{"query on health", "GET", "/healthz?x=1", "", "", 400, "unexpected_query_parameters", ""},
 		{"query on page", "GET", "/?x=1", "", "", 400, "unexpected_query_parameters", ""},
 		{"launch twice", "GET", "/?launch=a&launch=b", "", "", 400, "unexpected_query_parameters", ""},
 		{"no length", "POST", "/api/audit", authorized, "", 411, "length_required", ""},
 		{"chunked", "POST", "/api/audit", authorized + "Transfer-Encoding: chunked\r\n", "0\r\n\r\n", 400, "unsupported_transfer_encoding", ""},
 		{"signed length", "POST", "/api/audit", authorized + "Content-Length: +2\r\n", "{}", 400, "invalid_content_length", ""},
-		{"two lengths", "POST", "/api/audit", sized(2) + "Content-Length: 3\r\n", "{}", 400, "invalid_content_length", ""},
-		{"over 2 MiB", "POST", "/api/audit", sized(2<<20 + 1), "", 413, "payload_too_large", ""},
+		{"two lengths", "POST", "/api/audit", lengthField(2) + "Content-Length: 3\r\n", "{}", 400, "invalid_content_length", ""},
+		{"over 2 MiB", "POST", "/api/audit", lengthField(2<<20 + 1), "", 413, "payload_too_large", ""},
 		{"length beyond numbers", "POST", "/api/audit", authorized + "Content-Length: 99999999999999999999\r\n", "", 413, "payload_too_large", ""},
-		{"body cut short", "POST", "/api/audit", sized(20), "{}", 400, "incomplete_body", ""},
-		{"no JSON", "POST", "/api/audit", sized(1), "{", 400, "invalid_json", ""},
-		{"no UTF-8", "POST", "/api/audit", sized(1), "\xff", 400, "invalid_utf8", ""},
-		{"no object", "POST", "/api/audit", sized(2), "[]", 400, "invalid_document", ""},
-		{"duplicate key", "POST", "/api/audit", sized(13), `{"a":1,"a":2}`, 400, "invalid_json", ""},
-		{"no matrix", "POST", "/api/audit", sized(len(small)), small, 400, "missing_field", ""},
+		{"body cut short", "POST", "/api/audit", lengthField(20), "{}", 400, "incomplete_body", ""},
+		{"no JSON", "POST", "/api/audit", lengthField(1), "{", 400, "invalid_json", ""},
+		{"no UTF-8", "POST", "/api/audit", lengthField(1), "\xff", 400, "invalid_utf8", ""},
+		{"no object", "POST", "/api/audit", lengthField(2), "[]", 400, "invalid_document", ""},
+		{"duplicate key", "POST", "/api/audit", lengthField(13), `{"a":1,"a":2}`, 400, "invalid_json", ""},
+		{"no matrix", "POST", "/api/audit", lengthField(len(small)), small, 400, "missing_field", ""},
 	} {
-		a := raw(t, address, c.method, c.target, c.fields, c.body)
+		a := sendRaw(t, address, c.method, c.target, c.fields, c.body)
 		var doc struct {
 			OK    *bool `json:"ok"`
 			Error struct{ Code, Message string }
@@ -173,10 +173,10 @@ func TestRefusals(t *testing.T) {
 // TestLimit: a matrix of exactly 2 MiB is read.
 func TestLimit(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, Audit)
+	_, address := startEditor(t, Audit)
 	panel := samples.File("gate/panel.json")
 	body := string(panel) + strings.Repeat(" ", canon.MaxFile-len(panel))
-	if a := raw(t, address, "POST", "/api/audit", sized(len(body)), body); a.status != 200 {
+	if a := sendRaw(t, address, "POST", "/api/audit", lengthField(len(body)), body); a.status != 200 {
 		t.Errorf("%d %.200s", a.status, a.body)
 	}
 }
@@ -185,9 +185,9 @@ var nonceOf = regexp.MustCompile(`script-src 'nonce-([^']+)'`)
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	s, address := start(t, Audit)
+	s, address := startEditor(t, Audit)
 	holds := func(target, method string) (secrets bool) {
-		a := raw(t, address, method, target, "", "")
+		a := sendRaw(t, address, method, target, "", "")
 		if a.status != 200 || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Fatalf("%s %s: %d %s", method, target, a.status, a.body)
 		}
@@ -213,7 +213,7 @@ func TestPage(t *testing.T) {
 	if holds("/?launch="+code, "GET") {
 		t.Error("a code opens twice")
 	}
-	if a := raw(t, address, "GET", "/healthz", "", ""); a.status != 200 || a.body != "ok\n" {
+	if a := sendRaw(t, address, "GET", "/healthz", "", ""); a.status != 200 || a.body != "ok\n" {
 		t.Errorf("health: %d %q", a.status, a.body)
 	}
 }
@@ -221,9 +221,9 @@ func TestPage(t *testing.T) {
 // TestPanic: a fault of the audit costs one answer and tells nothing of itself.
 func TestPanic(t *testing.T) {
 	t.Parallel()
-	_, address := start(t, func(context.Context, canon.Value, Options) (*Report, error) { panic("private") })
+	_, address := startEditor(t, func(context.Context, canon.Value, Options) (*Report, error) { panic("private") })
 	for range 2 {
-		a := raw(t, address, "POST", "/api/audit", sized(2), "{}")
+		a := sendRaw(t, address, "POST", "/api/audit", lengthField(2), "{}")
 		if a.status != 500 || !strings.Contains(a.body, "internal_error") || strings.Contains(a.body, "private") {
 			t.Errorf("%d %s", a.status, a.body)
 		}
@@ -234,19 +234,19 @@ func TestPanic(t *testing.T) {
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}, 8), make(chan struct{})
-	_, address := start(t, func(context.Context, canon.Value, Options) (*Report, error) {
+	_, address := startEditor(t, func(context.Context, canon.Value, Options) (*Report, error) {
 		begun <- struct{}{}
 		<-end
 		return &Report{}, nil
 	})
 	answers := make(chan int, 4)
 	for range 4 {
-		go func() { answers <- raw(t, address, "POST", "/api/audit", sized(2), "{}").status }()
+		go func() { answers <- sendRaw(t, address, "POST", "/api/audit", lengthField(2), "{}").status }()
 	}
 	for range maxAudits {
 		<-begun
 	}
-	if a := raw(t, address, "GET", "/healthz", "", ""); a.status != 200 {
+	if a := sendRaw(t, address, "GET", "/healthz", "", ""); a.status != 200 {
 		t.Errorf("health while audits run: %d", a.status)
 	}
 	if n := len(begun); n != 0 {

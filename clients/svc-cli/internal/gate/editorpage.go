@@ -13,18 +13,18 @@ var assets embed.FS
 // The parts of the script in the order in which they stand.
 var parts = []string{"matrix.js", "grid.js", "results.js", "main.js"}
 
-var editor = localpage.Page{Title: "Gate editor", Body: asset("page.html"), Style: asset("page.css"), Script: script()}
+var editor = localpage.Page{Title: "Gate editor", Body: readAsset("page.html"), Style: readAsset("page.css"), Script: joinScript()}
 
-func script() string {
+func joinScript() string {
 	var all strings.Builder
 	for _, name := range parts {
-		all.WriteString(asset(name))
+		all.WriteString(readAsset(name))
 		all.WriteByte('\n')
 	}
 	return all.String()
 }
 
-func asset(name string) string {
+func readAsset(name string) string {
 	data, err := assets.ReadFile("assets/" + name)
 	if err != nil {
 		panic(err) // the file is part of the binary
@@ -32,8 +32,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// render writes the page; without a grant it holds neither token nor matrix.
-func render(nonce string, granted bool, token, matrix string) ([]byte, error) {
+// renderPage writes the page; without a grant it holds neither token nor matrix.
+func renderPage(nonce string, granted bool, token, matrix string) ([]byte, error) {
 	if !granted {
 		return editor.HTML(nonce, nil)
 	}

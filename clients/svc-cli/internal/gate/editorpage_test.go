@@ -17,7 +17,7 @@ import (
 // TestScript compiles the whole script and looks for what the page's policy forbids.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	html, err := render("bm9uY2Utb2YtdGhlLXRlc3Q", false, "", "")
+	html, err := renderPage("bm9uY2Utb2YtdGhlLXRlc3Q", false, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestModel(t *testing.T) {
 		`{"gate_id":"g","evidence_class":"observed","candidates":[{"id":"a","ground_truth":"accept","probe":false},{"id":"__proto__","ground_truth":"reject","owner":null}],"verifiers":[{"id":"v","verdicts":{"a":"accept","__proto__":"reject"},"model":"m"}]}`,
 	} {
 		vm := goja.New()
-		if _, err := vm.RunString(localpage.JSON + asset("matrix.js") + `
+		if _, err := vm.RunString(localpage.JSON + readAsset("matrix.js") + `
 			function through(text) { Object.assign(model, readMatrix(parseJSON(text))); return canonical(writeMatrix()); }`); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestModel(t *testing.T) {
 func TestPageReadsTheQuorumAsTheAuditDoes(t *testing.T) {
 	t.Parallel()
 	vm := goja.New()
-	if _, err := vm.RunString(localpage.JSON + asset("matrix.js")); err != nil {
+	if _, err := vm.RunString(localpage.JSON + readAsset("matrix.js")); err != nil {
 		t.Fatal(err)
 	}
 	threshold, _ := goja.AssertFunction(vm.Get("threshold"))

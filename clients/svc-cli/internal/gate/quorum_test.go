@@ -13,12 +13,12 @@ func TestEffectiveVotesAtTwoThirds(t *testing.T) {
 	t.Parallel()
 	truth := "AAAAARRRRR"
 	rows := []string{"RAAAAARRRR", "RAAAARARRR", "ARAAARRARR", "ARAAARRRAR", "AARAARRRRA", "AARAARRRRR"}
-	r := audit(t, matrix("0.6666666666666666", truth, rows...), nil)
+	r := auditText(t, matrixText("0.6666666666666666", truth, rows...), nil)
 	// Every good candidate keeps at least four of six votes, which is not more than two thirds: three are lost.
-	near(t, "panel error", &r.Panel.Error, 0.3)
-	near(t, "false rejects", r.Panel.FalseReject, 0.6)
-	near(t, "effective votes", r.Panel.Votes, 1)
-	if half := audit(t, matrix("0.5", truth, rows...), nil); half.Panel.Error != 0 || *half.Panel.Votes != 199 {
+	checkNear(t, "panel error", &r.Panel.Error, 0.3)
+	checkNear(t, "false rejects", r.Panel.FalseReject, 0.6)
+	checkNear(t, "effective votes", r.Panel.Votes, 1)
+	if half := auditText(t, matrixText("0.5", truth, rows...), nil); half.Panel.Error != 0 || *half.Panel.Votes != 199 {
 		t.Errorf("by majority: error %v and %v votes, want 0 and 199", half.Panel.Error, *half.Panel.Votes)
 	}
 }
@@ -26,12 +26,12 @@ func TestEffectiveVotesAtTwoThirds(t *testing.T) {
 // Two pairs of verifiers err together, never three of five: no error of the panel, for which the correlation has a bound.
 func TestEffectiveVotesAboveTheCeilingAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	r := audit(t, matrix("0.5", "AAAAAAAAAARRRRRRRRRR",
+	r := auditText(t, matrixText("0.5", "AAAAAAAAAARRRRRRRRRR",
 		"RAAAAAAAAARRRRRRRRRR", "RAAAAAAAAARRRRRRRRRR", "ARAAAAAAAARRRRRRRRRR", "ARAAAAAAAARRRRRRRRRR", "AARAAAAAAARRRRRRRRRR"), nil)
 	ceiling, bounded := r.Panel.Ceiling.(float64)
 	above := bounded && r.Panel.Votes != nil && *r.Panel.Votes > ceiling
 	if warned := strings.Contains(strings.Join(r.Warnings, "\n"), "effective_votes_above_ceiling: "); warned != above || !above {
-		t.Errorf("%v votes, ceiling %v: warnings %q", show(r.Panel.Votes), r.Panel.Ceiling, r.Warnings)
+		t.Errorf("%v votes, ceiling %v: warnings %q", showNumber(r.Panel.Votes), r.Panel.Ceiling, r.Warnings)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestPanelsDecideByTheExactQuorum(t *testing.T) {
 			rows[i] = "AR"
 		}
 	}
-	m, err := gate.Read(parse(t, matrix("0.29", "AR", rows...)))
+	m, err := gate.Read(parseText(t, matrixText("0.29", "AR", rows...)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	if !u.Sufficient {
 		return u, nil
 	}
-	if err := b.Affordable(steps(len(m.rows), len(p.Members))); err != nil {
+	if err := b.Affordable(replicateSteps(len(m.rows), len(p.Members))); err != nil {
 		return nil, err
 	}
 	r := newResampler(m, p)
@@ -45,8 +45,8 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	return u, nil
 }
 
-// steps is what one replicate takes: every verdict once, and every pair.
-func steps(rows, members int) int {
+// replicateSteps is what one replicate takes: every verdict once, and every pair.
+func replicateSteps(rows, members int) int {
 	const pair = 80 // besides its words of 64 rows
 	return rows*members + members*(members-1)/2*(pair+rows/64)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
 )
 
-// exact is the sum with numbers of any size, rounded once.
-func exact(xs []float64) float64 {
+// exactSum is the sum with numbers of any size, rounded once.
+func exactSum(xs []float64) float64 {
 	sum := new(big.Float).SetPrec(2200)
 	for _, x := range xs {
 		sum.Add(sum, big.NewFloat(x))
@@ -43,7 +43,7 @@ func TestSumsAreRoundedOnce(t *testing.T) {
 		for _, x := range xs {
 			s.Add(x)
 		}
-		if got, want := s.Value(), exact(xs); got != want {
+		if got, want := s.Value(), exactSum(xs); got != want {
 			t.Fatalf("%v: %v, want %v", xs, got, want)
 		}
 		s.Reset()
@@ -51,13 +51,13 @@ func TestSumsAreRoundedOnce(t *testing.T) {
 			s.AddTimes(7, x)
 		}
 		seven := slices.Concat(xs, xs, xs, xs, xs, xs, xs)
-		if got, want := s.Value(), exact(seven); got != want {
+		if got, want := s.Value(), exactSum(seven); got != want {
 			t.Fatalf("7 x %v: %v, want %v", xs, got, want)
 		}
 	}
 }
 
-func draw(seed *big.Int, n, count int) []int {
+func drawRows(seed *big.Int, n, count int) []int {
 	rows := make([]int, count)
 	gatestat.NewDraws(seed, n).Fill(rows)
 	return rows
@@ -65,18 +65,18 @@ func draw(seed *big.Int, n, count int) []int {
 
 func TestDrawsFromKnownSeeds(t *testing.T) {
 	t.Parallel()
-	if got := draw(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
+	if got := drawRows(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
 		t.Error("seed 0:", got)
 	}
-	if !slices.Equal(draw(big.NewInt(-23), 100, 50), draw(big.NewInt(23), 100, 50)) {
+	if !slices.Equal(drawRows(big.NewInt(-23), 100, 50), drawRows(big.NewInt(23), 100, 50)) {
 		t.Error("the sign of the seed has an effect")
 	}
 	// Seeds of one and two limbs start apart, although their low limbs agree.
-	if slices.Equal(draw(big.NewInt(5), 1000, 50), draw(big.NewInt(1<<32+5), 1000, 50)) {
+	if slices.Equal(drawRows(big.NewInt(5), 1000, 50), drawRows(big.NewInt(1<<32+5), 1000, 50)) {
 		t.Error("the high limb has no effect")
 	}
 	for _, n := range []int{1, 2, 3, 4, 255, 256, 257} {
-		for _, row := range draw(big.NewInt(9), n, 500) {
+		for _, row := range drawRows(big.NewInt(9), n, 500) {
 			if row < 0 || row >= n {
 				t.Fatalf("row %d of %d", row, n)
 			}

@@ -22,11 +22,11 @@ func Commands(e *command.Env) []*cli.Command {
 			&cli.StringFlag{Name: "output-dir", Usage: "write the run to `PATH`, which must be absent or empty (default: svc-local-loop/<run id>)"},
 			&cli.StringFlag{Name: "replay", Usage: "run again and compare with the run in `DIR`; nothing is written; exit 1 if they differ"},
 		}, command.JSONFlags...),
-		Action: e.Action(command.Envelope, func(c *cli.Context) error { return fault(run(e, c)) }),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return commandFault(runLoop(e, c)) }),
 	}}
 }
 
-func run(e *command.Env, c *cli.Context) error {
+func runLoop(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "CONFIG")
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func run(e *command.Env, c *cli.Context) error {
 		options.Progress = func(text string) { fmt.Fprintln(e.Stderr, command.Clean(text)) }
 	}
 	if c.IsSet("replay") {
-		return replay(e, c, source, options)
+		return replayRun(e, c, source, options)
 	}
 	dir := c.String("output-dir")
 	if dir == "" {
@@ -65,7 +65,7 @@ func run(e *command.Env, c *cli.Context) error {
 	if err := out.Write(dir); err != nil {
 		return err
 	}
-	return show(e, c, dir, out)
+	return showOutcome(e, c, dir, out)
 }
 
 // Result is the document of a run.
@@ -82,7 +82,7 @@ type Result struct {
 	Files                []string       `json:"files"`
 }
 
-func show(e *command.Env, c *cli.Context, dir string, out *Outcome) error {
+func showOutcome(e *command.Env, c *cli.Context, dir string, out *Outcome) error {
 	if command.WantsJSON(c) {
 		return e.JSON(Result{
 			SchemaVersion: RecordVersion, Kind: "svc-local-loop-result", RunID: out.Record.RunID, RunState: out.Record.RunState,
@@ -95,7 +95,7 @@ func show(e *command.Env, c *cli.Context, dir string, out *Outcome) error {
 	e.Printf("evidence: %s\n", out.Report.Digest())
 	rows := [][]string{}
 	for _, a := range out.Report.Attempts {
-		rows = append(rows, row(a))
+		rows = append(rows, attemptRow(a))
 	}
 	if err := e.Table([]string{"ATTEMPT", "STATE", "EVIDENCE", "RECOMMENDATION", "PASSED", "ERROR"}, rows); err != nil {
 		return err
@@ -104,7 +104,7 @@ func show(e *command.Env, c *cli.Context, dir string, out *Outcome) error {
 	return nil
 }
 
-func row(a report.Attempt) []string {
+func attemptRow(a report.Attempt) []string {
 	advice, passed, problem := "-", "-", "-"
 	if v := a.Verifier; v != nil {
 		n := 0
@@ -131,7 +131,7 @@ type Replay struct {
 	Differences   []Difference `json:"differences"`
 }
 
-func replay(e *command.Env, c *cli.Context, source *Source, o Options) error {
+func replayRun(e *command.Env, c *cli.Context, source *Source, o Options) error {
 	found, err := source.Replay(c.Context, c.String("replay"), o)
 	if err != nil {
 		return err
@@ -164,8 +164,8 @@ func showReplay(e *command.Env, found *Comparison, same bool) error {
 	return e.Table([]string{"FILE", "PLACE", "DIFFERENCE"}, rows)
 }
 
-// fault gives a run's faults the form that the commands print.
-func fault(err error) error {
+// commandFault gives a run's faults the form that the commands print.
+func commandFault(err error) error {
 	var f *Fault
 	if !errors.As(err, &f) {
 		return err

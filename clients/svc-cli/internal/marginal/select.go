@@ -27,10 +27,10 @@ type Selection struct {
 func Select(m *gate.Matrix, current, candidates []string) (Selection, error) {
 	var s Selection
 	if len(current) == 0 {
-		return s, refuse(NoCurrent, "name the verifiers of the current panel")
+		return s, newFault(NoCurrent, "name the verifiers of the current panel")
 	}
 	var err error
-	if s.Current, err = find(m, current); err != nil {
+	if s.Current, err = findVerifiers(m, current); err != nil {
 		return s, err
 	}
 	if len(candidates) == 0 {
@@ -39,29 +39,29 @@ func Select(m *gate.Matrix, current, candidates []string) (Selection, error) {
 				s.Candidates = append(s.Candidates, v)
 			}
 		}
-	} else if s.Candidates, err = find(m, candidates); err != nil {
+	} else if s.Candidates, err = findVerifiers(m, candidates); err != nil {
 		return s, err
 	}
 	if len(s.Candidates) == 0 {
-		return s, refuse(NoCandidate, "every verifier of the matrix is in the current panel, so none is left to add")
+		return s, newFault(NoCandidate, "every verifier of the matrix is in the current panel, so none is left to add")
 	}
 	for _, v := range s.Candidates {
 		if slices.Contains(s.Current, v) {
-			return s, refuse(DuplicateVerifier, "a verifier is named both current and candidate: "+m.Verifiers[v].ID)
+			return s, newFault(DuplicateVerifier, "a verifier is named both current and candidate: "+m.Verifiers[v].ID)
 		}
 	}
 	return s, nil
 }
 
-func find(m *gate.Matrix, ids []string) ([]int, error) {
+func findVerifiers(m *gate.Matrix, ids []string) ([]int, error) {
 	var out []int
 	for _, id := range ids {
 		v, ok := m.Index(id)
 		if !ok {
-			return nil, refuse(UnknownVerifier, "the matrix has no verifier "+clip(id))
+			return nil, newFault(UnknownVerifier, "the matrix has no verifier "+clipID(id))
 		}
 		if slices.Contains(out, v) {
-			return nil, refuse(DuplicateVerifier, "a verifier is named twice: "+id)
+			return nil, newFault(DuplicateVerifier, "a verifier is named twice: "+id)
 		}
 		out = append(out, v)
 	}
@@ -69,8 +69,8 @@ func find(m *gate.Matrix, ids []string) ([]int, error) {
 	return out, nil
 }
 
-// clip keeps what somebody typed short enough for one line.
-func clip(s string) string {
+// clipID keeps what somebody typed short enough for one line.
+func clipID(s string) string {
 	const most = 80
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
@@ -78,4 +78,4 @@ func clip(s string) string {
 	return s
 }
 
-func refuse(code, detail string) error { return &closed.Fault{Code: code, Detail: detail} }
+func newFault(code, detail string) error { return &closed.Fault{Code: code, Detail: detail} }

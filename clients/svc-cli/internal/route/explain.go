@@ -46,7 +46,7 @@ func Explain(q Question) Explanation {
 	out := Explanation{CheckedAt: spine.FormatTime(q.At), Eligible: []Eligible{}, Ineligible: []Ineligible{}, SelectionReason: []string{}}
 	var fit []candidate
 	for i, c := range q.Connectors {
-		can := offer(c, q.Probes[i], q.Decision, q.Costs[c.ID])
+		can := makeCandidate(c, q.Probes[i], q.Decision, q.Costs[c.ID])
 		if reasons := can.refusals(q.Decision); len(reasons) > 0 {
 			out.Ineligible = append(out.Ineligible, Ineligible{c.ID, reasons})
 		} else {
@@ -81,18 +81,18 @@ type candidate struct {
 	cost     float64
 }
 
-func offer(c connectors.Connector, i connectors.Inspection, d Decision, cost float64) candidate {
+func makeCandidate(c connectors.Connector, i connectors.Inspection, d Decision, cost float64) candidate {
 	out := candidate{Connector: c, id: c.ID, probe: i.Probe, tier: -1, cost: cost}
 	if i.Error != nil {
 		out.code = i.Error.Code
 		return out
 	}
 	can := i.Probe.Observed.Capabilities
-	out.classes = both(c.TaskClasses, can.TaskClasses)
-	out.tools = both(c.Tools, can.Tools)
+	out.classes = intersectOrObserved(c.TaskClasses, can.TaskClasses)
+	out.tools = intersectOrObserved(c.Tools, can.Tools)
 	out.risk = min(connectors.RiskRank(c.MaxRisk), connectors.RiskRank(can.MaxRisk))
 	out.external = c.ExternalProcessing || can.ExternalProcessing
-	for _, t := range both(c.CapabilityTiers, can.Tiers) {
+	for _, t := range intersectOrObserved(c.CapabilityTiers, can.Tiers) {
 		rank := connectors.TierRank(t)
 		if rank >= connectors.TierRank(d.RequiredTier) && (out.tier < 0 || rank < out.tier) {
 			out.tier = rank
@@ -101,9 +101,9 @@ func offer(c connectors.Connector, i connectors.Inspection, d Decision, cost flo
 	return out
 }
 
-// both gives what is configured and observed, or all that is observed where nothing is
+// intersectOrObserved gives what is configured and observed, or all that is observed where nothing is
 // configured.
-func both(configured, observed []string) []string {
+func intersectOrObserved(configured, observed []string) []string {
 	if len(configured) == 0 {
 		return observed
 	}
@@ -161,9 +161,9 @@ func (c candidate) refusals(d Decision) []string {
 // compare orders candidates, the better first.
 func (c candidate) compare(b candidate, d Decision) int {
 	avoided := func(c candidate) int {
-		return rank(c.Independence.ProviderFamily != "" && slices.Contains(d.AvoidProviderFamilies, c.Independence.ProviderFamily))
+		return rankWorse(c.Independence.ProviderFamily != "" && slices.Contains(d.AvoidProviderFamilies, c.Independence.ProviderFamily))
 	}
-	paid := func(c candidate) int { return rank(d.PreferZeroCost && c.cost > 0) }
+	paid := func(c candidate) int { return rankWorse(d.PreferZeroCost && c.cost > 0) }
 	first := 0
 	if d.IndependentReviewerRequired {
 		first = cmp.Compare(avoided(c), avoided(b))
@@ -173,14 +173,14 @@ func (c candidate) compare(b candidate, d Decision) int {
 		cmp.Compare(c.tier, b.tier), // the requirement is the same for both, so the surplus orders as the tier does
 		cmp.Compare(paid(c), paid(b)),
 		cmp.Compare(avoided(c), avoided(b)),
-		cmp.Compare(rank(c.external), rank(b.external)),
-		cmp.Compare(rank(c.probe.Status == connectors.Degraded), rank(b.probe.Status == connectors.Degraded)),
+		cmp.Compare(rankWorse(c.external), rankWorse(b.external)),
+		cmp.Compare(rankWorse(c.probe.Status == connectors.Degraded), rankWorse(b.probe.Status == connectors.Degraded)),
 		cmp.Compare(c.cost, b.cost),
 		strings.Compare(c.id, b.id),
 	)
 }
 
-func rank(worse bool) int {
+func rankWorse(worse bool) int {
 	if worse {
 		return 1
 	}

@@ -44,8 +44,8 @@ func storePath(c *cli.Context) (string, error) {
 	return path, nil
 }
 
-// reading runs a command over a store that it cannot change.
-func reading(c *cli.Context, run func(context.Context, *store.Reader) error) error {
+// withReader runs a command over a store that it cannot change.
+func withReader(c *cli.Context, run func(context.Context, *store.Reader) error) error {
 	path, err := storePath(c)
 	if err != nil {
 		return err
@@ -55,8 +55,8 @@ func reading(c *cli.Context, run func(context.Context, *store.Reader) error) err
 	return run(c.Context, r)
 }
 
-// writing runs a command that changes the store, which is made or migrated if need be.
-func writing(e *command.Env, c *cli.Context, run func(context.Context, *store.Writer) error) error {
+// withWriter runs a command that changes the store, which is made or migrated if need be.
+func withWriter(e *command.Env, c *cli.Context, run func(context.Context, *store.Writer) error) error {
 	path, err := storePath(c)
 	if err != nil {
 		return err
@@ -76,8 +76,8 @@ func writing(e *command.Env, c *cli.Context, run func(context.Context, *store.Wr
 	return w.Close()
 }
 
-// set gives the value of an option, or nil if it was not given: an empty filter is a fault, an absent one is none.
-func set(c *cli.Context, name string) *string {
+// optionValue gives the value of an option, or nil if it was not given: an empty filter is a fault, an absent one is none.
+func optionValue(c *cli.Context, name string) *string {
 	if !c.IsSet(name) {
 		return nil
 	}
@@ -85,7 +85,7 @@ func set(c *cli.Context, name string) *string {
 	return &v
 }
 
-func text(p *string) string {
+func textOrEmpty(p *string) string {
 	if p == nil {
 		return ""
 	}

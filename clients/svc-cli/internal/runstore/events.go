@@ -28,7 +28,7 @@ func eventsCommand(e *command.Env) *cli.Command {
 				&cli.StringFlag{Name: "after", Usage: "begin after event `SEQ`, 0 for the whole log (default from now on)"},
 				&cli.Int64Flag{Name: "max-events", Usage: "end after `N` events", DefaultText: "no end"},
 			}, eventFilterFlags(), command.JSONFlags),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return follow(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return runFollow(e, c) }),
 		},
 	}}
 }
@@ -46,24 +46,24 @@ func eventFilterFlags() []cli.Flag {
 }
 
 func eventFilter(c *cli.Context) store.EventFilter {
-	return store.EventFilter{ProjectID: set(c, "project-id"), RunID: set(c, "run-id"),
-		WorkUnitID: set(c, "work-unit-id"), EventType: set(c, "event-type")}
+	return store.EventFilter{ProjectID: optionValue(c, "project-id"), RunID: optionValue(c, "run-id"),
+		WorkUnitID: optionValue(c, "work-unit-id"), EventType: optionValue(c, "event-type")}
 }
 
 func listEvents(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}
-	w, err := window(c)
+	w, err := readWindow(c)
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		p, err := r.Events(ctx, store.EventQuery{Window: w, EventFilter: eventFilter(c)})
 		if err != nil {
 			return err
 		}
-		return page(e, c, w, p, envelope, "No events.", []string{"sequence", "time", "event", "run", "project", "work unit"},
+		return printPage(e, c, w, p, parseEnvelope, "No events.", []string{"sequence", "time", "event", "run", "project", "work unit"},
 			func(ev store.Event) []string {
 				return []string{strconv.FormatInt(ev.Sequence, 10), ev.OccurredAt, ev.Type, ev.RunID, ev.ProjectID, ev.WorkUnitID}
 			})

@@ -108,10 +108,10 @@ func wantFault(t *testing.T, r apptest.Result, code string) {
 }
 
 const (
-	create   = "run create in/spine/run.json --store new.db --idempotency-key k "
-	imported = "run import-evidence in/spine/report.json --store new.db --idempotency-key k "
-	revision = "3333333333333333333333333333333333333333"
-	built    = "--project-id project/demo --source-revision " + revision
+	createRun = "run create in/spine/run.json --store new.db --idempotency-key k "
+	imported  = "run import-evidence in/spine/report.json --store new.db --idempotency-key k "
+	revision  = "3333333333333333333333333333333333333333"
+	built     = "--project-id project/demo --source-revision " + revision
 )
 
 func TestFaults(t *testing.T) {
@@ -121,9 +121,9 @@ func TestFaults(t *testing.T) {
 		"run create --store new.db --idempotency-key k":    "invalid_arguments",
 		"run create in/spine/run.json --store new.db":      "invalid_arguments",
 		"run create in/spine/run.json --idempotency-key k": "invalid_arguments",
-		create + "more":                    "invalid_arguments",
-		create + "--nonsense":              "invalid_arguments",
-		create + "--output yaml":           "invalid_arguments",
+		createRun + "more":                 "invalid_arguments",
+		createRun + "--nonsense":           "invalid_arguments",
+		createRun + "--output yaml":        "invalid_arguments",
 		"run creat":                        "invalid_arguments",
 		"run list":                         "invalid_arguments",
 		"run list X --store s.db":          "invalid_arguments",
@@ -164,13 +164,13 @@ func TestFaults(t *testing.T) {
 		"run create extra.json --store new.db --idempotency-key k":                                     "unknown_field",
 		"run create in/spine/report-run.json --store new.db --idempotency-key k":                       "create_requires_proposed",
 		"run create in/spine/run.json --store new.db --idempotency-key ''":                             "invalid_idempotency_key",
-		"run create in/spine/run.json --store new.db --idempotency-key " + long(257):                   "invalid_idempotency_key",
-		create + "--created-at yesterday":                                                              "invalid_timestamp",
-		create + "--created-at 2026-01-02T03:04:05":                                                    "invalid_timestamp",
-		create + "--created-at 0001-01-01T00:00:00Z":                                                   "invalid_timestamp", // which would be taken for no time
-		create + "--created-at 2026-01-02T03:04:05+24:00":                                              "invalid_timestamp",
-		create + "--signing-key none.key":                                                              "signing_key_error",
-		create + "--signing-key empty.json":                                                            "signing_key_error",
+		"run create in/spine/run.json --store new.db --idempotency-key " + longKey(257):                "invalid_idempotency_key",
+		createRun + "--created-at yesterday":                                                           "invalid_timestamp",
+		createRun + "--created-at 2026-01-02T03:04:05":                                                 "invalid_timestamp",
+		createRun + "--created-at 0001-01-01T00:00:00Z":                                                "invalid_timestamp", // which would be taken for no time
+		createRun + "--created-at 2026-01-02T03:04:05+24:00":                                           "invalid_timestamp",
+		createRun + "--signing-key none.key":                                                           "signing_key_error",
+		createRun + "--signing-key empty.json":                                                         "signing_key_error",
 		"run cancel run/demo:0001 --store s.db --updated-at ''":                                        "invalid_timestamp",
 		"run cancel run/demo:0001 --store s.db --signing-key none.key":                                 "signing_key_error",
 		imported + built + " --state proposed":                                                         "invalid_state",
@@ -245,7 +245,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func long(n int) string { return strings.Repeat("k", n) }
+func longKey(n int) string { return strings.Repeat("k", n) }
 
 // inputs writes what is wrong in each of its ways.
 func (w world) inputs(t *testing.T) {

@@ -21,11 +21,11 @@ func fixturesCommand(e *command.Env) *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "store", Usage: "also make a store with sample runs, evidence and connectors at `PATH`"},
 		}, command.JSONFlags),
-		Action: e.Action(command.Envelope, func(c *cli.Context) error { return fixtures(e, c) }),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return writeFixtures(e, c) }),
 	}
 }
 
-func fixtures(e *command.Env, c *cli.Context) error {
+func writeFixtures(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "DIR")
 	if err != nil {
 		return err

@@ -43,9 +43,9 @@ func (f *follower) print(c1 []byte) error {
 	return nil
 }
 
-// after reads --after: nil is from now on.
-func after(c *cli.Context) (*int64, error) {
-	s := set(c, "after")
+// readAfter reads --after: nil is from now on.
+func readAfter(c *cli.Context) (*int64, error) {
+	s := optionValue(c, "after")
 	if s == nil {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func after(c *cli.Context) (*int64, error) {
 	return &n, nil
 }
 
-func follow(e *command.Env, c *cli.Context) error {
+func runFollow(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func follow(e *command.Env, c *cli.Context) error {
 			return command.Usagef("--max-events is 1 or more")
 		}
 	}
-	from, err := after(c)
+	from, err := readAfter(c)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *follower) store(c *cli.Context, from *int64) error {
 	if err := filter.Check(); err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		seen, err := r.LatestSequence(ctx)
 		if err != nil {
 			return err

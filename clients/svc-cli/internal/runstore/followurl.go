@@ -37,7 +37,7 @@ func (f *follower) url(c *cli.Context, from *int64) error {
 		return towerFault(err)
 	}
 	options := controltower.StreamOptions{IdleTimeout: towerIdle, LastEventID: from, Filter: controltower.EventFilter{
-		ProjectID: text(filter.ProjectID), RunID: text(filter.RunID), WorkUnitID: text(filter.WorkUnitID), EventType: text(filter.EventType)}}
+		ProjectID: textOrEmpty(filter.ProjectID), RunID: textOrEmpty(filter.RunID), WorkUnitID: textOrEmpty(filter.WorkUnitID), EventType: textOrEmpty(filter.EventType)}}
 	if from == nil {
 		// Where the log ends now, so that nothing is missed should the first stream end before its first event.
 		newest, err := newestEvent(c.Context, client)
@@ -57,11 +57,11 @@ func (f *follower) url(c *cli.Context, from *int64) error {
 			wait, tries, begun = resumeFirst, 0, true // the tower is well
 		}
 		if err != nil {
-			if tries++; !begun || !passing(err) || tries > resumeTries {
+			if tries++; !begun || !isPassing(err) || tries > resumeTries {
 				return towerFault(err)
 			}
 		}
-		if err := pause(c.Context, wait); err != nil {
+		if err := pauseFor(c.Context, wait); err != nil {
 			return err
 		}
 		if wait *= 2; wait > resumeMost {
@@ -109,8 +109,8 @@ func newestEvent(ctx context.Context, client *controltower.Client) (int64, error
 	return 0, &command.Fault{Code: "protocol_error", Message: "the control tower took a sequence that no log has"}
 }
 
-// passing says that a fault of a stream may be gone with the next one.
-func passing(err error) bool {
+// isPassing says that a fault of a stream may be gone with the next one.
+func isPassing(err error) bool {
 	var refused *controltower.APIError
 	if errors.As(err, &refused) {
 		return refused.Retryable
@@ -119,7 +119,7 @@ func passing(err error) bool {
 	return errors.As(err, &cut)
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func pauseFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -29,22 +29,22 @@ func importEvidence(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return writing(e, c, func(ctx context.Context, w *store.Writer) error {
+	return withWriter(e, c, func(ctx context.Context, w *store.Writer) error {
 		out, err := w.ImportEvidence(ctx, in)
 		if err != nil {
 			return err
 		}
 		if command.WantsJSON(c) {
-			return e.JSON(detail(out))
+			return e.JSON(describeWrite(out))
 		}
-		e.Printf("%s: %s state=%s evidence=%s\n", verb(out, "imported"), out.Projection.RunID, out.Projection.State,
-			text(out.Projection.EvidenceReportDigest))
+		e.Printf("%s: %s state=%s evidence=%s\n", writeVerb(out, "imported"), out.Projection.RunID, out.Projection.State,
+			textOrEmpty(out.Projection.EvidenceReportDigest))
 		return nil
 	})
 }
 
 func importRequest(c *cli.Context, source string) (in store.ImportEvidence, err error) {
-	if err := needs(c, "store", "idempotency-key"); err != nil {
+	if err := requireOptions(c, "store", "idempotency-key"); err != nil {
 		return in, err
 	}
 	built := c.IsSet("project-id") || c.IsSet("source-revision")
@@ -54,7 +54,7 @@ func importRequest(c *cli.Context, source string) (in store.ImportEvidence, err 
 	case !c.IsSet("projection") && !built:
 		return in, command.Usagef("name the run with --projection FILE, or with --project-id ID and --source-revision REV")
 	case built:
-		if err := needs(c, "project-id", "source-revision"); err != nil {
+		if err := requireOptions(c, "project-id", "source-revision"); err != nil {
 			return in, err
 		}
 	}

@@ -27,10 +27,10 @@ func projectFlag() cli.Flag {
 	return &cli.StringFlag{Name: "project-id", Usage: "only of project `ID`"}
 }
 
-// window reads --limit and --cursor as the API reads them.
-func window(c *cli.Context) (store.Window, error) {
-	w := store.Window{Limit: store.DefaultLimit, Cursor: set(c, "cursor")}
-	if s := set(c, "limit"); s != nil {
+// readWindow reads --limit and --cursor as the API reads them.
+func readWindow(c *cli.Context) (store.Window, error) {
+	w := store.Window{Limit: store.DefaultLimit, Cursor: optionValue(c, "cursor")}
+	if s := optionValue(c, "limit"); s != nil {
 		n, err := strconv.Atoi(*s)
 		if err != nil || len(*s) > 9 || strings.Trim(*s, "0123456789") != "" || n == 0 {
 			n = -1 // which the store refuses in the words it has for every bad limit
@@ -43,8 +43,8 @@ func window(c *cli.Context) (store.Window, error) {
 	return w, nil
 }
 
-// page prints one page: the document, or a table and the cursor of the page after it.
-func page[T, D any](e *command.Env, c *cli.Context, w store.Window, p store.Page[T], item func(T) (D, error), none string,
+// printPage prints one page: the document, or a table and the cursor of the page after it.
+func printPage[T, D any](e *command.Env, c *cli.Context, w store.Window, p store.Page[T], item func(T) (D, error), none string,
 	header []string, row func(T) []string) error {
 	if command.WantsJSON(c) {
 		items := make([]D, len(p.Items))
@@ -72,25 +72,25 @@ func page[T, D any](e *command.Env, c *cli.Context, w store.Window, p store.Page
 	return nil
 }
 
-func itself[T any](v T) (T, error) { return v, nil }
+func sameItem[T any](v T) (T, error) { return v, nil }
 
 func listRuns(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}
-	w, err := window(c)
+	w, err := readWindow(c)
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
-		p, err := r.Runs(ctx, store.RunQuery{Window: w, State: set(c, "state"), ProjectID: set(c, "project-id")})
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
+		p, err := r.Runs(ctx, store.RunQuery{Window: w, State: optionValue(c, "state"), ProjectID: optionValue(c, "project-id")})
 		if err != nil {
 			return err
 		}
-		return page(e, c, w, p, func(r store.Run) (spine.Run, error) { return r.Projection, nil }, "No runs.",
+		return printPage(e, c, w, p, func(r store.Run) (spine.Run, error) { return r.Projection, nil }, "No runs.",
 			[]string{"run", "state", "project", "work unit", "attempts", "evidence"}, func(r store.Run) []string {
 				p := r.Projection
-				return []string{p.RunID, string(p.State), p.ProjectID, p.WorkUnit.ID, strconv.Itoa(len(p.Attempts)), text(p.EvidenceReportDigest)}
+				return []string{p.RunID, string(p.State), p.ProjectID, p.WorkUnit.ID, strconv.Itoa(len(p.Attempts)), textOrEmpty(p.EvidenceReportDigest)}
 			})
 	})
 }
@@ -114,16 +114,16 @@ func listWorkUnits(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}
-	w, err := window(c)
+	w, err := readWindow(c)
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
-		p, err := r.WorkUnits(ctx, store.WorkUnitQuery{Window: w, ProjectID: set(c, "project-id")})
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
+		p, err := r.WorkUnits(ctx, store.WorkUnitQuery{Window: w, ProjectID: optionValue(c, "project-id")})
 		if err != nil {
 			return err
 		}
-		return page(e, c, w, p, itself[spine.WorkUnit], "No work units.", []string{"work unit", "runs", "revisions"},
+		return printPage(e, c, w, p, sameItem[spine.WorkUnit], "No work units.", []string{"work unit", "runs", "revisions"},
 			func(u spine.WorkUnit) []string {
 				return []string{u.ID, strconv.FormatInt(u.RunCount, 10), strconv.Itoa(len(u.Revisions))}
 			})
@@ -135,7 +135,7 @@ func workUnitStatus(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		u, err := r.WorkUnit(ctx, args[0])
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func projectStatus(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		p, err := r.Project(ctx, args[0])
 		if err != nil {
 			return err
@@ -188,5 +188,5 @@ func projectStatus(e *command.Env, c *cli.Context) error {
 	})
 }
 
-// envelope gives an event as the document that it is in the API.
-func envelope(ev store.Event) (canon.Value, error) { return canon.Parse(ev.Envelope) }
+// parseEnvelope gives an event as the document that it is in the API.
+func parseEnvelope(ev store.Event) (canon.Value, error) { return canon.Parse(ev.Envelope) }

@@ -137,7 +137,7 @@ func TestKeygen(t *testing.T) {
 		t.Fatal(info.Mode(), err)
 	}
 	w.write(t, "public.key", r.Out)
-	if r := w.run(t, create+"--signing-key sign.key"); r.Code != 0 {
+	if r := w.run(t, createRun+"--signing-key sign.key"); r.Code != 0 {
 		t.Fatal(r.Err)
 	}
 	if r := w.run(t, "verify new.db --public-key public.key"); r.Code != 0 || !strings.Contains(r.Out, "a loss before event ") {

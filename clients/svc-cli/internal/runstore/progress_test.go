@@ -16,7 +16,7 @@ func TestProgress(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := &command.Env{Stderr: &b, ErrorTerminal: true, Now: func() time.Time { return now }}
 	var o store.VerifyOptions
-	done := progress(e, &o)
+	done := showProgress(e, &o)
 	o.Progress(store.Checked{Runs: 1000}) // too early
 	now = now.Add(time.Second)
 	o.Progress(store.Checked{Runs: 2000})
@@ -31,9 +31,9 @@ func TestProgress(t *testing.T) {
 
 	// Fast ones leave no trace, and nobody else is told.
 	b.Reset()
-	progress(e, &o)()
+	showProgress(e, &o)()
 	o = store.VerifyOptions{}
-	progress(&command.Env{Stderr: &b}, &o)()
+	showProgress(&command.Env{Stderr: &b}, &o)()
 	if b.Len() > 0 || o.Progress != nil {
 		t.Errorf("%q", b.String())
 	}

@@ -21,7 +21,7 @@ func runCommand(e *command.Env) *cli.Command {
 				storeFlag(), keyFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "created-at", Usage: "`TIME` of the creation, ISO 8601 with zone (default now)"},
 			}, command.JSONFlags),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return create(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return createRun(e, c) }),
 		},
 		{
 			Name: "import-evidence", Usage: "keep a run together with its evidence report", ArgsUsage: "SOURCE",
@@ -62,7 +62,7 @@ func runCommand(e *command.Env) *cli.Command {
 				storeFlag(), command.SigningFlag(),
 				&cli.StringFlag{Name: "updated-at", Usage: "`TIME` of the cancellation, ISO 8601 with zone (default now)"},
 			}, command.JSONFlags),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return cancel(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return cancelRun(e, c) }),
 		},
 	}}
 }
@@ -71,12 +71,12 @@ func keyFlag() cli.Flag {
 	return &cli.StringFlag{Name: "idempotency-key", Usage: "`KEY` under which a repeat is recognised, 1 to 256 characters"}
 }
 
-func create(e *command.Env, c *cli.Context) error {
+func createRun(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "PROJECTION")
 	if err != nil {
 		return err
 	}
-	if err := needs(c, "store", "idempotency-key"); err != nil {
+	if err := requireOptions(c, "store", "idempotency-key"); err != nil {
 		return err
 	}
 	at, err := timeOf(c, "created-at")
@@ -87,28 +87,28 @@ func create(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return writing(e, c, func(ctx context.Context, w *store.Writer) error {
+	return withWriter(e, c, func(ctx context.Context, w *store.Writer) error {
 		out, err := w.CreateRun(ctx, store.CreateRun{Projection: projection, IdempotencyKey: c.String("idempotency-key"), At: at})
 		if err != nil {
 			return err
 		}
 		if command.WantsJSON(c) {
-			return e.JSON(detail(out))
+			return e.JSON(describeWrite(out))
 		}
-		e.Printf("%s: %s state=%s\n", verb(out, "created"), out.Projection.RunID, out.Projection.State)
+		e.Printf("%s: %s state=%s\n", writeVerb(out, "created"), out.Projection.RunID, out.Projection.State)
 		return nil
 	})
 }
 
-func verb(out store.Written, done string) string {
+func writeVerb(out store.Written, done string) string {
 	if out.Replayed {
 		return "replayed"
 	}
 	return done
 }
 
-// detail is what the API says of a run, and how this write went.
-func detail(out store.Written) document.RunDetail {
+// describeWrite is what the API says of a run, and how this write went.
+func describeWrite(out store.Written) document.RunDetail {
 	d := runDetail(out.Run)
 	d.Created, d.Replayed = out.Created, out.Replayed
 	return d
@@ -138,8 +138,8 @@ func timeOf(c *cli.Context, option string) (time.Time, error) {
 	return at, err
 }
 
-// needs refuses a line that lacks an option.
-func needs(c *cli.Context, options ...string) error {
+// requireOptions refuses a line that lacks an option.
+func requireOptions(c *cli.Context, options ...string) error {
 	for _, o := range options {
 		if !c.IsSet(o) {
 			return command.Usagef("missing option --%s; see: %s --help", o, c.Command.HelpName)
@@ -153,7 +153,7 @@ func runStatus(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		run, err := r.Run(ctx, args[0])
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func runStatus(e *command.Env, c *cli.Context) error {
 	})
 }
 
-func cancel(e *command.Env, c *cli.Context) error {
+func cancelRun(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "RUN_ID")
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func cancel(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return writing(e, c, func(ctx context.Context, w *store.Writer) error {
+	return withWriter(e, c, func(ctx context.Context, w *store.Writer) error {
 		out, err := w.CancelRun(ctx, args[0], at)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func runEvidence(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return reading(c, func(ctx context.Context, r *store.Reader) error {
+	return withReader(c, func(ctx context.Context, r *store.Reader) error {
 		found, err := r.Evidence(ctx, args[0])
 		if err != nil {
 			return err

@@ -17,19 +17,19 @@ func storeCommand(e *command.Env) *cli.Command {
 		{
 			Name: "migrate", Usage: "bring a store to this build's version", ArgsUsage: "PATH",
 			Flags:  slices.Concat([]cli.Flag{command.SigningFlag()}, command.JSONFlags),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return migrate(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return migrateStore(e, c) }),
 		},
 		{
 			Name: "keygen", Usage: "make a key that signs checkpoints, and print the public key", ArgsUsage: "FILE",
 			Description: "FILE must not exist; it is made readable by its owner alone. Keep the public key elsewhere:\n" +
 				"svc verify --public-key checks with it.",
 			Flags:  command.JSONFlags,
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return keygen(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return generateKey(e, c) }),
 		},
 	}}
 }
 
-func migrate(e *command.Env, c *cli.Context) error {
+func migrateStore(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "PATH")
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func migrate(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-func keygen(e *command.Env, c *cli.Context) error {
+func generateKey(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "FILE")
 	if err != nil {
 		return err
@@ -87,11 +87,11 @@ func digestCommand(e *command.Env) *cli.Command {
 		Name: "digest", Category: tools, Usage: "print a document's canonical bytes and their digest", ArgsUsage: "[FILE]",
 		Description: "Reads FILE, or standard input. Any JSON root will do.",
 		Flags:       command.JSONFlags,
-		Action:      e.Action(command.Envelope, func(c *cli.Context) error { return digest(e, c) }),
+		Action:      e.Action(command.Envelope, func(c *cli.Context) error { return digestDocument(e, c) }),
 	}
 }
 
-func digest(e *command.Env, c *cli.Context) error {
+func digestDocument(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "[FILE]")
 	if err != nil {
 		return err

@@ -21,11 +21,11 @@ func verifyCommand(e *command.Env) *cli.Command {
 			&cli.StringFlag{Name: "public-key", Usage: "check signatures with the key in `FILE`, as store keygen prints it"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "also check that the log continues the older checkpoint in `FILE`"},
 		}, command.JSONFlags),
-		Action: e.Action(command.Envelope, func(c *cli.Context) error { return verify(e, c) }),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return verifyStore(e, c) }),
 	}
 }
 
-func verify(e *command.Env, c *cli.Context) error {
+func verifyStore(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "STORE")
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func verify(e *command.Env, c *cli.Context) error {
 			return err
 		}
 	}
-	done := progress(e, &o)
+	done := showProgress(e, &o)
 	v, err := store.Verify(c.Context, args[0], o)
 	done()
 	if err != nil {
@@ -92,8 +92,8 @@ func printVerification(e *command.Env, v store.Verification, keyed bool) error {
 	return e.Table([]string{"finding", "subject", "detail"}, rows)
 }
 
-// progress tells people who wait how far a verification got, on a line that is gone at its end.
-func progress(e *command.Env, o *store.VerifyOptions) (done func()) {
+// showProgress tells people who wait how far a verification got, on a line that is gone at its end.
+func showProgress(e *command.Env, o *store.VerifyOptions) (done func()) {
 	if !e.ErrorTerminal {
 		return func() {}
 	}

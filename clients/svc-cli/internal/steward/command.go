@@ -26,7 +26,7 @@ func textCommands(e *command.Env) []*cli.Command {
 			Name: "steward-report", Category: Category, Usage: "check a steward's report and say what it says", ArgsUsage: "INPUT",
 			Description: "With --json: the report itself, once it has passed every check.",
 			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags...),
-			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return report(e, c) }),
+			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return showReport(e, c) }),
 		},
 		{
 			Name: "steward-history", Category: Category, Usage: "put the reports of one repository together", ArgsUsage: "PATH...",
@@ -35,7 +35,7 @@ func textCommands(e *command.Env) []*cli.Command {
 				details("list the runs too"),
 				&cli.BoolFlag{Name: "pretty", Usage: "with --json: indent it", DisableDefaultText: true},
 			}, command.JSONFlags...),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return history(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return showHistory(e, c) }),
 		},
 	}
 }
@@ -43,7 +43,7 @@ func textCommands(e *command.Env) []*cli.Command {
 // errDetailsOfDocument refuses two forms of one answer.
 var errDetailsOfDocument = command.Usagef("--details and --json are two forms of one answer: give one of them")
 
-func report(e *command.Env, c *cli.Context) error {
+func showReport(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "INPUT")
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func LoadHistory(c *cli.Context) (History, error) {
 	return NewHistory(all)
 }
 
-func history(e *command.Env, c *cli.Context) error {
+func showHistory(e *command.Env, c *cli.Context) error {
 	document := command.WantsJSON(c)
 	switch {
 	case document && c.Bool("details"):

@@ -77,11 +77,11 @@ type search struct {
 func (s *search) input(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return unreadable(path, err)
+		return unreadableFault(path, err)
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
 		if info, err = os.Stat(path); err != nil {
-			return unreadable(path, err)
+			return unreadableFault(path, err)
 		}
 		if info.IsDir() {
 			return command.Failf(LinkedFolder, "%s is a link to a folder: name the folder itself", path)
@@ -106,7 +106,7 @@ func (s *search) folder(path string, depth int) error {
 		return command.Failf(TooManyFolders, "there are more than %d folders: name fewer of them", MaxFolders)
 	}
 	var inside []string
-	err := entries(path, func(e fs.DirEntry) error {
+	err := walkEntries(path, func(e fs.DirEntry) error {
 		full := filepath.Join(path, e.Name())
 		switch {
 		case e.IsDir():
@@ -138,11 +138,11 @@ func linksToFolder(path string, e fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
-// entries walks a folder in pieces: one of millions of files must not fill the memory.
-func entries(path string, each func(fs.DirEntry) error) error {
+// walkEntries walks a folder in pieces: one of millions of files must not fill the memory.
+func walkEntries(path string, each func(fs.DirEntry) error) error {
 	d, err := os.Open(path)
 	if err != nil {
-		return unreadable(path, err)
+		return unreadableFault(path, err)
 	}
 	defer func() { _ = d.Close() }()
 	for {
@@ -156,12 +156,12 @@ func entries(path string, each func(fs.DirEntry) error) error {
 			return nil
 		}
 		if err != nil {
-			return unreadable(path, err)
+			return unreadableFault(path, err)
 		}
 	}
 }
 
-func unreadable(path string, err error) error {
+func unreadableFault(path string, err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
 		err = e.Err

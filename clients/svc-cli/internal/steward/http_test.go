@@ -97,8 +97,8 @@ func TestTextStaysText(t *testing.T) {
 	}
 }
 
-// serving runs a site and gives its address; it ends with the test.
-func serving(t *testing.T, s site) string {
+// serveSample runs a site and gives its address; it ends with the test.
+func serveSample(t *testing.T, s site) string {
 	t.Helper()
 	l, err := loopback.Listen(0)
 	if err != nil {
@@ -116,7 +116,7 @@ func serving(t *testing.T, s site) string {
 	return "http://" + l.Addr().String()
 }
 
-func ask(t *testing.T, method, address, host string) (*http.Response, string) {
+func askSite(t *testing.T, method, address, host string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	if err != nil {
@@ -140,7 +140,7 @@ func ask(t *testing.T, method, address, host string) (*http.Response, string) {
 func TestSite(t *testing.T) {
 	t.Parallel()
 	const page = "<!doctype html><title>x</title>"
-	address := serving(t, site{name: "svc-steward-report-ui", version: "1.0", page: []byte(page)})
+	address := serveSample(t, site{name: "svc-steward-report-ui", version: "1.0", page: []byte(page)})
 	const (
 		host  = `{"error":{"code":"invalid_host","message":"This page is served to this machine only, as 127.0.0.1 or localhost."},"ok":false}`
 		none  = `{"error":{"code":"not_found","message":"There is one page, at /."},"ok":false}`
@@ -164,7 +164,7 @@ func TestSite(t *testing.T) {
 		{"GET", "/", "evil.example", 403, host},
 		{"POST", "/", "127.0.0.2", 403, host},
 	} {
-		resp, body := ask(t, c.method, address+c.path, c.host)
+		resp, body := askSite(t, c.method, address+c.path, c.host)
 		if resp.StatusCode != c.status || body != c.body {
 			t.Errorf("%s %s as %q: %d %s", c.method, c.path, c.host, resp.StatusCode, body)
 		}

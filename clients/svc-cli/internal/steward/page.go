@@ -18,7 +18,7 @@ var sources embed.FS
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(theme.CSS) }, // constant text of the program
-		"status": badge,
+		"status": badgeClass,
 		"short":  func(sha string) string { return sha[:min(len(sha), 12)] },
 		"number": func(n *int64) any {
 			if n == nil {
@@ -35,8 +35,8 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(sources, "*.html.tmpl"))
 })
 
-// badge is the class of a state's badge.
-func badge(status string) string {
+// badgeClass is the class of a state's badge.
+func badgeClass(status string) string {
 	return map[string]string{Completed: "good", Blocked: "bad"}[status]
 }
 
@@ -47,20 +47,20 @@ var styleSource = sync.OnceValue(func() string {
 })
 
 func reportPage(r *Report) ([]byte, error) {
-	return render("report.html.tmpl", struct {
+	return renderPage("report.html.tmpl", struct {
 		*Report
 		Facts []Fact
 	}{r, r.Facts()})
 }
 
 func historyPage(h History) ([]byte, error) {
-	return render("history.html.tmpl", struct {
+	return renderPage("history.html.tmpl", struct {
 		History
 		Facts []Fact
 	}{h, h.Facts()})
 }
 
-func render(name string, data any) ([]byte, error) {
+func renderPage(name string, data any) ([]byte, error) {
 	var out bytes.Buffer
 	err := templates().ExecuteTemplate(&out, name, data)
 	return out.Bytes(), err

@@ -20,8 +20,8 @@ const (
 	blocked   = "history/day-2/steward-report"
 )
 
-// sample is a sample report with values put at JSON pointers; "-" takes a key away.
-func sample(t testing.TB, name string, changes map[string]string) *canon.Object {
+// changedSample is a sample report with values put at JSON pointers; "-" takes a key away.
+func changedSample(t testing.TB, name string, changes map[string]string) *canon.Object {
 	t.Helper()
 	v, err := canon.Parse(samples.File("steward/" + name + ".json"))
 	if err != nil {
@@ -55,7 +55,7 @@ func sample(t testing.TB, name string, changes map[string]string) *canon.Object 
 func TestSampleReports(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{completed: true, blocked: true, "history/day-3/steward-report": true, "other-repository": true, "not-planned": false} {
-		doc := sample(t, name, nil)
+		doc := changedSample(t, name, nil)
 		r, err := steward.Parse(doc)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
@@ -67,11 +67,11 @@ func TestSampleReports(t *testing.T) {
 			t.Errorf("%s: digest %s", name, r.Digest)
 		}
 	}
-	r, err := steward.Parse(sample(t, completed, map[string]string{"/provenance/run_id": `"1001"`, "/provenance/run_attempt": `"2"`, "/status": `"completed"`}))
+	r, err := steward.Parse(changedSample(t, completed, map[string]string{"/provenance/run_id": `"1001"`, "/provenance/run_attempt": `"2"`, "/status": `"completed"`}))
 	if err != nil || r.Provenance.RunID != 1001 || r.Provenance.RunAttempt != 2 {
 		t.Error("numbers as texts:", r, err)
 	}
-	r, err = steward.Parse(sample(t, blocked, map[string]string{"/status": `"disabled"`, "/blocked_reason": `"policy_disabled"`}))
+	r, err = steward.Parse(changedSample(t, blocked, map[string]string{"/status": `"disabled"`, "/blocked_reason": `"policy_disabled"`}))
 	if err != nil || r.Status != steward.Disabled {
 		t.Error("disabled:", err)
 	}
@@ -126,7 +126,7 @@ func TestReportFaults(t *testing.T) {
 		{blocked, map[string]string{"/candidate_count": `0`}, steward.StateConflict, "/candidate_count"},
 		{blocked, map[string]string{"/planned": `[` + branch + `}]`, "/summary/planned": `1`}, steward.StateConflict, "/planned"},
 	} {
-		_, err := steward.Parse(sample(t, c.sample, c.changes))
+		_, err := steward.Parse(changedSample(t, c.sample, c.changes))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != c.code || f.Path != c.path {
 			t.Errorf("%v: %v; want %s at %s", c.changes, err, c.code, c.path)
@@ -143,7 +143,7 @@ func TestReportSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	beyond := map[string]bool{steward.CountMismatch: true, steward.DuplicateValue: true, steward.OutcomeNotPlanned: true}
 	for _, name := range []string{completed, blocked} {
-		doc := sample(t, name, nil)
+		doc := changedSample(t, name, nil)
 		refused := 0
 		schematest.Mutants(doc, func(what string) {
 			_, err := steward.Parse(doc)

@@ -43,12 +43,12 @@ func towerCommand(e *command.Env) *cli.Command {
 			&cli.StringFlag{Name: "max-concurrent-requests", Usage: "`N` requests at once, 1 to 1024", DefaultText: "16"},
 			&cli.StringFlag{Name: "max-sse-clients", Usage: "`N` event streams at once, 1 to 64", DefaultText: "8"},
 		},
-		Action: e.Action(command.Envelope, func(c *cli.Context) error { return tower(e, c) }),
+		Action: e.Action(command.Envelope, func(c *cli.Context) error { return runTower(e, c) }),
 	}
 }
 
-func tower(e *command.Env, c *cli.Context) error {
-	cfg, err := config(e, c)
+func runTower(e *command.Env, c *cli.Context) error {
+	cfg, err := readConfig(e, c)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func tower(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-// config reads everything that can be wrong before anything listens, and tells all of it.
-func config(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
+// readConfig reads everything that can be wrong before anything listens, and tells all of it.
+func readConfig(e *command.Env, c *cli.Context) (evidenceapi.Config, error) {
 	args, err := command.Arguments(c, "[REPORT]")
 	if err != nil {
 		return evidenceapi.Config{}, err

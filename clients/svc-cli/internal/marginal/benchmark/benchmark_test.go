@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 )
 
-func parse(t testing.TB, text string) canon.Value {
+func parseText(t testing.TB, text string) canon.Value {
 	t.Helper()
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
@@ -26,7 +26,7 @@ func parse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-func code(err error) string {
+func faultCode(err error) string {
 	var f *closed.Fault
 	if errors.As(err, &f) {
 		return f.Code
@@ -37,7 +37,7 @@ func code(err error) string {
 func TestConfigsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	good := string(samples.File("gate/benchmark.json"))
-	if c, err := ReadConfig(parse(t, good)); err != nil || c.RandomSeed.Int64() != 17 || c.Bootstrap.Replicates != 200 {
+	if c, err := ReadConfig(parseText(t, good)); err != nil || c.RandomSeed.Int64() != 17 || c.Bootstrap.Replicates != 200 {
 		t.Fatal(c, err)
 	}
 	for _, c := range []struct{ from, to, code string }{
@@ -60,13 +60,13 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		if text == good {
 			t.Errorf("%s is not there", c.from)
 		}
-		if _, err := ReadConfig(parse(t, text)); code(err) != c.code {
+		if _, err := ReadConfig(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
 		}
 	}
 }
 
-func measured(id string, accuracy, delta, low, high float64) marginal.Candidate {
+func measuredCandidate(id string, accuracy, delta, low, high float64) marginal.Candidate {
 	phi := accuracy - 1
 	return marginal.Candidate{ID: id, Status: marginal.Measured, Accuracy: accuracy, VotesDelta: &delta, Correlation: &phi,
 		Uncertainty: &marginal.Uncertainty{VotesDelta: gatestat.Metric{Point: &delta, CILow: &low, CIHigh: &high}}}
@@ -74,20 +74,20 @@ func measured(id string, accuracy, delta, low, high float64) marginal.Candidate 
 
 func TestMarginalVotesChooseOnlyBeyondDoubt(t *testing.T) {
 	t.Parallel()
-	noInterval := measured("z", .5, 9, 0, 0)
+	noInterval := measuredCandidate("z", .5, 9, 0, 0)
 	noInterval.Uncertainty.VotesDelta.CILow = nil
 	for _, c := range []struct {
 		name, reason string
 		candidates   []marginal.Candidate
 	}{
-		{"one candidate", separated, []marginal.Candidate{measured("a", .5, -1, -2, 0)}},
-		{"apart", separated, []marginal.Candidate{measured("b", .5, 1, 0, 2), measured("a", .5, 5, 2.5, 9), measured("c", .5, 0, -1, 2.4)}},
-		{"touching", notSeparated, []marginal.Candidate{measured("a", .5, 5, 2, 9), measured("b", .5, 1, 0, 2)}},
-		{"tie", pointTie, []marginal.Candidate{measured("a", .5, 5, 4, 9), measured("b", .5, 5, 4, 9)}},
-		{"a tie that was overtaken", separated, []marginal.Candidate{measured("b", .5, 1, 0, 2), measured("c", .5, 1, 0, 2), measured("a", .5, 5, 4, 9)}},
-		{"a tie below", separated, []marginal.Candidate{measured("a", .5, 5, 4, 9), measured("b", .5, 1, 0, 2), measured("c", .5, 1, 0, 2)}},
-		{"one unresolved", unresolvedMetrics, []marginal.Candidate{measured("a", .5, 5, 4, 9), {ID: "b", Status: marginal.Unresolved}}},
-		{"one without interval", unresolvedMetrics, []marginal.Candidate{measured("a", .5, 5, 4, 9), noInterval}},
+		{"one candidate", separated, []marginal.Candidate{measuredCandidate("a", .5, -1, -2, 0)}},
+		{"apart", separated, []marginal.Candidate{measuredCandidate("b", .5, 1, 0, 2), measuredCandidate("a", .5, 5, 2.5, 9), measuredCandidate("c", .5, 0, -1, 2.4)}},
+		{"touching", notSeparated, []marginal.Candidate{measuredCandidate("a", .5, 5, 2, 9), measuredCandidate("b", .5, 1, 0, 2)}},
+		{"tie", pointTie, []marginal.Candidate{measuredCandidate("a", .5, 5, 4, 9), measuredCandidate("b", .5, 5, 4, 9)}},
+		{"a tie that was overtaken", separated, []marginal.Candidate{measuredCandidate("b", .5, 1, 0, 2), measuredCandidate("c", .5, 1, 0, 2), measuredCandidate("a", .5, 5, 4, 9)}},
+		{"a tie below", separated, []marginal.Candidate{measuredCandidate("a", .5, 5, 4, 9), measuredCandidate("b", .5, 1, 0, 2), measuredCandidate("c", .5, 1, 0, 2)}},
+		{"one unresolved", unresolvedMetrics, []marginal.Candidate{measuredCandidate("a", .5, 5, 4, 9), {ID: "b", Status: marginal.Unresolved}}},
+		{"one without interval", unresolvedMetrics, []marginal.Candidate{measuredCandidate("a", .5, 5, 4, 9), noInterval}},
 	} {
 		s := byMarginalVotes(c.candidates)
 		if s.Reason != c.reason || (c.reason == separated) != (s.Verifier != nil && *s.Verifier == "a" && *s.Score == *s.Score) {
@@ -98,7 +98,7 @@ func TestMarginalVotesChooseOnlyBeyondDoubt(t *testing.T) {
 
 func TestOtherStrategies(t *testing.T) {
 	t.Parallel()
-	candidates := []marginal.Candidate{measured("a", .6, 0, 0, 0), measured("b", .9, 0, 0, 0), measured("c", .9, 0, 0, 0)}
+	candidates := []marginal.Candidate{measuredCandidate("a", .6, 0, 0, 0), measuredCandidate("b", .9, 0, 0, 0), measuredCandidate("c", .9, 0, 0, 0)}
 	*candidates[0].Correlation, *candidates[1].Correlation, *candidates[2].Correlation = .2, .1, .1
 	if c := mostAccurate(candidates); c.ID != "b" {
 		t.Error("a tie of accuracy goes to the first:", c.ID)
@@ -131,7 +131,7 @@ func TestOtherStrategies(t *testing.T) {
 func TestReadReport(t *testing.T) {
 	t.Parallel()
 	good := string(samples.File("gate/benchmark-2-report.json"))
-	if _, err := ReadReport(parse(t, good)); err != nil {
+	if _, err := ReadReport(parseText(t, good)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ from, to, code string }{
@@ -160,11 +160,11 @@ func TestReadReport(t *testing.T) {
 		if text == good {
 			t.Errorf("%s is not there", c.from)
 		}
-		if _, err := ReadReport(parse(t, text)); code(err) != c.code {
+		if _, err := ReadReport(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
 		}
 	}
-	if _, err := ReadReport(parse(t, `[]`)); code(err) != InvalidReport {
+	if _, err := ReadReport(parseText(t, `[]`)); faultCode(err) != InvalidReport {
 		t.Error(err)
 	}
 }
@@ -181,7 +181,7 @@ func FuzzReadReport(f *testing.F) {
 		}
 		r, err := ReadReport(v)
 		if err != nil {
-			if code(err) == "" {
+			if faultCode(err) == "" {
 				t.Fatal(err)
 			}
 			return
@@ -203,7 +203,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		c, err := ReadConfig(v)
 		if err != nil {
-			if code(err) == "" {
+			if faultCode(err) == "" {
 				t.Fatal(err)
 			}
 			return
@@ -218,15 +218,15 @@ func FuzzReadConfig(f *testing.F) {
 func TestThePlanIsBlindToTheHoldout(t *testing.T) {
 	t.Parallel()
 	run := func(holdout string) *Report {
-		c, err := ReadConfig(parse(t, string(samples.File("gate/benchmark-2.json"))))
+		c, err := ReadConfig(parseText(t, string(samples.File("gate/benchmark-2.json"))))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := Run(t.Context(), c, func(name string) (canon.Value, error) {
 			if name == "holdout-2.json" {
-				return parse(t, holdout), nil
+				return parseText(t, holdout), nil
 			}
-			return parse(t, string(samples.File("gate/"+name))), nil
+			return parseText(t, string(samples.File("gate/"+name))), nil
 		}, Options{Version: "test"})
 		if err != nil {
 			t.Fatal(err)

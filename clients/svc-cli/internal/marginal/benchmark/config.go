@@ -38,17 +38,17 @@ func ReadConfig(doc canon.Value) (*Config, error) {
 		BenchmarkID: o.Match("benchmark_id", gate.InvalidValue, gate.WhatID, gate.IsID),
 		Design:      o.Match("design_matrix", configdir.OutsideFolder, configdir.WhatRelative, configdir.IsRelative),
 		Holdout:     o.Match("holdout_matrix", configdir.OutsideFolder, configdir.WhatRelative, configdir.IsRelative),
-		Current:     ids(r, o, "current_verifier_ids", nil),
+		Current:     readIDs(r, o, "current_verifier_ids", nil),
 		Families:    map[string]string{},
 	}
-	c.Candidates = ids(r, o, "candidate_verifier_ids", c.Current)
+	c.Candidates = readIDs(r, o, "candidate_verifier_ids", c.Current)
 	all := slices.Concat(c.Current, c.Candidates)
 	families := o.Object("verifier_families", all...)
 	for _, id := range all {
 		c.Families[id] = families.Match(id, gate.InvalidValue, gate.WhatID, gate.IsID)
 	}
 	c.RandomSeed = o.Exact("random_seed").Big()
-	c.Bootstrap = bootstrap(r, o.Object("bootstrap", "replicates", "seed", "confidence_level"))
+	c.Bootstrap = readBootstrap(r, o.Object("bootstrap", "replicates", "seed", "confidence_level"))
 	if f := r.Fault(); f != nil {
 		return nil, f
 	}
@@ -56,8 +56,8 @@ func ReadConfig(doc canon.Value) (*Config, error) {
 	return c, nil
 }
 
-// ids reads an array of one or more ids, none of which is in it twice or in others.
-func ids(r *closed.Reader, o closed.Object, key string, others []string) []string {
+// readIDs reads an array of one or more ids, none of which is in it twice or in others.
+func readIDs(r *closed.Reader, o closed.Object, key string, others []string) []string {
 	var out []string
 	o.Array(key, 1, func(v canon.Value, path string) {
 		id := r.Match(v, path, gate.InvalidValue, gate.WhatID, gate.IsID)
@@ -74,7 +74,7 @@ func ids(r *closed.Reader, o closed.Object, key string, others []string) []strin
 	return out
 }
 
-func bootstrap(r *closed.Reader, o closed.Object) gatestat.Bootstrap {
+func readBootstrap(r *closed.Reader, o closed.Object) gatestat.Bootstrap {
 	b := gatestat.Bootstrap{
 		Replicates:      int(min(o.Int("replicates", 0), gatestat.MaxReplicates+1)),
 		Seed:            o.Exact("seed").Big(),

@@ -97,7 +97,7 @@ func newPlan(c *Config, current []string, candidates []marginal.Candidate) *Plan
 	p.Selectors = []Selector{
 		byMarginalVotes(candidates),
 		{Strategy: RandomEligible, Status: Selected, Verifier: &p.Candidates[randomIndex(c.RandomSeed, p.Candidates)], Reason: seededChoice},
-		scored(HighestAccuracy, byAccuracy, mostAccurate(candidates)),
+		scoredSelector(HighestAccuracy, byAccuracy, mostAccurate(candidates)),
 		byFamily(c, current, candidates),
 		byLowestCorrelation(candidates),
 	}
@@ -105,12 +105,12 @@ func newPlan(c *Config, current []string, candidates []marginal.Candidate) *Plan
 	return p
 }
 
-func unresolved(strategy, reason string) Selector {
+func unresolvedSelector(strategy, reason string) Selector {
 	return Selector{Strategy: strategy, Status: Unresolved, Reason: reason}
 }
 
-// scored is a choice by accuracy.
-func scored(strategy, reason string, c *marginal.Candidate) Selector {
+// scoredSelector is a choice by accuracy.
+func scoredSelector(strategy, reason string, c *marginal.Candidate) Selector {
 	return Selector{Strategy: strategy, Status: Selected, Verifier: &c.ID, Reason: reason, Score: &c.Accuracy}
 }
 
@@ -120,7 +120,7 @@ func byMarginalVotes(candidates []marginal.Candidate) Selector {
 	best, tie := 0, false
 	for i, c := range candidates {
 		if c.Status != marginal.Measured || c.VotesDelta == nil || c.Uncertainty == nil || c.Uncertainty.VotesDelta.CILow == nil {
-			return unresolved(MarginalVotes, unresolvedMetrics)
+			return unresolvedSelector(MarginalVotes, unresolvedMetrics)
 		}
 		switch d := cmp.Compare(*c.VotesDelta, *candidates[best].VotesDelta); {
 		case i == 0:
@@ -131,11 +131,11 @@ func byMarginalVotes(candidates []marginal.Candidate) Selector {
 		}
 	}
 	if tie {
-		return unresolved(MarginalVotes, pointTie)
+		return unresolvedSelector(MarginalVotes, pointTie)
 	}
 	for i, c := range candidates {
 		if i != best && *candidates[best].Uncertainty.VotesDelta.CILow <= *c.Uncertainty.VotesDelta.CIHigh {
-			return unresolved(MarginalVotes, notSeparated)
+			return unresolvedSelector(MarginalVotes, notSeparated)
 		}
 	}
 	c := &candidates[best]
@@ -167,9 +167,9 @@ func byFamily(c *Config, current []string, candidates []marginal.Candidate) Sele
 	}
 	fresh := slices.DeleteFunc(slices.Clone(candidates), func(x marginal.Candidate) bool { return represented[c.Families[x.ID]] })
 	if len(fresh) == 0 {
-		return scored(DifferentFamily, noNewFamily, mostAccurate(candidates))
+		return scoredSelector(DifferentFamily, noNewFamily, mostAccurate(candidates))
 	}
-	return scored(DifferentFamily, newFamily, mostAccurate(fresh))
+	return scoredSelector(DifferentFamily, newFamily, mostAccurate(fresh))
 }
 
 func byLowestCorrelation(candidates []marginal.Candidate) Selector {
@@ -177,7 +177,7 @@ func byLowestCorrelation(candidates []marginal.Candidate) Selector {
 	for i := range candidates {
 		c := &candidates[i]
 		if c.Correlation == nil {
-			return unresolved(LowestCorrelation, unmeasurable)
+			return unresolvedSelector(LowestCorrelation, unmeasurable)
 		}
 		if d := cmp.Compare(*c.Correlation, *best.Correlation); d < 0 || d == 0 && c.Accuracy > best.Accuracy {
 			best = c

@@ -23,7 +23,7 @@ const (
 // ReadReport reads a report and checks what can be checked without the matrices: its shape to the last key, the digest
 // of its plan, and that its parts tell one story. A fault is a *closed.Fault.
 func ReadReport(doc canon.Value) (*Report, error) {
-	r, err := decode(doc)
+	r, err := decodeReport(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,9 @@ func ReadReport(doc canon.Value) (*Report, error) {
 	return r, nil
 }
 
-// decode reads a document of exactly the report's shape: written again it must be what was read. That covers missing
+// decodeReport reads a document of exactly the report's shape: written again it must be what was read. That covers missing
 // and unknown keys, floats written as integers and all else in which two readers could differ.
-func decode(doc canon.Value) (*Report, error) {
+func decodeReport(doc canon.Value) (*Report, error) {
 	text, err := canon.C1(doc)
 	if err != nil {
 		return nil, &closed.Fault{Code: InvalidReport, Detail: err.Error()}
@@ -48,31 +48,31 @@ func decode(doc canon.Value) (*Report, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
-		return nil, &closed.Fault{Code: InvalidReport, Detail: "this is no report of gate-marginal-benchmark: " + clip(err.Error())}
+		return nil, &closed.Fault{Code: InvalidReport, Detail: "this is no report of gate-marginal-benchmark: " + clipMessage(err.Error())}
 	}
 	if r.Analysis.RandomSeed == nil || r.Analysis.Bootstrap.Seed == nil {
 		return nil, &closed.Fault{Code: InvalidReport, Path: "/analysis", Detail: "a seed is missing"}
 	}
 	again, err := canon.From(&r)
 	if err != nil {
-		return nil, &closed.Fault{Code: InvalidReport, Detail: clip(err.Error())}
+		return nil, &closed.Fault{Code: InvalidReport, Detail: clipMessage(err.Error())}
 	}
-	if path, same := difference(doc, again, ""); !same {
+	if path, same := firstDifference(doc, again, ""); !same {
 		return nil, &closed.Fault{Code: InvalidReport, Path: path, Detail: "gate-marginal-benchmark writes another kind of value here, or none"}
 	}
 	return &r, nil
 }
 
-// clip keeps a message, which may quote the document, short.
-func clip(s string) string {
+// clipMessage keeps a message, which may quote the document, short.
+func clipMessage(s string) string {
 	if r := []rune(s); len(r) > 200 {
 		return string(r[:200]) + "…"
 	}
 	return s
 }
 
-// difference is the first place where two documents differ, their order of keys apart.
-func difference(a, b canon.Value, path string) (string, bool) {
+// firstDifference is the first place where two documents differ, their order of keys apart.
+func firstDifference(a, b canon.Value, path string) (string, bool) {
 	switch a := a.(type) {
 	case *canon.Object:
 		b, ok := b.(*canon.Object)
@@ -87,7 +87,7 @@ func difference(a, b canon.Value, path string) (string, bool) {
 			if inA != inB {
 				return canon.Pointer(path, k), false
 			}
-			if at, same := difference(x, y, canon.Pointer(path, k)); !same {
+			if at, same := firstDifference(x, y, canon.Pointer(path, k)); !same {
 				return at, false
 			}
 		}
@@ -98,7 +98,7 @@ func difference(a, b canon.Value, path string) (string, bool) {
 			return path, false
 		}
 		for i := range a {
-			if at, same := difference(a[i], b[i], canon.Element(path, i)); !same {
+			if at, same := firstDifference(a[i], b[i], canon.Element(path, i)); !same {
 				return at, false
 			}
 		}
@@ -177,7 +177,7 @@ func (x checker) results(r *Report) {
 			return
 		}
 		s := r.Plan.Selectors[i]
-		x.must(h.Strategy == s.Strategy && h.SelectionStatus == s.Status && equal(h.Verifier, s.Verifier), path, "the result must repeat the plan's choice")
+		x.must(h.Strategy == s.Strategy && h.SelectionStatus == s.Status && equalStrings(h.Verifier, s.Verifier), path, "the result must repeat the plan's choice")
 		want, state := NotEvaluated, h.CandidateStatus
 		if s.Verifier != nil {
 			want = EvaluatedUnresolved
@@ -196,7 +196,7 @@ func (x checker) results(r *Report) {
 	}
 }
 
-func equal(a, b *string) bool {
+func equalStrings(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

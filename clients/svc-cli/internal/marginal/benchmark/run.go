@@ -28,15 +28,15 @@ type Options struct {
 // Run reads the matrices that the config names, lets the strategies choose on the design, freezes the plan and
 // measures the choices on the holdout.
 func Run(ctx context.Context, c *Config, read func(name string) (canon.Value, error), o Options) (*Report, error) {
-	design, err := matrix(c.Design, read)
+	design, err := readMatrix(c.Design, read)
 	if err != nil {
 		return nil, err
 	}
-	holdout, err := matrix(c.Holdout, read)
+	holdout, err := readMatrix(c.Holdout, read)
 	if err != nil {
 		return nil, err
 	}
-	if err := agree(design, holdout); err != nil {
+	if err := checkSplits(design, holdout); err != nil {
 		return nil, err
 	}
 	onDesign, err := marginal.Select(design, c.Current, c.Candidates)
@@ -52,7 +52,7 @@ func Run(ctx context.Context, c *Config, read func(name string) (canon.Value, er
 		return nil, err
 	}
 	plan := newPlan(c, design.IDs(onDesign.Current), candidates)
-	results, err := evaluate(ctx, c, plan, holdout, o.Progress)
+	results, err := evaluatePlan(ctx, c, plan, holdout, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Run(ctx context.Context, c *Config, read func(name string) (canon.Value, er
 			Current: plan.Current, Candidates: plan.Candidates, Families: c.Families,
 			RandomSeed: c.RandomSeed, Bootstrap: c.Bootstrap, Quorum: design.Quorum,
 		},
-		Splits: Splits{Design: split(c.Design, design), Holdout: split(c.Holdout, holdout)},
+		Splits: Splits{Design: describeSplit(c.Design, design), Holdout: describeSplit(c.Holdout, holdout)},
 		Plan:   *plan, Results: results, Warnings: []string{},
 		Provenance: Provenance{Tool: gate.Tool, ToolVersion: o.Version, ConfigDigest: c.Digest, PlanDigest: plan.Digest},
 	}
@@ -71,7 +71,7 @@ func Run(ctx context.Context, c *Config, read func(name string) (canon.Value, er
 	return r, nil
 }
 
-func matrix(name string, read func(string) (canon.Value, error)) (*gate.Matrix, error) {
+func readMatrix(name string, read func(string) (canon.Value, error)) (*gate.Matrix, error) {
 	doc, err := read(name)
 	if err != nil {
 		return nil, err
@@ -89,9 +89,9 @@ func inFile(name string, err error) error {
 	return err
 }
 
-// agree says whether two matrices are of one gate and share no candidate, probes included: what a strategy saw when it
+// checkSplits says whether two matrices are of one gate and share no candidate, probes included: what a strategy saw when it
 // chose is no test of the choice.
-func agree(design, holdout *gate.Matrix) error {
+func checkSplits(design, holdout *gate.Matrix) error {
 	mismatch := func(key string) error {
 		return &closed.Fault{Code: SplitMismatch, Path: canon.Pointer("", key), Detail: "the design and the holdout matrix differ here"}
 	}
@@ -115,12 +115,12 @@ func agree(design, holdout *gate.Matrix) error {
 	return nil
 }
 
-func split(name string, m *gate.Matrix) Split {
+func describeSplit(name string, m *gate.Matrix) Split {
 	return Split{Matrix: name, InputDigest: m.Digest, Rows: len(m.Rows()), Probes: len(m.Probes())}
 }
 
-// evaluate measures what the plan chose, each verifier once.
-func evaluate(ctx context.Context, c *Config, p *Plan, holdout *gate.Matrix, progress gatestat.Progress) ([]Result, error) {
+// evaluatePlan measures what the plan chose, each verifier once.
+func evaluatePlan(ctx context.Context, c *Config, p *Plan, holdout *gate.Matrix, progress gatestat.Progress) ([]Result, error) {
 	chosen := map[string]bool{}
 	var ids []string
 	for _, s := range p.Selectors {

@@ -48,7 +48,7 @@ func Run(ctx context.Context, c *Config, read func(name string) (canon.Value, er
 		}
 		cohorts = append(cohorts, x)
 	}
-	if err := independent(cohorts); err != nil {
+	if err := checkIndependent(cohorts); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(cohorts, func(a, b cohort) int { return strings.Compare(a.BenchmarkID, b.BenchmarkID) })
@@ -92,8 +92,8 @@ func readCohort(c *Config, name string, read func(string) (canon.Value, error)) 
 	}}, nil
 }
 
-// independent refuses what would count one thing twice.
-func independent(cohorts []cohort) error {
+// checkIndependent refuses what would count one thing twice.
+func checkIndependent(cohorts []cohort) error {
 	for _, kind := range []struct {
 		what string
 		of   func(cohort) string
@@ -126,22 +126,22 @@ func overCohorts(name string, i int, cohorts []cohort) Strategy {
 			BenchmarkID: c.BenchmarkID, SelectionStatus: h.SelectionStatus, Verifier: h.Verifier, Status: h.Status,
 			CandidateStatus: h.CandidateStatus, ErrorDelta: h.ErrorDelta, VotesDelta: h.VotesDelta,
 		})
-		tally(h.SelectionStatus == benchmark.Selected, &s.SelectionResolved, &s.SelectionUnresolved)
-		tally(h.Status != benchmark.NotEvaluated, &s.Evaluated, &s.NotEvaluated)
+		countAnswer(h.SelectionStatus == benchmark.Selected, &s.SelectionResolved, &s.SelectionUnresolved)
+		countAnswer(h.Status != benchmark.NotEvaluated, &s.Evaluated, &s.NotEvaluated)
 		if d := h.ErrorDelta; d != nil {
 			errors = append(errors, *d)
 			weighted.AddTimes(c.HoldoutRows, *d)
 			rows += c.HoldoutRows
-			*sign(*d, &s.ErrorDelta.Worsened, &s.ErrorDelta.Unchanged, &s.ErrorDelta.Improved)++
+			*counterBySign(*d, &s.ErrorDelta.Worsened, &s.ErrorDelta.Unchanged, &s.ErrorDelta.Improved)++
 		}
 		if d := h.VotesDelta; d != nil {
 			votes = append(votes, *d)
-			*sign(*d, &s.VotesDelta.Negative, &s.VotesDelta.Unchanged, &s.VotesDelta.Positive)++
+			*counterBySign(*d, &s.VotesDelta.Negative, &s.VotesDelta.Unchanged, &s.VotesDelta.Positive)++
 		}
 	}
 	s.ErrorDelta.Measured, s.ErrorDelta.Unresolved = len(errors), len(cohorts)-len(errors)
 	s.VotesDelta.Measured, s.VotesDelta.Unresolved = len(votes), len(cohorts)-len(votes)
-	s.ErrorDelta.MacroMean, s.VotesDelta.MacroMean = mean(errors), mean(votes)
+	s.ErrorDelta.MacroMean, s.VotesDelta.MacroMean = meanOf(errors), meanOf(votes)
 	if rows > 0 {
 		w := weighted.Value() / float64(rows)
 		s.ErrorDelta.WeightedMean = &w
@@ -149,7 +149,7 @@ func overCohorts(name string, i int, cohorts []cohort) Strategy {
 	return s
 }
 
-func tally(yes bool, ifYes, ifNo *int) {
+func countAnswer(yes bool, ifYes, ifNo *int) {
 	if yes {
 		*ifYes++
 	} else {
@@ -157,8 +157,8 @@ func tally(yes bool, ifYes, ifNo *int) {
 	}
 }
 
-// sign picks a counter by the sign of d.
-func sign(d float64, negative, zero, positive *int) *int {
+// counterBySign picks a counter by the sign of d.
+func counterBySign(d float64, negative, zero, positive *int) *int {
 	switch {
 	case d < 0:
 		return negative
@@ -168,7 +168,7 @@ func sign(d float64, negative, zero, positive *int) *int {
 	return zero
 }
 
-func mean(xs []float64) *float64 {
+func meanOf(xs []float64) *float64 {
 	if len(xs) == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 )
 
-func parse(t testing.TB, text string) canon.Value {
+func parseText(t testing.TB, text string) canon.Value {
 	t.Helper()
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
@@ -24,7 +24,7 @@ func parse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-func code(err error) string {
+func faultCode(err error) string {
 	var f *closed.Fault
 	if errors.As(err, &f) {
 		return f.Code
@@ -50,7 +50,7 @@ func TestConfigsThatAreRefused(t *testing.T) {
 		if text == good {
 			t.Errorf("%s is not there", c.from)
 		}
-		if _, err := synthesis.ReadConfig(parse(t, text)); code(err) != c.code {
+		if _, err := synthesis.ReadConfig(parseText(t, text)); faultCode(err) != c.code {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.code)
 		}
 	}
@@ -64,10 +64,10 @@ func manyNames(n int) string {
 	return b.String()
 }
 
-// run puts two reports together, of which change alters the second.
-func run(t *testing.T, change func(string) string) (*synthesis.Report, error) {
+// runPair puts two reports together, of which change alters the second.
+func runPair(t *testing.T, change func(string) string) (*synthesis.Report, error) {
 	t.Helper()
-	c, err := synthesis.ReadConfig(parse(t, string(samples.File("gate/synthesis.json"))))
+	c, err := synthesis.ReadConfig(parseText(t, string(samples.File("gate/synthesis.json"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func run(t *testing.T, change func(string) string) (*synthesis.Report, error) {
 		if name == "benchmark-2-report.json" {
 			text = change(text)
 		}
-		return parse(t, text), nil
+		return parseText(t, text), nil
 	}, "test")
 }
 
@@ -109,7 +109,7 @@ func TestReportsThatDoNotGoTogether(t *testing.T) {
 		"another class":     {replace(`"evidence_class": "synthetic"`, `"evidence_class": "observed"`), synthesis.EvidenceClassMismatch},
 		"an altered choice": {replace(`"selected_verifier_id": "reviewer-d"`, `"selected_verifier_id": "reviewer-e"`), benchmark.PlanDigestWrong},
 	} {
-		if _, err := run(t, c.change); code(err) != c.code || c.code == "" && err != nil {
+		if _, err := runPair(t, c.change); faultCode(err) != c.code || c.code == "" && err != nil {
 			t.Errorf("%s: %v, want %q", name, err, c.code)
 		}
 	}
@@ -125,7 +125,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		c, err := synthesis.ReadConfig(v)
 		if err != nil {
-			if code(err) == "" {
+			if faultCode(err) == "" {
 				t.Fatal(err)
 			}
 			return
