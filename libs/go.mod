@@ -138,7 +138,10 @@ require (
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 )
 
-require github.com/mlp-platform/platform/libs/embedded v0.0.0
+require (
+	github.com/mlp-platform/platform/libs/embedded v0.0.0
+	golang.org/x/term v0.47.0
+)
 
 require (
 	github.com/go-openapi/testify/v2 v2.6.0 // indirect

@@ -20,8 +20,8 @@ import (
 // The rows of the acceptance table that are about connectors, readiness, bootstrap and the steward's reports, on the
 // program itself.
 
-// document is the JSON document that a line prints, whatever its exit code.
-func document(t *testing.T, r result, into any) {
+// decodeDocument is the JSON document that a line prints, whatever its exit code.
+func decodeDocument(t *testing.T, r result, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.out), into); err != nil {
 		t.Fatalf("%v: exit %d, %s%s", err, r.code, r.out, r.err)
@@ -31,22 +31,22 @@ func document(t *testing.T, r result, into any) {
 // wantVerdict checks exit code 2 and the fault of a command whose error document is a verdict.
 func wantVerdict(t *testing.T, dir, words, code, path string) {
 	t.Helper()
-	r := line(t, dir, words+" --json")
+	r := runWords(t, dir, words+" --json")
 	var doc struct {
 		Valid *bool
 		Error struct{ Code, Path, Message string }
 	}
-	document(t, r, &doc)
+	decodeDocument(t, r, &doc)
 	if r.code != 2 || doc.Valid == nil || *doc.Valid || doc.Error.Code != code || doc.Error.Path != path || doc.Error.Message == "" {
 		t.Fatalf("exit %d, %s%s; want %s at %q", r.code, r.out, r.err, code, path)
 	}
-	if plain := line(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
+	if plain := runWords(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
 		t.Fatalf("without --json: exit %d, %q %q", plain.code, plain.out, plain.err)
 	}
 }
 
-// files lists what is in a folder, so that a command can be shown to have written nothing.
-func files(t *testing.T, dir string) []string {
+// listFiles lists what is in a folder, so that a command can be shown to have written nothing.
+func listFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -62,13 +62,13 @@ func files(t *testing.T, dir string) []string {
 func TestRow67Doctor(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	r := line(t, dir, "doctor connectors/profile.json")
+	r := runWords(t, dir, "doctor connectors/profile.json")
 	want := "doctor: FAIL\n- coder-a: PASS (healthy)\n- forge: PASS (healthy)\n- reviewer-model: FAIL (secret_unavailable)\n- sandbox: WARN (disabled)\n"
 	if r.code != 1 || r.out != want || r.err != "" {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
 	}
-	wantOut(t, line(t, dir, "doctor connectors/healthy.json"), "doctor: PASS\n- coder-a: PASS (healthy)\n- coder-b: PASS (healthy)\n- forge: PASS (healthy)\n")
-	r = line(t, dir, "doctor connectors/profile.json --checked-at 2026-01-02T04:04:05+01:00 --json")
+	wantOut(t, runWords(t, dir, "doctor connectors/healthy.json"), "doctor: PASS\n- coder-a: PASS (healthy)\n- coder-b: PASS (healthy)\n- forge: PASS (healthy)\n")
+	r = runWords(t, dir, "doctor connectors/profile.json --checked-at 2026-01-02T04:04:05+01:00 --json")
 	if want := `{"checked_at":"2026-01-02T03:04:05Z","connections":[{"connection_id":"coder-a","reason":"healthy","state":"PASS"}`; r.code != 1 || !strings.HasPrefix(r.out, want) {
 		t.Errorf("exit %d: %s", r.code, r.out)
 	}
@@ -84,9 +84,9 @@ func TestRow68DoctorGithub(t *testing.T) {
 	dir := samplesIn(t)
 	judge := func(words string, code int, status string) {
 		t.Helper()
-		r := line(t, dir, "doctor --github "+words+" --json")
+		r := runWords(t, dir, "doctor --github "+words+" --json")
 		var doc struct{ Status string }
-		document(t, r, &doc)
+		decodeDocument(t, r, &doc)
 		if r.code != code || doc.Status != status {
 			t.Errorf("%s: exit %d, %s", words, r.code, r.out)
 		}
@@ -99,7 +99,7 @@ func TestRow68DoctorGithub(t *testing.T) {
 	judge("governance/observation.json --operation cloud_dispatch", 0, "PASS")
 	judge("governance/observation.json --operation cloud_dispatch --workflow governance/dispatch.yml", 0, "PASS")
 	judge("governance/observation.json --operation high_risk_dispatch --workflow governance/risky.yml", 1, "FAIL")
-	if r := line(t, dir, "doctor --github governance/observation-without-rules.json --operation integration"); r.code != 1 || !strings.HasPrefix(r.out, "github governance: UNKNOWN\n") || r.err != "" {
+	if r := runWords(t, dir, "doctor --github governance/observation-without-rules.json --operation integration"); r.code != 1 || !strings.HasPrefix(r.out, "github governance: UNKNOWN\n") || r.err != "" {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.err)
 	}
 	wantVerdict(t, dir, "doctor --github governance/observation.json --operation merge", "invalid_operation", "")
@@ -113,7 +113,7 @@ func TestRow68DoctorGithub(t *testing.T) {
 func TestRow69RouteExplain(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	r := ok(t, line(t, dir, "route explain connectors/healthy.json connectors/decision-human.json --auto-select --json"))
+	r := requireSuccess(t, runWords(t, dir, "route explain connectors/healthy.json connectors/decision-human.json --auto-select --json"))
 	var doc struct {
 		Eligible []struct {
 			ConnectionID string `json:"connection_id"`
@@ -122,7 +122,7 @@ func TestRow69RouteExplain(t *testing.T) {
 		Selected   *string  `json:"selected_connection_id"`
 		Reason     []string `json:"selection_reason"`
 	}
-	document(t, r, &doc)
+	decodeDocument(t, r, &doc)
 	if len(doc.Eligible) != 0 || len(doc.Ineligible) != 3 || doc.Selected != nil || len(doc.Reason) != 0 || doc.Ineligible[0].Reasons[0] != "human_required" {
 		t.Errorf("%s", r.out)
 	}
@@ -133,7 +133,7 @@ func TestRow69RouteExplain(t *testing.T) {
 		explain: "",
 	} {
 		doc.Selected = nil
-		document(t, ok(t, line(t, dir, words+" --json")), &doc)
+		decodeDocument(t, requireSuccess(t, runWords(t, dir, words+" --json")), &doc)
 		if len(doc.Eligible) != 2 || (doc.Selected == nil) != (want == "") || want != "" && *doc.Selected != want {
 			t.Errorf("%s: %+v", words, doc)
 		}
@@ -148,18 +148,18 @@ func TestRow70Init(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	wantVerdict(t, dir, "init --github --dry-run --idkmesh-ref main", "unpinned_svc_ref", "")
-	r := ok(t, line(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 --json"))
+	r := requireSuccess(t, runWords(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 --json"))
 	var doc struct {
 		Plan struct{ Files []struct{ Path string } }
 	}
-	document(t, r, &doc)
+	decodeDocument(t, r, &doc)
 	if len(doc.Plan.Files) != 8 {
 		t.Errorf("%s", r.out)
 	}
 	if err := schematest.ValidateBytes(t, "github-bootstrap-dry-run", []byte(r.out)); err != nil {
 		t.Error(err)
 	}
-	text := ok(t, line(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3"))
+	text := requireSuccess(t, runWords(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3"))
 	if !strings.HasSuffix(text.out, "file writes: no\nGitHub mutations: no\nsecret access: no\n") || !strings.Contains(text.out, "existence not verified") {
 		t.Errorf("%s", text.out)
 	}
@@ -167,7 +167,7 @@ func TestRow70Init(t *testing.T) {
 	wantVerdict(t, dir, "init --dry-run --idkmesh-ref v1.2.3", "forge_required", "")
 	wantVerdict(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 --default-branch a..b", "invalid_default_branch", "")
 	wantVerdict(t, dir, "init --github --dry-run --idkmesh-ref v1.2.3 more", "invalid_arguments", "")
-	if got := files(t, dir); !slices.Equal(got, []string{dir}) {
+	if got := listFiles(t, dir); !slices.Equal(got, []string{dir}) {
 		t.Errorf("something was written: %q", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestRow71InlineSecret(t *testing.T) {
 			words += " connectors/decision.json"
 		}
 		wantVerdict(t, dir, words, "inline_secret_forbidden", "/settings/access_token")
-		if r := line(t, dir, words+" --json"); strings.Contains(r.out+r.err, secret) {
+		if r := runWords(t, dir, words+" --json"); strings.Contains(r.out+r.err, secret) {
 			t.Errorf("%s tells the secret: %s%s", words, r.out, r.err)
 		}
 	}
@@ -207,23 +207,23 @@ func TestRow72StewardReports(t *testing.T) {
 		"steward-report-ui steward/not-planned.json --no-browser":               "outcome_not_planned",
 		"steward-history-ui steward --no-browser steward/other-repository.json": "repository_mismatch",
 	} {
-		if r := line(t, dir, words); r.code != 2 || r.out != "" || !strings.HasSuffix(r.err, "("+code+")\n") {
+		if r := runWords(t, dir, words); r.code != 2 || r.out != "" || !strings.HasSuffix(r.err, "("+code+")\n") {
 			t.Errorf("%s: exit %d, %s%s", words, r.code, r.out, r.err)
 		}
 	}
 	wantFault(t, dir, "steward-history steward/history steward/other-repository.json", "repository_mismatch")
 	for _, words := range []string{"--details --json", "--pretty"} {
-		if r := line(t, dir, "steward-history steward/history "+words); r.code != 2 {
+		if r := runWords(t, dir, "steward-history steward/history "+words); r.code != 2 {
 			t.Errorf("%s: exit %d", words, r.code)
 		}
 	}
-	r := ok(t, line(t, dir, "steward-history steward/history --json"))
+	r := requireSuccess(t, runWords(t, dir, "steward-history steward/history --json"))
 	if err := schematest.ValidateBytes(t, "steward-history", []byte(r.out)); err != nil {
 		t.Error(err)
 	}
 	var plain, pretty any
-	document(t, r, &plain)
-	document(t, ok(t, line(t, dir, "steward-history steward/history --json --pretty")), &pretty)
+	decodeDocument(t, r, &plain)
+	decodeDocument(t, requireSuccess(t, runWords(t, dir, "steward-history steward/history --json --pretty")), &pretty)
 	if fmt.Sprint(plain) != fmt.Sprint(pretty) {
 		t.Error("--pretty changes the document")
 	}
@@ -233,9 +233,9 @@ func TestRow72StewardReports(t *testing.T) {
 func TestConnectionsInAStore(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	wantOut(t, line(t, dir, "connections import connectors/healthy.json --store s.db"), "imported: 3\n")
-	wantOut(t, line(t, dir, "connections import connectors/profile.json --store s.db"), "imported: 4\n")
-	wantOut(t, line(t, dir, "connections stored --store s.db"), "coder-a\tagent\tfake-agent\ttrue\tT1,T2\tmedium\ncoder-b\tagent\tfake-agent\ttrue\tT1,T2\tmedium\n"+
+	wantOut(t, runWords(t, dir, "connections import connectors/healthy.json --store s.db"), "imported: 3\n")
+	wantOut(t, runWords(t, dir, "connections import connectors/profile.json --store s.db"), "imported: 4\n")
+	wantOut(t, runWords(t, dir, "connections stored --store s.db"), "coder-a\tagent\tfake-agent\ttrue\tT1,T2\tmedium\ncoder-b\tagent\tfake-agent\ttrue\tT1,T2\tmedium\n"+
 		"forge\tscm\tfake-scm\ttrue\t\tlow\nreviewer-model\tmodel\tfake-model\ttrue\tT2,T3\tlow\nsandbox\texecution\tfake-execution\tfalse\t\tlow\n")
 	var doc struct {
 		Imported, Count int
@@ -243,25 +243,25 @@ func TestConnectionsInAStore(t *testing.T) {
 		Valid           bool
 		Connections     []json.RawMessage
 	}
-	document(t, ok(t, line(t, dir, "connections import connectors/profile.json --store s.db --json")), &doc)
+	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections import connectors/profile.json --store s.db --json")), &doc)
 	if doc.Imported != 4 || doc.Store != "s.db" || len(doc.Connections) != 4 {
 		t.Errorf("%+v", doc)
 	}
-	document(t, ok(t, line(t, dir, "connections stored --store s.db --json")), &doc)
+	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections stored --store s.db --json")), &doc)
 	if doc.Count != 5 || len(doc.Connections) != 5 {
 		t.Errorf("%+v", doc)
 	}
-	document(t, ok(t, line(t, dir, "connections validate connectors/profile.json --json")), &doc)
+	decodeDocument(t, requireSuccess(t, runWords(t, dir, "connections validate connectors/profile.json --json")), &doc)
 	if !doc.Valid || doc.Count != 4 {
 		t.Errorf("%+v", doc)
 	}
 	wantVerdict(t, dir, "connections import connectors/profile.json --store s.db --signing-key none.key", "signing_key_error", "")
-	public := ok(t, line(t, dir, "store keygen sign.key")).out
+	public := requireSuccess(t, runWords(t, dir, "store keygen sign.key")).out
 	if err := os.WriteFile(filepath.Join(dir, "sign.pub"), []byte(public), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ok(t, line(t, dir, "connections import connectors/profile.json --store signed.db --signing-key sign.key"))
-	if r := ok(t, line(t, dir, "verify signed.db --public-key sign.pub")); !strings.Contains(r.out, "signed_checkpoints: 1\n") {
+	requireSuccess(t, runWords(t, dir, "connections import connectors/profile.json --store signed.db --signing-key sign.key"))
+	if r := requireSuccess(t, runWords(t, dir, "verify signed.db --public-key sign.pub")); !strings.Contains(r.out, "signed_checkpoints: 1\n") {
 		t.Errorf("%s", r.out)
 	}
 	wantVerdict(t, dir, "connections stored --store none.db", "store_error", "")
@@ -275,7 +275,7 @@ func TestStewardPages(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
 	for command, input := range map[string]string{"steward-report-ui": "steward/history/day-1/steward-report.json", "steward-history-ui": "steward/history"} {
-		c := program(t, dir, command, input, "--port", "0", "--no-browser")
+		c := svcProcess(t, dir, command, input, "--port", "0", "--no-browser")
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestStewardPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := line(t, dir, fmt.Sprintf("%s %s --no-browser --port %d", command, input, taken.Addr().(*net.TCPAddr).Port))
+		r := runWords(t, dir, fmt.Sprintf("%s %s --no-browser --port %d", command, input, taken.Addr().(*net.TCPAddr).Port))
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "is taken") {
 			t.Errorf("a taken port: exit %d, %s%s", r.code, r.out, r.err)
 		}

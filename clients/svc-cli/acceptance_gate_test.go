@@ -18,10 +18,10 @@ type figures struct {
 	doc any
 }
 
-func report(t *testing.T, r result) figures {
+func decodeReport(t *testing.T, r result) figures {
 	t.Helper()
 	var doc any
-	if err := json.Unmarshal([]byte(ok(t, r).out), &doc); err != nil {
+	if err := json.Unmarshal([]byte(requireSuccess(t, r).out), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return figures{t, doc}
@@ -72,7 +72,7 @@ func (f figures) want(all map[string]any) {
 func TestRow65(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	run := func(words string) figures { return report(t, line(t, dir, words)) }
+	run := func(words string) figures { return decodeReport(t, runWords(t, dir, words)) }
 
 	run("gate-audit gate/panel.json --bootstrap").want(map[string]any{
 		"schema": "gate-audit-report-v0.2", "gate_id": "example-five-verifier-gate",
@@ -131,9 +131,9 @@ func TestRow65(t *testing.T) {
 	})
 
 	// A synthesis of two reports, one of them made just now.
-	ok(t, line(t, dir, "gate-marginal-benchmark gate/benchmark.json --out gate/benchmark-report.json"))
+	requireSuccess(t, runWords(t, dir, "gate-marginal-benchmark gate/benchmark.json --out gate/benchmark-report.json"))
 	s := run("gate-marginal-synthesis gate/synthesis.json")
-	second := report(t, line(t, dir, "gate-marginal-benchmark gate/benchmark-2.json"))
+	second := decodeReport(t, runWords(t, dir, "gate-marginal-benchmark gate/benchmark-2.json"))
 	// Both cohorts evaluate the most accurate verifier: 8 rows with delta 0 and 16 rows with the second's.
 	delta := second.at("holdout_results.2.panel_error_delta").(float64)
 	votes := second.at("holdout_results.2.delta_effective_votes").(float64)
@@ -197,7 +197,7 @@ func TestRow66(t *testing.T) {
 		"gate-marginal gate/panel.json --current reviewer-a reviewer-a":                                    "duplicate_verifier",
 		"gate-marginal gate/holdout.json --current reviewer-a reviewer-b reviewer-c reviewer-d reviewer-e": "no_candidate_verifier",
 	} {
-		r := line(t, dir, words)
+		r := runWords(t, dir, words)
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, says) || !strings.HasPrefix(r.err, "error: ") {
 			t.Errorf("%s: exit %d, %q, %q; want %s", words, r.code, r.out, r.err, says)
 		}

@@ -36,29 +36,29 @@ func TestRow63LoopImportRead(t *testing.T) {
 	for _, name := range []string{"json", "json-plan", "failing", "patch-0.2", "patch-0.3", "patch-0.4"} {
 		config := "local-loop/" + name + "/config.json"
 		first, second := filepath.Join("first", name), filepath.Join("second", name)
-		ok(t, svc(t, dir, "local-loop", config, "--output-dir", first))
-		ok(t, svc(t, dir, "local-loop", config, "--output-dir", second))
+		requireSuccess(t, runSVC(t, dir, "local-loop", config, "--output-dir", first))
+		requireSuccess(t, runSVC(t, dir, "local-loop", config, "--output-dir", second))
 		a, b := loopFiles(t, filepath.Join(dir, first)), loopFiles(t, filepath.Join(dir, second))
 		for _, file := range []string{"run-record.json", "evidence-report.json", "evidence-report.md", "replay-source.json", "NEXT_STEPS.md"} {
 			if a[file] == "" || a[file] != b[file] {
 				t.Errorf("%s: %s differs", name, file)
 			}
 		}
-		ok(t, svc(t, dir, "local-loop", config, "--replay", second))
+		requireSuccess(t, runSVC(t, dir, "local-loop", config, "--replay", second))
 		imported := "--store loop.db --idempotency-key " + name + " " + projectFlags
-		ok(t, line(t, dir, "run import-evidence "+first+" "+imported))
-		if r := ok(t, line(t, dir, "run import-evidence "+second+" "+imported)); !strings.HasPrefix(r.out, "replayed: ") {
+		requireSuccess(t, runWords(t, dir, "run import-evidence "+first+" "+imported))
+		if r := requireSuccess(t, runWords(t, dir, "run import-evidence "+second+" "+imported)); !strings.HasPrefix(r.out, "replayed: ") {
 			t.Error(r.out)
 		}
 	}
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "loop.db")
 	for _, name := range []string{"json", "json-plan", "failing", "patch-0.2", "patch-0.3", "patch-0.4"} {
-		report, err := canon.Parse(read(t, dir, "first/"+name+"/evidence-report.json"))
+		report, err := canon.Parse(readFile(t, dir, "first/"+name+"/evidence-report.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, _ := report.(*canon.Object).Get("run_id")
-		status, body := get(t, url+"/api/v1/runs/"+id.(string)+"/evidence")
+		status, body := getURL(t, url+"/api/v1/runs/"+id.(string)+"/evidence")
 		if status != 200 {
 			t.Fatalf("%d %s", status, body)
 		}
@@ -74,7 +74,7 @@ func TestRow63LoopImportRead(t *testing.T) {
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.ends(t)
-	ok(t, svc(t, dir, "verify", "loop.db"))
+	requireSuccess(t, runSVC(t, dir, "verify", "loop.db"))
 }
 
 func TestRow64LoopIntoAFullFolder(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRow64LoopIntoAFullFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := svc(t, dir, "local-loop", "local-loop/json/config.json", "--output-dir", "full", "--json")
+	r := runSVC(t, dir, "local-loop", "local-loop/json/config.json", "--output-dir", "full", "--json")
 	var answer struct {
 		OK    bool
 		Error struct{ Code, Message string }
@@ -107,12 +107,12 @@ func TestRow64LoopIntoAFullFolder(t *testing.T) {
 		t.Errorf("touched: %v", files)
 	}
 	// The default folder, and that it is not written over either.
-	ok(t, line(t, dir, "local-loop local-loop/json/config.json"))
+	requireSuccess(t, runWords(t, dir, "local-loop local-loop/json/config.json"))
 	written := loopFiles(t, filepath.Join(dir, "svc-local-loop", "run_json-demo"))
 	if len(written) != 7 {
 		t.Error(len(written))
 	}
-	if r := line(t, dir, "local-loop local-loop/json/config.json"); r.code != 2 {
+	if r := runWords(t, dir, "local-loop local-loop/json/config.json"); r.code != 2 {
 		t.Error(r.code)
 	}
 }
@@ -127,7 +127,7 @@ func TestKilledLoopLeavesNothingHalfWritten(t *testing.T) {
 		if err := os.MkdirAll(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		p := program(t, dir, "local-loop", "local-loop/json/config.json", "--output-dir", filepath.Join(parent, "out"))
+		p := svcProcess(t, dir, "local-loop", "local-loop/json/config.json", "--output-dir", filepath.Join(parent, "out"))
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestKilledLoopLeavesNothingHalfWritten(t *testing.T) {
 			if files := loopFiles(t, filepath.Join(parent, "out")); len(files) != 7 {
 				t.Errorf("half a folder: %d files", len(files))
 			}
-			ok(t, svc(t, dir, "local-loop", "local-loop/json/config.json", "--replay", filepath.Join(parent, "out")))
+			requireSuccess(t, runSVC(t, dir, "local-loop", "local-loop/json/config.json", "--replay", filepath.Join(parent, "out")))
 		case !os.IsNotExist(err):
 			t.Error(err)
 		}

@@ -33,11 +33,11 @@ const (
 func samplesIn(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	ok(t, svc(t, dir, "fixtures", "."))
+	requireSuccess(t, runSVC(t, dir, "fixtures", "."))
 	return dir
 }
 
-func ok(t *testing.T, r result) result {
+func requireSuccess(t *testing.T, r result) result {
 	t.Helper()
 	if r.code != 0 || r.err != "" {
 		t.Fatalf("exit %d: %s%s", r.code, r.out, r.err)
@@ -45,15 +45,15 @@ func ok(t *testing.T, r result) result {
 	return r
 }
 
-// line runs a line of words.
-func line(t *testing.T, dir, words string) result {
+// runWords runs a line of words.
+func runWords(t *testing.T, dir, words string) result {
 	t.Helper()
-	return svc(t, dir, strings.Fields(words)...)
+	return runSVC(t, dir, strings.Fields(words)...)
 }
 
 func wantOut(t *testing.T, r result, want string) {
 	t.Helper()
-	if ok(t, r); r.out != want {
+	if requireSuccess(t, r); r.out != want {
 		t.Fatalf("printed %q, want %q", r.out, want)
 	}
 }
@@ -61,7 +61,7 @@ func wantOut(t *testing.T, r result, want string) {
 // wantFault checks exit code 2 and the code of the fault in text and document.
 func wantFault(t *testing.T, dir, words, code string) {
 	t.Helper()
-	r := line(t, dir, words+" --json")
+	r := runWords(t, dir, words+" --json")
 	var doc struct {
 		OK    *bool
 		Error struct{ Code, Message string }
@@ -72,14 +72,14 @@ func wantFault(t *testing.T, dir, words, code string) {
 	if r.code != 2 || doc.OK == nil || *doc.OK || doc.Error.Code != code || doc.Error.Message == "" || !strings.HasPrefix(r.err, "error: ") {
 		t.Fatalf("exit %d, %s%s; want %s", r.code, r.out, r.err, code)
 	}
-	if plain := line(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
+	if plain := runWords(t, dir, words); plain.code != 2 || plain.out != "" || plain.err != r.err {
 		t.Fatalf("without --json: exit %d, %q %q", plain.code, plain.out, plain.err)
 	}
 }
 
-func events(t *testing.T, dir, db string) []string {
+func listEvents(t *testing.T, dir, db string) []string {
 	t.Helper()
-	out := ok(t, line(t, dir, "events list --limit 200 --store "+db)).out
+	out := requireSuccess(t, runWords(t, dir, "events list --limit 200 --store "+db)).out
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
@@ -87,13 +87,13 @@ func TestRow58CreateTwice(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
 	create := "run create spine/run.json --store s.db --idempotency-key k"
-	wantOut(t, line(t, dir, create), "created: run/demo:0001 state=proposed\n")
-	before := read(t, dir, "s.db")
-	wantOut(t, line(t, dir, create), "replayed: run/demo:0001 state=proposed\n")
-	if !bytes.Equal(before, read(t, dir, "s.db")) {
+	wantOut(t, runWords(t, dir, create), "created: run/demo:0001 state=proposed\n")
+	before := readFile(t, dir, "s.db")
+	wantOut(t, runWords(t, dir, create), "replayed: run/demo:0001 state=proposed\n")
+	if !bytes.Equal(before, readFile(t, dir, "s.db")) {
 		t.Error("the replay wrote to the store")
 	}
-	if got := events(t, dir, "s.db"); len(got) != 1 {
+	if got := listEvents(t, dir, "s.db"); len(got) != 1 {
 		t.Errorf("events: %q", got)
 	}
 	var doc struct {
@@ -102,7 +102,7 @@ func TestRow58CreateTwice(t *testing.T) {
 		IdempotencyKey      string `json:"idempotency_key"`
 		Kind                *string
 	}
-	r := ok(t, line(t, dir, create+" --output json"))
+	r := requireSuccess(t, runWords(t, dir, create+" --output json"))
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +114,11 @@ func TestRow58CreateTwice(t *testing.T) {
 func TestRow59Conflicts(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key k"))
-	before := read(t, dir, "s.db")
+	requireSuccess(t, runWords(t, dir, "run create spine/run.json --store s.db --idempotency-key k"))
+	before := readFile(t, dir, "s.db")
 	wantFault(t, dir, "run create spine/run-changed.json --store s.db --idempotency-key k", "idempotency_conflict")
 	wantFault(t, dir, "run create spine/run.json --store s.db --idempotency-key other", "idempotency_conflict")
-	if !bytes.Equal(before, read(t, dir, "s.db")) {
+	if !bytes.Equal(before, readFile(t, dir, "s.db")) {
 		t.Error("a refused request wrote to the store")
 	}
 }
@@ -126,12 +126,12 @@ func TestRow59Conflicts(t *testing.T) {
 func TestRow60Cancel(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key k"))
-	ok(t, line(t, dir, "run import-evidence spine/report.json --store s.db --idempotency-key k --state evidence_ready "+projectFlags))
+	requireSuccess(t, runWords(t, dir, "run create spine/run.json --store s.db --idempotency-key k"))
+	requireSuccess(t, runWords(t, dir, "run import-evidence spine/report.json --store s.db --idempotency-key k --state evidence_ready "+projectFlags))
 	want := "cancelled: run/demo:0001\nprovider_execution_terminated: no\nmerge_authority: no\n"
-	wantOut(t, line(t, dir, "run cancel run/demo:0001 --store s.db"), want)
-	wantOut(t, line(t, dir, "run cancel run/demo:0001 --store s.db"), want)
-	if got := events(t, dir, "s.db"); len(got) != 3 || !strings.Contains(got[2], "run.cancelled") {
+	wantOut(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"), want)
+	wantOut(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"), want)
+	if got := listEvents(t, dir, "s.db"); len(got) != 3 || !strings.Contains(got[2], "run.cancelled") {
 		t.Errorf("events: %q", got)
 	}
 	wantFault(t, dir, "run cancel run/demo:0002 --store s.db", "cancel_not_allowed")
@@ -144,7 +144,7 @@ func TestRow61KillAmongCreates(t *testing.T) {
 	t.Parallel()
 	const creates, workers = 1000, 4
 	dir := t.TempDir()
-	bin := build(t)
+	bin := buildProgram(t)
 	for i := range creates {
 		run := fixture.Run()
 		run.RunID = fmt.Sprintf("run/killed:%04d", i)
@@ -212,8 +212,8 @@ func TestRow61KillAmongCreates(t *testing.T) {
 	}
 }
 
-// build makes the program itself, without the race detector that a test may carry.
-func build(t testing.TB) string {
+// buildProgram makes the program itself, without the race detector that a test may carry.
+func buildProgram(t testing.TB) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "svc")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", bin, "./cmd/svc").CombinedOutput(); err != nil {
@@ -226,38 +226,38 @@ func TestRow62ImportEvidence(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
 	imported := "run import-evidence spine/report.json --store s.db --idempotency-key k " + projectFlags
-	wantOut(t, line(t, dir, imported), "imported: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
-	wantOut(t, line(t, dir, imported), "replayed: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
-	if r := ok(t, line(t, dir, "run status run/demo:0002 --store s.db --json")); !strings.Contains(r.out, `"create_request_digest":"`+importDigest+`"`) {
+	wantOut(t, runWords(t, dir, imported), "imported: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
+	wantOut(t, runWords(t, dir, imported), "replayed: run/demo:0002 state=awaiting_human_decision evidence="+fixture.Report().Digest()+"\n")
+	if r := requireSuccess(t, runWords(t, dir, "run status run/demo:0002 --store s.db --json")); !strings.Contains(r.out, `"create_request_digest":"`+importDigest+`"`) {
 		t.Error(r.out)
 	}
 
 	// A projection that names another digest, and a report that its attempts do not bear out.
-	other := read(t, dir, "spine/report-run.json")
+	other := readFile(t, dir, "spine/report-run.json")
 	other = bytes.ReplaceAll(other, []byte(fixture.Report().Digest()), []byte(fixture.Digest("e")))
 	if err := os.WriteFile(filepath.Join(dir, "other.json"), other, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wantFault(t, dir, "run import-evidence spine/report.json --store new.db --idempotency-key k --projection other.json", "invalid_run_evidence")
 	wantFault(t, dir, "run import-evidence spine/report-altered.json --store new.db --idempotency-key k "+projectFlags, "summary_mismatch")
-	if r := line(t, dir, "run list --store new.db"); r.out != "" {
+	if r := runWords(t, dir, "run list --store new.db"); r.out != "" {
 		t.Errorf("something is stored: %q", r.out)
 	}
-	before := read(t, dir, "s.db")
+	before := readFile(t, dir, "s.db")
 	wantFault(t, dir, "run import-evidence spine/report.json --store s.db --idempotency-key l --projection other.json", "invalid_run_evidence")
 	wantFault(t, dir, "run import-evidence spine/report-altered.json --store s.db --idempotency-key l "+projectFlags, "summary_mismatch")
-	if !bytes.Equal(before, read(t, dir, "s.db")) {
+	if !bytes.Equal(before, readFile(t, dir, "s.db")) {
 		t.Error("a refused import wrote to the store")
 	}
 	// A projection and its state may both be named.
-	wantOut(t, line(t, dir, "run import-evidence spine/report.json --store given.db --idempotency-key k --projection spine/report-run.json --state evidence_ready"),
+	wantOut(t, runWords(t, dir, "run import-evidence spine/report.json --store given.db --idempotency-key k --projection spine/report-run.json --state evidence_ready"),
 		"imported: run/demo:0002 state=evidence_ready evidence="+fixture.Report().Digest()+"\n")
 }
 
 func TestRow76EditedEvent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	db, err := sql.Open("sqlite", filepath.Join(dir, "s.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -279,10 +279,10 @@ func TestRow76EditedEvent(t *testing.T) {
 		t.Fatal(triggers, err)
 	}
 	for _, name := range triggers {
-		execute(t, db, "DROP TRIGGER "+name)
+		executeSQL(t, db, "DROP TRIGGER "+name)
 	}
-	execute(t, db, `UPDATE events SET payload_json = replace(payload_json, 'proposed', 'admitted') WHERE sequence = 1`)
-	r := line(t, dir, "verify s.db --json")
+	executeSQL(t, db, `UPDATE events SET payload_json = replace(payload_json, 'proposed', 'admitted') WHERE sequence = 1`)
+	r := runWords(t, dir, "verify s.db --json")
 	var doc struct {
 		OK       bool
 		Findings []struct{ Code, Subject string }
@@ -299,19 +299,19 @@ func TestRow76EditedEvent(t *testing.T) {
 			t.Errorf("no finding %s: %s", code, r.out)
 		}
 	}
-	if plain := line(t, dir, "verify s.db"); plain.code != 1 || !strings.Contains(plain.out, "verify: FINDINGS\n") || !strings.Contains(plain.out, "\nevent_payload_digest\t") {
+	if plain := runWords(t, dir, "verify s.db"); plain.code != 1 || !strings.Contains(plain.out, "verify: FINDINGS\n") || !strings.Contains(plain.out, "\nevent_payload_digest\t") {
 		t.Errorf("exit %d: %s%s", plain.code, plain.out, plain.err)
 	}
 }
 
-func execute(t *testing.T, db *sql.DB, statement string) {
+func executeSQL(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
 	if _, err := db.ExecContext(context.WithoutCancel(t.Context()), statement); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func read(t *testing.T, dir, name string) []byte {
+func readFile(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -322,7 +322,7 @@ func read(t *testing.T, dir, name string) []byte {
 
 // The help is what people wait for most often: reach 20 ms.
 func BenchmarkHelp(b *testing.B) {
-	bin := build(b)
+	bin := buildProgram(b)
 	for b.Loop() {
 		if err := exec.CommandContext(b.Context(), bin, "--help").Run(); err != nil {
 			b.Fatal(err)

@@ -31,7 +31,7 @@ func runPrograms(t *testing.T, url, file string, least int) {
 		language, program, want := b[1], b[2], b[3]
 		got := ""
 		if language == "python" {
-			got = python(t, url, "-c", program)
+			got = findPython(t, url, "-c", program)
 		} else {
 			got = runGo(t, url, program)
 		}

@@ -28,8 +28,8 @@ func goClient(t *testing.T, url string) *controltower.Client {
 	return c
 }
 
-// python runs a module or script with the Python client at hand.
-func python(t *testing.T, url string, args ...string) string {
+// findPython runs a module or script with the Python client at hand.
+func findPython(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "python3", args...)
 	c.Dir = pythonClient
@@ -47,7 +47,7 @@ func python(t *testing.T, url string, args ...string) string {
 func sampleTower(t *testing.T) (dir, url string, stop func()) {
 	t.Helper()
 	dir = t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "s.db")
 	return dir, url, func() {
 		p.signal(t, os.Interrupt)
@@ -60,8 +60,8 @@ func TestBothClientsReadTheSame(t *testing.T) {
 	dir, url, stop := sampleTower(t)
 	defer stop()
 	report := filepath.Join(dir, "samples", "spine", "report.json")
-	want := facts(t, goClient(t, url), report)
-	if got := python(t, url, "-m", "tests.facts", url, report); got != want {
+	want := collectFacts(t, goClient(t, url), report)
+	if got := findPython(t, url, "-m", "tests.facts", url, report); got != want {
 		t.Errorf("Python read:\n%s\nGo read:\n%s", got, want)
 	}
 	for _, fact := range []string{"evidence sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec\n", "streamed 4 ",
@@ -72,8 +72,8 @@ func TestBothClientsReadTheSame(t *testing.T) {
 	}
 }
 
-// facts is what clients/python/tests/facts.py prints, read by the Go client.
-func facts(t *testing.T, c *controltower.Client, report string) string {
+// collectFacts is what clients/python/tests/facts.py prints, read by the Go client.
+func collectFacts(t *testing.T, c *controltower.Client, report string) string {
 	t.Helper()
 	defer func() {
 		switch fault := recover().(type) {
@@ -87,7 +87,7 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 	ctx := t.Context()
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	status, metrics, openapi := must(c.Status(ctx)), must(c.Metrics(ctx)), must(c.OpenAPI(ctx))
+	status, metrics, openapi := mustSucceed(c.Status(ctx)), mustSucceed(c.Metrics(ctx)), mustSucceed(c.OpenAPI(ctx))
 	// The types of the Go client lose nothing of what this server says.
 	for kind, docs := range map[string][2]any{"status": {status.Value, status.Document}, "metrics": {metrics.Value, metrics.Document}} {
 		if canon.Digest(docs[0]) != canon.Digest(docs[1]) {
@@ -104,9 +104,9 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 			t.Fatal(err)
 		}
 		id := run.Value.RunID
-		say("run %s %s %s", id, run.Value.State, must(c.Run(ctx, id)).Metadata.ContentDigest)
+		say("run %s %s %s", id, run.Value.State, mustSucceed(c.Run(ctx, id)).Metadata.ContentDigest)
 		var attempts []string
-		for _, a := range must(c.RunAttempts(ctx, id)).Value.Attempts {
+		for _, a := range mustSucceed(c.RunAttempts(ctx, id)).Value.Attempts {
 			attempts = append(attempts, "'"+a.AttemptID+"'")
 		}
 		say("attempts [%s]", strings.Join(attempts, ", "))
@@ -114,35 +114,35 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 		if refused, ok := errors.AsType[*controltower.APIError](err); ok {
 			say("no evidence %d %s", refused.StatusCode, refused.Code)
 		} else {
-			say("evidence %s", must(evidence, err).Value.EvidenceReportDigest)
+			say("evidence %s", mustSucceed(evidence, err).Value.EvidenceReportDigest)
 		}
 	}
 	for run, err := range c.Runs(ctx, controltower.RunsQuery{State: "cancelled", ProjectID: "project/demo"}) {
-		say("cancelled %s", must(run, err).Value.RunID)
+		say("cancelled %s", mustSucceed(run, err).Value.RunID)
 	}
-	for _, w := range must(c.ListWorkUnits(ctx, controltower.WorkUnitQuery{})).Value.Items {
-		say("work unit %s %s", w.ID, must(c.WorkUnit(ctx, w.ID)).Metadata.ContentDigest)
+	for _, w := range mustSucceed(c.ListWorkUnits(ctx, controltower.WorkUnitQuery{})).Value.Items {
+		say("work unit %s %s", w.ID, mustSucceed(c.WorkUnit(ctx, w.ID)).Metadata.ContentDigest)
 	}
-	say("project %s", must(c.Project(ctx, "project/demo")).Metadata.ContentDigest)
-	for _, conn := range must(c.ListConnections(ctx, controltower.ConnectionQuery{Limit: 200})).Value.Items {
-		say("connection %s %s", conn.ID, must(c.Connection(ctx, conn.ID)).Metadata.ContentDigest)
+	say("project %s", mustSucceed(c.Project(ctx, "project/demo")).Metadata.ContentDigest)
+	for _, conn := range mustSucceed(c.ListConnections(ctx, controltower.ConnectionQuery{Limit: 200})).Value.Items {
+		say("connection %s %s", conn.ID, mustSucceed(c.Connection(ctx, conn.ID)).Metadata.ContentDigest)
 	}
 	file, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	say("snapshot %s", must(c.InspectRunEvidence(ctx, file)).Value.SnapshotDigest)
-	events := must(c.ListEvents(ctx, controltower.EventQuery{Limit: 2}))
+	say("snapshot %s", mustSucceed(c.InspectRunEvidence(ctx, file)).Value.SnapshotDigest)
+	events := mustSucceed(c.ListEvents(ctx, controltower.EventQuery{Limit: 2}))
 	var ids []string
 	for _, e := range events.Value.Items {
 		ids = append(ids, "'"+e.EventID+"'")
 	}
-	say("events [%s] %s", strings.Join(ids, ", "), truth(events.Value.NextCursor != ""))
+	say("events [%s] %s", strings.Join(ids, ", "), pythonBool(events.Value.NextCursor != ""))
 	var last int64
 	var state controltower.StreamState
 	for range 4 {
 		for e, err := range c.Stream(ctx, controltower.StreamOptions{IdleTimeout: 20 * time.Second, LastEventID: &last, MaxEvents: 1, State: &state}) {
-			e := must(e, err)
+			e := mustSucceed(e, err)
 			say("streamed %d %s %s", e.Sequence, e.EventType, e.Envelope.RunID)
 		}
 		last = state.LastEventID
@@ -164,22 +164,22 @@ func facts(t *testing.T, c *controltower.Client, report string) string {
 		},
 	} {
 		if refused, ok := errors.AsType[*controltower.APIError](call()); ok {
-			say("refused %d %s %s", refused.StatusCode, refused.Code, truth(refused.Retryable))
+			say("refused %d %s %s", refused.StatusCode, refused.Code, pythonBool(refused.Retryable))
 		}
 	}
 	return b.String()
 }
 
-// must gives the result of a call that has to succeed. It panics with the error, which facts makes a failure.
-func must[T any](v T, err error) T {
+// mustSucceed gives the result of a call that has to succeed. It panics with the error, which facts makes a failure.
+func mustSucceed[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return v
 }
 
-// truth writes a truth value as Python does.
-func truth(v bool) string {
+// pythonBool writes a truth value as Python does.
+func pythonBool(v bool) string {
 	if v {
 		return "True"
 	}
@@ -191,11 +191,11 @@ func TestBothClientsHearOfANewRun(t *testing.T) {
 	t.Parallel()
 	dir, url, stop := sampleTower(t)
 	defer stop()
-	projection := strings.ReplaceAll(string(read(t, dir, "samples/spine/run.json")), "run/demo:0001", "run/live:0001")
+	projection := strings.ReplaceAll(string(readFile(t, dir, "samples/spine/run.json")), "run/demo:0001", "run/live:0001")
 	if err := os.WriteFile(filepath.Join(dir, "live.json"), []byte(projection), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	newest := int64(len(events(t, dir, "s.db")))
+	newest := int64(len(listEvents(t, dir, "s.db")))
 	var heard controltower.StreamState
 	next := func() int64 {
 		for e, err := range goClient(t, url).Stream(t.Context(), controltower.StreamOptions{IdleTimeout: 30 * time.Second, LastEventID: &newest, MaxEvents: 1, State: &heard}) {
@@ -211,12 +211,12 @@ func TestBothClientsHearOfANewRun(t *testing.T) {
 	}
 	got := make(chan int64)
 	go func() { got <- next() }()
-	ok(t, line(t, dir, "run create live.json --store s.db --idempotency-key live"))
+	requireSuccess(t, runWords(t, dir, "run create live.json --store s.db --idempotency-key live"))
 	if sequence := <-got; sequence != newest+1 || heard.EndReason != controltower.EndClientMaxEvents {
 		t.Errorf("event %d, %+v", sequence, heard)
 	}
-	ok(t, line(t, dir, "run cancel run/live:0001 --store s.db"))
-	out := python(t, url, "-c", fmt.Sprintf(`
+	requireSuccess(t, runWords(t, dir, "run cancel run/live:0001 --store s.db"))
+	out := findPython(t, url, "-c", fmt.Sprintf(`
 import os
 from svc_control_tower import ControlTowerClient
 client = ControlTowerClient(os.environ["SVC_CONTROL_TOWER_URL"], os.environ["SVC_CONTROL_TOWER_TOKEN"], timeout=20)
@@ -235,7 +235,7 @@ func TestBothClientsSeeAChangedByte(t *testing.T) {
 	t.Parallel()
 	dir, url, stop := sampleTower(t)
 	defer stop()
-	data := read(t, dir, "s.db")
+	data := readFile(t, dir, "s.db")
 	const warning = "Worker success is not verified correctness."
 	if bytes.Count(data, []byte(warning)) != 1 {
 		t.Fatalf("the store holds the warning %d times", bytes.Count(data, []byte(warning)))
@@ -255,7 +255,7 @@ func TestBothClientsSeeAChangedByte(t *testing.T) {
 	if run, err := c.Run(t.Context(), "run/demo:0002"); err != nil || run.Value.Run.EvidenceReportDigest == nil {
 		t.Errorf("%+v, %v", run.Value, err)
 	}
-	out := python(t, url, "-c", `
+	out := findPython(t, url, "-c", `
 import os
 from svc_control_tower import ApiResponseError, ControlTowerClient
 client = ControlTowerClient(os.environ["SVC_CONTROL_TOWER_URL"], os.environ["SVC_CONTROL_TOWER_TOKEN"], timeout=20)

@@ -63,7 +63,7 @@ func runSection(t *testing.T, part string) {
 	if err := os.Symlink(self, filepath.Join(bin, "svc")); err != nil {
 		t.Fatal(err)
 	}
-	if r := svc(t, dir, "fixtures", "."); r.code != 0 {
+	if r := runSVC(t, dir, "fixtures", "."); r.code != 0 {
 		t.Fatalf("svc fixtures: exit %d: %s", r.code, r.err)
 	}
 	shell := func(line string) *exec.Cmd {
@@ -79,7 +79,7 @@ func runSection(t *testing.T, part string) {
 		} else {
 			got = runLine(t, shell(line))
 		}
-		if same(got, want) {
+		if sameLines(got, want) {
 			return want
 		}
 		if !*update {
@@ -136,7 +136,7 @@ func rewriteExamples(part string, run func(line string, want []string, interrupt
 	return strings.Join(out, "\n")
 }
 
-func same(got, want []string) bool {
+func sameLines(got, want []string) bool {
 	if len(got) != len(want) {
 		return false
 	}
@@ -152,17 +152,17 @@ func runLine(t *testing.T, c *exec.Cmd) []string {
 	var b bytes.Buffer
 	c.Stdout, c.Stderr = &b, &b
 	err := c.Run()
-	return ended(t, c, err, output(b.String()))
+	return endedLines(t, c, err, outputLines(b.String()))
 }
 
-func output(s string) []string {
+func outputLines(s string) []string {
 	if s == "" {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-func ended(t *testing.T, c *exec.Cmd, err error, lines []string) []string {
+func endedLines(t *testing.T, c *exec.Cmd, err error, lines []string) []string {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func runInterrupted(t *testing.T, c *exec.Cmd, n int) []string {
 	for scan.Scan() {
 		lines = append(lines, scan.Text())
 	}
-	return ended(t, c, c.Wait(), lines)
+	return endedLines(t, c, c.Wait(), lines)
 }
 
 // Every command has an example.
@@ -212,20 +212,20 @@ func TestEveryCommandIsInTheDocs(t *testing.T) {
 		return want
 	})
 	all := strings.Join(shown, "\n") + "\n"
-	for _, path := range leaves(app.New(&command.Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}).Commands, "svc") {
+	for _, path := range leafPaths(app.New(&command.Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}).Commands, "svc") {
 		if !strings.Contains(all, path+" ") && !strings.Contains(all, path+"\n") {
 			t.Errorf("docs/svc.md has no example of %s", path)
 		}
 	}
 }
 
-func leaves(commands []*cli.Command, path string) []string {
+func leafPaths(commands []*cli.Command, path string) []string {
 	var paths []string
 	for _, c := range commands {
 		switch {
 		case c.Hidden:
 		case len(c.Subcommands) > 0:
-			paths = append(paths, leaves(c.Subcommands, path+" "+c.Name)...)
+			paths = append(paths, leafPaths(c.Subcommands, path+" "+c.Name)...)
 		default:
 			paths = append(paths, path+" "+c.Name)
 		}

@@ -1,4 +1,3 @@
-// Package svccli tests svc as a program, and docs/svc.md against it.
 package svccli
 
 import (
@@ -7,21 +6,16 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/app"
 )
 
 // TestMain lets the test binary be svc when it is called by that name, so that terminals, signals and working
 // folders can be tried on a process.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "svc" {
-		signal.Ignore(syscall.SIGPIPE)
-		os.Exit(app.Main(context.Background(), app.System(), os.Args))
+		os.Exit(Main())
 	}
 	os.Exit(m.Run())
 }
@@ -32,8 +26,8 @@ type result struct {
 	code     int
 }
 
-// program prepares svc as a process in a folder, with nothing of the caller's environment.
-func program(t testing.TB, dir string, args ...string) *exec.Cmd {
+// svcProcess prepares svc as a process in a folder, with nothing of the caller's environment.
+func svcProcess(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -48,10 +42,10 @@ func program(t testing.TB, dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-// svc runs svc to its end.
-func svc(t testing.TB, dir string, args ...string) result {
+// runSVC runs svc to its end.
+func runSVC(t testing.TB, dir string, args ...string) result {
 	t.Helper()
-	c := program(t, dir, args...)
+	c := svcProcess(t, dir, args...)
 	var out, errOut bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errOut
 	err := c.Run()

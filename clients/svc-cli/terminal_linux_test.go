@@ -8,11 +8,11 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/terminaltest"
 )
 
-// seen runs svc at a terminal and gives its screen.
-func seen(t *testing.T, dir string, columns uint16, words string) string {
+// runAtTerminal runs svc at a terminal and gives its screen.
+func runAtTerminal(t *testing.T, dir string, columns uint16, words string) string {
 	t.Helper()
 	person, side := terminaltest.Open(t, columns)
-	c := program(t, dir, strings.Fields(words)...)
+	c := svcProcess(t, dir, strings.Fields(words)...)
 	c.Stdin, c.Stdout, c.Stderr = side, side, side
 	if err := c.Run(); err != nil {
 		t.Fatal(err)
@@ -30,13 +30,13 @@ func seen(t *testing.T, dir string, columns uint16, words string) string {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	const wide = `RUN            STATE             PROJECT       WORK UNIT       ATTEMPTS  EVIDENCE
 run/demo:0001  proposed          project/demo  work/demo-0001         0
 run/demo:0002  awaiting_human_…  project/demo  work/demo-0001         2  sha256:d3ee44db1…
 run/demo:0003  cancelled         project/demo  work/demo-0001         0
 `
-	if got := seen(t, dir, 90, "run list --store s.db"); got != wide {
+	if got := runAtTerminal(t, dir, 90, "run list --store s.db"); got != wide {
 		t.Errorf("got:\n%s\nwant:\n%s", got, wide)
 	}
 	const narrow = `run        run/demo:0003
@@ -46,12 +46,12 @@ work unit  work/demo-0001
 attempts   0
 evidence   
 `
-	if got := seen(t, dir, 40, "run list --store s.db --state cancelled"); got != narrow {
+	if got := runAtTerminal(t, dir, 40, "run list --store s.db --state cancelled"); got != narrow {
 		t.Errorf("got:\n%s\nwant:\n%s", got, narrow)
 	}
 	const piped = "run/demo:0003\tcancelled\tproject/demo\twork/demo-0001\t0\t\n"
-	wantOut(t, line(t, dir, "run list --store s.db --state cancelled"), piped)
-	if got := seen(t, dir, 80, "verify s.db"); !strings.HasPrefix(got, "verify: OK\nruns: 3\n") || strings.Contains(got, "\x1b") {
+	wantOut(t, runWords(t, dir, "run list --store s.db --state cancelled"), piped)
+	if got := runAtTerminal(t, dir, 80, "verify s.db"); !strings.HasPrefix(got, "verify: OK\nruns: 3\n") || strings.Contains(got, "\x1b") {
 		t.Errorf("got:\n%s", got)
 	}
 }
@@ -60,7 +60,7 @@ evidence
 func TestClosedStdoutIsNoError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	for _, words := range []string{"run list --store s.db", "events list --store s.db --json", "events follow --store s.db --after 0", "--help", "--version", "verify s.db"} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +70,7 @@ func TestClosedStdoutIsNoError(t *testing.T) {
 			}
 			r.Close()
 			defer w.Close()
-			c := program(t, dir, strings.Fields(words)...)
+			c := svcProcess(t, dir, strings.Fields(words)...)
 			var errOut strings.Builder
 			c.Stdout, c.Stderr = w, &errOut
 			if err := c.Run(); err != nil || errOut.Len() > 0 {

@@ -26,9 +26,9 @@ type process struct {
 	errOut bytes.Buffer // to be read once the process ended
 }
 
-func start(t *testing.T, dir string, env []string, args ...string) *process {
+func startTower(t *testing.T, dir string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: program(t, dir, args...)}
+	p := &process{Cmd: svcProcess(t, dir, args...)}
 	p.Env = append(p.Env, env...)
 	var err error
 	if p.in, err = p.StdinPipe(); err != nil {
@@ -80,7 +80,7 @@ func (p *process) ends(t *testing.T) string {
 // towerOn starts a tower over a store and gives its address.
 func towerOn(t *testing.T, dir string, args ...string) (*process, string) {
 	t.Helper()
-	p := start(t, dir, []string{"SVC_CONTROL_TOWER_TOKEN=" + token}, append([]string{"control-tower", "--no-browser"}, args...)...)
+	p := startTower(t, dir, []string{"SVC_CONTROL_TOWER_TOKEN=" + token}, append([]string{"control-tower", "--no-browser"}, args...)...)
 	url, ok := strings.CutPrefix(p.line(t), "control-tower: ")
 	if !ok {
 		t.Fatal("no address")
@@ -88,7 +88,7 @@ func towerOn(t *testing.T, dir string, args ...string) (*process, string) {
 	return p, url
 }
 
-func get(t *testing.T, url string) (status int, body string) {
+func getURL(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -122,10 +122,10 @@ func TestRow56BadStartValues(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"token of 31":          {token: ptr(strings.Repeat("a", 31)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
-		"token of 4097":        {token: ptr(strings.Repeat("a", 4097)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
-		"token with a space":   {token: ptr(strings.Repeat("a", 31) + " b"), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
-		"empty token":          {token: ptr(""), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"token of 31":          {token: stringPointer(strings.Repeat("a", 31)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"token of 4097":        {token: stringPointer(strings.Repeat("a", 4097)), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"token with a space":   {token: stringPointer(strings.Repeat("a", 31) + " b"), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
+		"empty token":          {token: stringPointer(""), want: "SVC_CONTROL_TOWER_TOKEN must be 32 to 4096"},
 		"timeout too short":    {args: []string{"--request-timeout", "0.05"}, want: "the request timeout must be from 0.1 to 300.0 seconds"},
 		"timeout too long":     {args: []string{"--request-timeout", "300.1"}, want: "the request timeout must be from 0.1 to 300.0 seconds"},
 		"timeout no number":    {args: []string{"--request-timeout", "nan"}, want: "--request-timeout must be a number of seconds"},
@@ -136,7 +136,7 @@ func TestRow56BadStartValues(t *testing.T) {
 		"streams no number":    {args: []string{"--max-sse-clients", "x"}, want: "--max-sse-clients must be an integer"},
 		"port":                 {args: []string{"--port", "65536"}, want: "the port must be from 0"},
 		"empty store":          {args: []string{"--product-spine-store", ""}, want: "--product-spine-store needs a path"},
-		"all faults at once":   {token: ptr("x"), args: []string{"--max-sse-clients", "0"}, want: "; the number of event streams"},
+		"all faults at once":   {token: stringPointer("x"), args: []string{"--max-sse-clients", "0"}, want: "; the number of event streams"},
 		"report absent":        {args: []string{"none.json"}, want: "(input_read_error)"},
 		"report is a folder":   {args: []string{"."}, want: "is no regular file of at most 2 MiB (input_read_error)"},
 		"report is too large":  {args: []string{"large.json"}, want: "is no regular file of at most 2 MiB (input_read_error)"},
@@ -156,7 +156,7 @@ func TestRow56BadStartValues(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := program(t, dir, append([]string{"control-tower", "--no-browser", "--port", port}, tc.args...)...)
+			c := svcProcess(t, dir, append([]string{"control-tower", "--no-browser", "--port", port}, tc.args...)...)
 			if tc.token != nil {
 				c.Env = append(c.Env, "SVC_CONTROL_TOWER_TOKEN="+*tc.token)
 			}
@@ -174,34 +174,34 @@ func TestRow56BadStartValues(t *testing.T) {
 	}
 }
 
-func ptr(s string) *string { return &s }
+func stringPointer(s string) *string { return &s }
 
 func TestControlTower(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	p, url := towerOn(t, dir, "samples/spine/report.json", "--port", "0", "--product-spine-store", "s.db")
 	first, found := strings.CutPrefix(p.line(t), "open once: ")
 	if !found || !strings.HasPrefix(first, url+"/?launch=") {
 		t.Fatalf("launch address %q", first)
 	}
-	if status, body := get(t, first); status != 200 || !strings.Contains(body, token) || !strings.Contains(body, "run/demo:0002") {
+	if status, body := getURL(t, first); status != 200 || !strings.Contains(body, token) || !strings.Contains(body, "run/demo:0002") {
 		t.Errorf("launch: %d, token and report in it: %t, %t", status, strings.Contains(body, token), strings.Contains(body, "run/demo:0002"))
 	}
-	if status, body := get(t, first); status != 200 || strings.Contains(body, token) {
+	if status, body := getURL(t, first); status != 200 || strings.Contains(body, token) {
 		t.Errorf("launch again: %d", status)
 	}
 	if _, err := p.in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	second, _ := strings.CutPrefix(p.line(t), "open once: ")
-	if status, body := get(t, second); second == first || status != 200 || !strings.Contains(body, token) {
+	if status, body := getURL(t, second); second == first || status != 200 || !strings.Contains(body, token) {
 		t.Errorf("second launch %q: %d", second, status)
 	}
 
 	// The page of a list is the command's, byte for byte, but for the form it is written in.
-	_, page := get(t, url+"/api/v1/runs?limit=2")
-	if r := ok(t, line(t, dir, "run list --limit 2 --store s.db --json")); page+"\n" != r.out {
+	_, page := getURL(t, url+"/api/v1/runs?limit=2")
+	if r := requireSuccess(t, runWords(t, dir, "run list --limit 2 --store s.db --json")); page+"\n" != r.out {
 		t.Errorf("API:\n%s\ncommand:\n%s", page, r.out)
 	}
 	p.signal(t, syscall.SIGTERM)
@@ -213,9 +213,9 @@ func TestControlTower(t *testing.T) {
 // The access log is a line on stderr for every request, if the environment asks for it.
 func TestControlTowerAccessLog(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
+	p := startTower(t, t.TempDir(), []string{"SVC_CONTROL_TOWER_TOKEN=" + token, "SVC_HTTP_ACCESS_LOG=on"}, "control-tower", "--no-browser", "--port", "0")
 	url, _ := strings.CutPrefix(p.line(t), "control-tower: ")
-	if status, body := get(t, url+"/api/v1/status?secret=1"); status != 400 {
+	if status, body := getURL(t, url+"/api/v1/status?secret=1"); status != 400 {
 		t.Errorf("%d %s", status, body)
 	}
 	p.signal(t, os.Interrupt)
@@ -235,7 +235,7 @@ func TestControlTowerWithoutItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "garbage.db")
-	if status, body := get(t, url+"/api/v1/runs"); status != 500 || !strings.Contains(body, `"code":"store_error"`) {
+	if status, body := getURL(t, url+"/api/v1/runs"); status != 500 || !strings.Contains(body, `"code":"store_error"`) {
 		t.Errorf("%d %s", status, body)
 	}
 	p.signal(t, os.Interrupt)
@@ -250,7 +250,7 @@ func TestControlTowerMakesItsStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "new/deep/s.db")
-	if status, body := get(t, url+"/api/v1/runs"); status != 200 || !strings.Contains(body, `"items":[]`) {
+	if status, body := getURL(t, url+"/api/v1/runs"); status != 200 || !strings.Contains(body, `"items":[]`) {
 		t.Errorf("%d %s", status, body)
 	}
 	p.signal(t, os.Interrupt)
@@ -262,9 +262,9 @@ func TestControlTowerMakesItsStore(t *testing.T) {
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ok(t, line(t, dir, "fixtures samples --store s.db"))
+	requireSuccess(t, runWords(t, dir, "fixtures samples --store s.db"))
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "s.db")
-	stream := request(t, url, "GET /api/v1/events/stream HTTP/1.1\r\n\r\n")
+	stream := sendRequest(t, url, "GET /api/v1/events/stream HTTP/1.1\r\n\r\n")
 	if s, err := stream.ReadString('\n'); err != nil || !strings.Contains(s, " 200 ") {
 		t.Fatalf("%v %q", err, s)
 	}
@@ -274,12 +274,12 @@ func TestRow48Drain(t *testing.T) {
 	if rest, err := io.ReadAll(stream); err != nil || !strings.HasSuffix(string(rest), "\r\n\r\nretry: 3000\n\n: stream-ended reason=shutdown\n\n") {
 		t.Errorf("%v %q", err, rest)
 	}
-	refused, err := io.ReadAll(request(t, url, "GET /api/v1/status HTTP/1.1\r\n\r\n"))
+	refused, err := io.ReadAll(sendRequest(t, url, "GET /api/v1/status HTTP/1.1\r\n\r\n"))
 	if head, body, _ := strings.Cut(string(refused), "\r\n\r\n"); err != nil || !strings.HasPrefix(head, "HTTP/1.1 503 ") ||
 		!strings.Contains(head+"\r\n", "\r\nRetry-After: 1\r\n") || !strings.Contains(body, `"code":"shutting_down"`) {
 		t.Errorf("%v %s", err, refused)
 	}
-	if status, body := get(t, url+"/healthz"); status != 200 || body != "ok\n" {
+	if status, body := getURL(t, url+"/healthz"); status != 200 || body != "ok\n" {
 		t.Errorf("%d %q", status, body)
 	}
 	p.ends(t)
@@ -292,8 +292,8 @@ func TestRow48Drain(t *testing.T) {
 // busy is what a machine that runs all tests at once may take longer.
 const busy = 4 * time.Second
 
-// request writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
-func request(t *testing.T, url, text string) *bufio.Reader {
+// sendRequest writes a request line, the rest of its head and what follows, with Host and token, and gives what comes back.
+func sendRequest(t *testing.T, url, text string) *bufio.Reader {
 	t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
@@ -312,7 +312,7 @@ func request(t *testing.T, url, text string) *bufio.Reader {
 // holdInspection announces a report that never comes; once this returns, the request has its slot.
 func holdInspection(t *testing.T, url string) {
 	t.Helper()
-	in := request(t, url, "POST /api/v1/run-evidence/inspect HTTP/1.1\r\nExpect: 100-continue\r\n"+
+	in := sendRequest(t, url, "POST /api/v1/run-evidence/inspect HTTP/1.1\r\nExpect: 100-continue\r\n"+
 		"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n")
 	if s, err := in.ReadString('\n'); err != nil || !strings.Contains(s, "100") {
 		t.Fatalf("%v %q", err, s)
@@ -328,7 +328,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	// The drain has begun when a request is told so.
 	for {
-		if status, body := get(t, url+"/api/v1/status"); status == 503 && strings.Contains(body, "shutting_down") {
+		if status, body := getURL(t, url+"/api/v1/status"); status == 503 && strings.Contains(body, "shutting_down") {
 			break
 		}
 	}
@@ -342,14 +342,14 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 func TestFollowStore(t *testing.T) {
 	t.Parallel()
 	dir := samplesIn(t)
-	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key a --created-at 2026-01-02T03:04:05Z"))
-	p := start(t, dir, nil, "events", "follow", "--store", "s.db", "--after", "0")
+	requireSuccess(t, runWords(t, dir, "run create spine/run.json --store s.db --idempotency-key a --created-at 2026-01-02T03:04:05Z"))
+	p := startTower(t, dir, nil, "events", "follow", "--store", "s.db", "--after", "0")
 	first := p.line(t)
 	// The envelope of the fixture, whose size is published.
 	if !strings.Contains(first, `"event_id":"evt-000000000001"`) || len(first) != 649 {
 		t.Errorf("%d bytes: %s", len(first), first)
 	}
-	ok(t, line(t, dir, "run cancel run/demo:0001 --store s.db"))
+	requireSuccess(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"))
 	if second := p.line(t); !strings.Contains(second, `"event_type":"run.cancelled"`) {
 		t.Error(second)
 	}
@@ -357,7 +357,7 @@ func TestFollowStore(t *testing.T) {
 	if rest := p.ends(t); rest != "" || p.errOut.Len() > 0 {
 		t.Errorf("%q %q", rest, p.errOut.String())
 	}
-	wantOut(t, line(t, dir, "events follow --store s.db --after 0 --max-events 1 --event-type run.created"), first+"\n")
+	wantOut(t, runWords(t, dir, "events follow --store s.db --after 0 --max-events 1 --event-type run.created"), first+"\n")
 	wantFault(t, dir, "events follow --store s.db --after 3", "invalid_last_event_id")
 }
 
@@ -368,14 +368,14 @@ func TestFollowURL(t *testing.T) {
 	p, url := towerOn(t, dir, "--port", "0", "--product-spine-store", "s.db")
 	port := url[strings.LastIndex(url, ":")+1:]
 	env := []string{"SVC_CONTROL_TOWER_TOKEN=" + token}
-	f := start(t, dir, env, "events", "follow", "--url", url, "--after", "0")
-	ok(t, line(t, dir, "run create spine/run.json --store s.db --idempotency-key a"))
+	f := startTower(t, dir, env, "events", "follow", "--url", url, "--after", "0")
+	requireSuccess(t, runWords(t, dir, "run create spine/run.json --store s.db --idempotency-key a"))
 	if s := f.line(t); !strings.Contains(s, `"sequence":1,`) {
 		t.Error(s)
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.ends(t)
-	ok(t, line(t, dir, "run cancel run/demo:0001 --store s.db"))
+	requireSuccess(t, runWords(t, dir, "run cancel run/demo:0001 --store s.db"))
 	p, _ = towerOn(t, dir, "--port", port, "--product-spine-store", "s.db")
 	if s := f.line(t); !strings.Contains(s, `"sequence":2,`) {
 		t.Error(s)
@@ -386,13 +386,13 @@ func TestFollowURL(t *testing.T) {
 	}
 
 	// Over the wire and from the file come the same bytes.
-	c := program(t, dir, "events", "follow", "--url", url, "--after", "0", "--max-events", "2")
+	c := svcProcess(t, dir, "events", "follow", "--url", url, "--after", "0", "--max-events", "2")
 	c.Env = append(c.Env, env...)
 	wire, err := c.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantOut(t, line(t, dir, "events follow --store s.db --after 0 --max-events 2"), string(wire))
+	wantOut(t, runWords(t, dir, "events follow --store s.db --after 0 --max-events 2"), string(wire))
 
 	for _, tc := range []struct{ token, args, code string }{
 		{token, "--after 3", "invalid_last_event_id"},
@@ -400,7 +400,7 @@ func TestFollowURL(t *testing.T) {
 		{"short", "", "invalid_arguments"},
 		{"", "", "invalid_arguments"},
 	} {
-		c := program(t, dir, append([]string{"events", "follow", "--json", "--url", url}, strings.Fields(tc.args)...)...)
+		c := svcProcess(t, dir, append([]string{"events", "follow", "--json", "--url", url}, strings.Fields(tc.args)...)...)
 		c.Env = append(c.Env, "SVC_CONTROL_TOWER_TOKEN="+tc.token)
 		out, _ := c.Output()
 		if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"`+tc.code+`"`) {
@@ -411,7 +411,7 @@ func TestFollowURL(t *testing.T) {
 	p.ends(t)
 
 	// Nobody listens there any more.
-	c = program(t, dir, "events", "follow", "--json", "--url", url)
+	c = svcProcess(t, dir, "events", "follow", "--json", "--url", url)
 	c.Env = append(c.Env, env...)
 	out, _ := c.Output()
 	if c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), `"code":"transport_error"`) {

@@ -56,7 +56,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 		out, rest = append(out, rest[:n]...), rest[n:]
 	}
 
-	leaf, path, rest, err := words(app, rest)
+	leaf, path, rest, err := readWords(app, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 	}
 
 	known := flagIndex(leaf.Flags)
-	var options, arguments []string
+	var options, arguments []string // values stand among the options, behind the option that takes them
 	for i := 0; i < len(rest); i++ {
 		arg := rest[i]
 		if arg == "--" {
@@ -89,7 +89,7 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 				if !joined && takesValue(g) && i+1 < len(rest) {
 					moved = append(moved, rest[i+1])
 				}
-				return nil, misplaced(app.Name, argv, moved, arg)
+				return nil, misplacedOption(app.Name, argv, moved, arg)
 			}
 			return nil, unknownOption(name, known, strings.Join(path, " "))
 		}
@@ -101,11 +101,14 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 			i++
 			options = append(options, rest[i])
 			// Only after the arguments: before them nobody could tell the last value from the first argument.
-			for several(f) && len(arguments) > 0 && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
+			for takesSeveral(f) && len(arguments) > 0 && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 				i++
 				options = append(options, arg, rest[i])
 			}
 		}
+	}
+	if err := missingOption(leaf, path, options); err != nil {
+		return nil, err
 	}
 	out = append(out, options...)
 	if len(arguments) > 0 {
@@ -114,8 +117,8 @@ func Arrange(app *cli.App, argv []string) ([]string, error) {
 	return out, nil
 }
 
-// words reads the command words: the innermost command, the words that lead to it and what follows them.
-func words(app *cli.App, rest []string) (leaf *cli.Command, path, after []string, err error) {
+// readWords reads the command words: the innermost command, the words that lead to it and what follows them.
+func readWords(app *cli.App, rest []string) (leaf *cli.Command, path, after []string, err error) {
 	commands := app.Commands
 	path = []string{app.Name}
 	for len(rest) > 0 && len(commands) > 0 && !strings.HasPrefix(rest[0], "-") {
@@ -129,8 +132,8 @@ func words(app *cli.App, rest []string) (leaf *cli.Command, path, after []string
 	return leaf, path, rest, nil
 }
 
-// misplaced builds the corrected line for a global option that stands after the command.
-func misplaced(app string, argv, moved []string, arg string) *Fault {
+// misplacedOption builds the corrected line for a global option that stands after the command.
+func misplacedOption(app string, argv, moved []string, arg string) *Fault {
 	at := len(argv)
 	for i := len(argv) - len(moved); i > 0; i-- {
 		if slices.Equal(argv[i:i+len(moved)], moved) {
@@ -189,7 +192,7 @@ type Several interface {
 	Several() bool
 }
 
-func several(f cli.Flag) bool {
+func takesSeveral(f cli.Flag) bool {
 	s, ok := f.(Several)
 	return ok && s.Several()
 }

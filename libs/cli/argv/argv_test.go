@@ -10,7 +10,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/argv"
 )
 
-func app() *cli.App {
+func testApp() *cli.App {
 	return &cli.App{Name: "svc", Flags: []cli.Flag{&cli.BoolFlag{Name: "version"}, &cli.StringFlag{Name: "context", Aliases: []string{"c"}}},
 		Commands: []*cli.Command{
 			{Name: "run", Subcommands: []*cli.Command{
@@ -57,7 +57,7 @@ func TestArrange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := argv.Arrange(app(), append([]string{"svc"}, strings.Fields(tc.line)...))
+			got, err := argv.Arrange(testApp(), append([]string{"svc"}, strings.Fields(tc.line)...))
 			if tc.sentence == "" {
 				if err != nil || strings.Join(got, " ") != tc.want {
 					t.Fatalf("got %q, %v; want %q", strings.Join(got, " "), err, tc.want)
@@ -70,7 +70,7 @@ func TestArrange(t *testing.T) {
 			}
 		})
 	}
-	if got, err := argv.Arrange(app(), nil); err != nil || len(got) != 0 {
+	if got, err := argv.Arrange(testApp(), nil); err != nil || len(got) != 0 {
 		t.Error(got, err)
 	}
 }
@@ -79,7 +79,7 @@ func FuzzArrange(f *testing.F) {
 	f.Add("run list --store x y")
 	f.Add("-c json -- run")
 	f.Add("run create - --n 3 -- -y")
-	a := app()
+	a := testApp()
 	f.Fuzz(func(t *testing.T, line string) {
 		words := append([]string{"svc"}, strings.Fields(line)...)
 		got, err := argv.Arrange(a, words)
@@ -93,4 +93,31 @@ func FuzzArrange(f *testing.F) {
 			t.Fatalf("%q became %q", words, got)
 		}
 	})
+}
+
+func TestMissingOption(t *testing.T) {
+	t.Parallel()
+	app := &cli.App{Name: "app", Commands: []*cli.Command{{Name: "send", Flags: []cli.Flag{
+		&cli.StringFlag{Name: "to", Aliases: []string{"t"}, Required: true}, &cli.StringFlag{Name: "from"}}}}}
+	const missing = "missing option --to; see: app send --help"
+	for line, want := range map[string]string{
+		"app send":                    missing,
+		"app send letter":             missing,
+		"app send --from a":           missing,
+		"app send -- --to":            missing,
+		"app send letter --to b":      "",
+		"app send -t=b":               "",
+		"app send --help":             "",
+		"app send letter --from":      "option --from needs a value",
+		"app send letter --to":        "option --to needs a value",
+		"app send letter -t b --from": "option --from needs a value",
+	} {
+		got := ""
+		if _, err := argv.Arrange(app, strings.Fields(line)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
 }

@@ -50,7 +50,7 @@ func unknownOption(name string, known map[string]cli.Flag, command string) *Faul
 func Nearest(word string, known []string) string {
 	best, bestD := "", max(2, len(word)/3)+1
 	for _, k := range known {
-		if d := distance(word, k); d < bestD {
+		if d := editDistance(word, k); d < bestD {
 			best, bestD = k, d
 		}
 		if strings.HasPrefix(k, word) && len(word) >= 2 {
@@ -60,8 +60,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance in bytes; commands and options are ASCII.
-func distance(a, b string) int {
+// editDistance is the Levenshtein distance in bytes; commands and options are ASCII.
+func editDistance(a, b string) int {
 	prev := make([]int, len(b)+1)
 	for j := range prev {
 		prev[j] = j

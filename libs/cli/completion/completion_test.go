@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/libs/cli/completion"
 )
 
-func script(t *testing.T, shell string) string {
+func scriptFor(t *testing.T, shell string) string {
 	t.Helper()
 	s, err := completion.Script("mlp", "/usr/bin/"+shell)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestBashCompletionExpandsNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	line := `mlp() { printf '%s\n' '$(touch expanded)' '` + "`touch expanded`" + `' '*' 'two words' "$*"; }
-` + script(t, "bash") + `
+` + scriptFor(t, "bash") + `
 COMP_WORDS=(mlp predict 'J(CP'); COMP_CWORD=2
 _mlp
 printf '[%s]\n' "${COMPREPLY[@]}"
@@ -59,7 +59,7 @@ func TestCompletionScriptsParse(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "mlp")
-		if err := os.WriteFile(file, []byte(script(t, shell)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(scriptFor(t, shell)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.CommandContext(t.Context(), path, "-n", file).CombinedOutput(); err != nil {

@@ -24,7 +24,7 @@ type Column struct {
 func Table(w io.Writer, width int, faint bool, columns []Column, cells [][]string) error {
 	var b strings.Builder
 	if width > 0 && width < recordWidth {
-		records(&b, width, columns, cells)
+		writeRecords(&b, width, columns, cells)
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -50,7 +50,7 @@ func Table(w io.Writer, width int, faint bool, columns []Column, cells [][]strin
 		}
 		t.AppendRow(r)
 	}
-	t.SetColumnConfigs(fit(width, columns, cells))
+	t.SetColumnConfigs(fitColumns(width, columns, cells))
 	for line := range strings.SplitSeq(t.Render(), "\n") {
 		fmt.Fprintln(&b, strings.TrimRight(line, " "))
 	}
@@ -61,8 +61,8 @@ func Table(w io.Writer, width int, faint bool, columns []Column, cells [][]strin
 // heading keeps symbols small: a capital μ reads as M, a capital σ as a sum.
 var heading = strings.NewReplacer("Μ", "μ", "Σ", "σ")
 
-// fit takes width from the widest columns when the rows are wider than the terminal.
-func fit(limit int, columns []Column, cells [][]string) []table.ColumnConfig {
+// fitColumns takes width from the widest columns when the rows are wider than the terminal.
+func fitColumns(limit int, columns []Column, cells [][]string) []table.ColumnConfig {
 	width := make([]int, len(columns))
 	conf := make([]table.ColumnConfig, len(columns))
 	for j, c := range columns {
@@ -108,7 +108,7 @@ func fit(limit int, columns []Column, cells [][]string) []table.ColumnConfig {
 	return conf
 }
 
-func records(b *strings.Builder, width int, columns []Column, cells [][]string) {
+func writeRecords(b *strings.Builder, width int, columns []Column, cells [][]string) {
 	label := 0
 	for _, c := range columns {
 		label = max(label, text.StringWidthWithoutEscSequences(c.Title))

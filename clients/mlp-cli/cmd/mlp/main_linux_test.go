@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func program(t *testing.T, argv ...string) *exec.Cmd {
+func mlpProcess(t *testing.T, argv ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], argv...)
 	c.Env = []string{asProgram + "=1", "HOME=" + t.TempDir(), "TERM=xterm"}
@@ -45,7 +45,7 @@ func TestClosedStdoutIsNoError(t *testing.T) {
 			}
 			r.Close()
 			defer w.Close()
-			c := program(t, strings.Fields(line)...)
+			c := mlpProcess(t, strings.Fields(line)...)
 			var errOut bytes.Buffer
 			c.Stdout, c.Stderr = w, &errOut
 			if err := c.Run(); err != nil || errOut.Len() > 0 {
@@ -69,7 +69,7 @@ func TestCtrlCAtAPrompt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := program(t, strings.Fields(line)...)
+			c := mlpProcess(t, strings.Fields(line)...)
 			c.Stdin = side
 			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			talk, err := c.StderrPipe()

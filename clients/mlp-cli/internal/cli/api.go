@@ -17,13 +17,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // maxAnswer bounds what is read of one answer.
 const maxAnswer = 64 << 20
 
-func dialer(connect time.Duration) func(context.Context, string, string) (net.Conn, error) {
+func newDialer(connect time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: connect}).DialContext
 }
 
@@ -255,5 +255,5 @@ func (s *remote) refused(resp *http.Response, data []byte) error {
 	return f
 }
 
-// segment escapes one path segment.
-func segment(s string) string { return url.PathEscape(s) }
+// escapeSegment escapes one path segment.
+func escapeSegment(s string) string { return url.PathEscape(s) }

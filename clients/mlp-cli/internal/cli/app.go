@@ -17,9 +17,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/service"
 )
 
@@ -34,9 +34,9 @@ func Main(ctx context.Context, env *Env, line []string) int {
 	app := newApp(env)
 	// The format is wanted for the fault of a wrong line too, so it is read before the line is checked.
 	env.Format = formatOf(line)
-	arranged, err := arrange(app, line)
+	arranged, err := arrangeLine(app, line)
 	if err == nil {
-		err = app.RunContext(ctx, arranged)
+		err = usageFault(app.RunContext(ctx, arranged))
 	}
 	if err != nil && ctx.Err() != nil && !isInterrupted(err) {
 		err = fault.New("interrupted", "interrupted: %v", err)
@@ -80,7 +80,7 @@ func formatOf(line []string) output.Format {
 
 func httpClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = dialer(2 * time.Second)
+	t.DialContext = newDialer(2 * time.Second)
 	t.MaxIdleConnsPerHost = 64 // serve benchmark keeps many connections to one host
 	return &http.Client{
 		Transport: t,
@@ -112,10 +112,11 @@ func newApp(env *Env) *cli.App {
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress, no talk"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also show request ids"},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "show the version"},
+			cli.HelpFlag, // urfave/cli adds it only where no command is named help
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)"},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL"},
 		},
-		Commands: commands(env),
+		Commands: allCommands(env),
 	}
 	app.Action = func(c *cli.Context) error {
 		switch {
@@ -134,19 +135,19 @@ func newApp(env *Env) *cli.App {
 	}
 	app.Before = func(c *cli.Context) error { return env.globals(c) }
 	for _, c := range app.Commands {
-		prepare(env, c, "mlp")
+		prepareCommand(env, c, "mlp")
 	}
 	return app
 }
 
-// prepare gives every leaf the options that also stand after it, and every group a plain help.
-func prepare(env *Env, c *cli.Command, path string) {
+// prepareCommand gives every leaf the options that also stand after it, and every group a plain help.
+func prepareCommand(env *Env, c *cli.Command, path string) {
 	path += " " + c.Name
 	c.OnUsageError = usageError
 	c.HideHelpCommand = true
 	if len(c.Subcommands) > 0 {
 		for _, s := range c.Subcommands {
-			prepare(env, s, path)
+			prepareCommand(env, s, path)
 		}
 		if c.Action == nil {
 			c.Action = func(ctx *cli.Context) error {
@@ -194,35 +195,16 @@ func (e *Env) globals(c *cli.Context) error {
 	return nil
 }
 
-// args checks the number of positionals of a command.
-func args(c *cli.Context, names ...string) ([]string, error) {
-	got := c.Args().Slice()
-	required := 0
-	for _, n := range names {
-		if !strings.HasPrefix(n, "[") {
-			required++
+// readArguments checks the number of positionals of a command.
+func readArguments(c *cli.Context, names ...string) ([]string, error) {
+	shown := make([]string, len(names))
+	for i, n := range names {
+		if shown[i] = n; n[0] != '[' {
+			shown[i] = "<" + n + ">"
 		}
 	}
-	switch {
-	case len(got) < required:
-		return nil, fault.Usage("missing argument <%s>", names[len(got)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
-	case len(got) > len(names):
-		return nil, fault.Usage("unexpected argument %q", got[len(names)]).WithHint("see: mlp %s --help", strings.TrimPrefix(commandPath(c), "mlp "))
-	}
-	for len(got) < len(names) {
-		got = append(got, "")
-	}
-	return got, nil
-}
-
-func commandPath(c *cli.Context) string {
-	var words []string
-	for _, ctx := range c.Lineage() {
-		if ctx.Command != nil && ctx.Command.Name != "" {
-			words = append([]string{ctx.Command.Name}, words...)
-		}
-	}
-	return strings.Join(words, " ")
+	got, err := argv.Arguments(c, shown...)
+	return got, usageFault(err)
 }
 
 // oneOf checks an option with a closed set of values; empty means unset.
@@ -231,6 +213,15 @@ func oneOf(option, value string, allowed ...string) error {
 		return nil
 	}
 	return fault.Usage("%s must be one of %s; not %q", option, strings.Join(allowed, ", "), value)
+}
+
+// listNames lists names of which there may be hundreds: the first five, and how many more there are.
+func listNames(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 type approval = controlplane.Approval
@@ -24,7 +24,7 @@ func approvalsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "approvals", Usage: "changes that wait for a decision", Subcommands: []*cli.Command{
 		{Name: "list", Usage: "pending approvals, newest first", Flags: append(watchFlags(), &cli.BoolFlag{Name: "all", Usage: "decided ones too"}),
 			Action: func(c *cli.Context) error {
-				if _, err := args(c); err != nil {
+				if _, err := readArguments(c); err != nil {
 					return err
 				}
 				return env.maybeWatch(c, func() error { return approvalsList(c.Context, env, c.Bool("all")) })
@@ -35,7 +35,7 @@ func approvalsCommand(env *Env) *cli.Command {
 				&cli.BoolFlag{Name: "follow", Usage: "watch the run to its end"},
 			}, decide...),
 			Action: func(c *cli.Context) error {
-				a, err := args(c, "model")
+				a, err := readArguments(c, "model")
 				if err != nil {
 					return err
 				}
@@ -44,7 +44,7 @@ func approvalsCommand(env *Env) *cli.Command {
 			}},
 		{Name: "reject", Usage: "reject the pending change of a model", ArgsUsage: "<model>", Flags: decide,
 			Action: func(c *cli.Context) error {
-				a, err := args(c, "model")
+				a, err := readArguments(c, "model")
 				if err != nil {
 					return err
 				}
@@ -53,8 +53,8 @@ func approvalsCommand(env *Env) *cli.Command {
 	}}
 }
 
-// pages reads a bare array page by page (X-Next-Cursor), at most limit pages of 500.
-func pages[T any](ctx context.Context, s *remote, path string, query url.Values) ([]T, error) {
+// readPages reads a bare array page by page (X-Next-Cursor), at most limit pages of 500.
+func readPages[T any](ctx context.Context, s *remote, path string, query url.Values) ([]T, error) {
 	query.Set("limit", "500")
 	all := []T{}
 	for {
@@ -81,7 +81,7 @@ func (e *Env) approvals(ctx context.Context, status string) ([]approval, error) 
 	if status != "" {
 		q.Set("status", status)
 	}
-	list, err := pages[approval](ctx, e.controlPlane(r), "/approvals", q)
+	list, err := readPages[approval](ctx, e.controlPlane(r), "/approvals", q)
 	for i := range list {
 		if list[i].ChangedFiles == nil {
 			list[i].ChangedFiles = []string{} // null for none; mlp's lists are arrays
@@ -109,12 +109,12 @@ func approvalGrid(list []approval, all bool) output.Grid {
 		g.Empty = "No approvals yet. A change notice (POST /api/changes) makes one."
 	}
 	for _, a := range list {
-		g.Rows = append(g.Rows, []any{a.Id.String(), a.ModelId, string(a.Kind), short(a.CommitSha), a.CommitMsg, styledStatus(string(a.Status)), a.RequestedBy, output.Age(a.RequestedAt)})
+		g.Rows = append(g.Rows, []any{a.Id.String(), a.ModelId, string(a.Kind), shortSHA(a.CommitSha), a.CommitMsg, styledStatus(string(a.Status)), a.RequestedBy, output.Age(a.RequestedAt)})
 	}
 	return g
 }
 
-func short(sha string) string {
+func shortSHA(sha string) string {
 	if len(sha) > 10 {
 		return sha[:10]
 	}
@@ -166,7 +166,7 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 	}
 	if d.dryRun {
 		check := Check{Name: "pending approval", Pass: err == nil}
-		would := map[string]any{"action": verb, "reason": nullable(d.reason)}
+		would := map[string]any{"action": verb, "reason": nullIfEmpty(d.reason)}
 		if err == nil {
 			check.Detail = a.Id.String()
 			would["approval_id"], would["commit_sha"], would["fires_training"] = a.Id, a.CommitSha, d.approve
@@ -175,7 +175,7 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 		}
 		return env.DryRun(strings.ToUpper(d.model), would, []Check{check})
 	}
-	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelId, short(a.CommitSha), output.Clean(a.CommitMsg),
+	env.Talk("%s  %s  %s\nrequested by %s, %s ago; %d changed file(s)", a.ModelId, shortSHA(a.CommitSha), output.Clean(a.CommitMsg),
 		output.Clean(a.RequestedBy), output.Since(env.Now().Sub(a.RequestedAt)), len(a.ChangedFiles))
 	question := fmt.Sprintf("Approve and train %s now?", a.ModelId)
 	if !d.approve {
@@ -197,19 +197,19 @@ func approvalsDecide(ctx context.Context, env *Env, d decision) error {
 	if d.dataset != "" {
 		dataset = &d.dataset
 	}
-	path := "/approve/" + segment(a.ModelId)
+	path := "/approve/" + escapeSegment(a.ModelId)
 	var body any = controlplane.ApproveRequest{ApprovalId: &a.Id, DatasetName: dataset, Reason: reason}
 	if !d.approve {
 		body = controlplane.DecisionReason{Reason: reason}
 		// By id: what was shown is what gets rejected.
-		path = "/approvals/" + segment(a.Id.String()) + "/reject"
+		path = "/approvals/" + escapeSegment(a.Id.String()) + "/reject"
 	}
 	var res controlplane.ApproveResult // a rejection's answer is the same without a run
 	if err := cp.post(ctx, path, body, &res); err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Code == "approval_changed" {
 			if now, e := env.pendingFor(ctx, d.model); e == nil {
-				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelId, short(now.CommitSha), now.CommitMsg).
+				return fault.New("approval_changed", "the pending change of %s is now %s: %s", now.ModelId, shortSHA(now.CommitSha), now.CommitMsg).
 					WithHint("look at it, then decide again: mlp approvals %s %s", verb, now.ModelId)
 			}
 		}

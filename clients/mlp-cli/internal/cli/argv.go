@@ -5,12 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// arrange puts options before arguments; a wrong line is a usage fault.
-func arrange(app *cli.App, line []string) ([]string, error) {
+// arrangeLine puts options before arguments; a wrong line is a usage fault.
+func arrangeLine(app *cli.App, line []string) ([]string, error) {
 	out, err := argv.Arrange(app, line)
 	if err != nil {
 		return nil, usageFault(err)

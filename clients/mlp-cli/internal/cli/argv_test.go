@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // result is what one run of mlp printed and returned.
@@ -23,8 +23,8 @@ type result struct {
 // one guards the flag library's package variables, which every run of an app writes.
 var one sync.Mutex
 
-// run runs mlp with the given environment and standard input, as a script would.
-func run(t *testing.T, vars map[string]string, in string, argv ...string) result {
+// runMLP runs mlp with the given environment and standard input, as a script would.
+func runMLP(t *testing.T, vars map[string]string, in string, argv ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	env := &Env{In: io.NopCloser(strings.NewReader(in)), Out: &out, Err: &errOut, Now: time.Now, Format: output.Table,
@@ -55,7 +55,7 @@ func TestArrange(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := arrange(app, append([]string{"mlp"}, strings.Fields(tc.line)...))
+			got, err := arrangeLine(app, append([]string{"mlp"}, strings.Fields(tc.line)...))
 			if tc.fault == "" {
 				if err != nil || strings.Join(got, " ") != tc.want {
 					t.Fatalf("got %q, %v; want %q", strings.Join(got, " "), err, tc.want)
@@ -63,7 +63,7 @@ func TestArrange(t *testing.T) {
 				return
 			}
 			f := fault.From(err)
-			if f == nil || f.Sentence != tc.fault || f.Hint != tc.hint || f.Exit != 2 {
+			if f == nil || f.Message != tc.fault || f.Hint != tc.hint || f.Exit != 2 {
 				t.Fatalf("got %+v", f)
 			}
 		})
@@ -77,7 +77,7 @@ func FuzzArrange(f *testing.F) {
 	app := newApp(&Env{Getenv: func(string) string { return "" }})
 	f.Fuzz(func(t *testing.T, line string) {
 		argv := append([]string{"mlp"}, strings.Fields(line)...)
-		got, err := arrange(app, argv)
+		got, err := arrangeLine(app, argv)
 		if err != nil && fault.From(err).Exit != 2 {
 			t.Fatalf("a wrong line must exit 2: %v", err)
 		}
@@ -108,7 +108,7 @@ func TestUsageFaults(t *testing.T) {
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			t.Parallel()
-			r := run(t, map[string]string{"HOME": t.TempDir()}, "", strings.Fields(tc.line)...)
+			r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", strings.Fields(tc.line)...)
 			if r.code != tc.code || !strings.Contains(r.err+r.out, tc.want) || r.out != "" {
 				t.Fatalf("exit %d\nout %q\nerr %q", r.code, r.out, r.err)
 			}
@@ -120,7 +120,7 @@ func TestUsageFaults(t *testing.T) {
 func TestFaultAsDocument(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "SERVING_URL": "http://127.0.0.1:1", "CONTROL_PLANE_URL": "http://127.0.0.1:1"}
-	r := run(t, vars, "", "--json", "status")
+	r := runMLP(t, vars, "", "--json", "status")
 	var doc struct {
 		Error    string  `json:"error"`
 		Code     string  `json:"code"`

@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/urfave/cli/v2"
+import (
+	"github.com/urfave/cli/v2"
 
-// commands are all of mlp's, in the order of its help.
-func commands(env *Env) []*cli.Command {
+	"github.com/mlp-platform/platform/libs/cli/argv"
+)
+
+// allCommands are all of mlp's, in the order of its help.
+func allCommands(env *Env) []*cli.Command {
 	return []*cli.Command{
 		statusCommand(env),
 		modelsCommand(env),
@@ -14,6 +18,8 @@ func commands(env *Env) []*cli.Command {
 		serveCommand(env),
 		pipelineCommand(env),
 		configCommand(env),
+		argv.HelpCommand(),
+		argv.VersionCommand(),
 		completeCommand(env),
 	}
 }

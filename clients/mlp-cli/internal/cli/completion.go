@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/libs/cli/completion"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func showCompletion(env *Env) error {

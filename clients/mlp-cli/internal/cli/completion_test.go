@@ -24,7 +24,7 @@ func TestCompleteModels(t *testing.T) {
 		"retrain --du": "--dummy\n",
 		"--ver":        "--verbose\n--version\n",
 	} {
-		if r := run(t, vars, "", append([]string{"__complete", "--"}, strings.Split(line, " ")...)...); r.out != want || r.code != 0 {
+		if r := runMLP(t, vars, "", append([]string{"__complete", "--"}, strings.Split(line, " ")...)...); r.out != want || r.code != 0 {
 			t.Errorf("%q: exit %d, %q, want %q (%s)", line, r.code, r.out, want, r.err)
 		}
 	}

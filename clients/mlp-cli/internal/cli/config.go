@@ -10,46 +10,46 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func configCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "config", Usage: "addresses, tokens and contexts", Subcommands: []*cli.Command{
 		{Name: "show", Usage: "the configuration in force, and where each value comes from", Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return configShow(env)
 		}},
 		{Name: "set", Usage: "store a value; a secret is asked for without echo when left out", ArgsUsage: "<key> [value]", Action: func(c *cli.Context) error {
-			a, err := args(c, "key", "[value]")
+			a, err := readArguments(c, "key", "[value]")
 			if err != nil {
 				return err
 			}
 			return configSet(c.Context, env, a[0], a[1], c.NArg() == 2)
 		}},
 		{Name: "unset", Usage: "remove a stored value", ArgsUsage: "<key>", Action: func(c *cli.Context) error {
-			a, err := args(c, "key")
+			a, err := readArguments(c, "key")
 			if err != nil {
 				return err
 			}
 			return configUnset(env, a[0])
 		}},
 		{Name: "init", Usage: "ask for every value", Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return configInit(c.Context, env)
 		}},
 		{Name: "contexts", Usage: "the named contexts", Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return configContexts(env)
 		}},
 		{Name: "use", Usage: "make a context the active one", ArgsUsage: "<context>", Action: func(c *cli.Context) error {
-			a, err := args(c, "context")
+			a, err := readArguments(c, "context")
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func configSet(ctx context.Context, env *Env, name, value string, given bool) er
 	if err := f.Save(); err != nil {
 		return err
 	}
-	return env.done(map[string]any{"key": name, "set": true, "context": nullable(env.Context), "file": f.Location()},
+	return env.done(map[string]any{"key": name, "set": true, "context": nullIfEmpty(env.Context), "file": f.Location()},
 		"%s stored in %s", name, f.Location())
 }
 
@@ -166,7 +166,7 @@ func configUnset(env *Env, name string) error {
 	if !was {
 		msg = "%s was not stored in %s"
 	}
-	return env.done(map[string]any{"key": name, "removed": was, "context": nullable(env.Context), "file": f.Location()}, msg, name, f.Location())
+	return env.done(map[string]any{"key": name, "removed": was, "context": nullIfEmpty(env.Context), "file": f.Location()}, msg, name, f.Location())
 }
 
 func configInit(ctx context.Context, env *Env) error {
@@ -270,7 +270,7 @@ func (e *Env) done(doc map[string]any, format string, a ...any) error {
 	return e.Printer().Print(output.Grid{Columns: keys, Rows: [][]any{row}, Doc: doc})
 }
 
-func nullable(s string) any {
+func nullIfEmpty(s string) any {
 	if s == "" {
 		return nil
 	}

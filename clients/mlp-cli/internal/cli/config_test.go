@@ -14,7 +14,7 @@ func TestConfigPriority(t *testing.T) {
 	vars := map[string]string{"HOME": home}
 	value := func(key string, argv ...string) (string, string) {
 		t.Helper()
-		r := run(t, vars, "", append(append([]string{"--json"}, argv...), "config", "show")...)
+		r := runMLP(t, vars, "", append(append([]string{"--json"}, argv...), "config", "show")...)
 		if r.code != 0 {
 			t.Fatalf("exit %d: %s", r.code, r.out)
 		}
@@ -44,7 +44,7 @@ func TestConfigPriority(t *testing.T) {
 	}
 	must := func(in string, argv ...string) {
 		t.Helper()
-		if r := run(t, vars, in, argv...); r.code != 0 {
+		if r := runMLP(t, vars, in, argv...); r.code != 0 {
 			t.Fatalf("%v: exit %d %s", argv, r.code, r.err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestBrokenConfigNamesItsLine(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := run(t, map[string]string{"PLATFORM_CONFIG": path}, "", "config", "show")
+			r := runMLP(t, map[string]string{"PLATFORM_CONFIG": path}, "", "config", "show")
 			if r.code != 1 || !strings.Contains(r.err, path+tc.want) {
 				t.Fatalf("exit %d: %s", r.code, r.err)
 			}
@@ -97,10 +97,10 @@ func TestBrokenConfigNamesItsLine(t *testing.T) {
 // Without a home directory reading works and storing says what to set.
 func TestNoHome(t *testing.T) {
 	t.Parallel()
-	if r := run(t, nil, "", "config", "show"); r.code != 0 {
+	if r := runMLP(t, nil, "", "config", "show"); r.code != 0 {
 		t.Fatalf("exit %d: %s", r.code, r.err)
 	}
-	if r := run(t, nil, "", "config", "set", "serving", "http://x"); r.code != 1 || !strings.Contains(r.err, "PLATFORM_CONFIG") {
+	if r := runMLP(t, nil, "", "config", "set", "serving", "http://x"); r.code != 1 || !strings.Contains(r.err, "PLATFORM_CONFIG") {
 		t.Fatalf("exit %d: %s", r.code, r.err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 type driftRow struct {
@@ -77,7 +77,7 @@ func driftCommand(env *Env) *cli.Command {
 		{Name: "status", Usage: "drift of each served model: its z-score (2 warns, 3 is critical) and the worst measure", ArgsUsage: "[model]",
 			Flags: append(watchFlags(), &cli.BoolFlag{Name: "plot", Usage: "draw the recent predictions"}),
 			Action: func(c *cli.Context) error {
-				a, err := args(c, "[model]")
+				a, err := readArguments(c, "[model]")
 				if err != nil {
 					return err
 				}
@@ -88,7 +88,7 @@ func driftCommand(env *Env) *cli.Command {
 			reasonFlag(),
 			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 		}, Action: func(c *cli.Context) error {
-			a, err := args(c, "model")
+			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func driftBaseline(ctx context.Context, env *Env, model, alias string, dryRun bo
 		return err
 	}
 	var res inference.DriftBaseline
-	if err := env.serving(r).post(ctx, "/drift/"+segment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
+	if err := env.serving(r).post(ctx, "/drift/"+escapeSegment(strings.ToUpper(model))+"/baseline", inference.AliasChoice{Alias: &alias}, &res); err != nil {
 		return err
 	}
 	return env.done(map[string]any{"model": res.Model, "alias": res.Alias, "n": res.N, "mean": res.Mean, "std": res.Std, "set_at": res.SetAt},

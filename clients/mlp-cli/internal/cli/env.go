@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/mlp-platform/platform/libs/cli/terminal"
 
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/config"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // Env is what a command may touch of the world; tests pass buffers and a fixed clock.
@@ -43,17 +43,10 @@ type Env struct {
 
 // System is the real world.
 func System() *Env {
-	e := &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table}
-	e.OutTTY, e.ErrTTY, e.InTTY = isTTY(os.Stdout), isTTY(os.Stderr), isTTY(os.Stdin)
-	if e.OutTTY {
-		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			e.OutWidth = w
-		}
-	}
-	return e
+	return &Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now, Format: output.Table,
+		OutTTY: terminal.IsTerminal(os.Stdout), ErrTTY: terminal.IsTerminal(os.Stderr), InTTY: terminal.IsTerminal(os.Stdin),
+		OutWidth: terminal.Width(os.Stdout)}
 }
-
-func isTTY(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Color tells whether to colour the terminal (NO_COLOR, TERM=dumb).
 func (e *Env) Color() bool {
@@ -185,10 +178,10 @@ func (e *Env) fail(err error) int {
 			Status    *int    `json:"status"`
 			RequestID *string `json:"request_id"`
 			Faults    any     `json:"faults,omitempty"`
-		}{f.Sentence, f.Code, f.Exit, hint, service, status, requestID, f.Faults})
+		}{f.Message, f.Code, f.Exit, hint, service, status, requestID, f.Faults})
 		return f.Exit
 	}
-	fmt.Fprintf(e.Err, "error: %s\n", output.Clean(f.Sentence))
+	fmt.Fprintf(e.Err, "error: %s\n", output.Clean(f.Message))
 	if f.Hint != "" {
 		fmt.Fprintf(e.Err, "hint: %s\n", output.Clean(f.Hint))
 	}

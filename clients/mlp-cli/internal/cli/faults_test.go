@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// answers is a service that gives the same answer to everything: what a real one cannot be made to do at
+// serveAnswer is a service that gives the same answer to everything: what a real one cannot be made to do at
 // will. The happy path runs against the real services in the end-to-end tests.
-func answers(t *testing.T, status int, contentType, body string, headers ...string) string {
+func serveAnswer(t *testing.T, status int, contentType, body string, headers ...string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -53,16 +53,16 @@ func TestRefusals(t *testing.T) {
 			if tc.contentType == "" {
 				tc.contentType = "application/problem+json"
 			}
-			url := answers(t, tc.status, tc.contentType, tc.body, tc.headers...)
+			url := serveAnswer(t, tc.status, tc.contentType, tc.body, tc.headers...)
 			vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "a-token"}
-			r := run(t, vars, "", "approvals", "list")
+			r := runMLP(t, vars, "", "approvals", "list")
 			if r.code != 1 || r.out != "" || !strings.Contains(r.err, tc.sentence) || !strings.Contains(r.err, tc.hint) {
 				t.Fatalf("exit %d\nout %q\nerr %q", r.code, r.out, r.err)
 			}
 			if strings.Contains(r.err, "a-token") {
 				t.Fatal("the token is shown")
 			}
-			r = run(t, vars, "", "--json", "approvals", "list")
+			r = runMLP(t, vars, "", "--json", "approvals", "list")
 			var doc map[string]any
 			if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.err != "" || r.code != 1 {
 				t.Fatalf("exit %d, %v\nout %q\nerr %q", r.code, err, r.out, r.err)
@@ -82,22 +82,22 @@ func TestRefusals(t *testing.T) {
 // One list in the four formats.
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	url := answers(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"a\u001b[31m, \"b\"","changed_files":[],"requested_by":"ci","resolved_by":null,"requested_at":"2026-01-02T03:04:05Z"}]`)
+	url := serveAnswer(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"a\u001b[31m, \"b\"","changed_files":[],"requested_by":"ci","resolved_by":null,"requested_at":"2026-01-02T03:04:05Z"}]`)
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
-	table := run(t, vars, "", "approvals", "list")
+	table := runMLP(t, vars, "", "approvals", "list")
 	if table.code != 0 || !strings.HasPrefix(table.out, "ID") || !strings.Contains(table.out, "0123456789  a[31m, \"b\"") || strings.Contains(table.out, "\x1b") {
 		t.Fatalf("%q", table.out)
 	}
 	var list []map[string]any
-	js := run(t, vars, "", "--json", "approvals", "list")
+	js := runMLP(t, vars, "", "--json", "approvals", "list")
 	if err := json.Unmarshal([]byte(js.out), &list); err != nil || len(list) != 1 || list[0]["model_id"] != "JPCP" || list[0]["resolved_by"] != nil {
 		t.Fatalf("%v %q", err, js.out)
 	}
-	y := run(t, vars, "", "--output", "yaml", "approvals", "list")
+	y := runMLP(t, vars, "", "--output", "yaml", "approvals", "list")
 	if !strings.Contains(y.out, "model_id: JPCP") || !strings.Contains(y.out, "resolved_by: null") {
 		t.Fatalf("%q", y.out)
 	}
-	c := run(t, vars, "", "-o", "csv", "approvals", "list")
+	c := runMLP(t, vars, "", "-o", "csv", "approvals", "list")
 	lines := strings.Split(strings.TrimSpace(c.out), "\n")
 	if len(lines) != 2 || lines[0] != "id,model,kind,commit,message,status,requested_by,age" || !strings.Contains(lines[1], "2026-01-02T03:04:05Z") {
 		t.Fatalf("%q", c.out)
@@ -113,7 +113,7 @@ func TestDryRunOfNothingPending(t *testing.T) {
 		fmt.Fprint(w, "[]")
 	}))
 	t.Cleanup(srv.Close)
-	r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": srv.URL}, "", "--json", "approvals", "approve", "JPCP", "--dry-run")
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": srv.URL}, "", "--json", "approvals", "approve", "JPCP", "--dry-run")
 	var doc struct {
 		DryRun  bool   `json:"dry_run"`
 		Command string `json:"command"`

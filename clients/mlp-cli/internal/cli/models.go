@@ -14,21 +14,21 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/tracker"
 )
 
 func modelsCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the model registry", Subcommands: []*cli.Command{
 		{Name: "list", Usage: "registered models, with the version in Production", Flags: watchFlags(), Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return env.maybeWatch(c, func() error { return modelsList(c.Context, env) })
 		}},
 		{Name: "info", Usage: "versions, aliases and test metrics of one model", ArgsUsage: "<model>", Action: func(c *cli.Context) error {
-			a, err := args(c, "model")
+			a, err := readArguments(c, "model")
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func modelsList(ctx context.Context, env *Env) error {
 		if w.Aliases == nil {
 			w.Aliases = map[string]string{}
 		}
-		if v, ok := alias(m.Aliases, "Production"); ok {
+		if v, ok := findAlias(m.Aliases, "Production"); ok {
 			w.Production = &v
 		}
 		latest := 0
@@ -122,8 +122,8 @@ func modelsList(ctx context.Context, env *Env) error {
 	return env.Printer().Print(g)
 }
 
-// alias finds an alias in any case, as the tracker treats them.
-func alias(aliases map[string]string, name string) (string, bool) {
+// findAlias finds an alias in any case, as the tracker treats them.
+func findAlias(aliases map[string]string, name string) (string, bool) {
 	for a, v := range aliases {
 		if strings.EqualFold(a, name) {
 			return v, true
@@ -179,7 +179,7 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 
 	// The version shown in detail: the one in Production, else the newest.
 	shown := ""
-	if v, ok := alias(m.Aliases, "Production"); ok {
+	if v, ok := findAlias(m.Aliases, "Production"); ok {
 		shown = v
 	} else if len(versions) > 0 {
 		shown = versions[0].Version
@@ -202,7 +202,7 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 	vg := output.Grid{Title: strings.ToUpper(m.Name), Columns: []string{"Version", "Aliases", "Commit", "Data", "Run", "Age"},
 		Empty: "No version is registered.",
 		Doc: map[string]any{"name": strings.ToUpper(m.Name), "tracker_name": m.Name, "aliases": m.Aliases, "versions": versions,
-			"version": nullable(shown), "metrics": metrics, "params": params}}
+			"version": nullIfEmpty(shown), "metrics": metrics, "params": params}}
 	for _, v := range versions {
 		var names []string
 		for _, a := range sortedKeys(m.Aliases) {
@@ -214,7 +214,7 @@ func modelsInfo(ctx context.Context, env *Env, name string) error {
 		if v.Tags["dummy"] == "true" {
 			data = "dummy"
 		}
-		vg.Rows = append(vg.Rows, []any{v.Version, names, short(v.Tags["modelrepo_commit"]), data, short(v.RunID), output.Age(v.CreatedAt)})
+		vg.Rows = append(vg.Rows, []any{v.Version, names, shortSHA(v.Tags["modelrepo_commit"]), data, shortSHA(v.RunID), output.Age(v.CreatedAt)})
 	}
 	if len(versions) == 0 || env.Format != output.Table {
 		return env.Printer().Print(vg)
@@ -232,7 +232,7 @@ func (e *Env) trackerName(ctx context.Context, name string) string {
 		return ""
 	}
 	var meta controlplane.ModelMeta
-	if err := e.controlPlane(r).get(ctx, "/models/"+segment(name)+"/meta", &meta); err != nil {
+	if err := e.controlPlane(r).get(ctx, "/models/"+escapeSegment(name)+"/meta", &meta); err != nil {
 		return ""
 	}
 	return meta.TrackerName

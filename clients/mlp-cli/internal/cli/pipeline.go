@@ -13,8 +13,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/modelrepo"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/trainer"
@@ -24,13 +24,13 @@ func pipelineCommand(env *Env) *cli.Command {
 	repo := &cli.StringFlag{Name: "repo", Usage: "model repository (default: PLATFORM_MODELREPO, else this folder)"}
 	return &cli.Command{Name: "pipeline", Usage: "the model repository, and training on this machine", Subcommands: []*cli.Command{
 		{Name: "list", Usage: "the declared models", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return pipelineList(env, c.String("repo"))
 		}},
 		{Name: "validate", Usage: "every fault of the repository, by file and line", Flags: []cli.Flag{repo}, Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return pipelineValidate(env, c.String("repo"))
@@ -44,7 +44,7 @@ func pipelineCommand(env *Env) *cli.Command {
 			&cli.StringFlag{Name: "report", Usage: "folder for a report with plots"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 		}, Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			if err := oneOf("--backend", c.String("backend"), backends...); err != nil {
@@ -183,11 +183,11 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 		}
 	}
 	if o.dryRun {
-		c := Check{Name: "model is declared", Pass: m != nil, Detail: "declared: " + strings.Join(names, ", ")}
-		return env.DryRun(o.model, map[string]any{"repo": dir, "env": o.env, "dataset": nullable(o.dataset), "dummy": o.dummy, "backend": nullable(o.backend)}, []Check{c})
+		c := Check{Name: "model is declared", Pass: m != nil, Detail: "declared: " + listNames(names)}
+		return env.DryRun(o.model, map[string]any{"repo": dir, "env": o.env, "dataset": nullIfEmpty(o.dataset), "dummy": o.dummy, "backend": nullIfEmpty(o.backend)}, []Check{c})
 	}
 	if m == nil {
-		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, strings.Join(names, ", ")).
+		return fault.New("unknown_model", "%s declares no model %s; it declares %s", dir, o.model, listNames(names)).
 			WithHint("faults hide models; see: mlp pipeline validate")
 	}
 	conf, err := env.Config()
@@ -209,7 +209,7 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	res, err := t.Train(ctx, trainer.Request{Model: m.Name, Dataset: o.dataset, Dummy: o.dummy, Backend: o.backend}, show)
 	done(err == nil)
 	if err != nil {
-		return unfinished(res, m.Name, err, ctx.Err() != nil)
+		return unfinishedFault(res, m.Name, err, ctx.Err() != nil)
 	}
 	if o.report != "" {
 		if err := writeReport(o.report, res); err != nil {
@@ -226,8 +226,8 @@ func pipelineRun(ctx context.Context, env *Env, o runOptions) error {
 	return env.Printer().Print(g)
 }
 
-// unfinished says how far a training got that did not end well: its version may be registered already.
-func unfinished(res trainer.Result, model string, err error, interrupted bool) error {
+// unfinishedFault says how far a training got that did not end well: its version may be registered already.
+func unfinishedFault(res trainer.Result, model string, err error, interrupted bool) error {
 	code, what := "training_failed", fmt.Sprintf("training %s failed: %v", model, err)
 	if interrupted {
 		code, what = "interrupted", "interrupted"

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // aliases are the values of --alias.
@@ -27,14 +27,14 @@ func predictCommand(env *Env) *cli.Command {
 		&cli.StringFlag{Name: "alias", Usage: strings.Join(aliases, ", ")},
 		&cli.StringFlag{Name: "version", Usage: "model version number"},
 	}, Action: func(c *cli.Context) error {
-		a, err := args(c, "model")
+		a, err := readArguments(c, "model")
 		if err != nil {
 			return err
 		}
 		if err := oneOf("--alias", c.String("alias"), aliases...); err != nil {
 			return err
 		}
-		return predict(c.Context, env, a[0], c.String("features"), c.String("alias"), c.String("version"))
+		return runPredict(c.Context, env, a[0], c.String("features"), c.String("alias"), c.String("version"))
 	}}
 }
 
@@ -64,7 +64,7 @@ func (e *Env) readText(option, value string) ([]byte, error) {
 	return data, nil
 }
 
-func predict(ctx context.Context, env *Env, model, text, alias, version string) error {
+func runPredict(ctx context.Context, env *Env, model, text, alias, version string) error {
 	data, err := env.readText("--features", text)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func predict(ctx context.Context, env *Env, model, text, alias, version string) 
 		return err
 	}
 	// The pipeline takes jobs described by an embedding; other models are asked by their own columns.
-	path, body := "/predict/"+segment(strings.ToUpper(model)), map[string]any{"features": features}
+	path, body := "/predict/"+escapeSegment(strings.ToUpper(model)), map[string]any{"features": features}
 	if _, ok := features["embedding"]; ok {
 		path, body = "/infer-pipeline/infer", map[string]any{"model_name": strings.ToUpper(model), "features": features}
 	}

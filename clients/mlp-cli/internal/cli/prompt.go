@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-// await runs read and gives up on it when ctx ends: a read of a terminal cannot be interrupted, so Ctrl-C
+// awaitRead runs read and gives up on it when ctx ends: a read of a terminal cannot be interrupted, so Ctrl-C
 // leaves it behind, and the process ends soon after.
-func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
+func awaitRead[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type answer struct {
 		v   T
 		err error
@@ -39,7 +39,7 @@ func (e *Env) readLine(ctx context.Context) (string, error) {
 	if e.lines == nil {
 		e.lines = bufio.NewReader(e.In)
 	}
-	line, err := await(ctx, func() (string, error) { return e.lines.ReadString('\n') })
+	line, err := awaitRead(ctx, func() (string, error) { return e.lines.ReadString('\n') })
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(e.Err)
@@ -62,7 +62,7 @@ func (e *Env) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 	fmt.Fprint(e.Err, prompt)
 	defer fmt.Fprintln(e.Err)
-	b, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
+	b, err := awaitRead(ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
 	switch {
 	case ctx.Err() != nil:
 		// The read left behind still has echo off.

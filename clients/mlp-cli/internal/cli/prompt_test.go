@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // prompted tells when a prompt stands, and keeps what was written.
@@ -79,12 +79,12 @@ func TestWatchRefusesStructuredFormats(t *testing.T) {
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "TRACKING_URI": "http://127.0.0.1:1"}
 	for _, command := range []string{"status", "models list", "drift status", "approvals list"} {
 		for _, format := range []string{"json", "yaml", "csv"} {
-			r := run(t, vars, "", append([]string{"-o", format}, strings.Fields(command+" --watch")...)...)
+			r := runMLP(t, vars, "", append([]string{"-o", format}, strings.Fields(command+" --watch")...)...)
 			if r.code != 2 || r.err != "" || !strings.Contains(r.out, "--watch is for people") {
 				t.Errorf("%s %s: exit %d\n%s%s", format, command, r.code, r.out, r.err)
 			}
 		}
-		if r := run(t, vars, "", strings.Fields(command+" --watch --interval 0")...); r.code != 2 {
+		if r := runMLP(t, vars, "", strings.Fields(command+" --watch --interval 0")...); r.code != 2 {
 			t.Errorf("%s: an interval of 0 exits %d", command, r.code)
 		}
 	}

@@ -23,7 +23,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	app := newApp(&Env{Getenv: func(string) string { return "" }})
 	var b strings.Builder
 	for _, c := range app.Commands {
-		describe(&b, c, "mlp")
+		describeCommand(&b, c, "mlp")
 	}
 	data, err := os.ReadFile(referenceFile)
 	if err != nil {
@@ -44,14 +44,14 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-func describe(b *strings.Builder, c *cli.Command, path string) {
+func describeCommand(b *strings.Builder, c *cli.Command, path string) {
 	if c.Hidden {
 		return
 	}
 	path += " " + c.Name
 	if len(c.Subcommands) > 0 {
 		for _, s := range c.Subcommands {
-			describe(b, s, path)
+			describeCommand(b, s, path)
 		}
 		return
 	}

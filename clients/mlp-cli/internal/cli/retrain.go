@@ -11,9 +11,9 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
 	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // backends are the values of --backend: the control plane's.
@@ -28,7 +28,7 @@ func retrainCommand(env *Env) *cli.Command {
 		reasonFlag(),
 		&cli.BoolFlag{Name: "dry-run", Usage: "show what would happen, change nothing"},
 	}, Action: func(c *cli.Context) error {
-		a, err := args(c, "model")
+		a, err := readArguments(c, "model")
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func retrainCommand(env *Env) *cli.Command {
 		if err := noReason(c, "the control plane", "a retrain request"); err != nil {
 			return err
 		}
-		return retrain(c.Context, env, retrainOptions{model: a[0], dataset: c.String("dataset"), dummy: c.Bool("dummy"),
+		return runRetrain(c.Context, env, retrainOptions{model: a[0], dataset: c.String("dataset"), dummy: c.Bool("dummy"),
 			backend: c.String("backend"), follow: c.Bool("follow"), dryRun: c.Bool("dry-run")})
 	}}
 }
@@ -62,8 +62,8 @@ func noReason(c *cli.Context, who, what string) error {
 		WithHint("leave --reason out")
 }
 
-// declared finds a model in the control plane's registry.
-func declared(ctx context.Context, cp *remote, model string) (*controlplane.Model, error) {
+// findDeclared finds a model in the control plane's registry.
+func findDeclared(ctx context.Context, cp *remote, model string) (*controlplane.Model, error) {
 	var list []controlplane.Model
 	if err := cp.get(ctx, "/models", &list); err != nil {
 		return nil, err
@@ -75,14 +75,14 @@ func declared(ctx context.Context, cp *remote, model string) (*controlplane.Mode
 		}
 		names = append(names, list[i].ModelName)
 	}
-	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), strings.Join(names, ", "))
+	f := fault.New("unknown_model", "the control plane knows no model %s; it knows %s", strings.ToUpper(model), listNames(names))
 	if near := argv.Nearest(strings.ToUpper(model), names); near != "" {
 		return nil, f.WithHint("did you mean: %s", near)
 	}
 	return nil, f
 }
 
-func retrain(ctx context.Context, env *Env, o retrainOptions) error {
+func runRetrain(ctx context.Context, env *Env, o retrainOptions) error {
 	r, err := env.Config()
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func retrain(ctx context.Context, env *Env, o retrainOptions) error {
 		return fault.New("no_token", "retraining needs a control plane token").
 			WithHint("set CONTROL_PLANE_TOKEN, or run: mlp config set control_plane_token")
 	}
-	m, err := declared(ctx, cp, o.model)
+	m, err := findDeclared(ctx, cp, o.model)
 	if o.dryRun {
 		check := Check{Name: "model is declared", Pass: err == nil}
-		would := map[string]any{"dummy": o.dummy, "backend": nullable(o.backend), "dataset": nullable(o.dataset)}
+		would := map[string]any{"dummy": o.dummy, "backend": nullIfEmpty(o.backend), "dataset": nullIfEmpty(o.dataset)}
 		if err != nil {
 			check.Detail = err.Error()
 		} else {
@@ -175,13 +175,13 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 	failures := 0
 	for {
 		var run controlplane.RunStatus
-		err := cp.get(ctx, "/retrain/"+segment(id), &run)
+		err := cp.get(ctx, "/retrain/"+escapeSegment(id), &run)
 		switch {
 		case ctx.Err() != nil:
 			return fault.New("interrupted", "stopped watching; run %s goes on", id).WithHint("cancel it with: POST /retrain/%s/cancel", id)
 		case err != nil:
 			// The control plane may be restarting: the run goes on without it. A refusal will not become an answer.
-			if failures++; failures > 60 || refusal(err) {
+			if failures++; failures > 60 || isRefusal(err) {
 				return err
 			}
 		default:
@@ -193,9 +193,9 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 				doc["flow_run_id"] = id
 				doc["state"], doc["model_version"], doc["tracker_run_id"] = run.StateType, run.ModelVersion, run.TrackerRunId
 				if run.StateType == nil || *run.StateType != "COMPLETED" {
-					return fault.New("run_failed", "run %s ended %s", id, deref(run.StateType)).WithHint("see its log at the orchestrator, or the model's runs at the tracker")
+					return fault.New("run_failed", "run %s ended %s", id, derefString(run.StateType)).WithHint("see its log at the orchestrator, or the model's runs at the tracker")
 				}
-				return e.done(doc, "run %s completed; version %s registered", id, deref(run.ModelVersion))
+				return e.done(doc, "run %s completed; version %s registered", id, derefString(run.ModelVersion))
 			}
 		}
 		select {
@@ -205,13 +205,13 @@ func (e *Env) followLoop(ctx context.Context, cp *remote, doc map[string]any, id
 	}
 }
 
-// refusal tells a 4xx answer other than 429.
-func refusal(err error) bool {
+// isRefusal tells a 4xx answer other than 429.
+func isRefusal(err error) bool {
 	status := fault.From(err).Status
 	return status/100 == 4 && status != http.StatusTooManyRequests
 }
 
-func deref(s *string) string {
+func derefString(s *string) string {
 	if s == nil {
 		return output.Null
 	}

@@ -14,12 +14,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/services/trainer"
 )
 
-// dispatcher is a control plane that starts runs, and answers questions about them as told, the last for ever.
-func dispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), followed ...string) string {
+// serveDispatcher is a control plane that starts runs, and answers questions about them as told, the last for ever.
+func serveDispatcher(t *testing.T, polls *atomic.Int64, got func([]byte), followed ...string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -64,8 +64,8 @@ func TestFollow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var polls atomic.Int64
-			url := dispatcher(t, &polls, func([]byte) {}, tc.followed...)
-			r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--follow")
+			url := serveDispatcher(t, &polls, func([]byte) {}, tc.followed...)
+			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--follow")
 			if r.code != tc.code || polls.Load() != tc.polls || !strings.Contains(r.out, tc.want) {
 				t.Fatalf("exit %d after %d questions\n%s", r.code, polls.Load(), r.out)
 			}
@@ -78,8 +78,8 @@ func TestBackends(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"public_archive", "object_store", "dataplane", "local"} {
 		var body []byte
-		url := dispatcher(t, new(atomic.Int64), func(b []byte) { body = b }, "404 {}")
-		r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--backend", backend)
+		url := serveDispatcher(t, new(atomic.Int64), func(b []byte) { body = b }, "404 {}")
+		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url, "CONTROL_PLANE_TOKEN": "t"}, "", "--json", "retrain", "JPCP", "--backend", backend)
 		var sent map[string]any
 		if err := json.Unmarshal(body, &sent); err != nil || r.code != 0 || sent["backend_name"] != backend || sent["dataset_name"] != "JobEmbeddings" || sent["is_dummy"] != false {
 			t.Errorf("%s: exit %d, sent %s\n%s", backend, r.code, body, r.out)
@@ -88,7 +88,7 @@ func TestBackends(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(repo, "models"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, map[string]string{"HOME": t.TempDir()}, "", "--json", "pipeline", "run", "--repo", repo, "-m", "JPCP", "--dry-run", "-b", backend); r.code != 0 {
+		if r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", "--json", "pipeline", "run", "--repo", repo, "-m", "JPCP", "--dry-run", "-b", backend); r.code != 0 {
 			t.Errorf("pipeline run --backend %s: exit %d\n%s", backend, r.code, r.out)
 		}
 	}
@@ -99,7 +99,7 @@ func TestReasonThatWouldBeLost(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": "http://127.0.0.1:1", "SERVING_URL": "http://127.0.0.1:1", "CONTROL_PLANE_TOKEN": "t"}
 	for _, line := range []string{"retrain JPCP --reason why", "drift baseline JPCP -r why"} {
-		if r := run(t, vars, "", strings.Fields(line)...); r.code != 1 || !strings.Contains(r.err, "keeps no reason") || !strings.Contains(r.err, "nothing changed") {
+		if r := runMLP(t, vars, "", strings.Fields(line)...); r.code != 1 || !strings.Contains(r.err, "keeps no reason") || !strings.Contains(r.err, "nothing changed") {
 			t.Errorf("%s: exit %d\n%s", line, r.code, r.err)
 		}
 	}
@@ -128,8 +128,8 @@ func TestUnfinished(t *testing.T) {
 			if tc.interrupted {
 				err = context.Canceled
 			}
-			f := fault.From(unfinished(tc.res, "JPCP", err, tc.interrupted))
-			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, tc.has) || strings.Contains(f.Sentence, tc.not) {
+			f := fault.From(unfinishedFault(tc.res, "JPCP", err, tc.interrupted))
+			if f.Code != tc.code || f.Exit != fault.ExitRuntime || !strings.Contains(f.Message, tc.has) || strings.Contains(f.Message, tc.not) {
 				t.Fatalf("%+v", f)
 			}
 		})
@@ -150,7 +150,7 @@ func TestValidateListsFaults(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"json", "csv"} {
-		r := run(t, map[string]string{"HOME": t.TempDir()}, "", "-o", format, "pipeline", "validate", "--repo", repo)
+		r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", "-o", format, "pipeline", "validate", "--repo", repo)
 		var doc struct {
 			Code   string
 			Faults []struct {
@@ -167,7 +167,7 @@ func TestValidateListsFaults(t *testing.T) {
 			}
 		}
 	}
-	if r := run(t, map[string]string{"HOME": t.TempDir()}, "", "pipeline", "validate", "--repo", repo); r.code != 1 || strings.Count(r.out, "model.yaml:") < 2 {
+	if r := runMLP(t, map[string]string{"HOME": t.TempDir()}, "", "pipeline", "validate", "--repo", repo); r.code != 1 || strings.Count(r.out, "model.yaml:") < 2 {
 		t.Fatalf("exit %d\n%s", r.code, r.out)
 	}
 }
@@ -176,7 +176,7 @@ func TestValidateListsFaults(t *testing.T) {
 func TestPipelineRunRefusesAnUnknownScheduler(t *testing.T) {
 	repo := filepath.Join("..", "..", "..", "..", "deploy", "modelrepo")
 	for _, mode := range []string{"slurm", "flux"} {
-		r := run(t, map[string]string{"HOME": t.TempDir(), "PLATFORM_SCHEDULER_MODE": mode}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
+		r := runMLP(t, map[string]string{"HOME": t.TempDir(), "PLATFORM_SCHEDULER_MODE": mode}, "", "pipeline", "run", "--repo", repo, "-m", "JPCP")
 		if r.code != 1 || !strings.Contains(r.out+r.err, `PLATFORM_SCHEDULER_MODE "`+mode+`" is not in this build`) {
 			t.Errorf("%s: got exit %d, %s%s, want 1 and a refusal", mode, r.code, r.out, r.err)
 		}

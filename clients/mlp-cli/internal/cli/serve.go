@@ -13,14 +13,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mlp-platform/platform/clients/go/inference"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func serveCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "serve", Usage: "the inference service", Subcommands: []*cli.Command{
 		{Name: "check", Usage: "health, and one prediction per served model", Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			return serveCheck(c.Context, env)
@@ -32,7 +32,7 @@ func serveCommand(env *Env) *cli.Command {
 			&cli.Float64Flag{Name: "max-p99-ms", Usage: "exit 1 when p99 is above this many milliseconds"},
 			&cli.BoolFlag{Name: "plot", Usage: "draw the histogram of latencies"},
 		}, Action: func(c *cli.Context) error {
-			if _, err := args(c); err != nil {
+			if _, err := readArguments(c); err != nil {
 				return err
 			}
 			o := benchOptions{n: c.Int("requests"), clients: c.Int("concurrency"), model: c.String("model"), plot: c.Bool("plot")}
@@ -48,8 +48,8 @@ func serveCommand(env *Env) *cli.Command {
 	}}
 }
 
-// sample makes one valid predict body from a model's own schema.
-func sample(m inference.LoadedModel) ([]byte, error) {
+// sampleBody makes one valid predict body from a model's own schema.
+func sampleBody(m inference.LoadedModel) ([]byte, error) {
 	features := map[string]any{}
 	for _, in := range m.Inputs {
 		switch in.Kind {
@@ -102,13 +102,13 @@ func serveCheck(ctx context.Context, env *Env) error {
 	rows := []row{}
 	failed := 0
 	for _, m := range models {
-		body, err := sample(m)
+		body, err := sampleBody(m)
 		if err != nil {
 			return err
 		}
 		begin := time.Now()
 		var out inference.Prediction
-		err = s.probe(ctx, "/predict/"+segment(m.ModelName), body, &out)
+		err = s.probe(ctx, "/predict/"+escapeSegment(m.ModelName), body, &out)
 		ms := float64(time.Since(begin).Microseconds()) / 1000
 		w := row{Model: m.ModelName, Version: m.ModelVersion, LatencyMS: &ms, Result: "PASS"}
 		if err != nil {
@@ -178,11 +178,11 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 		}
 		return fault.New("model_not_loaded", "%s is not served", strings.ToUpper(o.model)).WithHint("see what is served: mlp status")
 	}
-	body, err := sample(*m)
+	body, err := sampleBody(*m)
 	if err != nil {
 		return err
 	}
-	path := "/predict/" + segment(m.ModelName)
+	path := "/predict/" + escapeSegment(m.ModelName)
 	var out inference.Prediction
 	for range min(20, o.n) { // the warm-up is not measured
 		if err := s.probe(ctx, path, body, &out); err != nil {
@@ -236,11 +236,11 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	sort.Float64s(all)
 	p := func(q float64) float64 { return all[min(len(all)-1, int(math.Ceil(q*float64(len(all))))-1)] }
 	rate := float64(len(all)) / took.Seconds()
-	hist, edges := histogram(all)
+	hist, edges := countLatencies(all)
 	doc := map[string]any{"model": m.ModelName, "version": m.ModelVersion, "requests": o.n, "concurrency": o.clients, "errors": failed,
 		"p50_ms": p(.5), "p99_ms": p(.99), "max_ms": all[len(all)-1], "rate_per_s": rate, "histogram": map[string]any{"edges_ms": edges, "counts": hist}}
 	g := output.Grid{Columns: []string{"Model", "Requests", "p50", "p99", "Max", "Rate", "Errors"}, Doc: doc, Rows: [][]any{{
-		m.ModelName, o.n, ms(p(.5)), ms(p(.99)), ms(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed}}}
+		m.ModelName, o.n, formatMillis(p(.5)), formatMillis(p(.99)), formatMillis(all[len(all)-1]), fmt.Sprintf("%.0f/s", rate), failed}}}
 	breach := o.maxP99 != nil && p(.99) > *o.maxP99
 	if !(breach || failed > 0) || !env.Format.Structured() {
 		if err := env.Printer().Print(g); err != nil {
@@ -256,12 +256,12 @@ func serveBenchmark(ctx context.Context, env *Env, o benchOptions) error {
 	case failed > 0:
 		return fault.New("requests_failed", "%d of %d requests failed; the first: %v", failed, o.n, firstErr)
 	case breach:
-		return fault.New("p99_breached", "p99 is %s, above the allowed %s", ms(p(.99)), ms(*o.maxP99))
+		return fault.New("p99_breached", "p99 is %s, above the allowed %s", formatMillis(p(.99)), formatMillis(*o.maxP99))
 	}
 	return nil
 }
 
-func ms(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+func formatMillis(v float64) string { return fmt.Sprintf("%.2f ms", v) }
 
 func cmpOr(a, b string) string {
 	if a != "" {
@@ -270,8 +270,8 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// histogram counts sorted latencies in at most 12 equal bins up to the 99th percentile; the last bin is open.
-func histogram(sorted []float64) (counts []int, edges []float64) {
+// countLatencies counts sorted latencies in at most 12 equal bins up to the 99th percentile; the last bin is open.
+func countLatencies(sorted []float64) (counts []int, edges []float64) {
 	const bins = 12
 	lo, hi := sorted[0], sorted[int(float64(len(sorted)-1)*0.99)]
 	if hi <= lo {
@@ -295,7 +295,7 @@ func (e *Env) plotHistogram(counts []int, edges []float64) error {
 	var b strings.Builder
 	b.WriteByte('\n')
 	for i, c := range counts {
-		fmt.Fprintf(&b, "%10s │%s %d\n", ms(edges[i]), strings.Repeat("█", c*40/most), c)
+		fmt.Fprintf(&b, "%10s │%s %d\n", formatMillis(edges[i]), strings.Repeat("█", c*40/most), c)
 	}
 	_, err := fmt.Fprint(e.Out, b.String())
 	return err

@@ -45,7 +45,7 @@ func TestPredictionsAreAskedOnce(t *testing.T) {
 	vars := map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}
 	for _, line := range []string{"serve check", "serve benchmark -n 5"} {
 		before := predictions.Load()
-		r := run(t, vars, "", append([]string{"--json"}, strings.Fields(line)...)...)
+		r := runMLP(t, vars, "", append([]string{"--json"}, strings.Fields(line)...)...)
 		if got := predictions.Load() - before; r.code != 1 || got != 1 {
 			t.Errorf("%s: exit %d, %d requests\n%s", line, r.code, got, r.out)
 		}
@@ -70,13 +70,13 @@ func TestBenchmarkDocument(t *testing.T) {
 		fmt.Fprint(w, `{"model_name":"JPCP","model_version":"3","prediction":1.5,"run_id":"r"}`)
 	}))
 	t.Cleanup(srv.Close)
-	r := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "serve", "benchmark", "-n", "20", "--concurrency", "3")
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "serve", "benchmark", "-n", "20", "--concurrency", "3")
 	var doc map[string]any
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || r.code != 0 || doc["requests"] != 20.0 || doc["errors"] != 0.0 || doc["version"] != "3" {
 		t.Fatalf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
 	}
 	// What inference leaves out is null here.
-	r = run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "predict", "JPCP", "-f", `{"a":1}`)
+	r = runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": srv.URL}, "", "--json", "predict", "JPCP", "-f", `{"a":1}`)
 	doc = nil
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
 		t.Fatal(err)

@@ -9,16 +9,16 @@ import (
 
 	"github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/clients/go/inference"
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
 	"github.com/mlp-platform/platform/clients/mlp-cli/internal/output"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 func statusCommand(env *Env) *cli.Command {
 	return &cli.Command{Name: "status", Usage: "the platform at a glance", Flags: watchFlags(), Action: func(c *cli.Context) error {
-		if _, err := args(c); err != nil {
+		if _, err := readArguments(c); err != nil {
 			return err
 		}
-		return env.maybeWatch(c, func() error { return status(c.Context, env) })
+		return env.maybeWatch(c, func() error { return showStatus(c.Context, env) })
 	}}
 }
 
@@ -53,9 +53,9 @@ func (e *Env) loaded(ctx context.Context, s *remote) ([]loadedModel, error) {
 
 const unreachable = "unreachable"
 
-// unanswered tells what a failed health check says of a service: only one that gave no answer is unreachable,
+// describeNoAnswer tells what a failed health check says of a service: only one that gave no answer is unreachable,
 // one that drains or wants another token is there.
-func unanswered(err error) string {
+func describeNoAnswer(err error) string {
 	switch status := fault.From(err).Status; {
 	case status == 0:
 		return unreachable
@@ -65,8 +65,8 @@ func unanswered(err error) string {
 	return "degraded"
 }
 
-// status asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
-func status(ctx context.Context, env *Env) error {
+// showStatus asks all at once; what does not answer is a row that says so. Only when nothing answers is it an error.
+func showStatus(ctx context.Context, env *Env) error {
 	r, err := env.Config()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func status(ctx context.Context, env *Env) error {
 	add := func(name, status, note string, err error) {
 		s := serviceStatus{Service: name, Status: status}
 		if err != nil {
-			s.Status = unanswered(err)
+			s.Status = describeNoAnswer(err)
 			note = err.Error()
 			errs = append(errs, serviceError{name, note})
 		}
@@ -132,7 +132,7 @@ func status(ctx context.Context, env *Env) error {
 			errs = append(errs, serviceError{e.name, e.err.Error()})
 		}
 	}
-	if errHealth != nil && errServing != nil && unanswered(errHealth) == unreachable && unanswered(errServing) == unreachable {
+	if errHealth != nil && errServing != nil && describeNoAnswer(errHealth) == unreachable && describeNoAnswer(errServing) == unreachable {
 		return fault.New("unreachable", "nothing answers: %v; %v", errHealth, errServing).
 			WithHint("start the platform with: make run; or see the addresses: mlp config show")
 	}
@@ -150,7 +150,7 @@ func status(ctx context.Context, env *Env) error {
 	}
 	gp := output.Grid{Title: "Pending approvals", Columns: []string{"Model", "Commit", "Message", "Requested"}, Empty: "Nothing is pending."}
 	for _, a := range pending {
-		gp.Rows = append(gp.Rows, []any{a.ModelId, short(a.CommitSha), a.CommitMsg, output.Age(a.RequestedAt)})
+		gp.Rows = append(gp.Rows, []any{a.ModelId, shortSHA(a.CommitSha), a.CommitMsg, output.Age(a.RequestedAt)})
 	}
 	if errPending != nil {
 		gp.Empty = "Not known: " + errPending.Error()

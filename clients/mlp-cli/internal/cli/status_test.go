@@ -18,8 +18,8 @@ import (
 // Only a service that gives no answer is unreachable; the errors stand in one order.
 func TestStatusOfServicesThatRefuse(t *testing.T) {
 	t.Parallel()
-	draining := answers(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
-	unauthorized := answers(t, 401, "application/problem+json", `{"status":401,"detail":"no credential","code":"missing_credential"}`)
+	draining := serveAnswer(t, 503, "application/problem+json", `{"status":503,"detail":"draining","code":"draining"}`)
+	unauthorized := serveAnswer(t, 401, "application/problem+json", `{"status":401,"detail":"no credential","code":"missing_credential"}`)
 	const away = "http://127.0.0.1:1"
 	for _, tc := range []struct {
 		name, cp, serving, cpStatus, servingStatus string
@@ -34,7 +34,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := run(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": tc.cp, "SERVING_URL": tc.serving}, "", "--json", "status")
+			r := runMLP(t, map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": tc.cp, "SERVING_URL": tc.serving}, "", "--json", "status")
 			if r.code != tc.code || r.err != "" {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
@@ -62,7 +62,7 @@ func TestStatusOfServicesThatRefuse(t *testing.T) {
 // Ages are counted by the clock that was passed in.
 func TestAgesFollowTheClock(t *testing.T) {
 	t.Parallel()
-	url := answers(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"m","changed_files":null,"requested_by":"ci","requested_at":"2026-01-02T03:04:05Z"}]`)
+	url := serveAnswer(t, 200, "application/json", `[{"id":"01930000-0000-7000-8000-000000000001","model_id":"JPCP","kind":"retrain","status":"pending","commit_sha":"0123456789abcdef","commit_msg":"m","changed_files":null,"requested_by":"ci","requested_at":"2026-01-02T03:04:05Z"}]`)
 	vars := map[string]string{"HOME": t.TempDir(), "CONTROL_PLANE_URL": url}
 	var out, talk bytes.Buffer
 	env := &Env{In: strings.NewReader("n\n"), InTTY: true, Out: &out, Err: &talk, Format: output.Table, Getenv: func(k string) string { return vars[k] },
@@ -86,7 +86,7 @@ func TestAgesFollowTheClock(t *testing.T) {
 func TestVersionIsTheLinkers(t *testing.T) {
 	t.Parallel()
 	for _, option := range []string{"--version", "-V"} {
-		if r := run(t, nil, "", option); r.out != "mlp "+service.Version+"\n" || r.code != 0 {
+		if r := runMLP(t, nil, "", option); r.out != "mlp "+service.Version+"\n" || r.code != 0 {
 			t.Errorf("%s: exit %d %q", option, r.code, r.out)
 		}
 	}
@@ -118,14 +118,14 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 	}))
 	t.Cleanup(cp.Close)
 	vars := map[string]string{"HOME": t.TempDir(), "TRACKING_URI": tracker.URL, "CONTROL_PLANE_URL": cp.URL}
-	if r := run(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 0 || !strings.Contains(r.out, `"tracker_name": "runtime-reg"`) {
+	if r := runMLP(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 0 || !strings.Contains(r.out, `"tracker_name": "runtime-reg"`) {
 		t.Fatalf("exit %d\n%s", r.code, r.out)
 	}
-	if r := run(t, vars, "", "--json", "models", "info", "Nobody"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
+	if r := runMLP(t, vars, "", "--json", "models", "info", "Nobody"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
 		t.Fatalf("exit %d\n%s", r.code, r.out)
 	}
 	vars["CONTROL_PLANE_URL"] = "http://127.0.0.1:1"
-	if r := run(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
+	if r := runMLP(t, vars, "", "--json", "models", "info", "RuntimeRegressor"); r.code != 1 || !strings.Contains(r.out, `"code": "unknown_model"`) {
 		t.Fatalf("without a control plane: exit %d\n%s", r.code, r.out)
 	}
 }
@@ -133,8 +133,8 @@ func TestInfoAsksForTheTrackersName(t *testing.T) {
 // inference leaves out what it does not know; mlp says null.
 func TestDriftDocument(t *testing.T) {
 	t.Parallel()
-	url := answers(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"CRITICAL","decided_by":"psi","status":"OK","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)
-	r := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "--json", "drift", "status")
+	url := serveAnswer(t, 200, "application/json", `[{"model":"JPCP","alias":"Production","live_mean":null,"live_std":null,"n_baseline":0,"n_snapshots":2,"overall":"CRITICAL","decided_by":"psi","status":"OK","version":"1","recent":null,"measures":{"psi":{"status":"INSUFFICIENT"}}}]`)
+	r := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url}, "", "--json", "drift", "status")
 	var doc []map[string]any
 	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || len(doc) != 1 {
 		t.Fatalf("%v\n%s%s", err, r.out, r.err)
@@ -147,7 +147,7 @@ func TestDriftDocument(t *testing.T) {
 	if doc[0]["status"] != "OK" || doc[0]["overall"] != "CRITICAL" || doc[0]["decided_by"] != "psi" {
 		t.Errorf("got status %v, overall %v, decided by %v; want OK, CRITICAL, psi", doc[0]["status"], doc[0]["overall"], doc[0]["decided_by"])
 	}
-	table := run(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url, "COLUMNS": "200"}, "", "drift", "status")
+	table := runMLP(t, map[string]string{"HOME": t.TempDir(), "SERVING_URL": url, "COLUMNS": "200"}, "", "drift", "status")
 	if !strings.Contains(table.out, "CRITICAL") || !strings.Contains(table.out, "psi") {
 		t.Errorf("the table does not show the worst measure and its level:\n%s", table.out)
 	}

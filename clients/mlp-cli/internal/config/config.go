@@ -16,7 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // Key describes one setting that config set, show and unset know.
@@ -144,12 +144,43 @@ func Load(path string) (*File, error) {
 			where, what = fmt.Sprintf("%s:%d", path, row), "unknown key "+strings.Join(strict.Errors[0].Key(), ".")
 		case errors.As(err, &syntax):
 			row, _ := syntax.Position()
-			where, what = fmt.Sprintf("%s:%d", path, row), syntax.Error()
+			where, what = fmt.Sprintf("%s:%d", path, row), describeDecodeError(syntax)
 		}
 		return nil, fault.New("config_broken", "the configuration file is broken at %s: %s", where, what).
 			WithHint("mend that line, or move the file away and run: mlp config init")
 	}
 	return f, nil
+}
+
+// describeDecodeError names the key of a value of the wrong type. The library names the Go type it was decoded into.
+func describeDecodeError(err *toml.DecodeError) string {
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	found, mismatch := strings.CutPrefix(text, "cannot decode TOML ")
+	if mismatch {
+		found, _, _ = strings.Cut(found, " into ")
+	} else if found, mismatch = strings.CutPrefix(text, "cannot store "); mismatch {
+		found, _, _ = strings.Cut(found, " in ")
+		found = strings.TrimPrefix(strings.TrimPrefix(found, "an "), "a ")
+	}
+	if !mismatch || len(err.Key()) == 0 {
+		return text
+	}
+	wanted := "a string"
+	if isTableKey(err.Key()) {
+		wanted = "a table"
+	}
+	return fmt.Sprintf("%s must be %s; it has the type %s", strings.Join(err.Key(), "."), wanted, found)
+}
+
+// isTableKey reports whether the file has a table, not a setting, under this key.
+func isTableKey(key toml.Key) bool {
+	if len(key) > 0 && key[0] == "contexts" {
+		if len(key) <= 2 {
+			return true
+		}
+		key = key[2:]
+	}
+	return len(key) == 1 && (key[0] == "urls" || key[0] == "auth")
 }
 
 // Save replaces the file in one rename, readable by its owner alone.

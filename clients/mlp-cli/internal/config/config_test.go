@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlp-platform/platform/clients/mlp-cli/internal/fault"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
-func write(t *testing.T, text string) string {
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestLoadChecksKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := write(t, tc.text)
+			path := writeConfig(t, tc.text)
 			_, err := Load(path)
 			if tc.fault == "" {
 				if err != nil {
@@ -42,7 +42,7 @@ func TestLoadChecksKeys(t *testing.T) {
 				return
 			}
 			f := fault.From(err)
-			if f == nil || f.Code != "config_broken" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Sentence, path+tc.fault) {
+			if f == nil || f.Code != "config_broken" || f.Exit != fault.ExitRuntime || !strings.Contains(f.Message, path+tc.fault) {
 				t.Fatalf("got %v, want %s", err, tc.fault)
 			}
 		})
@@ -52,7 +52,7 @@ func TestLoadChecksKeys(t *testing.T) {
 // Every key that can be set can be read back, at the base and in a context; what mlp does not use survives.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	path := write(t, "[urls]\nbus = \"http://b\"\n")
+	path := writeConfig(t, "[urls]\nbus = \"http://b\"\n")
 	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -131,5 +131,31 @@ func TestPath(t *testing.T) {
 	vars["PLATFORM_CONFIG"] = "/etc/p.toml"
 	if at() != "/etc/p.toml" {
 		t.Fatal(at())
+	}
+}
+
+func TestWrongTypesNameTheKey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"active_context = 3":                   ":1: active_context must be a string; it has the type integer",
+		"urls = 'x'":                           ":1: urls must be a table; it has the type string",
+		"[urls]\nserving = 3":                  ":2: urls.serving must be a string; it has the type integer",
+		"[urls]\nserving = [1]":                ":2: urls.serving must be a string; it has the type array",
+		"[urls.serving]\nx = 1":                ":1: urls.serving must be a string; it has the type table",
+		"[[urls]]\nserving = 'x'":              ":1: urls must be a table; it has the type array table",
+		"contexts = 3":                         ":1: contexts must be a table; it has the type integer",
+		"[contexts]\nprod = 4":                 ":2: contexts.prod must be a table; it has the type integer",
+		"[contexts.prod.urls]\nserving = true": ":2: contexts.prod.urls.serving must be a string; it has the type boolean",
+		"[contexts.prod.auth]\ncontrol_plane_token=1979-05-27": ":2: contexts.prod.auth.control_plane_token must be a string; it has the type local date",
+		"[auth]\nassistant_key = {a = 1}":                      ":2: auth.assistant_key must be a string; it has the type inline table",
+	} {
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path)
+		if want = "the configuration file is broken at " + path + want; err == nil || err.Error() != want {
+			t.Errorf("%q\ngot  %v\nwant %s", text, err, want)
+		}
 	}
 }

@@ -137,7 +137,7 @@ func Snake(s string) string {
 }
 
 func csvCell(v any) string {
-	switch x := deref(v).(type) {
+	switch x := derefValue(v).(type) {
 	case nil:
 		return ""
 	case string:
@@ -161,7 +161,7 @@ func csvCell(v any) string {
 	}
 }
 
-func deref(v any) any {
+func derefValue(v any) any {
 	switch x := v.(type) {
 	case *string:
 		if x == nil {
@@ -219,7 +219,7 @@ type Styled struct {
 type Age time.Time
 
 func (p *Printer) cell(v any) string {
-	switch x := deref(v).(type) {
+	switch x := derefValue(v).(type) {
 	case nil:
 		return Null
 	case Styled:
@@ -321,7 +321,7 @@ func (p *Printer) table(g Grid) error {
 	}
 	columns := make([]terminal.Column, len(g.Columns))
 	for j, c := range g.Columns {
-		columns[j] = terminal.Column{Title: c, Right: numbers(g.Rows, j)}
+		columns[j] = terminal.Column{Title: c, Right: isNumeric(g.Rows, j)}
 	}
 	if err := terminal.Table(&b, p.Width, p.Color, columns, cells); err != nil {
 		return err
@@ -329,14 +329,14 @@ func (p *Printer) table(g Grid) error {
 	return p.flush(&b, g.Notes)
 }
 
-// numbers says that a column holds figures, and nothing else that is known.
-func numbers(rows [][]any, column int) bool {
+// isNumeric says that a column holds figures, and nothing else that is known.
+func isNumeric(rows [][]any, column int) bool {
 	found := false
 	for _, row := range rows {
 		if column >= len(row) {
 			continue
 		}
-		switch deref(row[column]).(type) {
+		switch derefValue(row[column]).(type) {
 		case float64, int, int64:
 			found = true
 		case nil: // not known: it says nothing of the column

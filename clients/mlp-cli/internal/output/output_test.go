@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func render(t *testing.T, p Printer, grids ...Grid) string {
+func renderGrids(t *testing.T, p Printer, grids ...Grid) string {
 	t.Helper()
 	var b bytes.Buffer
 	p.Out, p.Now = &b, func() time.Time { return now }
@@ -25,7 +25,7 @@ func render(t *testing.T, p Printer, grids ...Grid) string {
 	return b.String()
 }
 
-func sample() Grid {
+func sampleGrid() Grid {
 	v := 0.123456
 	var unknown *float64
 	return Grid{Columns: []string{"Model", "Message", "Live μ", "z-score", "Age"}, Doc: []string{}, Rows: [][]any{
@@ -38,7 +38,7 @@ func sample() Grid {
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{200, 120, 80, 60, 59, 40, 30} {
-		out := render(t, Printer{Width: width}, sample())
+		out := renderGrids(t, Printer{Width: width}, sampleGrid())
 		for line := range strings.Lines(out) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
 				t.Errorf("width %d: %d columns in %q", width, n, line)
@@ -48,14 +48,14 @@ func TestTablesFit(t *testing.T) {
 			t.Errorf("width %d: cut is %v\n%s", width, cut, out)
 		}
 	}
-	if out := render(t, Printer{}, sample()); strings.Contains(out, "…") {
+	if out := renderGrids(t, Printer{}, sampleGrid()); strings.Contains(out, "…") {
 		t.Errorf("a pipe has no width:\n%s", out)
 	}
 }
 
 func TestRecordsWhenNarrow(t *testing.T) {
 	t.Parallel()
-	got := render(t, Printer{Width: 40}, sample())
+	got := renderGrids(t, Printer{Width: 40}, sampleGrid())
 	want := `Model    JPCP
 Message  a very long message a very lon…
 Live μ   0.1235
@@ -71,7 +71,7 @@ Age      —
 	if got != want {
 		t.Fatalf("got\n%s", got)
 	}
-	if table := render(t, Printer{Width: 60}, sample()); !strings.HasPrefix(table, "MODEL") || !strings.Contains(table, "LIVE μ") {
+	if table := renderGrids(t, Printer{Width: 60}, sampleGrid()); !strings.HasPrefix(table, "MODEL") || !strings.Contains(table, "LIVE μ") {
 		t.Fatalf("60 columns hold a table:\n%s", table)
 	}
 }
@@ -79,16 +79,16 @@ Age      —
 func TestEmptyGridIsASentence(t *testing.T) {
 	t.Parallel()
 	g := Grid{Title: "Approvals", Columns: []string{"A"}, Empty: "Nothing is pending.", Doc: []int{}, Notes: []string{"note"}}
-	if got := render(t, Printer{}, g); got != "Approvals\nNothing is pending.\nnote\n" {
+	if got := renderGrids(t, Printer{}, g); got != "Approvals\nNothing is pending.\nnote\n" {
 		t.Fatalf("%q", got)
 	}
-	if got := render(t, Printer{Format: JSON}, g); got != "[]\n" {
+	if got := renderGrids(t, Printer{Format: JSON}, g); got != "[]\n" {
 		t.Fatalf("%q", got)
 	}
-	if got := render(t, Printer{Format: YAML}, g); got != "[]\n" {
+	if got := renderGrids(t, Printer{Format: YAML}, g); got != "[]\n" {
 		t.Fatalf("%q", got)
 	}
-	if got := render(t, Printer{Format: CSV}, g); got != "a\n" {
+	if got := renderGrids(t, Printer{Format: CSV}, g); got != "a\n" {
 		t.Fatalf("%q", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestEmptyGridIsASentence(t *testing.T) {
 func TestCSVCells(t *testing.T) {
 	t.Parallel()
 	var none *string
-	got := render(t, Printer{Format: CSV}, Grid{Columns: []string{"Pushed By", "z-score", "#", "Cost (USD)", "List", "Age", "State"},
+	got := renderGrids(t, Printer{Format: CSV}, Grid{Columns: []string{"Pushed By", "z-score", "#", "Cost (USD)", "List", "Age", "State"},
 		Rows: [][]any{{none, 0.5, 7, true, []string{"a", "b"}, Age(now), Styled{"ok, so", Good}}}})
 	if want := "pushed_by,z_score,number,cost_usd,list,age,state\n,0.5,7,true,\"[\"\"a\"\",\"\"b\"\"]\",2026-01-02T03:04:05Z,\"ok, so\"\n"; got != want {
 		t.Fatalf("got %q", got)
@@ -107,7 +107,7 @@ func TestCSVCells(t *testing.T) {
 func TestOneDocument(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
-	out := render(t, Printer{Format: JSON}, Grid{Doc: map[string]any{"a": "<b> & c", "n": nil}}, Grid{Doc: 2})
+	out := renderGrids(t, Printer{Format: JSON}, Grid{Doc: map[string]any{"a": "<b> & c", "n": nil}}, Grid{Doc: 2})
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || !strings.Contains(out, "<b> & c") {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -116,12 +116,12 @@ func TestOneDocument(t *testing.T) {
 func TestColourAddsNoWords(t *testing.T) {
 	t.Parallel()
 	g := Grid{Columns: []string{"Status"}, Rows: [][]any{{Styled{"FAILED", Bad}}}}
-	plain := render(t, Printer{}, g)
+	plain := renderGrids(t, Printer{}, g)
 	if strings.Contains(plain, "\x1b") || !strings.Contains(plain, "FAILED") {
 		t.Fatalf("%q", plain)
 	}
 	// Text of others cannot colour or move anything, with colour on either.
-	hostile := render(t, Printer{Color: true}, Grid{Columns: []string{"M"}, Rows: [][]any{{"\x1b[2Jx\r\u009b1m"}}})
+	hostile := renderGrids(t, Printer{Color: true}, Grid{Columns: []string{"M"}, Rows: [][]any{{"\x1b[2Jx\r\u009b1m"}}})
 	if strings.Contains(hostile, "\x1b[2J") || strings.ContainsAny(hostile, "\r\u009b") {
 		t.Fatalf("%q", hostile)
 	}

@@ -16,32 +16,34 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/connectors"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/doctor"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatecmd"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/gateui"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloopcmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gate"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal/benchmark"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/marginal/synthesis"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/route"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/spinecmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/runstore"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/stewardui"
-	"github.com/mlp-platform/platform/clients/svc-cli/internal/towercmd"
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/tower"
 	"github.com/mlp-platform/platform/libs/cli/argv"
 	"github.com/mlp-platform/platform/libs/cli/completion"
 )
 
-// commands are all of svc's. The app's help groups them by their categories.
-func commands(e *command.Env) []*cli.Command {
+// allCommands are all of svc's. The app's help groups them by their categories.
+func allCommands(e *command.Env) []*cli.Command {
 	return slices.Concat(
 		connectors.Commands(e),
 		doctor.Commands(e),
 		route.Commands(e),
 		bootstrap.Commands(e),
 		steward.Commands(e),
-		stewardui.Commands(e),
-		gatecmd.Commands(e),
-		gateui.Commands(e),
-		localloopcmd.Commands(e),
-		spinecmd.Commands(e),
-		towercmd.Commands(e),
+		gate.Commands(e),
+		marginal.Commands(e),
+		benchmark.Commands(e),
+		synthesis.Commands(e),
+		localloop.Commands(e),
+		runstore.Commands(e),
+		tower.Commands(e),
 	)
 }
 
@@ -112,7 +114,7 @@ func New(e *command.Env) *cli.App {
 			&cli.BoolFlag{Name: "install-completion", Usage: "install completion for $SHELL (bash, zsh, fish)", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "show-completion", Usage: "print the completion script for $SHELL", DisableDefaultText: true},
 		},
-		Commands: append(commands(e), completeCommand(e)),
+		Commands: append(allCommands(e), helpCommand(), versionCommand(), completeCommand(e)),
 	}
 	a.Action = func(c *cli.Context) error {
 		switch {
@@ -130,19 +132,19 @@ func New(e *command.Env) *cli.App {
 		return cli.ShowAppHelp(c)
 	}
 	for _, c := range a.Commands {
-		prepare(c, "svc")
+		prepareCommand(c, "svc")
 	}
 	return a
 }
 
-// prepare gives every command its own flags, so that two apps in one process share nothing, and every group its help.
-func prepare(c *cli.Command, path string) {
+// prepareCommand gives every command its own flags, so that two apps in one process share nothing, and every group its help.
+func prepareCommand(c *cli.Command, path string) {
 	path += " " + c.Name
 	c.HideHelp = true
 	c.OnUsageError = usageError
 	c.Flags = append(ownFlags(c.Flags), helpFlag())
 	for _, s := range c.Subcommands {
-		prepare(s, path)
+		prepareCommand(s, path)
 	}
 	if len(c.Subcommands) > 0 && c.Action == nil {
 		c.Action = func(ctx *cli.Context) error {
@@ -152,6 +154,21 @@ func prepare(c *cli.Command, path string) {
 			return cli.ShowSubcommandHelp(ctx)
 		}
 	}
+}
+
+// aboutCategory is the place in the help of the commands that are about svc itself.
+const aboutCategory = "svc itself"
+
+func helpCommand() *cli.Command {
+	c := argv.HelpCommand()
+	c.Category = aboutCategory
+	return c
+}
+
+func versionCommand() *cli.Command {
+	c := argv.VersionCommand()
+	c.Category = aboutCategory
+	return c
 }
 
 func helpFlag() cli.Flag {

@@ -40,6 +40,12 @@ func TestHelp(t *testing.T) {
 			}
 			// Help wins over whatever else stands on the line.
 			r := apptest.Run(t, append(append([]string{}, words...), "--help")...)
+			if c.Name == "help" {
+				if r != whole {
+					t.Errorf("%q: got %+v, want %+v", words, r, whole)
+				}
+				continue
+			}
 			if r.Code != 0 || r.Err != "" || !strings.Contains(r.Out, "svc "+strings.Join(words, " ")+" - "+c.Usage) {
 				t.Errorf("%q: %+v", words, r)
 			}
@@ -190,3 +196,45 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func TestHelpAndVersionCommands(t *testing.T) {
+	t.Parallel()
+	for line, same := range map[string]string{
+		"help": "--help", "help run": "run --help", "help run create": "run create --help", "version": "--version", "help help": "help --help",
+	} {
+		got, want := apptest.Run(t, strings.Fields(line)...), apptest.Run(t, strings.Fields(same)...)
+		if got != want || got.Code != 0 || got.Out == "" {
+			t.Errorf("svc %s: got %+v, want %+v", line, got, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"help rn":       "error: unknown command \"rn\" for svc; did you mean: svc run\n",
+		"help verify x": "error: svc verify has no commands of its own; see: svc verify --help\n",
+		"version x":     "error: unexpected argument x; see: svc version --help\n",
+	} {
+		if got := apptest.Run(t, strings.Fields(line)...); got.Code != 2 || got.Err != want || got.Out != "" {
+			t.Errorf("svc %s: got %+v, want exit 2 and %q", line, got, want)
+		}
+	}
+}
+
+// Every option that a command cannot do without is asked for in one line.
+func TestMissingOptionsAreUsageErrors(t *testing.T) {
+	t.Parallel()
+	for line, option := range map[string]string{
+		"run create p.json":           "--store",
+		"run create p.json --store s": "--idempotency-key",
+		"run status id":               "--store",
+		"run list":                    "--store",
+		"run import-evidence r --idempotency-key k": "--store",
+		"connections stored":                        "--store",
+		"doctor --github o.json":                    "--operation",
+		"init --github --dry-run":                   "--idkmesh-ref",
+		"gate-marginal m.json":                      "--current",
+	} {
+		got := apptest.Run(t, strings.Fields(line)...)
+		if got.Code != 2 || !strings.Contains(got.Err, option) || strings.Count(got.Err, "\n") != 1 || got.Out != "" {
+			t.Errorf("svc %s: got %+v, want exit 2 and one line on stderr that names %s", line, got, option)
+		}
+	}
+}

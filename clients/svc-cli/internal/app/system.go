@@ -4,9 +4,8 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/command"
+	"github.com/mlp-platform/platform/libs/cli/terminal"
 	"github.com/mlp-platform/platform/libs/loopback"
 )
 
@@ -15,15 +14,10 @@ var Version = "dev"
 
 // System is the real world.
 func System() *command.Env {
-	e := &command.Env{
+	return &command.Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, LookupEnv: os.LookupEnv, Now: time.Now, Version: Version, OpenBrowser: loopback.OpenBrowser,
-		Terminal:      term.IsTerminal(int(os.Stdout.Fd())),
-		ErrorTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Terminal:      terminal.IsTerminal(os.Stdout),
+		ErrorTerminal: terminal.IsTerminal(os.Stderr),
+		Width:         terminal.Width(os.Stdout),
 	}
-	if e.Terminal {
-		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			e.Width = w
-		}
-	}
-	return e
 }

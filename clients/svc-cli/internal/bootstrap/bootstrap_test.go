@@ -26,16 +26,16 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "plan.json", must(t, plan))
+	compareGolden(t, "plan.json", mustWrite(t, plan))
 	for _, f := range plan.RenderedConfigFiles {
-		golden(t, strings.ReplaceAll(strings.TrimPrefix(f.Path, ".svc/"), "/", "__"), []byte(f.Content))
+		compareGolden(t, strings.ReplaceAll(strings.TrimPrefix(f.Path, ".svc/"), "/", "__"), []byte(f.Content))
 	}
 	if err := schematest.Validate(t, "github-bootstrap-dry-run", plan); err != nil {
 		t.Error(err)
 	}
 }
 
-func must(t *testing.T, v any) []byte {
+func mustWrite(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := canon.P(v)
 	if err != nil {
@@ -44,7 +44,7 @@ func must(t *testing.T, v any) []byte {
 	return data
 }
 
-func golden(t *testing.T, name string, got []byte) {
+func compareGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	if *update {

@@ -17,11 +17,11 @@ func Commands(e *command.Env) []*cli.Command {
 			&cli.StringFlag{Name: "idkmesh-ref", Usage: "`REF` of svc to pin: an existing release tag or a commit of 40 lower-case hex digits"},
 			&cli.StringFlag{Name: "default-branch", Usage: "`BRANCH` that people integrate into", Value: "main"},
 		}, command.JSONFlags...),
-		Action: e.Action(command.Verdict, func(c *cli.Context) error { return plan(e, c) }),
+		Action: e.Action(command.Verdict, func(c *cli.Context) error { return runPlan(e, c) }),
 	}}
 }
 
-func plan(e *command.Env, c *cli.Context) error {
+func runPlan(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}

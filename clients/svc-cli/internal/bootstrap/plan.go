@@ -85,12 +85,12 @@ func New(ref, branch string) (DryRun, error) {
 	}
 	out := DryRun{
 		SchemaVersion: spine.SchemaVersion, Kind: "svc-github-bootstrap-dry-run", DryRun: true,
-		Plan:                Plan{PlanVersion: "0.1", SvcRef: ref, DefaultBranch: branch, Files: files(ref), OwnerActions: ownerActions()},
+		Plan:                Plan{PlanVersion: "0.1", SvcRef: ref, DefaultBranch: branch, Files: planFiles(ref), OwnerActions: ownerActions()},
 		RenderedConfigFiles: []Rendered{},
 	}
 	for _, f := range out.Plan.Files {
 		if strings.HasPrefix(f.Path, configFolder) {
-			r, err := render(f, ref, branch)
+			r, err := renderFile(f, ref, branch)
 			if err != nil {
 				return DryRun{}, err
 			}
@@ -102,7 +102,7 @@ func New(ref, branch string) (DryRun, error) {
 
 const configFolder = ".svc/"
 
-func files(ref string) []File {
+func planFiles(ref string) []File {
 	workflow := func(name, purpose, effect string) File {
 		return File{
 			Path: ".github/workflows/svc-" + name + ".yml", Ownership: managed, Phase: "C8-D", OverwritePolicy: replaceGenerated,

@@ -23,9 +23,9 @@ type Rendered struct {
 //go:embed templates
 var templates embed.FS
 
-// render fills a template. The ref and the branch hold no character that means anything
+// renderFile fills a template. The ref and the branch hold no character that means anything
 // in JSON or Markdown tables: both are checked before.
-func render(f File, ref, branch string) (Rendered, error) {
+func renderFile(f File, ref, branch string) (Rendered, error) {
 	name := strings.TrimPrefix(f.Path, configFolder)
 	data, err := templates.ReadFile("templates/" + name)
 	if err != nil {

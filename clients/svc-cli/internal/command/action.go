@@ -6,13 +6,16 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/mlp-platform/platform/libs/cli/argv"
+	"github.com/mlp-platform/platform/libs/cli/fault"
 )
 
 // Exit codes.
 const (
-	ExitDone  = 0
-	ExitNo    = 1
-	ExitFault = 2
+	ExitDone  = fault.ExitOK
+	ExitNo    = fault.ExitRuntime
+	ExitFault = fault.ExitUsage // any error: 1 is the answer of a check
 )
 
 // Shape is the form of a command's error document.
@@ -41,7 +44,7 @@ func (e *Exit) Error() string { return fmt.Sprintf("exit %d", e.Code) }
 // Action wraps a command's work: its fault is printed and becomes an [Exit].
 func (e *Env) Action(s Shape, run func(*cli.Context) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		err := formats(c)
+		err := checkFormat(c)
 		if err == nil {
 			err = run(c)
 		}
@@ -49,8 +52,8 @@ func (e *Env) Action(s Shape, run func(*cli.Context) error) cli.ActionFunc {
 	}
 }
 
-// formats refuses an --output that no command has. A command that has another flag of that name defines it itself.
-func formats(c *cli.Context) error {
+// checkFormat refuses an --output that no command has. A command that has another flag of that name defines it itself.
+func checkFormat(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		if s, ok := f.(*cli.StringFlag); ok && s.Name == "output" && s.DefaultText == "text" {
 			if v := c.String("output"); v != "" && v != "text" && v != "json" {
@@ -115,21 +118,9 @@ func (s Shape) document(f *Fault) any {
 
 // Arguments checks how many arguments a command got. A name in brackets may be absent and is then "".
 func Arguments(c *cli.Context, names ...string) ([]string, error) {
-	got := c.Args().Slice()
-	required := 0
-	for _, n := range names {
-		if n[0] != '[' {
-			required++
-		}
-	}
-	switch {
-	case len(got) < required:
-		return nil, Usagef("missing argument %s; see: %s --help", names[len(got)], c.Command.HelpName)
-	case len(got) > len(names):
-		return nil, Usagef("unexpected argument %q; see: %s --help", got[len(names)], c.Command.HelpName)
-	}
-	for len(got) < len(names) {
-		got = append(got, "")
+	got, err := argv.Arguments(c, names...)
+	if err != nil {
+		return nil, Usagef("%s", err.Error())
 	}
 	return got, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-func env() (e *command.Env, out, errOut *bytes.Buffer) {
+func newEnv() (e *command.Env, out, errOut *bytes.Buffer) {
 	out, errOut = new(bytes.Buffer), new(bytes.Buffer)
 	return &command.Env{Stdout: out, Stderr: errOut, Getenv: func(string) string { return "" }}, out, errOut
 }
@@ -49,7 +49,7 @@ func TestEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for shape, want := range map[command.Shape]string{command.Envelope: tc.envelope, command.Verdict: tc.forVerdict} {
-				e, out, errOut := env()
+				e, out, errOut := newEnv()
 				err := e.End(shape, true, tc.err)
 				var exit *command.Exit
 				if name == "of JSON" {
@@ -200,11 +200,11 @@ func TestWriteFileOverOthers(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"a\tb\x1b[2J", "1"}, {"c", "22"}}
-	e, out, _ := env()
+	e, out, _ := newEnv()
 	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "a b[2J\t1\nc\t22\n" {
 		t.Errorf("%v %q", err, out)
 	}
-	e, out, _ = env()
+	e, out, _ = newEnv()
 	e.Terminal = true
 	if err := e.Table([]string{"name", "n"}, rows); err != nil || out.String() != "NAME     N\na b[2J   1\nc       22\n" {
 		t.Errorf("%v %q", err, out)
@@ -213,7 +213,7 @@ func TestTable(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	e, out, _ := env()
+	e, out, _ := newEnv()
 	err := e.JSON(struct {
 		Z float64 `json:"z"`
 		A string  `json:"a"`

@@ -84,13 +84,13 @@ func (e *Env) Table(header []string, rows [][]string) error {
 	}
 	columns := make([]terminal.Column, len(header))
 	for i, h := range header {
-		columns[i] = terminal.Column{Title: h, Right: numbers(cells, i)}
+		columns[i] = terminal.Column{Title: h, Right: isNumeric(cells, i)}
 	}
 	return terminal.Table(e.Stdout, e.Width, false, columns, cells)
 }
 
-// numbers says that a column holds nothing but digits, and not so many that they are a digest or revision.
-func numbers(cells [][]string, column int) bool {
+// isNumeric says that a column holds nothing but digits, and not so many that they are a digest or revision.
+func isNumeric(cells [][]string, column int) bool {
 	for _, row := range cells {
 		if column >= len(row) || row[column] == "" || len(row[column]) > 19 {
 			return false

@@ -3,30 +3,22 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
+	"github.com/mlp-platform/platform/libs/cli/fault"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
 // Fault is why a command failed, as people and scripts see it.
-type Fault struct {
-	Code    string // a stable word
-	Path    string // JSON pointer into the input; "" is the whole document, or no document
-	Message string // what is wrong, and what to do
-	Cause   error
-}
-
-func (f *Fault) Error() string { return f.Message }
-
-func (f *Fault) Unwrap() error { return f.Cause }
+type Fault = fault.Error
 
 // Failf makes a fault.
 func Failf(code, format string, a ...any) *Fault {
-	err := fmt.Errorf(format, a...)
-	return &Fault{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
+	f := fault.New(code, format, a...)
+	f.Exit = ExitFault
+	return f
 }
 
 // Codes of faults that belong to no document.
@@ -78,7 +70,7 @@ func FaultOf(err error) *Fault {
 	case errors.As(err, &syntax):
 		return syntaxFault(syntax, err)
 	}
-	return &Fault{Code: Failed, Message: err.Error(), Cause: err}
+	return fault.From(err)
 }
 
 func syntaxFault(e *canon.SyntaxError, err error) *Fault {

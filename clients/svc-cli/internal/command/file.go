@@ -79,7 +79,7 @@ func writeFile(path string, data []byte) error {
 		if _, err := os.Lstat(path); err == nil {
 			return errors.New("it is a link to nothing")
 		}
-		return replace(path, data, nil)
+		return replaceFile(path, data, nil)
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
@@ -89,7 +89,7 @@ func writeFile(path string, data []byte) error {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return err
 	}
-	return replace(path, data, info)
+	return replaceFile(path, data, info)
 }
 
 // writeInto writes to what is no regular file. A pipe that nobody reads is not waited for.
@@ -102,8 +102,8 @@ func writeInto(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace makes the file at path, or puts another in place of the one that old describes.
-func replace(path string, data []byte, old fs.FileInfo) (err error) {
+// replaceFile makes the file at path, or puts another in place of the one that old describes.
+func replaceFile(path string, data []byte, old fs.FileInfo) (err error) {
 	// Not CreateTemp, whose mode would not be the caller's umask's to choose.
 	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text())
 	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

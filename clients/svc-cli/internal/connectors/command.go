@@ -38,11 +38,11 @@ func Commands(e *command.Env) []*cli.Command {
 	return []*cli.Command{{
 		Name: "connections", Category: Category, Usage: "connector metadata: check, keep and probe it offline",
 		Subcommands: []*cli.Command{
-			sub("validate", "check a profile", "PROFILE", func(c *cli.Context) error { return validate(e, c) }),
-			sub("list", "list the connectors of a profile", "PROFILE", func(c *cli.Context) error { return list(e, c) }),
+			sub("validate", "check a profile", "PROFILE", func(c *cli.Context) error { return validateProfile(e, c) }),
+			sub("list", "list the connectors of a profile", "PROFILE", func(c *cli.Context) error { return listProfile(e, c) }),
 			sub("import", "keep the connectors of a profile in a store, all or none; one that is there is replaced", "PROFILE",
 				func(c *cli.Context) error { return importInto(e, c) }, storeFlag, command.SigningFlag()),
-			sub("stored", "list the connectors that a store keeps", "", func(c *cli.Context) error { return stored(e, c) }, storeFlag),
+			sub("stored", "list the connectors that a store keeps", "", func(c *cli.Context) error { return showStored(e, c) }, storeFlag),
 			sub("probe", "probe the connectors of a profile with the offline fakes", "PROFILE", func(c *cli.Context) error { return probeAll(e, c) }, CheckedAtFlag()),
 		},
 	}}
@@ -71,7 +71,7 @@ type listing struct {
 	Connections []spine.Connection `json:"connections"`
 }
 
-func validate(e *command.Env, c *cli.Context) error {
+func validateProfile(e *command.Env, c *cli.Context) error {
 	all, err := LoadArgument(c)
 	if err != nil {
 		return err
@@ -86,15 +86,15 @@ func validate(e *command.Env, c *cli.Context) error {
 	return nil
 }
 
-func list(e *command.Env, c *cli.Context) error {
+func listProfile(e *command.Env, c *cli.Context) error {
 	all, err := LoadArgument(c)
 	if err != nil {
 		return err
 	}
-	return show(e, c, Records(all))
+	return showConnections(e, c, Records(all))
 }
 
-func show(e *command.Env, c *cli.Context, all []spine.Connection) error {
+func showConnections(e *command.Env, c *cli.Context, all []spine.Connection) error {
 	if command.WantsJSON(c) {
 		return e.JSON(listing{len(all), all})
 	}
@@ -140,7 +140,7 @@ func importInto(e *command.Env, c *cli.Context) (err error) {
 	return nil
 }
 
-func stored(e *command.Env, c *cli.Context) error {
+func showStored(e *command.Env, c *cli.Context) error {
 	if _, err := command.Arguments(c); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func stored(e *command.Env, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return show(e, c, all)
+	return showConnections(e, c, all)
 }
 
 func storePath(c *cli.Context) (string, error) {

@@ -86,8 +86,8 @@ type Inspection struct {
 
 const fakeVersion = "0.1"
 
-// fakes are the drivers of this build: they stand for real ones and ask nobody.
-func fakes() map[[2]string]Capabilities {
+// fakeDrivers are the drivers of this build: they stand for real ones and ask nobody.
+func fakeDrivers() map[[2]string]Capabilities {
 	return map[[2]string]Capabilities{
 		{"scm", "fake-scm"}: {Tiers: []string{"T0"}, TaskClasses: []string{"scm"}, Tools: []string{"git"},
 			CandidateTypes: []string{"repository_reference"}, MaxRisk: "medium"},
@@ -102,11 +102,11 @@ func fakes() map[[2]string]Capabilities {
 
 // Inspect probes connectors offline: no network, no secret, no provider.
 func Inspect(all []Connector, at time.Time) []Inspection {
-	known, out := fakes(), make([]Inspection, 0, len(all))
+	known, out := fakeDrivers(), make([]Inspection, 0, len(all))
 	for _, c := range all {
 		i := Inspection{ConnectionID: c.ID, Kind: c.Kind, Driver: c.Driver}
 		if can, ok := known[[2]string{c.Kind, c.Driver}]; ok {
-			i.Probe = probe(c, can, at)
+			i.Probe = probeConnector(c, can, at)
 		} else {
 			i.Error = &ProbeError{UnknownDriver}
 		}
@@ -115,7 +115,7 @@ func Inspect(all []Connector, at time.Time) []Inspection {
 	return out
 }
 
-func probe(c Connector, can Capabilities, at time.Time) *Probe {
+func probeConnector(c Connector, can Capabilities, at time.Time) *Probe {
 	p := &Probe{
 		ConnectionID: c.ID, Status: Healthy, CheckedAt: spine.FormatTime(at),
 		Driver:   Driver{c.Kind, c.Driver, fakeVersion},

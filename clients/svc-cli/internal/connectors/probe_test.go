@@ -12,11 +12,11 @@ import (
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func envelope(c connectors.Connector) canon.Value {
+func wrapConnector(c connectors.Connector) canon.Value {
 	return canon.MustFrom(document.NewConnection(c.Connection))
 }
 
-func connector(kind, driver string) connectors.Connector {
+func newConnector(kind, driver string) connectors.Connector {
 	return connectors.Connector{Connection: spine.Connection{ID: "c", Kind: kind, Driver: driver, Enabled: true}}
 }
 
@@ -35,7 +35,7 @@ func TestProbes(t *testing.T) {
 		{"execution", "fake-execution", probed("execution", "fake-execution", `"candidate_types":["command_result"],"external_processing":false,"max_risk":"medium","task_classes":["execution"],"tiers":["T0"],"tools":["python","shell"]`, "healthy")},
 		{"agent", "fake-scm", `{"connection_id":"c","driver":"fake-scm","error":{"code":"unknown_driver"},"kind":"agent","probe":null}`},
 	} {
-		got, err := canon.C1(connectors.Inspect([]connectors.Connector{connector(c.kind, c.driver)}, at)[0])
+		got, err := canon.C1(connectors.Inspect([]connectors.Connector{newConnector(c.kind, c.driver)}, at)[0])
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s/%s:\n%s\n%s", c.kind, c.driver, got, c.want)
 		}
@@ -44,7 +44,7 @@ func TestProbes(t *testing.T) {
 
 func TestProbeOutcomes(t *testing.T) {
 	t.Parallel()
-	off, ref, both := connector("agent", "fake-agent"), connector("agent", "fake-agent"), connector("agent", "fake-agent")
+	off, ref, both := newConnector("agent", "fake-agent"), newConnector("agent", "fake-agent"), newConnector("agent", "fake-agent")
 	off.Enabled, ref.AuthRefConfigured = false, true
 	both.Enabled, both.AuthRefConfigured = false, true
 	for _, c := range []struct {
@@ -52,11 +52,11 @@ func TestProbeOutcomes(t *testing.T) {
 		status    connectors.Status
 		reason    string
 	}{
-		{connector("scm", "fake-scm"), connectors.Healthy, "healthy"},
+		{newConnector("scm", "fake-scm"), connectors.Healthy, "healthy"},
 		{off, connectors.Disabled, "disabled"},
 		{ref, connectors.Unavailable, connectors.SecretUnavailable},
 		{both, connectors.Disabled, "disabled"},
-		{connector("scm", "git"), connectors.Unavailable, connectors.UnknownDriver},
+		{newConnector("scm", "git"), connectors.Unavailable, connectors.UnknownDriver},
 	} {
 		i := connectors.Inspect([]connectors.Connector{c.connector}, at)[0]
 		if status, reason := i.Outcome(); status != c.status || reason != c.reason {

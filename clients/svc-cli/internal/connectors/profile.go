@@ -81,7 +81,7 @@ func Parse(document canon.Value) ([]Connector, error) {
 			rd.Fail(InvalidDocument, paths[i], "a connector profile must stand here, which is an object")
 			break
 		}
-		c := read(rd, v, paths[i])
+		c := readConnector(rd, v, paths[i])
 		if rd.OK() && seen[c.ID] {
 			rd.Fail(DuplicateConnectionID, canon.Pointer(paths[i], "id"), "another profile has this id")
 		}
@@ -95,7 +95,7 @@ func Parse(document canon.Value) ([]Connector, error) {
 	return out, nil
 }
 
-func read(rd *closed.Reader, v canon.Value, path string) Connector {
+func readConnector(rd *closed.Reader, v canon.Value, path string) Connector {
 	o := rd.ObjectWith(v, path,
 		[]string{"api_version", "id", "driver", "kind", "enabled"},
 		[]string{"auth", "settings", "capabilities", "policy", "independence"})
@@ -120,7 +120,7 @@ func read(rd *closed.Reader, v canon.Value, path string) Connector {
 	readPolicy(rd, o, &c)
 	if o.Has("independence") {
 		i := o.ObjectWith("independence", nil, []string{"provider_family", "agent_family", "execution_family"})
-		c.Independence = Independence{family(i, "provider_family"), family(i, "agent_family"), family(i, "execution_family")}
+		c.Independence = Independence{readFamily(i, "provider_family"), readFamily(i, "agent_family"), readFamily(i, "execution_family")}
 	}
 	return c
 }
@@ -149,16 +149,16 @@ func readPolicy(rd *closed.Reader, profile closed.Object, c *Connector) {
 	o := profile.ObjectWith("policy", nil, []string{"task_classes", "allowed_risk", "external_processing", "project_spend_usd_max", "max_concurrency"})
 	if o.Has("task_classes") {
 		classes := Words(rd, o, "task_classes", InvalidValue, nil)
-		if within(profile, "capabilities", "task_classes") && !slices.Equal(classes, c.TaskClasses) {
+		if hasMember(profile, "capabilities", "task_classes") && !slices.Equal(classes, c.TaskClasses) {
 			o.Fail(ConflictingField, "task_classes", "capabilities.task_classes names other classes")
 		}
 		c.TaskClasses = classes
 	}
 	if o.Has("allowed_risk") {
-		allowed := risks(rd, o, "allowed_risk")
+		allowed := readRisks(rd, o, "allowed_risk")
 		if rd.OK() {
 			highest := allowed[len(allowed)-1]
-			if within(profile, "capabilities", "max_risk") && highest != c.MaxRisk {
+			if hasMember(profile, "capabilities", "max_risk") && highest != c.MaxRisk {
 				o.Fail(ConflictingField, "allowed_risk", "the risks must end with capabilities.max_risk")
 			}
 			c.MaxRisk = highest
@@ -173,16 +173,16 @@ func readPolicy(rd *closed.Reader, profile closed.Object, c *Connector) {
 	}
 }
 
-// within says that a profile gives a key inside one of its optional objects.
-func within(profile closed.Object, part, key string) bool {
+// hasMember says that a profile gives a key inside one of its optional objects.
+func hasMember(profile closed.Object, part, key string) bool {
 	o, _ := profile.Value(part).(*canon.Object)
 	_, ok := o.Get(key)
 	return ok
 }
 
-// risks reads the classes of risk that a policy allows: all from low to the highest.
+// readRisks reads the classes of risk that a policy allows: all from low to the highest.
 // A gap would allow a risk and refuse a lower one.
-func risks(rd *closed.Reader, o closed.Object, key string) []string {
+func readRisks(rd *closed.Reader, o closed.Object, key string) []string {
 	var out []string
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Match(v, path, InvalidRisk, "one of "+strings.Join(spine.Risks(), ", "), func(s string) bool { return slices.Contains(spine.Risks(), s) })
@@ -236,7 +236,7 @@ func Dollars(o closed.Object, key string) float64 {
 	return f + 0 // of a minus zero, zero
 }
 
-func family(o closed.Object, key string) string {
+func readFamily(o closed.Object, key string) string {
 	if !o.Has(key) {
 		return ""
 	}

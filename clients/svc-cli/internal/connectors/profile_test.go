@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
-func parse(t testing.TB, text string) canon.Value {
+func parseText(t testing.TB, text string) canon.Value {
 	t.Helper()
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
@@ -25,14 +25,14 @@ func parse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-// profile is a profile with more members.
-func profile(more ...string) string {
+// profileWith is a profile with more members.
+func profileWith(more ...string) string {
 	return `{` + strings.Join(append([]string{`"api_version":"svc.io/v1alpha1","id":"a","driver":"fake-agent","kind":"agent","enabled":true`}, more...), ",") + `}`
 }
 
 func TestProfileDefaults(t *testing.T) {
 	t.Parallel()
-	all, err := connectors.Parse(parse(t, profile()))
+	all, err := connectors.Parse(parseText(t, profileWith()))
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
@@ -46,12 +46,12 @@ func TestProfileDefaults(t *testing.T) {
 
 func TestProfileIsRead(t *testing.T) {
 	t.Parallel()
-	all, err := connectors.Parse(parse(t, `[`+profile(
+	all, err := connectors.Parse(parseText(t, `[`+profileWith(
 		`"auth":{"secret_ref":"env:KEY"}`,
 		`"settings":{"depth":{"list":[1,{"x":null}]}}`,
 		`"capabilities":{"tiers":["T2","T0"],"task_classes":["b","a"],"tools":["z","y"],"candidate_types":["t"],"max_risk":"high"}`,
 		`"policy":{"task_classes":["a","b"],"allowed_risk":["low","medium","high"],"external_processing":true,"project_spend_usd_max":3,"max_concurrency":7}`,
-		`"independence":{"provider_family":"p","agent_family":"g","execution_family":"e"}`)+`,`+strings.Replace(profile(`"policy":{"allowed_risk":["low","medium"],"task_classes":["c"]}`), `"a"`, `"B"`, 1)+`]`))
+		`"independence":{"provider_family":"p","agent_family":"g","execution_family":"e"}`)+`,`+strings.Replace(profileWith(`"policy":{"allowed_risk":["low","medium"],"task_classes":["c"]}`), `"a"`, `"B"`, 1)+`]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,48 +76,48 @@ func TestProfileFaults(t *testing.T) {
 		{`[]`, connectors.InvalidDocument, ""},
 		{`[[]]`, connectors.InvalidDocument, "/0"},
 		{`{}`, connectors.MissingField, "/api_version"},
-		{profile(`"auth":{}`), connectors.MissingField, "/auth/secret_ref"},
-		{profile(`"labels":{}`), connectors.UnknownField, "/labels"},
-		{profile(`"policy":{"tools":[]}`), connectors.UnknownField, "/policy/tools"},
-		{profile(`"settings":{"a":[{"My_Api_Key":"` + secret + `"}]}`), connectors.InlineSecretForbidden, "/settings/a/0/My_Api_Key"},
-		{profile(`"settings":{"max_tokens":1}`), connectors.InlineSecretForbidden, "/settings/max_tokens"},
-		{profile(`"auth":{"password":"` + secret + `"}`), connectors.InlineSecretForbidden, "/auth/password"},
-		{profile(`"auth":{"secret_ref":"` + secret + `"}`), connectors.InlineSecretForbidden, "/auth/secret_ref"},
-		{profile(`"auth":{"secret_ref":"env:1X"}`), connectors.InlineSecretForbidden, "/auth/secret_ref"},
-		{profile(`"bearer":"` + secret + `"`), connectors.InlineSecretForbidden, "/bearer"},
-		{profile(`"settings":{"secret_ref":"env:X"}`), connectors.SecretRefOutsideAuth, "/settings/secret_ref"},
-		{profile(`"settings":{"auth":{"secret_ref":"env:X"}}`), connectors.SecretRefOutsideAuth, "/settings/auth/secret_ref"},
-		{profile(`"auth":{"DB_Secret_Ref":"env:X"}`), connectors.SecretRefOutsideAuth, "/auth/DB_Secret_Ref"},
-		{strings.Replace(profile(), "v1alpha1", "v2", 1), connectors.UnsupportedAPIVersion, "/api_version"},
-		{strings.Replace(profile(), `"a"`, `"a b"`, 1), connectors.InvalidIdentifier, "/id"},
-		{strings.Replace(profile(), `"fake-agent"`, `"`+strings.Repeat("x", 129)+`"`, 1), connectors.InvalidIdentifier, "/driver"},
-		{strings.Replace(profile(), `"agent"`, `"robot"`, 1), connectors.UnknownConnectorKind, "/kind"},
-		{profile(`"capabilities":{"tiers":["T5"]}`), connectors.InvalidCapabilityTier, "/capabilities/tiers/0"},
-		{profile(`"capabilities":{"max_risk":"none"}`), connectors.InvalidRisk, "/capabilities/max_risk"},
-		{profile(`"policy":{"allowed_risk":["none"]}`), connectors.InvalidRisk, "/policy/allowed_risk/0"},
-		{profile(`"policy":{"allowed_risk":["low","high"]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
-		{profile(`"policy":{"allowed_risk":["medium"]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
-		{profile(`"policy":{"allowed_risk":[]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
-		{profile(`"capabilities":{"task_classes":["a"]}`, `"policy":{"task_classes":["b"]}`), connectors.ConflictingField, "/policy/task_classes"},
-		{profile(`"capabilities":{"max_risk":"high"}`, `"policy":{"allowed_risk":["low"]}`), connectors.ConflictingField, "/policy/allowed_risk"},
-		{profile(`"capabilities":{"tools":["a","a"]}`), connectors.DuplicateValue, "/capabilities/tools/1"},
-		{profile(`"policy":{"allowed_risk":["low","low"]}`), connectors.DuplicateValue, "/policy/allowed_risk/1"},
-		{`[` + profile() + `,` + profile() + `]`, connectors.DuplicateConnectionID, "/1/id"},
-		{strings.Replace(profile(), "true", `"true"`, 1), connectors.InvalidType, "/enabled"},
-		{profile(`"auth":null`), connectors.InvalidType, "/auth"},
-		{profile(`"settings":[]`), connectors.InvalidType, "/settings"},
-		{profile(`"policy":{"project_spend_usd_max":"1"}`), connectors.InvalidType, "/policy/project_spend_usd_max"},
-		{profile(`"policy":{"max_concurrency":1.0}`), connectors.InvalidType, "/policy/max_concurrency"},
-		{profile(`"policy":{"max_concurrency":0}`), connectors.InvalidValue, "/policy/max_concurrency"},
-		{profile(`"policy":{"project_spend_usd_max":-0.5}`), connectors.InvalidValue, "/policy/project_spend_usd_max"},
-		{profile(`"policy":{"project_spend_usd_max":1` + strings.Repeat("0", 400) + `}`), connectors.InvalidValue, "/policy/project_spend_usd_max"},
-		{profile(`"capabilities":{"tools":[" "]}`), connectors.InvalidValue, "/capabilities/tools/0"},
-		{profile(`"independence":{"agent_family":""}`), connectors.InvalidValue, "/independence/agent_family"},
-		{profile(`"settings":{"a b":1}`), connectors.InvalidFieldName, "/settings"},
-		{profile(`"settings":{"":1}`), connectors.InvalidFieldName, "/settings"},
-		{profile(`"settings":{"` + strings.Repeat("x", 129) + `":1}`), connectors.InvalidFieldName, "/settings"},
+		{profileWith(`"auth":{}`), connectors.MissingField, "/auth/secret_ref"},
+		{profileWith(`"labels":{}`), connectors.UnknownField, "/labels"},
+		{profileWith(`"policy":{"tools":[]}`), connectors.UnknownField, "/policy/tools"},
+		{profileWith(`"settings":{"a":[{"My_Api_Key":"` + secret + `"}]}`), connectors.InlineSecretForbidden, "/settings/a/0/My_Api_Key"},
+		{profileWith(`"settings":{"max_tokens":1}`), connectors.InlineSecretForbidden, "/settings/max_tokens"},
+		{profileWith(`"auth":{"password":"` + secret + `"}`), connectors.InlineSecretForbidden, "/auth/password"},
+		{profileWith(`"auth":{"secret_ref":"` + secret + `"}`), connectors.InlineSecretForbidden, "/auth/secret_ref"},
+		{profileWith(`"auth":{"secret_ref":"env:1X"}`), connectors.InlineSecretForbidden, "/auth/secret_ref"},
+		{profileWith(`"bearer":"` + secret + `"`), connectors.InlineSecretForbidden, "/bearer"},
+		{profileWith(`"settings":{"secret_ref":"env:X"}`), connectors.SecretRefOutsideAuth, "/settings/secret_ref"},
+		{profileWith(`"settings":{"auth":{"secret_ref":"env:X"}}`), connectors.SecretRefOutsideAuth, "/settings/auth/secret_ref"},
+		{profileWith(`"auth":{"DB_Secret_Ref":"env:X"}`), connectors.SecretRefOutsideAuth, "/auth/DB_Secret_Ref"},
+		{strings.Replace(profileWith(), "v1alpha1", "v2", 1), connectors.UnsupportedAPIVersion, "/api_version"},
+		{strings.Replace(profileWith(), `"a"`, `"a b"`, 1), connectors.InvalidIdentifier, "/id"},
+		{strings.Replace(profileWith(), `"fake-agent"`, `"`+strings.Repeat("x", 129)+`"`, 1), connectors.InvalidIdentifier, "/driver"},
+		{strings.Replace(profileWith(), `"agent"`, `"robot"`, 1), connectors.UnknownConnectorKind, "/kind"},
+		{profileWith(`"capabilities":{"tiers":["T5"]}`), connectors.InvalidCapabilityTier, "/capabilities/tiers/0"},
+		{profileWith(`"capabilities":{"max_risk":"none"}`), connectors.InvalidRisk, "/capabilities/max_risk"},
+		{profileWith(`"policy":{"allowed_risk":["none"]}`), connectors.InvalidRisk, "/policy/allowed_risk/0"},
+		{profileWith(`"policy":{"allowed_risk":["low","high"]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
+		{profileWith(`"policy":{"allowed_risk":["medium"]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
+		{profileWith(`"policy":{"allowed_risk":[]}`), connectors.NonMonotonicRiskPolicy, "/policy/allowed_risk"},
+		{profileWith(`"capabilities":{"task_classes":["a"]}`, `"policy":{"task_classes":["b"]}`), connectors.ConflictingField, "/policy/task_classes"},
+		{profileWith(`"capabilities":{"max_risk":"high"}`, `"policy":{"allowed_risk":["low"]}`), connectors.ConflictingField, "/policy/allowed_risk"},
+		{profileWith(`"capabilities":{"tools":["a","a"]}`), connectors.DuplicateValue, "/capabilities/tools/1"},
+		{profileWith(`"policy":{"allowed_risk":["low","low"]}`), connectors.DuplicateValue, "/policy/allowed_risk/1"},
+		{`[` + profileWith() + `,` + profileWith() + `]`, connectors.DuplicateConnectionID, "/1/id"},
+		{strings.Replace(profileWith(), "true", `"true"`, 1), connectors.InvalidType, "/enabled"},
+		{profileWith(`"auth":null`), connectors.InvalidType, "/auth"},
+		{profileWith(`"settings":[]`), connectors.InvalidType, "/settings"},
+		{profileWith(`"policy":{"project_spend_usd_max":"1"}`), connectors.InvalidType, "/policy/project_spend_usd_max"},
+		{profileWith(`"policy":{"max_concurrency":1.0}`), connectors.InvalidType, "/policy/max_concurrency"},
+		{profileWith(`"policy":{"max_concurrency":0}`), connectors.InvalidValue, "/policy/max_concurrency"},
+		{profileWith(`"policy":{"project_spend_usd_max":-0.5}`), connectors.InvalidValue, "/policy/project_spend_usd_max"},
+		{profileWith(`"policy":{"project_spend_usd_max":1` + strings.Repeat("0", 400) + `}`), connectors.InvalidValue, "/policy/project_spend_usd_max"},
+		{profileWith(`"capabilities":{"tools":[" "]}`), connectors.InvalidValue, "/capabilities/tools/0"},
+		{profileWith(`"independence":{"agent_family":""}`), connectors.InvalidValue, "/independence/agent_family"},
+		{profileWith(`"settings":{"a b":1}`), connectors.InvalidFieldName, "/settings"},
+		{profileWith(`"settings":{"":1}`), connectors.InvalidFieldName, "/settings"},
+		{profileWith(`"settings":{"` + strings.Repeat("x", 129) + `":1}`), connectors.InvalidFieldName, "/settings"},
 	} {
-		_, err := connectors.Parse(parse(t, c.text))
+		_, err := connectors.Parse(parseText(t, c.text))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != c.code || f.Path != c.path || f.Detail == "" {
 			t.Errorf("%s: %v; want %s at %q", c.text, err, c.code, c.path)
@@ -158,7 +158,7 @@ func TestLoadFaults(t *testing.T) {
 // The reader and the schema take and refuse the same profiles.
 func TestProfileSchemaAgrees(t *testing.T) {
 	t.Parallel()
-	doc := parse(t, profile(
+	doc := parseText(t, profileWith(
 		`"auth":{"secret_ref":"env:KEY"}`, `"settings":{"region":"north"}`,
 		`"capabilities":{"tiers":["T2"],"task_classes":["a"],"tools":["z"],"candidate_types":["t"],"max_risk":"low"}`,
 		`"policy":{"task_classes":["a"],"allowed_risk":["low"],"external_processing":true,"project_spend_usd_max":3.5,"max_concurrency":7}`,
@@ -190,7 +190,7 @@ func TestProfileSchemaAgrees(t *testing.T) {
 func TestSampleProfiles(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{"profile": true, "healthy": true, "inline-secret": false} {
-		v := parse(t, string(samples.File("connectors/"+name+".json")))
+		v := parseText(t, string(samples.File("connectors/"+name+".json")))
 		if _, err := connectors.Parse(v); (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -206,7 +206,7 @@ func FuzzProfile(f *testing.F) {
 	for _, name := range []string{"profile", "healthy", "inline-secret"} {
 		f.Add(samples.File("connectors/" + name + ".json"))
 	}
-	f.Add([]byte(profile(`"settings":{"a b":1}`)))
+	f.Add([]byte(profileWith(`"settings":{"a b":1}`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, err := canon.Parse(data)
 		if err != nil {
@@ -225,7 +225,7 @@ func FuzzProfile(f *testing.F) {
 			if err != nil || len(again) != len(all) {
 				t.Fatal("the same document is read differently", err)
 			}
-			if err := schematest.Validate(t, "control-tower-connection-response", envelope(c)); err != nil {
+			if err := schematest.Validate(t, "control-tower-connection-response", wrapConnector(c)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,14 +25,14 @@ func Commands(e *command.Env) []*cli.Command {
 		}, command.JSONFlags...),
 		Action: e.Action(command.Verdict, func(c *cli.Context) error {
 			if c.IsSet("github") {
-				return governed(e, c)
+				return checkGovernance(e, c)
 			}
-			return ready(e, c)
+			return checkReadiness(e, c)
 		}),
 	}}
 }
 
-func ready(e *command.Env, c *cli.Context) error {
+func checkReadiness(e *command.Env, c *cli.Context) error {
 	for _, name := range []string{"operation", "workflow"} {
 		if c.IsSet(name) {
 			return command.Usagef("--%s goes with --github OBSERVATION", name)
@@ -61,7 +61,7 @@ func ready(e *command.Env, c *cli.Context) error {
 	return err
 }
 
-func governed(e *command.Env, c *cli.Context) error {
+func checkGovernance(e *command.Env, c *cli.Context) error {
 	if c.Args().Present() {
 		return command.Usagef("give a PROFILE or --github OBSERVATION, not both")
 	}

@@ -84,13 +84,13 @@ func (m *Matrix) panelReport(p *Panel, x Measures) PanelReport {
 	return PanelReport{
 		Quorum: m.Quorum, NominalVotes: len(p.Members), Accuracy: x.Accuracy,
 		Correlation: x.Correlation, SkippedPairs: x.Skipped, Error: x.Error,
-		FalseAccept: rate(falseAccepts, in.KnownBad), FalseReject: rate(falseRejects, in.KnownGood),
-		Votes: x.Votes, Heuristic: heuristic(len(p.Members), x.Correlation), Ceiling: ceiling(x),
+		FalseAccept: rateOf(falseAccepts, in.KnownBad), FalseReject: rateOf(falseRejects, in.KnownGood),
+		Votes: x.Votes, Heuristic: heuristicVotes(len(p.Members), x.Correlation), Ceiling: votesCeiling(x),
 	}
 }
 
-// rate is null over an empty group.
-func rate(n, of int) *float64 {
+// rateOf is null over an empty group.
+func rateOf(n, of int) *float64 {
 	if of == 0 {
 		return nil
 	}
@@ -98,8 +98,8 @@ func rate(n, of int) *float64 {
 	return &r
 }
 
-// heuristic is the usual estimate of independent votes, for positive correlation.
-func heuristic(members int, rho *float64) *float64 {
+// heuristicVotes is the usual estimate of independent votes, for positive correlation.
+func heuristicVotes(members int, rho *float64) *float64 {
 	if rho == nil || *rho <= 0 {
 		return nil
 	}
@@ -107,16 +107,16 @@ func heuristic(members int, rho *float64) *float64 {
 	return &n
 }
 
-// ceiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
+// votesCeiling is what any number of verifiers of this accuracy and correlation is worth: the share of errors that they
 // have in common stays, whatever their number.
-func ceiling(x Measures) any {
+func votesCeiling(x Measures) any {
 	if x.Correlation == nil || x.Accuracy <= 0.5 {
 		return nil
 	}
 	if *x.Correlation <= 0 {
 		return Unbounded
 	}
-	votes, _ := gatestat.EffectiveVotes(x.Accuracy, 0.5, *x.Correlation*(1-x.Accuracy))
+	votes, _ := gatestat.EffectiveVotes(gatestat.Setting{Accuracy: x.Accuracy, Quorum: gatestat.Majority()}, *x.Correlation*(1-x.Accuracy))
 	return votes
 }
 
@@ -149,6 +149,12 @@ func (c *ProbeCount) add(breached bool) {
 	c.Rate = float64(c.Breached) / float64(c.Total)
 }
 
+// The warning about a panel whose error no panel of independent verifiers has.
+const (
+	UndefinedAtQuorum     = "effective_votes_undefined_at_quorum"
+	UndefinedAtQuorumText = "no number of independent verifiers errs as often as the panel does at this quorum."
+)
+
 func (r *Report) warnings() []string {
 	out := []string{}
 	warn := func(code, format string, args ...any) { out = append(out, code+": "+fmt.Sprintf(format, args...)) }
@@ -163,11 +169,19 @@ func (r *Report) warnings() []string {
 	if r.Panel.Accuracy <= 0.5 {
 		warn("panel_not_better_than_chance", "the verifiers are right on half of the candidates or fewer on average, so no number of votes describes the panel.")
 	}
+	if r.Panel.Votes == nil && r.Panel.Accuracy > 0.5 {
+		warn(UndefinedAtQuorum, UndefinedAtQuorumText)
+	}
 	if Censored(r.Panel.Votes) {
 		warn("effective_votes_saturated", "the panel makes too few errors here to tell more than %.0f effective votes apart.", gatestat.Saturated)
 	}
-	if c, ok := r.Panel.Ceiling.(float64); ok && r.Panel.Heuristic != nil && *r.Panel.Heuristic > c {
-		warn("heuristic_above_ceiling", "the heuristic number of votes is above the ceiling that the correlation allows.")
+	if c, ok := r.Panel.Ceiling.(float64); ok {
+		if r.Panel.Heuristic != nil && *r.Panel.Heuristic > c {
+			warn("heuristic_above_ceiling", "the heuristic number of votes is above the ceiling that the correlation allows.")
+		}
+		if r.Panel.Votes != nil && *r.Panel.Votes > c {
+			warn("effective_votes_above_ceiling", "the effective votes are above the ceiling that the correlation allows.")
+		}
 	}
 	if r.Probes != nil && r.Probes.Breached > 0 {
 		warn("probes_breached", "the panel accepted %d of %d probes.", r.Probes.Breached, r.Probes.Total)

@@ -19,7 +19,7 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 )
 
-func parse(t testing.TB, text string) canon.Value {
+func parseText(t testing.TB, text string) canon.Value {
 	t.Helper()
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
@@ -28,8 +28,8 @@ func parse(t testing.TB, text string) canon.Value {
 	return v
 }
 
-// matrix makes a document of rows of verdicts, A for accept and R for reject; p in truth is a probe.
-func matrix(quorum, truth string, rows ...string) string {
+// matrixText makes a document of rows of verdicts, A for accept and R for reject; p in truth is a probe.
+func matrixText(quorum, truth string, rows ...string) string {
 	word := map[rune]string{'A': "accept", 'R': "reject", 'p': "reject"}
 	var candidates, verifiers []string
 	for i, c := range truth {
@@ -50,23 +50,23 @@ func matrix(quorum, truth string, rows ...string) string {
 		quorum, strings.Join(candidates, ","), strings.Join(verifiers, ","))
 }
 
-func audit(t testing.TB, text string, b *gatestat.Bootstrap) *gate.Report {
+func auditText(t testing.TB, text string, b *gatestat.Bootstrap) *gate.Report {
 	t.Helper()
-	r, err := gate.Audit(t.Context(), parse(t, text), gate.Options{Version: "test", Bootstrap: b})
+	r, err := gate.Audit(t.Context(), parseText(t, text), gate.Options{Version: "test", Bootstrap: b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func near(t testing.TB, name string, got *float64, want float64) {
+func checkNear(t testing.TB, name string, got *float64, want float64) {
 	t.Helper()
 	if got == nil || math.Abs(*got-want) > 1e-12 {
-		t.Errorf("%s: %v, want %v", name, show(got), want)
+		t.Errorf("%s: %v, want %v", name, showNumber(got), want)
 	}
 }
 
-func show(x *float64) any {
+func showNumber(x *float64) any {
 	if x == nil {
 		return nil
 	}
@@ -75,31 +75,31 @@ func show(x *float64) any {
 
 func TestThePublishedPanel(t *testing.T) {
 	t.Parallel()
-	r := audit(t, string(samples.File("gate/panel.json")), &gatestat.Bootstrap{Replicates: 2000, Seed: new(big.Int), ConfidenceLevel: 0.95})
+	r := auditText(t, string(samples.File("gate/panel.json")), &gatestat.Bootstrap{Replicates: 2000, Seed: new(big.Int), ConfidenceLevel: 0.95})
 	if r.Provenance.InputDigest != "23caa4c4cc57e91c31262bc9e830ccaecdb7884b7bf97d739c37d0615d6b2d8a" {
 		t.Error(r.Provenance.InputDigest)
 	}
-	near(t, "a", &r.Panel.Accuracy, .8)
-	near(t, "rho", r.Panel.Correlation, .09163977794943223)
-	near(t, "error", &r.Panel.Error, .16666666666666666)
-	near(t, "false accepts", r.Panel.FalseAccept, .25)
-	near(t, "false rejects", r.Panel.FalseReject, .125)
-	near(t, "effective votes", r.Panel.Votes, 1.6944444444444438)
-	near(t, "heuristic", r.Panel.Heuristic, 3.6588245300435087)
+	checkNear(t, "a", &r.Panel.Accuracy, .8)
+	checkNear(t, "rho", r.Panel.Correlation, .09163977794943223)
+	checkNear(t, "error", &r.Panel.Error, .16666666666666666)
+	checkNear(t, "false accepts", r.Panel.FalseAccept, .25)
+	checkNear(t, "false rejects", r.Panel.FalseReject, .125)
+	checkNear(t, "effective votes", r.Panel.Votes, 1.6944444444444438)
+	checkNear(t, "heuristic", r.Panel.Heuristic, 3.6588245300435087)
 	ceiling, _ := r.Panel.Ceiling.(float64)
-	near(t, "ceiling", &ceiling, 9.31624758940236)
+	checkNear(t, "ceiling", &ceiling, 9.31624758940236)
 	if r.Probes.Breached != 2 || r.Probes.Total != 3 {
 		t.Errorf("%+v", r.Probes)
 	}
 	m := r.Uncertainty.Metrics
-	near(t, "error low", m.Error.CILow, 0)
-	near(t, "error high", m.Error.CIHigh, .4166666666666667)
-	near(t, "a low", m.Accuracy.CILow, .6666666666666666)
-	near(t, "a high", m.Accuracy.CIHigh, .9166666666666666)
-	near(t, "rho low", m.Correlation.CILow, -.17407765595569788)
-	near(t, "rho high", m.Correlation.CIHigh, .3933996418221948)
-	near(t, "votes low", m.Votes.CILow, 1)
-	near(t, "votes high", m.Votes.CIHigh, 199)
+	checkNear(t, "error low", m.Error.CILow, 0)
+	checkNear(t, "error high", m.Error.CIHigh, .4166666666666667)
+	checkNear(t, "a low", m.Accuracy.CILow, .6666666666666666)
+	checkNear(t, "a high", m.Accuracy.CIHigh, .9166666666666666)
+	checkNear(t, "rho low", m.Correlation.CILow, -.17407765595569788)
+	checkNear(t, "rho high", m.Correlation.CIHigh, .3933996418221948)
+	checkNear(t, "votes low", m.Votes.CILow, 1)
+	checkNear(t, "votes high", m.Votes.CIHigh, 199)
 	if m.Correlation.ReplicatesUsed != 1992 || !m.Votes.HighCensored {
 		t.Errorf("%+v", m)
 	}
@@ -145,7 +145,7 @@ func TestEdges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := audit(t, matrix(c.quorum, c.truth, c.rows...), b)
+			r := auditText(t, matrixText(c.quorum, c.truth, c.rows...), b)
 			var codes []string
 			for _, w := range r.Warnings {
 				code, _, _ := strings.Cut(w, ": ")
@@ -166,8 +166,8 @@ func TestEdges(t *testing.T) {
 
 func TestMatricesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	good := matrix("0.5", "ARp", "ARR")
-	if _, err := gate.Read(parse(t, good)); err != nil {
+	good := matrixText("0.5", "ARp", "ARR")
+	if _, err := gate.Read(parseText(t, good)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ from, to, code, path string }{
@@ -192,7 +192,7 @@ func TestMatricesThatAreRefused(t *testing.T) {
 		{`{"c0":`, `[],"x":{"c0":`, gate.InvalidType, "/verifiers/0/verdicts"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
-		_, err := gate.Read(parse(t, text))
+		_, err := gate.Read(parseText(t, text))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != c.code || f.Path != c.path {
 			t.Errorf("%s -> %s: %v, want %s at %s", c.from, c.to, err, c.code, c.path)
@@ -201,9 +201,9 @@ func TestMatricesThatAreRefused(t *testing.T) {
 	for text, code := range map[string]string{
 		`[]`: gate.InvalidDocument,
 		`{"gate_id":"g","evidence_class":"observed","candidates":[{"id":"a","ground_truth":"accept"},{"id":"b","ground_truth":"accept"}],"verifiers":[]}`: gate.InvalidValue,
-		matrix("0.5", "AR", slices.Repeat([]string{"AR"}, gate.MaxVerifiers+1)...):                                                                        gate.TooManyVerifiers,
+		matrixText("0.5", "AR", slices.Repeat([]string{"AR"}, gate.MaxVerifiers+1)...):                                                                    gate.TooManyVerifiers,
 	} {
-		_, err := gate.Read(parse(t, text))
+		_, err := gate.Read(parseText(t, text))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != code {
 			t.Errorf("%.60s: %v, want %s", text, err, code)
@@ -213,9 +213,9 @@ func TestMatricesThatAreRefused(t *testing.T) {
 
 func TestForeignKeysAreDigestedOnly(t *testing.T) {
 	t.Parallel()
-	plain := matrix("0.5", "ARAR", "ARAA")
+	plain := matrixText("0.5", "ARAR", "ARAA")
 	noted := strings.Replace(plain, `"gate_id"`, `"note":"ä","gate_id"`, 1)
-	a, b := audit(t, plain, nil), audit(t, noted, nil)
+	a, b := auditText(t, plain, nil), auditText(t, noted, nil)
 	if a.Provenance.InputDigest == b.Provenance.InputDigest {
 		t.Error("the digest does not cover the note")
 	}
@@ -227,7 +227,7 @@ func TestForeignKeysAreDigestedOnly(t *testing.T) {
 
 func TestDependence(t *testing.T) {
 	t.Parallel()
-	m, err := gate.Read(parse(t, strings.Replace(matrix("0.5", "ARAR", "ARAA", "RRAA", "ARAR"), `"v2"`, `"a"`, 1)))
+	m, err := gate.Read(parseText(t, strings.Replace(matrixText("0.5", "ARAR", "ARAA", "RRAA", "ARAR"), `"v2"`, `"a"`, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +239,11 @@ func TestDependence(t *testing.T) {
 	if p.A != "v0" || p.B != "v1" || !p.Measurable || p.Joint != 1 || p.AErrors != 1 || p.BErrors != 2 {
 		t.Errorf("%+v", p)
 	}
-	near(t, "phi", p.Phi, 1/math.Sqrt(3))
+	checkNear(t, "phi", p.Phi, 1/math.Sqrt(3))
 	if p := d.Pairs[0]; p.Measurable || p.Phi != nil || p.AErrors != 0 {
 		t.Errorf("%+v", p)
 	}
-	one, err := gate.Read(parse(t, matrix("0.5", "AR", "AR")))
+	one, err := gate.Read(parseText(t, matrixText("0.5", "AR", "AR")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,16 +254,16 @@ func TestDependence(t *testing.T) {
 
 func TestMarkdownHoldsOnlyItsOwnMarkup(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(matrix("0.5", "ARAR", "ARAA", "AAAA"), `"v1"`, `"a|b\n# <b>![x](http://e)\u202e"`, 1)
-	md := string(audit(t, text, nil).Markdown())
+	text := strings.Replace(matrixText("0.5", "ARAR", "ARAA", "AAAA"), `"v1"`, `"a|b\n# <b>![x](http://e)\u202e"`, 1)
+	md := string(auditText(t, text, nil).Markdown())
 	if !strings.Contains(md, "| a\\|b \\# \\<b\\>!\\[x\\](http://e)  | 0.5000 | 2 |") || !strings.HasPrefix(md, "# 2 verifiers ~ 6.57 effective votes\n") {
 		t.Error(md)
 	}
-	md = string(audit(t, matrix("0.5", "AR", "AA"), nil).Markdown())
+	md = string(auditText(t, matrixText("0.5", "AR", "AA"), nil).Markdown())
 	if !strings.HasPrefix(md, "# 1 verifier ~ undefined effective votes\n") {
 		t.Error(md)
 	}
-	md = string(audit(t, matrix("0.5", "AAAAAA", "RAAAAA", "ARAAAA", "AARAAA"), nil).Markdown())
+	md = string(auditText(t, matrixText("0.5", "AAAAAA", "RAAAAA", "ARAAAA", "AARAAA"), nil).Markdown())
 	if !strings.HasPrefix(md, "# 3 verifiers ~ >= 199 effective votes\n") || !strings.Contains(md, "| Ceiling of effective votes | unbounded |") {
 		t.Error(md)
 	}
@@ -289,7 +289,7 @@ func TestLargeMatrices(t *testing.T) {
 			}
 			all[v] = string(row)
 		}
-		return matrix("0.5", string(truth), all...)
+		return matrixText("0.5", string(truth), all...)
 	}
 	for _, c := range []struct{ rows, verifiers, replicates int }{{1000, 10, 2000}, {700, 128, 100}, {15_000, 4, 200}} {
 		text := random(c.rows, c.verifiers)
@@ -297,7 +297,7 @@ func TestLargeMatrices(t *testing.T) {
 			t.Fatalf("%d rows of %d verifiers are no file", c.rows, c.verifiers)
 		}
 		start := time.Now()
-		r := audit(t, text, &gatestat.Bootstrap{Replicates: c.replicates, Seed: big.NewInt(1), ConfidenceLevel: 0.95})
+		r := auditText(t, text, &gatestat.Bootstrap{Replicates: c.replicates, Seed: big.NewInt(1), ConfidenceLevel: 0.95})
 		took := time.Since(start)
 		t.Logf("%d rows, %d verifiers, %d replicates: %v", c.rows, c.verifiers, c.replicates, took)
 		if took > time.Minute || r.Uncertainty.Metrics.Correlation.ReplicatesUsed != c.replicates {
@@ -310,7 +310,7 @@ func TestLargeMatrices(t *testing.T) {
 func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
 	t.Parallel()
 	rows := slices.Repeat([]string{strings.Repeat("A", 100)}, gate.MaxVerifiers)
-	_, err := gate.Audit(t.Context(), parse(t, matrix("0.5", strings.Repeat("AR", 50), rows...)),
+	_, err := gate.Audit(t.Context(), parseText(t, matrixText("0.5", strings.Repeat("AR", 50), rows...)),
 		gate.Options{Bootstrap: &gatestat.Bootstrap{Replicates: gatestat.MaxReplicates, Seed: new(big.Int), ConfidenceLevel: 0.9}})
 	var f *closed.Fault
 	if !errors.As(err, &f) || f.Code != gatestat.TooMuchWork || !strings.Contains(f.Detail, "ask for ") {
@@ -320,7 +320,7 @@ func TestBootstrapsThatWouldTakeTooLong(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(string(samples.File("gate/panel.json")))
-	f.Add(matrix("0", "ARp", "ARR", "AAA"))
+	f.Add(matrixText("0", "ARp", "ARR", "AAA"))
 	f.Add(`{"gate_id":"g","evidence_class":"observed","quorum":1e-320,"candidates":[{"id":"a","ground_truth":"accept"}],"verifiers":[{}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		v, err := canon.Parse([]byte(text), canon.MaxBytes(canon.MaxFile))

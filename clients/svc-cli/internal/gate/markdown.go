@@ -22,9 +22,9 @@ func (r *Report) Markdown() []byte {
 	if r.Inputs.Verifiers == 1 {
 		noun = "verifier"
 	}
-	line("# %d %s ~ %s effective votes", r.Inputs.Verifiers, noun, votes(r.Panel.Votes))
+	line("# %d %s ~ %s effective votes", r.Inputs.Verifiers, noun, formatVotes(r.Panel.Votes))
 	line("")
-	line("Gate %s, %s evidence: %d candidates (%d good, %d bad) and %d probes.", text(r.GateID), r.EvidenceClass,
+	line("Gate %s, %s evidence: %d candidates (%d good, %d bad) and %d probes.", escapeMarkdown(r.GateID), r.EvidenceClass,
 		r.Inputs.NonProbeCandidates, r.Inputs.KnownGood, r.Inputs.KnownBad, r.Inputs.ProbeCandidates)
 	line("")
 	line("## Verifiers")
@@ -32,7 +32,7 @@ func (r *Report) Markdown() []byte {
 	line("| Verifier | Accuracy | Errors |")
 	line("|---|---:|---:|")
 	for _, v := range r.Verifiers {
-		line("| %s | %.4f | %d |", text(v.ID), v.Accuracy, v.Errors)
+		line("| %s | %.4f | %d |", escapeMarkdown(v.ID), v.Accuracy, v.Errors)
 	}
 	line("")
 	line("## Panel")
@@ -42,13 +42,13 @@ func (r *Report) Markdown() []byte {
 	p := r.Panel
 	line("| Quorum | more than %s of %d votes |", strconv.FormatFloat(p.Quorum, 'g', -1, 64), p.NominalVotes)
 	line("| Mean verifier accuracy | %.4f |", p.Accuracy)
-	line("| Mean pairwise error correlation | %s |", rate4(p.Correlation))
+	line("| Mean pairwise error correlation | %s |", formatRate(p.Correlation))
 	line("| Pairs without a correlation | %d |", p.SkippedPairs)
 	line("| Panel error | %.4f |", p.Error)
-	line("| False accept rate | %s |", rate4(p.FalseAccept))
-	line("| False reject rate | %s |", rate4(p.FalseReject))
-	line("| Effective votes | %s |", votes(p.Votes))
-	line("| Heuristic votes | %s |", votes2(p.Heuristic))
+	line("| False accept rate | %s |", formatRate(p.FalseAccept))
+	line("| False reject rate | %s |", formatRate(p.FalseReject))
+	line("| Effective votes | %s |", formatVotes(p.Votes))
+	line("| Heuristic votes | %s |", formatPlainVotes(p.Heuristic))
 	line("| Ceiling of effective votes | %s |", ceilingText(p.Ceiling))
 	r.markdownUncertainty(line)
 	r.markdownProbes(line)
@@ -56,7 +56,7 @@ func (r *Report) Markdown() []byte {
 	line("## Warnings")
 	line("")
 	for _, w := range r.Warnings {
-		line("- %s", text(w))
+		line("- %s", escapeMarkdown(w))
 	}
 	if len(r.Warnings) == 0 {
 		line("None.")
@@ -66,7 +66,7 @@ func (r *Report) Markdown() []byte {
 	line("")
 	line("%s", disclaimer)
 	line("")
-	line("%s %s, input SHA-256 `%s`", r.Provenance.Tool, text(r.Provenance.ToolVersion), r.Provenance.InputDigest)
+	line("%s %s, input SHA-256 `%s`", r.Provenance.Tool, escapeMarkdown(r.Provenance.ToolVersion), r.Provenance.InputDigest)
 	return []byte(b.String())
 }
 
@@ -82,17 +82,17 @@ func (r *Report) markdownUncertainty(line func(string, ...any)) {
 		line("%d candidates are too few for an interval; %d are needed.", u.Rows, u.MinRows)
 		return
 	}
-	line("Percentile intervals of level %s from %d replicates, seed %s.", strconv.FormatFloat(u.ConfidenceLevel, 'g', -1, 64), u.Replicates, clip(u.Seed.String()))
+	line("Percentile intervals of level %s from %d replicates, seed %s.", strconv.FormatFloat(u.ConfidenceLevel, 'g', -1, 64), u.Replicates, clipNumber(u.Seed.String()))
 	line("")
 	line("| Measure | Value | Low | High | Undefined replicates |")
 	line("|---|---:|---:|---:|---:|")
 	row := func(name string, m gatestat.Metric, figure func(*float64) string) {
 		line("| %s | %s | %s | %s | %d |", name, figure(m.Point), figure(m.CILow), figure(m.CIHigh), m.ReplicatesUndefined)
 	}
-	row("Panel error", u.Metrics.Error, rate4)
-	row("Mean verifier accuracy", u.Metrics.Accuracy, rate4)
-	row("Mean pairwise error correlation", u.Metrics.Correlation, rate4)
-	row("Effective votes", u.Metrics.Votes.Metric, votes)
+	row("Panel error", u.Metrics.Error, formatRate)
+	row("Mean verifier accuracy", u.Metrics.Accuracy, formatRate)
+	row("Mean pairwise error correlation", u.Metrics.Correlation, formatRate)
+	row("Effective votes", u.Metrics.Votes.Metric, formatVotes)
 }
 
 func (r *Report) markdownProbes(line func(string, ...any)) {
@@ -111,53 +111,53 @@ func (r *Report) markdownProbes(line func(string, ...any)) {
 	slices.Sort(kinds)
 	for _, kind := range kinds {
 		c := r.Probes.ByKind[kind]
-		line("| %s | %d | %d | %.4f |", text(kind), c.Total, c.Breached, c.Rate)
+		line("| %s | %d | %d | %.4f |", escapeMarkdown(kind), c.Total, c.Breached, c.Rate)
 	}
 	line("| all | %d | %d | %.4f |", r.Probes.Total, r.Probes.Breached, r.Probes.Rate)
 }
 
 const undefined = "undefined"
 
-func rate4(x *float64) string { return fixed(x, 4) }
+func formatRate(x *float64) string { return formatFixed(x, 4) }
 
-func votes2(x *float64) string { return fixed(x, 2) }
+func formatPlainVotes(x *float64) string { return formatFixed(x, 2) }
 
-func fixed(x *float64, decimals int) string {
+func formatFixed(x *float64, decimals int) string {
 	if x == nil {
 		return undefined
 	}
 	return strconv.FormatFloat(*x, 'f', decimals, 64)
 }
 
-// votes shows a number that is as high as can be told as such.
-func votes(x *float64) string {
+// formatVotes shows a number that is as high as can be told as such.
+func formatVotes(x *float64) string {
 	if Censored(x) {
 		return fmt.Sprintf(">= %.0f", gatestat.Saturated)
 	}
-	return votes2(x)
+	return formatPlainVotes(x)
 }
 
 func ceilingText(x any) string {
 	switch x := x.(type) {
 	case float64:
-		return votes(&x)
+		return formatVotes(&x)
 	case string:
 		return x
 	}
 	return undefined
 }
 
-// clip keeps a number that somebody chose, of up to 4,300 digits, on its line.
-func clip(s string) string {
+// clipNumber keeps a number that somebody chose, of up to 4,300 digits, on its line.
+func clipNumber(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"
 	}
 	return s
 }
 
-// text is text of others as one line of Markdown: what could break a table, or become a link, a picture or HTML, is
+// escapeMarkdown is text of others as one line of Markdown: what could break a table, or become a link, a picture or HTML, is
 // escaped.
-func text(s string) string {
+func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 	"github.com/mlp-platform/platform/libs/evidence/closed"
+
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
 )
 
 // Codes of a matrix that is refused.
@@ -44,7 +46,8 @@ type Matrix struct {
 	Verifiers     []Verifier
 	Digest        string // hex SHA-256 of the whole document in form C2
 
-	rows, probes []int // candidates by kind
+	quorum       gatestat.Quorum // Quorum as an exact fraction
+	rows, probes []int           // candidates by kind
 }
 
 // Candidate is one thing that was judged.
@@ -75,12 +78,19 @@ func Read(doc canon.Value) (*Matrix, error) {
 		GateID:        o.Match("gate_id", InvalidValue, WhatID, IsID),
 		EvidenceClass: o.OneOf("evidence_class", InvalidValue, "synthetic", "observed"),
 		Quorum:        0.5,
+		quorum:        gatestat.Majority(),
 	}
 	if o.Has("quorum") {
 		if m.Quorum = o.Number("quorum"); m.Quorum < 0 || m.Quorum >= 1 {
 			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here")
 		}
 		m.Quorum += 0 // of -0.0 too
+		if r.OK() {
+			m.quorum = gatestat.ParseQuorum(m.Quorum)
+		}
+		if !m.quorum.InRange() {
+			o.Fail(InvalidValue, "quorum", "a number from 0 to below 1 must stand here; this one is read as 1")
+		}
 	}
 	m.readCandidates(r, o)
 	m.readVerifiers(r, o)
@@ -166,6 +176,18 @@ func (m *Matrix) readVerdicts(r *closed.Reader, e closed.Object) []bool {
 				break
 			}
 		}
+	}
+	return out
+}
+
+// VoteQuorum is the quorum as an exact fraction.
+func (m *Matrix) VoteQuorum() gatestat.Quorum { return m.quorum }
+
+// GoodRows says of every row whether its candidate is good.
+func (m *Matrix) GoodRows() Column {
+	out := make(Column, len(m.rows))
+	for i, c := range m.rows {
+		out[i] = m.Candidates[c].Good
 	}
 	return out
 }

@@ -12,10 +12,10 @@ type Panel struct {
 	Errors  []Column // by member and row
 }
 
-// Column says of every row of a matrix whether something is wrong about it.
+// Column says of every row of a matrix whether something is so: mostly, whether a verdict is wrong.
 type Column []bool
 
-// Count is the number of rows that are wrong.
+// Count is the number of rows of which it is so.
 func (c Column) Count() int {
 	n := 0
 	for _, w := range c {
@@ -26,7 +26,18 @@ func (c Column) Count() int {
 	return n
 }
 
-// Joint is the number of rows that are wrong in both.
+// CountDrawn is the number of drawn rows of which it is so; a row counts as often as it was drawn.
+func (c Column) CountDrawn(rows []int) int {
+	n := 0
+	for _, row := range rows {
+		if c[row] {
+			n++
+		}
+	}
+	return n
+}
+
+// Joint is the number of rows of which it is so in both.
 func (c Column) Joint(d Column) int {
 	n := 0
 	for i, w := range c {
@@ -54,7 +65,7 @@ func (m *Matrix) Panel(members []int) *Panel {
 	for i, v := range members {
 		p.Errors[i] = m.Errors(v)
 	}
-	needed := m.Quorum * float64(len(members))
+	threshold := m.quorum.Threshold(len(members))
 	for c := range m.Candidates {
 		votes := 0
 		for _, v := range members {
@@ -62,7 +73,7 @@ func (m *Matrix) Panel(members []int) *Panel {
 				votes++
 			}
 		}
-		p.Accepts[c] = float64(votes) > needed
+		p.Accepts[c] = votes > threshold
 	}
 	p.Wrong = m.wrong(p.Accepts)
 	return p
@@ -85,11 +96,14 @@ type Measures struct {
 	Accuracy    float64  // mean over the members
 	Correlation *float64 // mean over the pairs of members whose errors vary; nil if none does
 	Skipped     int      // pairs whose errors do not
-	Votes       *float64 // effective votes; nil if the members are no better than chance
+	Votes       *float64 // effective votes; nil if the members are no better than chance, or no panel of independent ones errs as often
 }
 
 // Censored says that the panel is worth as many votes as can be told, or more.
 func (m Measures) Censored() bool { return Censored(m.Votes) }
+
+// UndefinedAtQuorum reports whether the members are better than chance, yet no panel of independent ones errs as often.
+func (m Measures) UndefinedAtQuorum() bool { return m.Votes == nil && m.Accuracy > 0.5 }
 
 // Censored is for any number of effective votes.
 func Censored(votes *float64) bool { return votes != nil && *votes >= gatestat.Saturated }
@@ -116,7 +130,8 @@ func (m *Matrix) Measure(p *Panel) Measures {
 		}
 	}
 	out.Correlation = meanOf(phis)
-	if v, ok := gatestat.EffectiveVotes(out.Accuracy, m.Quorum, out.Error); ok {
+	good := float64(m.GoodRows().Count()) / float64(n)
+	if v, ok := gatestat.EffectiveVotes(gatestat.Setting{Accuracy: out.Accuracy, Good: good, Quorum: m.quorum}, out.Error); ok {
 		out.Votes = &v
 	}
 	return out

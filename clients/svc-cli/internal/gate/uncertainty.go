@@ -19,7 +19,7 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	if !u.Sufficient {
 		return u, nil
 	}
-	if err := b.Affordable(steps(len(m.rows), len(p.Members))); err != nil {
+	if err := b.Affordable(replicateSteps(len(m.rows), len(p.Members))); err != nil {
 		return nil, err
 	}
 	r := newResampler(m, p)
@@ -45,8 +45,8 @@ func (m *Matrix) uncertainty(ctx context.Context, p *Panel, x Measures, b gatest
 	return u, nil
 }
 
-// steps is what one replicate takes: every verdict once, and every pair.
-func steps(rows, members int) int {
+// replicateSteps is what one replicate takes: every verdict once, and every pair.
+func replicateSteps(rows, members int) int {
 	const pair = 80 // besides its words of 64 rows
 	return rows*members + members*(members-1)/2*(pair+rows/64)
 }
@@ -55,6 +55,7 @@ func steps(rows, members int) int {
 // counted 64 rows at a time: pairs are what costs.
 type resampler struct {
 	panel      *Panel
+	good       Column
 	curves     *gatestat.Curves
 	drawn      []bits
 	counts     []int
@@ -65,7 +66,7 @@ type resampler struct {
 
 func newResampler(m *Matrix, p *Panel) *resampler {
 	r := &resampler{
-		panel: p, curves: gatestat.NewCurves(m.Quorum), pairs: gatestat.NewPairs(len(m.rows)),
+		panel: p, good: m.GoodRows(), curves: gatestat.NewCurves(m.quorum), pairs: gatestat.NewPairs(len(m.rows)),
 		counts: make([]int, len(p.Members)), accuracies: make([]float64, len(p.Members)),
 	}
 	for range p.Members {
@@ -76,12 +77,7 @@ func newResampler(m *Matrix, p *Panel) *resampler {
 
 func (r *resampler) sample(rows []int) Measures {
 	n := len(rows)
-	wrong := 0
-	for _, row := range rows {
-		if r.panel.Wrong[row] {
-			wrong++
-		}
-	}
+	wrong := r.panel.Wrong.CountDrawn(rows)
 	for i, column := range r.panel.Errors {
 		r.counts[i] = r.drawn[i].fill(column, rows)
 		r.accuracies[i] = Accuracy(r.counts[i], n)
@@ -101,7 +97,7 @@ func (r *resampler) sample(rows []int) Measures {
 		mean := r.phis.Value() / float64(defined)
 		s.Correlation = &mean
 	}
-	if v, ok := r.curves.Votes(s.Accuracy, s.Error); ok {
+	if v, ok := r.curves.Votes(s.Accuracy, float64(r.good.CountDrawn(rows))/float64(n), s.Error); ok {
 		s.Votes = &v
 	}
 	return s

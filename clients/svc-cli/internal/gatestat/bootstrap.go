@@ -55,12 +55,12 @@ type Draws struct {
 // NewDraws starts at the seed. n, the number of rows, is 1 or more.
 func NewDraws(seed *big.Int, n int) *Draws {
 	d := &Draws{source: prng.NewMT19937(), n: uint32(n), shift: 32 - bits.Len32(uint32(n))}
-	d.source.SeedFromKeys(limbs(new(big.Int).Abs(seed)))
+	d.source.SeedFromKeys(splitLimbs(new(big.Int).Abs(seed)))
 	return d
 }
 
-// limbs are the words of 32 bits of x, the lowest first; zero has one.
-func limbs(x *big.Int) []uint32 {
+// splitLimbs are the words of 32 bits of x, the lowest first; zero has one.
+func splitLimbs(x *big.Int) []uint32 {
 	data := x.Bytes() // the highest first
 	out := make([]uint32, max(1, (len(data)+3)/4))
 	for i, b := range data {

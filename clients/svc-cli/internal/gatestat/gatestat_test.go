@@ -11,8 +11,8 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/gatestat"
 )
 
-// exact is the sum with numbers of any size, rounded once.
-func exact(xs []float64) float64 {
+// exactSum is the sum with numbers of any size, rounded once.
+func exactSum(xs []float64) float64 {
 	sum := new(big.Float).SetPrec(2200)
 	for _, x := range xs {
 		sum.Add(sum, big.NewFloat(x))
@@ -43,7 +43,7 @@ func TestSumsAreRoundedOnce(t *testing.T) {
 		for _, x := range xs {
 			s.Add(x)
 		}
-		if got, want := s.Value(), exact(xs); got != want {
+		if got, want := s.Value(), exactSum(xs); got != want {
 			t.Fatalf("%v: %v, want %v", xs, got, want)
 		}
 		s.Reset()
@@ -51,13 +51,13 @@ func TestSumsAreRoundedOnce(t *testing.T) {
 			s.AddTimes(7, x)
 		}
 		seven := slices.Concat(xs, xs, xs, xs, xs, xs, xs)
-		if got, want := s.Value(), exact(seven); got != want {
+		if got, want := s.Value(), exactSum(seven); got != want {
 			t.Fatalf("7 x %v: %v, want %v", xs, got, want)
 		}
 	}
 }
 
-func draw(seed *big.Int, n, count int) []int {
+func drawRows(seed *big.Int, n, count int) []int {
 	rows := make([]int, count)
 	gatestat.NewDraws(seed, n).Fill(rows)
 	return rows
@@ -65,18 +65,18 @@ func draw(seed *big.Int, n, count int) []int {
 
 func TestDrawsFromKnownSeeds(t *testing.T) {
 	t.Parallel()
-	if got := draw(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
+	if got := drawRows(new(big.Int), 12, 12); !slices.Equal(got, []int{6, 6, 0, 4, 8, 7, 6, 4, 7, 5, 9, 3}) {
 		t.Error("seed 0:", got)
 	}
-	if !slices.Equal(draw(big.NewInt(-23), 100, 50), draw(big.NewInt(23), 100, 50)) {
+	if !slices.Equal(drawRows(big.NewInt(-23), 100, 50), drawRows(big.NewInt(23), 100, 50)) {
 		t.Error("the sign of the seed has an effect")
 	}
 	// Seeds of one and two limbs start apart, although their low limbs agree.
-	if slices.Equal(draw(big.NewInt(5), 1000, 50), draw(big.NewInt(1<<32+5), 1000, 50)) {
+	if slices.Equal(drawRows(big.NewInt(5), 1000, 50), drawRows(big.NewInt(1<<32+5), 1000, 50)) {
 		t.Error("the high limb has no effect")
 	}
 	for _, n := range []int{1, 2, 3, 4, 255, 256, 257} {
-		for _, row := range draw(big.NewInt(9), n, 500) {
+		for _, row := range drawRows(big.NewInt(9), n, 500) {
 			if row < 0 || row >= n {
 				t.Fatalf("row %d of %d", row, n)
 			}
@@ -102,44 +102,81 @@ func TestCorrelations(t *testing.T) {
 	}
 }
 
+func TestQuorumFractions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		share     float64
+		votes     int
+		threshold int // the most accepting votes that are still a rejection
+	}{
+		{0.5, 5, 2}, {0.5, 4, 2}, {0, 7, 0}, {1e-320, 7, 0},
+		{2.0 / 3, 3, 2}, {0.6666666666666, 3, 2}, {0.66666666666666674, 199, 132}, // two thirds, however many digits are written
+		{1.0 / 3, 3, 1}, {0.29, 100, 29}, {0.57, 100, 57}, {0.7, 10, 7},
+		{0.999, 1000, 999}, {0.001, 1000, 1},
+		{0.66667, 3, 2}, {0.66666, 3, 1}, {0.6666667, 30, 20}, // not two thirds: the decimal as it stands
+		{0.123456789, 256, 31},
+	} {
+		if got := gatestat.ParseQuorum(c.share).Threshold(c.votes); got != c.threshold {
+			t.Errorf("%v of %d votes: threshold %d, want %d", c.share, c.votes, got, c.threshold)
+		}
+	}
+	for share, want := range map[float64]bool{0: true, 0.5: true, 0.999999: true, 1 - 1e-13: false, 1: false, -0.1: false} {
+		if got := gatestat.ParseQuorum(share).InRange(); got != want {
+			t.Errorf("%v in range: %v, want %v", share, got, want)
+		}
+	}
+}
+
 func TestEffectiveVotes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name                  string
-		accuracy, quorum, err float64
-		want                  float64
-		ok                    bool
+		name                        string
+		accuracy, good, quorum, err float64
+		want                        float64
+		ok                          bool
 	}{
-		{"no better than chance", 0.5, 0.5, 0.1, 0, false},
-		{"worse than chance", 0.2, 0.5, 0.1, 0, false},
-		{"as one", 0.8, 0.5, 1 - 0.8, 1, true},
-		{"worse than one", 0.8, 0.5, 0.9, 1, true},
-		{"between one and three", 0.8, 0.5, 1.0 / 6, 1.6944444444444438, true},
-		{"no error", 0.8, 0.5, 0, gatestat.Saturated, true},
-		{"perfect verifiers and panel", 1, 0.5, 0, 1, true}, // one of them is enough
-		{"perfect verifiers, quorum 0", 1, 0, 0, 1, true},
-		{"quorum 0: one vote accepts", 0.6, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
-		{"quorum near 1: all must be right, so more are worse", 0.9, 0.999, 0.05, gatestat.Saturated, true},
-		{"quorum near 1, as bad as one", 0.9, 0.999, 0.2, 1, true},
+		{"no better than chance", 0.5, 0.5, 0.5, 0.1, 0, false},
+		{"worse than chance", 0.2, 0.5, 0.5, 0.1, 0, false},
+		{"as one", 0.8, 0.5, 0.5, 1 - 0.8, 1, true},
+		{"worse than one", 0.8, 0.5, 0.5, 0.9, 1, true},
+		{"between one and three", 0.8, 0.5, 0.5, 1.0 / 6, 1.6944444444444438, true},
+		{"the mix has no effect on a majority", 0.8, 0.1, 0.5, 1.0 / 6, 1.6944444444444438, true},
+		{"no error", 0.8, 0.5, 0.5, 0, gatestat.Saturated, true},
+		{"perfect verifiers and panel", 1, 0.5, 0.5, 0, 1, true}, // one of them is enough
+		{"perfect verifiers, quorum 0", 1, 0.5, 0, 0, 1, true},
+		{"quorum 0 on good candidates: one vote accepts", 0.6, 1, 0, 0.1, 1 + 2*(0.4-0.1)/(0.4-0.064), true},
+		{"quorum 0 on bad candidates: more verifiers err more", 0.6, 0, 0, 0.3, gatestat.Saturated, true},
+		{"two thirds, as bad as one", 0.8, 0.5, 2.0 / 3, 0.2, 1, true},
+		{"two thirds, as bad as one but for rounding", 0.8, 0.5, 2.0 / 3, math.Nextafter(1-0.8, 0), 1, true},
+		// E(1) = .2, E(3) = (.488 + .008)/2 = .248, E(5) = (.26272 + .00672)/2 = .13472: the first pair that holds .18.
+		{"two thirds, past a panel that errs more", 0.8, 0.5, 2.0 / 3, 0.18, 3 + 2*(0.248-0.18)/(0.248-0.13472), true},
+		{"unanimity on good candidates: more are worse, and none is as good", 0.9, 1, 0.999, 0.05, gatestat.Saturated, true},
 	} {
-		got, ok := gatestat.EffectiveVotes(c.accuracy, c.quorum, c.err)
-		if ok != c.ok || math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%s: %v, %v; want %v", c.name, got, ok, c.want)
+		s := gatestat.Setting{Accuracy: c.accuracy, Good: c.good, Quorum: gatestat.ParseQuorum(c.quorum)}
+		got, ok := gatestat.EffectiveVotes(s, c.err)
+		if ok != c.ok || ok && math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, got, ok, c.want, c.ok)
 		}
-		if again, ok := gatestat.NewCurves(c.quorum).Votes(c.accuracy, c.err); again != got || ok != c.ok {
-			t.Errorf("%s: %v the second time", c.name, again)
+		curves := gatestat.NewCurves(s.Quorum)
+		for range 2 {
+			if again, okAgain := curves.Votes(c.accuracy, c.good, c.err); again != got || okAgain != ok {
+				t.Errorf("%s: from the store %v, %v; want %v, %v", c.name, again, okAgain, got, ok)
+			}
 		}
 	}
 	if got, ok := gatestat.NewPairs(7).Phi(3, 4, 0); !ok || got < -1 || got > -1+1e-12 {
 		t.Error("opposite errors:", got)
 	}
-	// A smaller error is never worth less.
+}
+
+func TestSmallerErrorsAreNeverWorthLess(t *testing.T) {
+	t.Parallel()
 	for _, accuracy := range []float64{0.500001, 0.51, 0.6, 0.75, 0.9, 0.999999} {
-		curves, before := gatestat.NewCurves(0.5), 0.0
+		curves, before := gatestat.NewCurves(gatestat.Majority()), 0.0
 		for err := 0.6; err >= 0; err -= 0.001 {
-			votes, _ := curves.Votes(accuracy, err)
-			if votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
-				t.Fatalf("accuracy %v, error %v: %v after %v", accuracy, err, votes, before)
+			votes, ok := curves.Votes(accuracy, 0.5, err)
+			if !ok || votes < before-1e-9 || votes < 1 || votes > gatestat.Saturated {
+				t.Fatalf("accuracy %v, error %v: %v, %v after %v", accuracy, err, votes, ok, before)
 			}
 			before = votes
 		}

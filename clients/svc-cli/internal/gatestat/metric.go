@@ -20,14 +20,14 @@ func (b Bootstrap) Metric(point *float64, values []float64) Metric {
 	if len(values) > 0 {
 		slices.Sort(values)
 		p := (1 - b.ConfidenceLevel) / 2
-		low, high := percentile(values, p), percentile(values, 1-p)
+		low, high := percentileAt(values, p), percentileAt(values, 1-p)
 		m.CILow, m.CIHigh = &low, &high
 	}
 	return m
 }
 
-// percentile reads sorted values at position p(k-1), on the straight line between neighbours.
-func percentile(sorted []float64, p float64) float64 {
+// percentileAt reads sorted values at position p(k-1), on the straight line between neighbours.
+func percentileAt(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(math.Floor(at))
 	if i+1 >= len(sorted) {

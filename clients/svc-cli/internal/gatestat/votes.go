@@ -34,89 +34,121 @@ var binomials = sync.OnceValue(func() *[sizes][]float64 {
 	return &out
 })
 
-// Curve is the error of panels of independent verifiers that are all right with the same probability.
-type Curve struct {
-	accuracy, quorum float64
-	right, wrong     [int(Saturated) + 1]float64 // powers of the probability to be right, and to be wrong
-	known            [sizes]bool
-	errors           [sizes]float64
+// Setting is what the error of a panel of independent verifiers depends on, besides its size.
+type Setting struct {
+	Accuracy float64 // of each verifier: above 1/2 and at most 1
+	Good     float64 // share of the candidates that are good; without effect on a majority
+	Quorum   Quorum
 }
 
-// NewCurve makes the curve of verifiers of this accuracy, above 1/2 and at most 1, in panels that accept when more
-// than quorum of the votes accept.
-func NewCurve(accuracy, quorum float64) *Curve {
-	c := &Curve{accuracy: accuracy, quorum: quorum}
+// Curve is the error of panels of independent verifiers, all right with the same probability, by panel size.
+type Curve struct {
+	setting      Setting
+	right, wrong [int(Saturated) + 1]float64 // powers of the probability to be right, and to be wrong
+	known        [sizes]bool
+	errors       [sizes]float64
+}
+
+// NewCurve makes the curve of a setting.
+func NewCurve(s Setting) *Curve {
+	c := &Curve{setting: s}
 	for k := range c.right {
-		c.right[k], c.wrong[k] = math.Pow(accuracy, float64(k)), math.Pow(1-accuracy, float64(k))
+		c.right[k], c.wrong[k] = math.Pow(s.Accuracy, float64(k)), math.Pow(1-s.Accuracy, float64(k))
 	}
 	return c
 }
 
-// at is the error of 2i+1 verifiers: the probability that at most floor(quorum·m) are right.
-func (c *Curve) at(i int) float64 {
+// errorAt is the error of 2i+1 verifiers.
+//
+// A good candidate is rejected if at most threshold of them are right, a bad one accepted if more than that are wrong.
+// At a quorum of one half both have the same probability; at another they do not, and the mix of candidates counts.
+func (c *Curve) errorAt(i int) float64 {
 	if c.known[i] {
 		return c.errors[i]
 	}
 	m := 2*i + 1
-	var s Sum
-	for k := range int(math.Floor(c.quorum*float64(m))) + 1 {
-		s.Add(float64(binomials()[i][k] * c.right[k] * c.wrong[m-k])) // the conversion forbids a fused step
+	threshold := c.setting.Quorum.Threshold(m)
+	var rejected Sum
+	for k := range threshold + 1 {
+		rejected.Add(float64(binomials()[i][k] * c.right[k] * c.wrong[m-k])) // the conversion forbids a fused step
 	}
-	c.known[i], c.errors[i] = true, s.Value()
-	return c.errors[i]
+	err := rejected.Value()
+	if !c.setting.Quorum.IsMajority() {
+		var accepted Sum
+		for k := threshold + 1; k <= m; k++ {
+			accepted.Add(float64(binomials()[i][k] * c.wrong[k] * c.right[m-k]))
+		}
+		err = float64(c.setting.Good*err) + float64((1-c.setting.Good)*accepted.Value())
+	}
+	c.known[i], c.errors[i] = true, err
+	return err
 }
 
-// Votes is how many such verifiers make a panel of this error: 1 if one is no worse, Saturated if 199 are no better,
-// and in between on the straight line between the two sizes around it.
-func (c *Curve) Votes(err float64) float64 {
-	if err >= c.at(0) {
-		return 1
+// errorTolerance is less than two different shares of errors can lie apart, and more than rounding makes of equal ones.
+const errorTolerance = 1e-12
+
+// Votes is how many such verifiers make a panel of this error: 1 if one is no worse, Saturated if 199 are no better, and
+// in between on the straight line between the first two sizes around it. At a quorum other than one half more verifiers
+// may err more. A figure that no two sizes enclose is undefined; an error between the first and the last size has some.
+func (c *Curve) Votes(err float64) (float64, bool) {
+	if err >= c.errorAt(0)-errorTolerance {
+		return 1, true
 	}
-	if err <= c.at(sizes-1) {
-		return Saturated
+	if err <= c.errorAt(sizes-1) {
+		return Saturated, true
 	}
-	i := 0
-	for i < sizes-2 && c.at(i+1) > err {
-		i++
+	for i := range sizes - 1 {
+		m, high, low := float64(2*i+1), c.errorAt(i), c.errorAt(i+1)
+		switch {
+		case err < low || err > high:
+		case high == low:
+			return m, true
+		default:
+			return m + 2*(high-err)/(high-low), true
+		}
 	}
-	m, high, low := float64(2*i+1), c.at(i), c.at(i+1)
-	if high == low {
-		return m
-	}
-	return m + 2*(high-err)/(high-low)
+	return 0, false
 }
 
-// EffectiveVotes is [Curve.Votes] for one panel; undefined if the verifiers are no better than chance.
-func EffectiveVotes(accuracy, quorum, err float64) (float64, bool) {
-	if accuracy <= 0.5 {
+// EffectiveVotes is [Curve.Votes] for one panel; also undefined if the verifiers are no better than chance.
+func EffectiveVotes(s Setting, err float64) (float64, bool) {
+	if s.Accuracy <= 0.5 {
 		return 0, false
 	}
-	return NewCurve(accuracy, quorum).Votes(err), true
+	return NewCurve(s).Votes(err)
 }
 
-// Curves keeps the curves of accuracies that come again, as they do in a bootstrap.
+// Curves keeps the curves of settings that come again, as they do in a bootstrap.
 type Curves struct {
-	quorum float64
-	byA    map[float64]*Curve
+	quorum    Quorum
+	bySetting map[curveKey]*Curve
 }
+
+type curveKey struct{ accuracy, good float64 }
 
 // NewCurves makes an empty store for panels of one quorum.
-func NewCurves(quorum float64) *Curves { return &Curves{quorum: quorum, byA: map[float64]*Curve{}} }
+func NewCurves(quorum Quorum) *Curves {
+	return &Curves{quorum: quorum, bySetting: map[curveKey]*Curve{}}
+}
 
 const maxCurves = 2048 // of 4 KiB each
 
-// Votes is [EffectiveVotes].
-func (c *Curves) Votes(accuracy, err float64) (float64, bool) {
+// Votes is [EffectiveVotes] at the quorum of the store.
+func (c *Curves) Votes(accuracy, good, err float64) (float64, bool) {
 	if accuracy <= 0.5 {
 		return 0, false
 	}
-	curve := c.byA[accuracy]
-	if curve == nil {
-		if len(c.byA) >= maxCurves {
-			clear(c.byA)
-		}
-		curve = NewCurve(accuracy, c.quorum)
-		c.byA[accuracy] = curve
+	if c.quorum.IsMajority() {
+		good = 0 // without effect: one curve serves all mixes
 	}
-	return curve.Votes(err), true
+	key := curveKey{accuracy, good}
+	curve := c.bySetting[key]
+	if curve == nil {
+		if len(c.bySetting) >= maxCurves {
+			clear(c.bySetting)
+		}
+		curve = NewCurve(Setting{Accuracy: accuracy, Good: good, Quorum: c.quorum})
+		c.bySetting[key] = curve
+	}
+	return curve.Votes(err)
 }

@@ -43,9 +43,9 @@ func isOwn(e string) bool {
 	return true
 }
 
-// literal removes the expressions from a text. own says that no stranger decides any of
+// stripExpressions removes the expressions from a text. own says that no stranger decides any of
 // them, and that the text names no pull request's head itself.
-func literal(text string) (rest string, own bool) {
+func stripExpressions(text string) (rest string, own bool) {
 	own = !pullsHead.MatchString(text)
 	rest = expression.ReplaceAllStringFunc(text, func(e string) string {
 		own = own && isOwn(e)
@@ -57,12 +57,12 @@ func literal(text string) (rest string, own bool) {
 // mayBeHead says that an input of a checkout may turn out to be a stranger's head.
 func mayBeHead(v canon.Value) bool {
 	text, ok := v.(string)
-	_, own := literal(text)
+	_, own := stripExpressions(text)
 	return v != nil && !(ok && own)
 }
 
-// inputs gives what stands in with under a name, which an action reads in any case.
-func inputs(with canon.Value, name string) []canon.Value {
+// stepInputs gives what stands in with under a name, which an action reads in any case.
+func stepInputs(with canon.Value, name string) []canon.Value {
 	var out []canon.Value
 	switch with := with.(type) {
 	case nil:
@@ -103,12 +103,12 @@ func mayFetchHead(script string, env canon.Value) bool {
 	if !anyFetch.MatchString(script) {
 		return false
 	}
-	rest, own := literal(script)
+	rest, own := stripExpressions(script)
 	variables, _ := env.(*canon.Object)
 	names := map[string]bool{}
 	rest = variable.ReplaceAllStringFunc(rest, func(reference string) string {
 		m := variable.FindStringSubmatch(reference)
-		value := member(variables, m[1])
+		value := memberValue(variables, m[1])
 		if m[2] != "" || !ownVariable.MatchString(m[1]) && (value == nil || mayBeHead(value)) {
 			return "$"
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
-// sample is the sample observation, which is good in every way, with values put at JSON
+// sampleObservation is the sample observation, which is good in every way, with values put at JSON
 // pointers.
-func sample(t testing.TB, changes map[string]string) *canon.Object {
+func sampleObservation(t testing.TB, changes map[string]string) *canon.Object {
 	t.Helper()
 	v, err := canon.Parse(samples.File("governance/observation.json"))
 	if err != nil {
@@ -39,9 +39,9 @@ func sample(t testing.TB, changes map[string]string) *canon.Object {
 	return v.(*canon.Object)
 }
 
-func observe(t testing.TB, changes map[string]string) governance.Observation {
+func readObservation(t testing.TB, changes map[string]string) governance.Observation {
 	t.Helper()
-	o, err := governance.ParseObservation(sample(t, changes))
+	o, err := governance.ParseObservation(sampleObservation(t, changes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ const (
 	none = "n/a"
 )
 
-// outcome is what a report says of a guard.
-func outcome(r governance.Report, code string) string {
+// guardOutcome is what a report says of a guard.
+func guardOutcome(r governance.Report, code string) string {
 	for _, g := range r.Guards {
 		if g.Code == code {
 			return g.Outcome
@@ -76,7 +76,7 @@ func TestGuardsOfOperations(t *testing.T) {
 		"sensitive-path-codeowners", "stable-ci-checks-present", "oidc-short-lived-cloud-auth"}
 	w, p, s := all[:2], append(slices.Clone(all[2:9]), all[13:15]...), all[9:13]
 	// Everything applies here.
-	o := observe(t, map[string]string{"/workflow_source/untrusted_trigger": "true", "/workflow_source/secrets_referenced": "false"})
+	o := readObservation(t, map[string]string{"/workflow_source/untrusted_trigger": "true", "/workflow_source/secrets_referenced": "false"})
 	for operation, want := range map[string][]string{
 		"read_only":               w,
 		"candidate_dispatch":      slices.Concat(w, p),
@@ -170,8 +170,8 @@ func TestGuards(t *testing.T) {
 		{"oidc-short-lived-cloud-auth", map[string]string{"/connector_configuration/cloud_auth": `"none"`}, warn},
 		{"oidc-short-lived-cloud-auth", map[string]string{"/connector_configuration": "null"}, unknown},
 	} {
-		r := governance.Judge(observe(t, c.changes), op)
-		if got := outcome(r, c.guard); got != c.want {
+		r := governance.Judge(readObservation(t, c.changes), op)
+		if got := guardOutcome(r, c.guard); got != c.want {
 			t.Errorf("%s with %v: %s, want %s", c.guard, c.changes, got, c.want)
 		}
 		for _, g := range r.Guards {
@@ -180,7 +180,7 @@ func TestGuards(t *testing.T) {
 			}
 		}
 	}
-	good := governance.Judge(observe(t, nil), op)
+	good := governance.Judge(readObservation(t, nil), op)
 	for _, g := range good.Guards {
 		if g.Outcome != pass {
 			t.Errorf("of the good sample %s is %s", g.Code, g.Outcome)
@@ -203,7 +203,7 @@ func TestOverall(t *testing.T) {
 		{map[string]string{"/repository_rules": "null", "/workflow_source/permissions": `"write"`}, "candidate_dispatch", fail},
 		{map[string]string{"/repository_rules": "null", "/codeowners/uncovered_sensitive_paths": "true"}, "integration", unknown},
 	} {
-		if got := governance.Judge(observe(t, c.changes), c.operation); got.Status != c.want {
+		if got := governance.Judge(readObservation(t, c.changes), c.operation); got.Status != c.want {
 			t.Errorf("%v for %s: %s, want %s", c.changes, c.operation, got.Status, c.want)
 		}
 	}
@@ -220,7 +220,7 @@ func TestReportsFitTheirSchema(t *testing.T) {
 				changes[b] = "null"
 			}
 		}
-		doc := sample(t, changes)
+		doc := sampleObservation(t, changes)
 		if err := schematest.Validate(t, "github-governance-observation", doc); err != nil {
 			t.Error(err)
 		}
@@ -255,7 +255,7 @@ func TestObservationFaults(t *testing.T) {
 		"/codeowners":                                  {`[]`, governance.InvalidType, ""},
 		"/connector_configuration/cloud_auth":          {`"key"`, governance.InvalidValue, ""},
 	} {
-		_, err := governance.ParseObservation(sample(t, map[string]string{path: c.value}))
+		_, err := governance.ParseObservation(sampleObservation(t, map[string]string{path: c.value}))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != c.code || f.Path != path+c.at {
 			t.Errorf("%s = %s: %v; want %s", path, c.value, err, c.code)
@@ -271,14 +271,14 @@ func TestObservationFaults(t *testing.T) {
 
 func TestObservationSchemaAgrees(t *testing.T) {
 	t.Parallel()
-	doc := sample(t, nil)
+	doc := sampleObservation(t, nil)
 	refused := 0
 	schematest.Mutants(doc, func(what string) {
 		_, err := governance.ParseObservation(doc)
 		schemaErr := schematest.Validate(t, "github-governance-observation", doc)
 		var f *closed.Fault
 		switch {
-		case err == nil && schemaErr != nil, err != nil && schemaErr == nil && !beyond(err):
+		case err == nil && schemaErr != nil, err != nil && schemaErr == nil && !isBeyondSchema(err):
 			t.Errorf("%s: code %v, schema %v", what, err, schemaErr)
 		case err != nil && !errors.As(err, &f):
 			t.Errorf("%s: %v is no fault", what, err)
@@ -291,8 +291,8 @@ func TestObservationSchemaAgrees(t *testing.T) {
 	}
 }
 
-// beyond is what no schema can say: that names differ among objects.
-func beyond(err error) bool {
+// isBeyondSchema is what no schema can say: that names differ among objects.
+func isBeyondSchema(err error) bool {
 	var f *closed.Fault
 	return errors.As(err, &f) && f.Code == governance.DuplicateValue
 }

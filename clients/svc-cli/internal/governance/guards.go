@@ -29,11 +29,11 @@ const (
 )
 
 // Which operations a guard is about.
-func workflows(op string) bool { return op != "integration" }
-func pulls(op string) bool     { return op != "read_only" }
-func cloud(op string) bool     { return op == "cloud_dispatch" }
-func guarded(op string) bool {
-	return op == "secret_bearing_dispatch" || op == "high_risk_dispatch" || cloud(op)
+func usesWorkflow(op string) bool     { return op != "integration" }
+func needsPullRequest(op string) bool { return op != "read_only" }
+func isCloudDispatch(op string) bool  { return op == "cloud_dispatch" }
+func isGuardedDispatch(op string) bool {
+	return op == "secret_bearing_dispatch" || op == "high_risk_dispatch" || isCloudDispatch(op)
 }
 
 // finding is what a guard makes of an observation.
@@ -54,7 +54,7 @@ type guard struct {
 	look    func(Observation) (finding, string) // all blocks of sources are there
 }
 
-func is(ok bool, good, bad string) (finding, string) {
+func passOrBreak(ok bool, good, bad string) (finding, string) {
 	if ok {
 		return satisfied, good
 	}
@@ -63,86 +63,86 @@ func is(ok bool, good, bad string) (finding, string) {
 
 const noValue = "the value was not observable"
 
-// flagged makes a guard's look of one rule that must be on.
-func flagged(what string, rule func(*Rules) *bool) func(Observation) (finding, string) {
+// requireFlag makes a guard's look of one rule that must be on.
+func requireFlag(what string, rule func(*Rules) *bool) func(Observation) (finding, string) {
 	return func(o Observation) (finding, string) {
 		v := rule(o.Rules)
 		if v == nil {
 			return unobserved, noValue
 		}
-		return is(*v, what, "not "+what)
+		return passOrBreak(*v, what, "not "+what)
 	}
 }
 
 // guards is the policy github-first-governance-v0.1, in its order.
 var guards = []guard{
-	{"actions-default-contents-read", Required, workflows, []string{workflowSource}, nil, func(o Observation) (finding, string) {
+	{"actions-default-contents-read", Required, usesWorkflow, []string{workflowSource}, nil, func(o Observation) (finding, string) {
 		p := o.WorkflowSource.Permissions
-		return is(p == "none" || p == "read", "the token's contents permission is "+p, "the token's contents permission is "+p)
+		return passOrBreak(p == "none" || p == "read", "the token's contents permission is "+p, "the token's contents permission is "+p)
 	}},
-	{"checkout-persist-credentials-disabled", Required, workflows, []string{workflowSource},
+	{"checkout-persist-credentials-disabled", Required, usesWorkflow, []string{workflowSource},
 		func(o Observation) bool { return o.WorkflowSource != nil && o.WorkflowSource.Pushes },
 		func(o Observation) (finding, string) {
-			return is(o.WorkflowSource.PersistCredentials != "enabled", "no checkout keeps its credentials", "a checkout keeps its credentials")
+			return passOrBreak(o.WorkflowSource.PersistCredentials != "enabled", "no checkout keeps its credentials", "a checkout keeps its credentials")
 		}},
-	{"branch-deletion-blocked", Required, pulls, []string{repositoryRules}, nil,
-		flagged("blocked", func(r *Rules) *bool { return r.DeletionBlocked })},
-	{"force-push-blocked", Required, pulls, []string{repositoryRules}, nil,
-		flagged("blocked", func(r *Rules) *bool { return r.ForcePushBlocked })},
-	{"pull-request-integration", Required, pulls, []string{repositoryRules}, nil,
-		flagged("required", func(r *Rules) *bool { return r.PullRequestRequired })},
-	{"narrow-bypass-actors", Required, pulls, []string{repositoryRules}, nil, func(o Observation) (finding, string) {
+	{"branch-deletion-blocked", Required, needsPullRequest, []string{repositoryRules}, nil,
+		requireFlag("blocked", func(r *Rules) *bool { return r.DeletionBlocked })},
+	{"force-push-blocked", Required, needsPullRequest, []string{repositoryRules}, nil,
+		requireFlag("blocked", func(r *Rules) *bool { return r.ForcePushBlocked })},
+	{"pull-request-integration", Required, needsPullRequest, []string{repositoryRules}, nil,
+		requireFlag("required", func(r *Rules) *bool { return r.PullRequestRequired })},
+	{"narrow-bypass-actors", Required, needsPullRequest, []string{repositoryRules}, nil, func(o Observation) (finding, string) {
 		if o.Rules.BypassActors == nil {
 			return unobserved, noValue
 		}
 		wide := slices.ContainsFunc(*o.Rules.BypassActors, func(a Actor) bool {
 			return a.Mode == "always" && a.Type != "deploy_key" && a.Type != "app"
 		})
-		return is(!wide, "nobody but keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
+		return passOrBreak(!wide, "nobody but keys and apps may always bypass", "an actor other than a deploy key or app may always bypass")
 	}},
-	{"required-checks-enforced", Required, pulls, []string{repositoryRules},
+	{"required-checks-enforced", Required, needsPullRequest, []string{repositoryRules},
 		func(o Observation) bool { return !o.Context.RequiredChecksDeclared },
 		func(o Observation) (finding, string) {
 			if o.Rules.RequiredChecks == nil {
 				return unobserved, noValue
 			}
-			return is(len(*o.Rules.RequiredChecks) > 0, "checks are required", "no check is required")
+			return passOrBreak(len(*o.Rules.RequiredChecks) > 0, "checks are required", "no check is required")
 		}},
-	{"codeowner-review-enforced", Required, pulls, []string{codeownersFile, repositoryRules},
+	{"codeowner-review-enforced", Required, needsPullRequest, []string{codeownersFile, repositoryRules},
 		func(o Observation) bool {
 			return !o.Context.SensitivePaths || o.Codeowners != nil && !o.Codeowners.Configured
 		},
-		flagged("required", func(r *Rules) *bool { return r.CodeownerReviewRequired })},
-	{"risk-review-required", Required, pulls, []string{repositoryRules},
+		requireFlag("required", func(r *Rules) *bool { return r.CodeownerReviewRequired })},
+	{"risk-review-required", Required, needsPullRequest, []string{repositoryRules},
 		func(o Observation) bool { return o.Context.Risk == spine.Risks()[0] },
 		func(o Observation) (finding, string) {
 			if o.Rules.RequiredApprovals == nil {
 				return unobserved, noValue
 			}
-			return is(*o.Rules.RequiredApprovals >= 1, "an approving review is required", "no approving review is required")
+			return passOrBreak(*o.Rules.RequiredApprovals >= 1, "an approving review is required", "no approving review is required")
 		}},
-	{"high-risk-environment-approval", Required, guarded, []string{environmentSettings, workflowSource}, nil, environmentApproval},
-	{"immutable-security-actions", Required, guarded, []string{workflowSource}, nil, func(o Observation) (finding, string) {
+	{"high-risk-environment-approval", Required, isGuardedDispatch, []string{environmentSettings, workflowSource}, nil, environmentApproval},
+	{"immutable-security-actions", Required, isGuardedDispatch, []string{workflowSource}, nil, func(o Observation) (finding, string) {
 		n := len(o.WorkflowSource.UnpinnedActions)
-		return is(n == 0, "every action is pinned", fmt.Sprintf("actions not pinned: %d", n))
+		return passOrBreak(n == 0, "every action is pinned", fmt.Sprintf("actions not pinned: %d", n))
 	}},
-	{"untrusted-pr-secret-isolation", Required, guarded, []string{workflowSource},
+	{"untrusted-pr-secret-isolation", Required, isGuardedDispatch, []string{workflowSource},
 		func(o Observation) bool { return o.WorkflowSource != nil && !o.WorkflowSource.UntrustedTrigger },
 		func(o Observation) (finding, string) {
-			return is(!o.WorkflowSource.SecretsReferenced && !o.WorkflowSource.UntrustedCheckout,
+			return passOrBreak(!o.WorkflowSource.SecretsReferenced && !o.WorkflowSource.UntrustedCheckout,
 				"strangers' events meet neither secrets nor a checkout of theirs", "strangers' events meet secrets or a checkout of theirs")
 		}},
-	{"environment-self-review-prevented", Warning, guarded, []string{environmentSettings},
+	{"environment-self-review-prevented", Warning, isGuardedDispatch, []string{environmentSettings},
 		func(o Observation) bool { return o.Environments != nil && !o.Environments.ProtectionSupported },
 		selfReview},
-	{"sensitive-path-codeowners", Warning, pulls, []string{codeownersFile},
+	{"sensitive-path-codeowners", Warning, needsPullRequest, []string{codeownersFile},
 		func(o Observation) bool { return !o.Context.SensitivePaths },
 		func(o Observation) (finding, string) {
-			return is(!o.Codeowners.Uncovered, "every sensitive path has an owner", "a sensitive path has no owner")
+			return passOrBreak(!o.Codeowners.Uncovered, "every sensitive path has an owner", "a sensitive path has no owner")
 		}},
-	{"stable-ci-checks-present", Warning, pulls, []string{repositoryRules, workflowSource}, nil, stableChecks},
-	{"oidc-short-lived-cloud-auth", Optional, cloud, []string{connectorConfig, workflowSource}, nil, func(o Observation) (finding, string) {
-		return is(*o.CloudAuth == "oidc", "cloud_auth is oidc", "cloud_auth is "+*o.CloudAuth)
+	{"stable-ci-checks-present", Warning, needsPullRequest, []string{repositoryRules, workflowSource}, nil, stableChecks},
+	{"oidc-short-lived-cloud-auth", Optional, isCloudDispatch, []string{connectorConfig, workflowSource}, nil, func(o Observation) (finding, string) {
+		return passOrBreak(*o.CloudAuth == "oidc", "cloud_auth is oidc", "cloud_auth is "+*o.CloudAuth)
 	}},
 }
 

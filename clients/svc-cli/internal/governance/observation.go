@@ -163,7 +163,7 @@ func readRules(rd *closed.Reader, o closed.Object) *Rules {
 		DeletionBlocked: boolOrNull(b, "deletion_blocked"), CodeownerReviewRequired: boolOrNull(b, "codeowner_review_required"),
 	}
 	if !b.Null("required_checks") {
-		checks := texts(rd, b, "required_checks")
+		checks := readTexts(rd, b, "required_checks")
 		out.RequiredChecks = &checks
 	}
 	if !b.Null("required_approving_reviews") {
@@ -208,12 +208,12 @@ func readWorkflow(rd *closed.Reader, o closed.Object) *Workflow {
 		Permissions:        b.OneOf("permissions", InvalidValue, permissionLevels...),
 		PersistCredentials: b.OneOf("persist_credentials", InvalidValue, "disabled", "enabled", "absent"),
 		Pushes:             b.Bool("pushes"),
-		UnpinnedActions:    texts(rd, b, "unpinned_actions"),
-		Environments:       texts(rd, b, "environments"),
+		UnpinnedActions:    readTexts(rd, b, "unpinned_actions"),
+		Environments:       readTexts(rd, b, "environments"),
 		SecretsReferenced:  b.Bool("secrets_referenced"),
 		UntrustedTrigger:   b.Bool("untrusted_trigger"),
 		UntrustedCheckout:  b.Bool("untrusted_checkout"),
-		Jobs:               texts(rd, b, "jobs"),
+		Jobs:               readTexts(rd, b, "jobs"),
 	}
 }
 
@@ -223,7 +223,7 @@ func anyOf(rd *closed.Reader, o closed.Object, key string) bool {
 	if _, ok := o.Value(key).(bool); ok {
 		return o.Bool(key)
 	}
-	return len(texts(rd, o, key)) > 0
+	return len(readTexts(rd, o, key)) > 0
 }
 
 func boolOrNull(o closed.Object, key string) *bool {
@@ -234,7 +234,7 @@ func boolOrNull(o closed.Object, key string) *bool {
 	return &b
 }
 
-func texts(rd *closed.Reader, o closed.Object, key string) []string {
+func readTexts(rd *closed.Reader, o closed.Object, key string) []string {
 	out := []string{}
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Text(v, path)
@@ -250,20 +250,20 @@ func texts(rd *closed.Reader, o closed.Object, key string) []string {
 // to 100 letters, digits and ._-
 func IsRepository(s string) bool {
 	owner, name, ok := strings.Cut(s, "/")
-	return ok && len(owner) <= 39 && len(name) <= 100 && only(owner, "-") && only(name, "._-") &&
+	return ok && len(owner) <= 39 && len(name) <= 100 && hasOnly(owner, "-") && hasOnly(name, "._-") &&
 		!strings.HasPrefix(owner, "-") && name != "." && name != ".."
 }
 
 // IsBranch says that s is the name of a branch that this tool takes: a letter or digit,
 // then up to 127 of letters, digits and ._/- without what git refuses.
 func IsBranch(s string) bool {
-	return len(s) <= 128 && only(s, "._/-") && only(s[:1], "") &&
+	return len(s) <= 128 && hasOnly(s, "._/-") && hasOnly(s[:1], "") &&
 		!strings.Contains(s, "..") && !strings.Contains(s, "//") &&
 		!strings.HasSuffix(s, "/") && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ".lock")
 }
 
-// only says that s is not empty and has nothing but ASCII letters, digits and punctuation.
-func only(s, punctuation string) bool {
+// hasOnly says that s is not empty and has nothing but ASCII letters, digits and punctuation.
+func hasOnly(s, punctuation string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(punctuation, c) < 0 {

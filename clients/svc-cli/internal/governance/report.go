@@ -61,7 +61,7 @@ func Judge(o Observation, operation string) Report {
 		}
 		r.Guards = append(r.Guards, g.judge(o))
 	}
-	r.Status = overall(r.Guards)
+	r.Status = overallStatus(r.Guards)
 	return r
 }
 
@@ -87,7 +87,7 @@ func (g guard) judge(o Observation) Guard {
 	return out
 }
 
-func overall(guards []Guard) string {
+func overallStatus(guards []Guard) string {
 	out := Pass
 	for _, g := range guards {
 		switch {

@@ -23,11 +23,11 @@ func ParseWorkflow(data []byte) (Workflow, error) {
 	if !ok {
 		return Workflow{}, workflowFault("is no mapping")
 	}
-	events, err := triggers(root)
+	events, err := readTriggers(root)
 	if err != nil {
 		return Workflow{}, err
 	}
-	jobs, _ := member(root, "jobs").(*canon.Object)
+	jobs, _ := memberValue(root, "jobs").(*canon.Object)
 	if jobs.Len() == 0 {
 		return Workflow{}, workflowFault("has no jobs")
 	}
@@ -55,8 +55,8 @@ func ParseWorkflow(data []byte) (Workflow, error) {
 // Events that strangers cause and that run with the repository's own rights.
 var untrustedTriggers = []string{"pull_request_target", "workflow_run", "issue_comment"}
 
-func triggers(root *canon.Object) ([]string, error) {
-	switch on := member(root, "on").(type) {
+func readTriggers(root *canon.Object) ([]string, error) {
+	switch on := memberValue(root, "on").(type) {
 	case string:
 		return []string{on}, nil
 	case *canon.Object:
@@ -89,16 +89,16 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 	}
 	w.Pushes = w.Pushes || level == "write"
 
-	if name, ok := member(job, "name").(string); ok && name != "" {
+	if name, ok := memberValue(job, "name").(string); ok && name != "" {
 		id = name // under which the job reports
 	}
 	w.Jobs = append(w.Jobs, id)
 
-	switch e := member(job, "environment").(type) {
+	switch e := memberValue(job, "environment").(type) {
 	case string:
 		w.Environments = append(w.Environments, e)
 	case *canon.Object:
-		name, ok := member(e, "name").(string)
+		name, ok := memberValue(e, "name").(string)
 		if !ok {
 			return workflowFault("has an environment without a name, in job %.100q", id)
 		}
@@ -109,7 +109,7 @@ func (w *Workflow) addJob(root *canon.Object, id string, job *canon.Object) erro
 	if _, shared := job.Get("secrets"); shared {
 		w.SecretsReferenced = true // handed to that workflow, by name or all of them
 	}
-	steps, ok := member(job, "steps").(canon.Array)
+	steps, ok := memberValue(job, "steps").(canon.Array)
 	if _, there := job.Get("steps"); there && !ok {
 		return workflowFault("has steps that are no list, in job %.100q", id)
 	}
@@ -145,7 +145,7 @@ func contentsPermission(where *canon.Object) (string, error) {
 }
 
 func (w *Workflow) addUse(o *canon.Object) {
-	use, ok := member(o, "uses").(string)
+	use, ok := memberValue(o, "uses").(string)
 	if !ok {
 		return
 	}
@@ -154,7 +154,7 @@ func (w *Workflow) addUse(o *canon.Object) {
 	}
 	// By these names actions/checkout, and what is made in its likeness, is told what to check out.
 	for _, name := range []string{"ref", "repository"} {
-		w.UntrustedCheckout = w.UntrustedCheckout || slices.ContainsFunc(inputs(member(o, "with"), name), mayBeHead)
+		w.UntrustedCheckout = w.UntrustedCheckout || slices.ContainsFunc(stepInputs(memberValue(o, "with"), name), mayBeHead)
 	}
 }
 
@@ -179,15 +179,15 @@ var (
 
 func (w *Workflow) addStep(step *canon.Object) {
 	w.addUse(step)
-	if run, ok := member(step, "run").(string); ok {
+	if run, ok := memberValue(step, "run").(string); ok {
 		w.Pushes = w.Pushes || gitPush.MatchString(run)
-		w.UntrustedCheckout = w.UntrustedCheckout || mayFetchHead(run, member(step, "env"))
+		w.UntrustedCheckout = w.UntrustedCheckout || mayFetchHead(run, memberValue(step, "env"))
 	}
-	use, _ := member(step, "uses").(string)
+	use, _ := memberValue(step, "uses").(string)
 	if !isCheckout.MatchString(use) {
 		return
 	}
-	persists := inputs(member(step, "with"), "persist-credentials")
+	persists := stepInputs(memberValue(step, "with"), "persist-credentials")
 	switch {
 	case len(persists) == 0 || slices.ContainsFunc(persists, isTrue): // the action's default is true
 		w.PersistCredentials = "enabled"
@@ -242,8 +242,8 @@ func anyText(v canon.Value, found func(string) bool) bool {
 	return false
 }
 
-// member gives the value of a key, or nil.
-func member(o *canon.Object, key string) canon.Value {
+// memberValue gives the value of a key, or nil.
+func memberValue(o *canon.Object, key string) canon.Value {
 	v, _ := o.Get(key)
 	return v
 }

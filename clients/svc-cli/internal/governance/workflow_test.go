@@ -16,7 +16,7 @@ import (
 
 const head = "on: push\npermissions: {contents: read}\n"
 
-func workflow(t *testing.T, text string) governance.Workflow {
+func parseWorkflow(t *testing.T, text string) governance.Workflow {
 	t.Helper()
 	w, err := governance.ParseWorkflow([]byte(text))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestSampleWorkflows(t *testing.T) {
 		"risky": {Permissions: "write", PersistCredentials: "enabled", Pushes: true, UnpinnedActions: []string{"actions/checkout@v4"}, SecretsReferenced: true,
 			UntrustedTrigger: true, UntrustedCheckout: true, Jobs: []string{"build"}},
 	} {
-		if got := workflow(t, string(samples.File("governance/"+name+".yml"))); !reflect.DeepEqual(got, want) {
+		if got := parseWorkflow(t, string(samples.File("governance/"+name+".yml"))); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -52,14 +52,14 @@ func TestPermissions(t *testing.T) {
 		"on: push\njobs: {a: {permissions: {contents: read}}, b: {}}":                              "unset",
 		"on: push\njobs: {a: {permissions: {contents: write}}, b: {}, c: {permissions: read-all}}": "write",
 	} {
-		if w := workflow(t, text); w.Permissions != want || w.Pushes != (want == "write") {
+		if w := parseWorkflow(t, text); w.Permissions != want || w.Pushes != (want == "write") {
 			t.Errorf("%s: %+v", text, w)
 		}
 	}
 }
 
-// step is a workflow of one step, written in flow style.
-func step(text string) string { return head + "jobs:\n  a:\n    steps:\n    - " + text + "\n" }
+// stepText is a workflow of one step, written in flow style.
+func stepText(text string) string { return head + "jobs:\n  a:\n    steps:\n    - " + text + "\n" }
 
 func TestSteps(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestSteps(t *testing.T) {
 		{"run: echo no secrets here", open},
 		{"run: x # ${{ secrets.KEY }}", open},
 	} {
-		if w := workflow(t, step(c.step)); !c.want(w) {
+		if w := parseWorkflow(t, stepText(c.step)); !c.want(w) {
 			t.Errorf("%s: %+v", c.step, w)
 		}
 	}
@@ -178,16 +178,16 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 		"push": false, "pull_request": false, "[push, pull_request]": false, "{push: {branches: [main]}}": false,
 		"pull_request_target": true, "[push, issue_comment]": true, "{workflow_run: {workflows: [x]}}": true,
 	} {
-		if w := workflow(t, "on: "+on+"\njobs: {a: {}}"); w.UntrustedTrigger != want {
+		if w := parseWorkflow(t, "on: "+on+"\njobs: {a: {}}"); w.UntrustedTrigger != want {
 			t.Errorf("%s: %v", on, w.UntrustedTrigger)
 		}
 	}
 	for input, want := range map[string]bool{"${{ github.head_ref }}": true, "${{ github.sha }}": false} {
-		if w := workflow(t, head+"jobs: {a: {uses: ./.github/workflows/x.yml, with: {ref: '"+input+"'}}}"); w.UntrustedCheckout != want {
+		if w := parseWorkflow(t, head+"jobs: {a: {uses: ./.github/workflows/x.yml, with: {ref: '"+input+"'}}}"); w.UntrustedCheckout != want {
 			t.Errorf("%s to a workflow: %+v", input, w)
 		}
 	}
-	w := workflow(t, head+`jobs:
+	w := parseWorkflow(t, head+`jobs:
   b: {name: Build it, environment: prod}
   a: {environment: {name: stage, url: x}}
   c: {uses: a/b/.github/workflows/x.yml@v1, secrets: inherit}
@@ -199,8 +199,8 @@ func TestTriggersJobsAndEnvironments(t *testing.T) {
 	}
 }
 
-// laughs is a document of few lines whose aliases stand for 10^9 values.
-func laughs() string {
+// aliasBomb is a document of few lines whose aliases stand for 10^9 values.
+func aliasBomb() string {
 	var b strings.Builder
 	b.WriteString("on: push\na0: &a0 [x]\n")
 	for i := 1; i < 10; i++ {
@@ -219,7 +219,7 @@ func TestWorkflowFaults(t *testing.T) {
 		"permissions": "on: push\npermissions: all\njobs: {a: {}}", "permission": "on: push\npermissions: {contents: admin}\njobs: {a: {}}",
 		"permission list": "on: push\npermissions: [read]\njobs: {a: {}}",
 		"steps":           "on: push\njobs: {a: {steps: x}}", "step": "on: push\njobs: {a: {steps: [x]}}", "environment": "on: push\njobs: {a: {environment: {url: x}}}",
-		"unknown alias": "on: *x", "laughs": laughs(), "itself": "on: push\nx: &x [*x]\njobs: {a: {}}",
+		"unknown alias": "on: *x", "laughs": aliasBomb(), "itself": "on: push\nx: &x [*x]\njobs: {a: {}}",
 		"deep": "on: push\nx: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\njobs: {a: {}}", "deeper": strings.Repeat("[", 1<<20),
 	} {
 		_, err := governance.ParseWorkflow([]byte(text))
@@ -259,7 +259,7 @@ func FuzzWorkflow(f *testing.F) {
 	for _, name := range []string{"dispatch", "risky"} {
 		f.Add(samples.File("governance/" + name + ".yml"))
 	}
-	f.Add([]byte(laughs()))
+	f.Add([]byte(aliasBomb()))
 	f.Add([]byte(head + "jobs:\n  a: &a {steps: [{run: git push}]}\n  b: *a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w, err := governance.ParseWorkflow(data)

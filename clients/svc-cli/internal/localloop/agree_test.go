@@ -62,7 +62,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 	for _, version := range []string{"0.2", "0.3", "0.4"} {
 		add("plan "+version, "evaluator-plan", looptest.Patch(version).Seal().Control, plan)
 	}
-	out := run(t, looptest.JSON())
+	out := runLoop(t, looptest.JSON())
 	result := canon.MustFrom(out.Results["attempt-2"]).(*canon.Object)
 	add("result", "verification-result", result, func(v canon.Value) error { _, err := verification.Read(v); return err })
 	for _, c := range all {
@@ -102,7 +102,7 @@ func TestWhatIsWrittenFitsTheSchemas(t *testing.T) {
 	for name, l := range looptest.Samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := run(t, l)
+			out := runLoop(t, l)
 			for file, schema := range map[string]string{
 				localloop.RecordFile: "two-attempt-run", localloop.ReportFile: "run-evidence-report", localloop.ReplayFile: "replay-source",
 			} {

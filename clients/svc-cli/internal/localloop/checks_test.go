@@ -27,7 +27,7 @@ type verdict struct {
 	finding        string
 }
 
-func judged(t *testing.T, r *verification.Result, want verdict) {
+func checkVerdict(t *testing.T, r *verification.Result, want verdict) {
 	t.Helper()
 	if r == nil {
 		t.Fatal("the attempt was not verified")
@@ -111,8 +111,8 @@ func TestJSONVerifier(t *testing.T) {
 			t.Parallel()
 			for _, l := range []*looptest.Loop{looptest.JSON(), looptest.JSONPlan()} {
 				c.change(l)
-				r := run(t, l).Results["attempt-1"]
-				judged(t, r, c.want)
+				r := runLoop(t, l).Results["attempt-1"]
+				checkVerdict(t, r, c.want)
 				if r != nil && (r.Verifier.Adapter != "deterministic-json-verifier" || r.Verifier.Version != "0.1") {
 					t.Errorf("%+v", r.Verifier)
 				}
@@ -125,7 +125,7 @@ func TestJSONVerifier(t *testing.T) {
 func TestVerifierIDs(t *testing.T) {
 	t.Parallel()
 	for want, l := range map[string]*looptest.Loop{"svc-local-verifier": looptest.JSON(), "reviewer": looptest.JSONPlan()} {
-		if v := run(t, l).Report.Attempts[0].Verifier; v.ID != want {
+		if v := runLoop(t, l).Report.Attempts[0].Verifier; v.ID != want {
 			t.Error(v)
 		}
 	}
@@ -135,7 +135,7 @@ func TestVerifierIDs(t *testing.T) {
 func TestJSONEvidence(t *testing.T) {
 	t.Parallel()
 	l := looptest.JSON()
-	out := run(t, l)
+	out := runLoop(t, l)
 	required := map[string]any{"answer": 42, "unit": "none"}
 	files := []string{"answer.json", "logs/stdout.txt"}
 	want := []verification.Evidence{
@@ -249,8 +249,8 @@ func TestPatchVerifier(t *testing.T) {
 				t.Parallel()
 				l := looptest.Patch(version)
 				c.change(l)
-				r := run(t, l).Results["attempt-1"]
-				judged(t, r, c.want)
+				r := runLoop(t, l).Results["attempt-1"]
+				checkVerdict(t, r, c.want)
 				want := map[string]string{"0.2": "0.1.1", "0.3": "0.2.0", "0.4": "0.3.0"}[version]
 				if r != nil && (r.Verifier.Version != want || r.Checks[0].ID != "result-manifest-schema" || r.Checks[1].ID != "independent-review") {
 					t.Errorf("%+v %+v", r.Verifier, r.Checks)
@@ -263,7 +263,7 @@ func TestPatchVerifier(t *testing.T) {
 func TestPatchEvidence(t *testing.T) {
 	t.Parallel()
 	l := looptest.Patch("0.2")
-	r := run(t, l).Results["attempt-1"]
+	r := runLoop(t, l).Results["attempt-1"]
 	var ids []string
 	for _, e := range r.Evidence {
 		ids = append(ids, e.ID)
@@ -284,7 +284,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	for i := range 200 {
 		l.Files["attempt-1/candidate/"+strings.Repeat("n", 1+i)] = ""
 	}
-	r := run(t, l).Results["attempt-1"]
+	r := runLoop(t, l).Results["attempt-1"]
 	if n := len(r.Findings); n != 21 || r.Findings[20].Message != "There are 180 more findings." {
 		t.Errorf("%d findings", n)
 	}
@@ -348,7 +348,7 @@ func TestLinkInACandidate(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(dir, "attempt-1", "candidate", "etc")); err != nil {
 		t.Fatal(err)
 	}
-	judged(t, runAt(t, config).Results["attempt-1"], verdict{"pfp", "reject_candidate", "etc is no regular file"})
+	checkVerdict(t, runAt(t, config).Results["attempt-1"], verdict{"pfp", "reject_candidate", "etc is no regular file"})
 }
 
 // A pipe in the place of a file would hold the reader for ever.
@@ -356,6 +356,6 @@ func TestPipesAreNotOpened(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := looptest.JSON().Write(t, dir)
-	pipe(t, filepath.Join(dir, filepath.FromSlash(answer)))
-	judged(t, runAt(t, config).Results["attempt-1"], verdict{"efe", "reject_candidate", "is no regular file"})
+	makePipe(t, filepath.Join(dir, filepath.FromSlash(answer)))
+	checkVerdict(t, runAt(t, config).Results["attempt-1"], verdict{"efe", "reject_candidate", "is no regular file"})
 }

@@ -112,14 +112,14 @@ func (c *Config) checkAttempts(r *closed.Reader) {
 		r.Fail(field.DuplicateValue, "/attempts/1/attempt_id", "both attempts would be written to one file %s", b.ResultFile())
 	}
 	for i, a := range c.Attempts {
-		if a.CandidateRoot != "" && within(a.CandidateRoot, c.Control) {
+		if a.CandidateRoot != "" && isWithin(a.CandidateRoot, c.Control) {
 			r.Fail(field.InvalidValue, canon.Element("/attempts", i)+"/candidate_root", "the folder holds the policy or plan that judges it, which must lie outside every candidate")
 		}
 	}
 }
 
-// within says that path is root or lies below it.
-func within(root, path string) bool {
+// isWithin says that path is root or lies below it.
+func isWithin(root, path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 

@@ -76,7 +76,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 	}
-	f.Add(run(f, looptest.JSON()).Files["verification-result-attempt-1.json"])
+	f.Add(runLoop(f, looptest.JSON()).Files["verification-result-attempt-1.json"])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		digests := []string{}
 		if u, err := workunit.Parse(data); err == nil {
@@ -121,7 +121,7 @@ func FuzzCandidate(f *testing.F) {
 		mine := *looptest.JSON()
 		mine.Config, mine.Unit = l.Config, l.Unit
 		mine.Files[answer] = string(data)
-		r := run(t, &mine).Results["attempt-1"]
+		r := runLoop(t, &mine).Results["attempt-1"]
 		if r == nil || r.Check() != nil {
 			t.Fatalf("%+v", r)
 		}

@@ -17,7 +17,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range []string{"json", "failing", "patch-0.4"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := run(t, looptest.Samples()[name])
+			out := runLoop(t, looptest.Samples()[name])
 			dir := filepath.Join("testdata", name)
 			if *update {
 				if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%s:\n%s\nwant:\n%s", file, got, want)
 				}
 			}
-			if have := names(t, dir); !slices.Equal(have, out.FileNames()) {
+			if have := fileNames(t, dir); !slices.Equal(have, out.FileNames()) {
 				t.Errorf("golden files %v", have)
 			}
 		})

@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// markdown tells the run to a reader. Nothing in it depends on a clock.
-func markdown(o *Outcome, attempts []attempt) []byte {
+// renderMarkdown tells the run to a reader. Nothing in it depends on a clock.
+func renderMarkdown(o *Outcome, attempts []attempt) []byte {
 	var b strings.Builder
 	r := o.Report
 	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }

@@ -93,7 +93,7 @@ func (o *Outcome) Write(dir string) (err error) {
 			return err
 		}
 	}
-	if err := flush(beside); err != nil {
+	if err := syncFolder(beside); err != nil {
 		return err
 	}
 	// Only an empty folder can be removed; one that was filled meanwhile stays.
@@ -103,7 +103,7 @@ func (o *Outcome) Write(dir string) (err error) {
 	if err := os.Rename(beside, dir); err != nil {
 		return err
 	}
-	return flush(parent)
+	return syncFolder(parent)
 }
 
 func writeFault(dir string, err error) error {
@@ -126,8 +126,8 @@ func writeFile(path string, data []byte) error {
 	return f.Close()
 }
 
-// flush makes the names in a folder outlive a crash, where the system can.
-func flush(dir string) error {
+// syncFolder makes the names in a folder outlive a crash, where the system can.
+func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

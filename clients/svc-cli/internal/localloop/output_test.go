@@ -20,10 +20,10 @@ func tryRun(t testing.TB, config string) (*localloop.Outcome, error) {
 		return nil, err
 	}
 	defer func() { _ = s.Close() }()
-	return s.Run(t.Context(), localloop.Options{Now: clock()})
+	return s.Run(t.Context(), localloop.Options{Now: tickingClock()})
 }
 
-func pipe(t testing.TB, path string) {
+func makePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func pipe(t testing.TB, path string) {
 	}
 }
 
-func names(t testing.TB, dir string) []string {
+func fileNames(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func names(t testing.TB, dir string) []string {
 
 func TestWriteMakesTheWholeFolder(t *testing.T) {
 	t.Parallel()
-	out := run(t, looptest.JSON())
+	out := runLoop(t, looptest.JSON())
 	parent := t.TempDir()
 	empty := filepath.Join(parent, "empty")
 	if err := os.Mkdir(empty, 0o700); err != nil {
@@ -58,7 +58,7 @@ func TestWriteMakesTheWholeFolder(t *testing.T) {
 		if err := out.Write(dir); err != nil {
 			t.Fatal(err)
 		}
-		if got := names(t, dir); !slices.Equal(got, out.FileNames()) {
+		if got := fileNames(t, dir); !slices.Equal(got, out.FileNames()) {
 			t.Error(got)
 		}
 		for _, name := range out.FileNames() {
@@ -66,7 +66,7 @@ func TestWriteMakesTheWholeFolder(t *testing.T) {
 				t.Error(name)
 			}
 		}
-		if left := names(t, filepath.Dir(dir)); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, ".") }) {
+		if left := fileNames(t, filepath.Dir(dir)); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, ".") }) {
 			t.Errorf("left behind: %v", left)
 		}
 	}
@@ -75,7 +75,7 @@ func TestWriteMakesTheWholeFolder(t *testing.T) {
 // A folder that was filled while the run went on is left as it is.
 func TestWriteDoesNotTouchAFullFolder(t *testing.T) {
 	t.Parallel()
-	out := run(t, looptest.JSON())
+	out := runLoop(t, looptest.JSON())
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "run")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -88,7 +88,7 @@ func TestWriteDoesNotTouchAFullFolder(t *testing.T) {
 	if err := out.Write(dir); !errors.As(err, &f) || f.Code != localloop.WriteError {
 		t.Error(err)
 	}
-	if got := append(names(t, dir), names(t, parent)...); !slices.Equal(got, []string{"mine", "run"}) {
+	if got := append(fileNames(t, dir), fileNames(t, parent)...); !slices.Equal(got, []string{"mine", "run"}) {
 		t.Error(got)
 	}
 }
@@ -96,7 +96,7 @@ func TestWriteDoesNotTouchAFullFolder(t *testing.T) {
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, looptest.JSON().Write(t, filepath.Join(dir, "loop")))
+	s := openSource(t, looptest.JSON().Write(t, filepath.Join(dir, "loop")))
 	for _, name := range []string{"empty", "full/below"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
 			t.Fatal(err)

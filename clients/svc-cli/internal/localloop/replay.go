@@ -103,7 +103,7 @@ func (c *Comparison) compare(name string, want, have []byte, result *verificatio
 		// Taken over, so that whatever else differs shows.
 		mine := *result
 		mine.StartedAt, mine.FinishedAt, mine.Resources, mine.Provenance.Environment = theirs.StartedAt, theirs.FinishedAt, theirs.Resources, theirs.Provenance.Environment
-		again, err := written(mine)
+		again, err := writeDocument(mine)
 		if err != nil || bytes.Equal(again, have) {
 			return
 		}
@@ -132,11 +132,11 @@ func (c *Comparison) walk(file, path string, want, have canon.Value, before int)
 		if !ok {
 			break
 		}
-		for _, key := range keys(w, h) {
+		for _, key := range allKeys(w, h) {
 			if full() {
 				return
 			}
-			inWant, inHave := has(w, key), has(h, key)
+			inWant, inHave := hasKey(w, key), hasKey(h, key)
 			a, _ := w.Get(key)
 			b, _ := h.Get(key)
 			switch at := canon.Pointer(path, key); {
@@ -162,9 +162,9 @@ func (c *Comparison) walk(file, path string, want, have canon.Value, before int)
 	c.add(file, path, "the value differs")
 }
 
-func has(o *canon.Object, key string) bool { _, ok := o.Get(key); return ok }
+func hasKey(o *canon.Object, key string) bool { _, ok := o.Get(key); return ok }
 
-func keys(a, b *canon.Object) []string {
+func allKeys(a, b *canon.Object) []string {
 	all := map[string]bool{}
 	for _, k := range slices.Concat(a.Keys(), b.Keys()) {
 		all[k] = true

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/localloop/looptest"
 )
 
-// written runs a loop and gives its config and the folder that was written.
-func written(t testing.TB, l *looptest.Loop) (config, dir string) {
+// writeDocument runs a loop and gives its config and the folder that was written.
+func writeDocument(t testing.TB, l *looptest.Loop) (config, dir string) {
 	t.Helper()
 	base := t.TempDir()
 	config = l.Write(t, filepath.Join(base, "loop"))
@@ -31,17 +31,17 @@ func written(t testing.TB, l *looptest.Loop) (config, dir string) {
 	return config, dir
 }
 
-func replay(t testing.TB, config, dir string) []localloop.Difference {
+func replayRun(t testing.TB, config, dir string) []localloop.Difference {
 	t.Helper()
-	c, err := open(t, config).Replay(t.Context(), dir, localloop.Options{Now: later})
+	c, err := openSource(t, config).Replay(t.Context(), dir, localloop.Options{Now: laterTime})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c.Differences
 }
 
-// later is another time than that of the run.
-func later() time.Time { return time.Date(2027, 2, 3, 4, 5, 6, 789, time.UTC) }
+// laterTime is another time than that of the run.
+func laterTime() time.Time { return time.Date(2027, 2, 3, 4, 5, 6, 789, time.UTC) }
 
 func manyKeys(n int) string {
 	var keys []string
@@ -51,7 +51,7 @@ func manyKeys(n int) string {
 	return strings.Join(keys, ",")
 }
 
-func edit(t testing.TB, path, old, new string) {
+func editFile(t testing.TB, path, old, new string) {
 	t.Helper()
 	data := mustRead(t, path)
 	if !bytes.Contains(data, []byte(old)) {
@@ -67,8 +67,8 @@ func TestReplayOfAnUntouchedRunIsEqual(t *testing.T) {
 	for name, l := range looptest.Samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config, dir := written(t, l)
-			if d := replay(t, config, dir); len(d) > 0 {
+			config, dir := writeDocument(t, l)
+			if d := replayRun(t, config, dir); len(d) > 0 {
 				t.Error(d)
 			}
 		})
@@ -106,10 +106,10 @@ func TestReplayFindsEveryChange(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			config, dir := written(t, looptest.JSON())
-			edit(t, filepath.Join(filepath.Dir(dir), filepath.FromSlash(c.file)), c.old, c.new)
+			config, dir := writeDocument(t, looptest.JSON())
+			editFile(t, filepath.Join(filepath.Dir(dir), filepath.FromSlash(c.file)), c.old, c.new)
 			var got []string
-			for _, d := range replay(t, config, dir) {
+			for _, d := range replayRun(t, config, dir) {
 				got = append(got, d.File+" "+d.Path)
 				if d.Detail == "" {
 					t.Error(d)
@@ -126,19 +126,19 @@ func TestReplayFindsEveryChange(t *testing.T) {
 // When, how long and where the verifier ran is the only thing that may differ.
 func TestReplayLeavesOutTimeAndPlace(t *testing.T) {
 	t.Parallel()
-	config, dir := written(t, looptest.JSON())
+	config, dir := writeDocument(t, looptest.JSON())
 	result := filepath.Join(dir, "verification-result-attempt-1.json")
-	edit(t, result, `"wall_seconds": 1.5`, `"wall_seconds": 99.0`)
-	edit(t, result, `"architecture": "`, `"architecture": "other`)
-	edit(t, result, `"finished_at": "2026`, `"finished_at": "2036`)
-	if d := replay(t, config, dir); len(d) > 0 {
+	editFile(t, result, `"wall_seconds": 1.5`, `"wall_seconds": 99.0`)
+	editFile(t, result, `"architecture": "`, `"architecture": "other`)
+	editFile(t, result, `"finished_at": "2026`, `"finished_at": "2036`)
+	if d := replayRun(t, config, dir); len(d) > 0 {
 		t.Error(d)
 	}
 }
 
 func TestReplayFindsFilesMoreAndLess(t *testing.T) {
 	t.Parallel()
-	config, dir := written(t, looptest.Failing())
+	config, dir := writeDocument(t, looptest.Failing())
 	if err := os.Remove(filepath.Join(dir, localloop.MarkdownFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestReplayFindsFilesMoreAndLess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, d := range replay(t, config, dir) {
+	for _, d := range replayRun(t, config, dir) {
 		got = append(got, d.File+": "+d.Detail)
 	}
 	want := []string{
@@ -168,9 +168,9 @@ func TestReplayFindsFilesMoreAndLess(t *testing.T) {
 
 func TestReplayOfNoFolder(t *testing.T) {
 	t.Parallel()
-	s := open(t, looptest.JSON().Write(t, t.TempDir()))
+	s := openSource(t, looptest.JSON().Write(t, t.TempDir()))
 	var f *localloop.Fault
-	if _, err := s.Replay(t.Context(), filepath.Join(t.TempDir(), "none"), localloop.Options{Now: clock()}); !errors.As(err, &f) || f.Code != localloop.ReadError {
+	if _, err := s.Replay(t.Context(), filepath.Join(t.TempDir(), "none"), localloop.Options{Now: tickingClock()}); !errors.As(err, &f) || f.Code != localloop.ReadError {
 		t.Error(err)
 	}
 }
@@ -178,11 +178,11 @@ func TestReplayOfNoFolder(t *testing.T) {
 // A file of thousands of changes is told in few.
 func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
-	config, dir := written(t, looptest.JSON())
+	config, dir := writeDocument(t, looptest.JSON())
 	if err := os.WriteFile(filepath.Join(dir, localloop.RecordFile), []byte("{"+manyKeys(500)+"}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if d := replay(t, config, dir); len(d) != 20 {
+	if d := replayRun(t, config, dir); len(d) != 20 {
 		t.Errorf("%d differences", len(d))
 	}
 }

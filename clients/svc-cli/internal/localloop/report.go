@@ -47,7 +47,7 @@ type ReplaySource struct {
 // outcome makes every document of a run and every file.
 func (s *Source) outcome(unit *workunit.Unit, ctl *control.Control, attempts []attempt) (*Outcome, error) {
 	out := &Outcome{Record: s.record(unit, ctl, attempts), Results: map[string]*verification.Result{}, Files: map[string][]byte{}}
-	out.Report = evidence(out.Record)
+	out.Report = evidenceReport(out.Record)
 	if err := out.Report.Check(); err != nil {
 		return nil, fmt.Errorf("the evidence report is not valid: %w", err)
 	}
@@ -67,19 +67,19 @@ func (s *Source) outcome(unit *workunit.Unit, ctl *control.Control, attempts []a
 	}
 	documents[ReplayFile] = replay
 	for name, doc := range documents {
-		data, err := written(doc)
+		data, err := writeDocument(doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out.Files[name] = data
 	}
-	out.Files[MarkdownFile] = markdown(out, attempts)
+	out.Files[MarkdownFile] = renderMarkdown(out, attempts)
 	out.Files[StepsFile] = nextSteps(out, sourceRevision(unit, ctl, attempts))
 	return out, nil
 }
 
-// written gives a document in form P.
-func written(doc any) ([]byte, error) {
+// writeDocument gives a document in form P.
+func writeDocument(doc any) ([]byte, error) {
 	v, err := canon.From(doc)
 	if err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ func written(doc any) ([]byte, error) {
 // FileNames lists the files of a run, sorted.
 func (o *Outcome) FileNames() []string { return slices.Sorted(maps.Keys(o.Files)) }
 
-// evidence makes the report of a run from its record alone.
-func evidence(rec *Record) *report.Report {
+// evidenceReport makes the report of a run from its record alone.
+func evidenceReport(rec *Record) *report.Report {
 	r := &report.Report{
 		SchemaVersion: report.SchemaVersion, Kind: report.Kind, RunID: rec.RunID, SourceRunKind: report.SourceRunKind,
 		SourceRunDigest: canon.Digest(rec), SourceConfigDigest: rec.ConfigDigest, OrchestratorVersion: rec.OrchestratorVersion,
@@ -103,7 +103,7 @@ func evidence(rec *Record) *report.Report {
 		r.Attempts = append(r.Attempts, evidenceAttempt(a))
 	}
 	r.Summary = report.Summarize(r.Attempts)
-	r.Warnings = warnings(r)
+	r.Warnings = reportWarnings(r)
 	return r
 }
 
@@ -131,7 +131,7 @@ func evidenceAttempt(a AttemptRecord) report.Attempt {
 	return out
 }
 
-func warnings(r *report.Report) []string {
+func reportWarnings(r *report.Report) []string {
 	out := []string{warnBase}
 	if r.Summary.VerificationDisagreement {
 		out = append(out, warnDisagreement)

@@ -14,8 +14,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/report"
 )
 
-// clock gives a later instant each time, so that no two results have the same times.
-func clock() func() time.Time {
+// tickingClock gives a later instant each time, so that no two results have the same times.
+func tickingClock() func() time.Time {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return func() time.Time {
 		now = now.Add(1500 * time.Millisecond)
@@ -23,7 +23,7 @@ func clock() func() time.Time {
 	}
 }
 
-func open(t testing.TB, config string) *localloop.Source {
+func openSource(t testing.TB, config string) *localloop.Source {
 	t.Helper()
 	s, err := localloop.Open(config)
 	if err != nil {
@@ -35,19 +35,19 @@ func open(t testing.TB, config string) *localloop.Source {
 
 func runAt(t testing.TB, config string) *localloop.Outcome {
 	t.Helper()
-	out, err := open(t, config).Run(t.Context(), localloop.Options{Now: clock()})
+	out, err := openSource(t, config).Run(t.Context(), localloop.Options{Now: tickingClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func run(t testing.TB, l *looptest.Loop) *localloop.Outcome {
+func runLoop(t testing.TB, l *looptest.Loop) *localloop.Outcome {
 	t.Helper()
 	return runAt(t, l.Write(t, t.TempDir()))
 }
 
-func remove(doc *canon.Object, key string) { doc.Delete(key) }
+func removeKey(doc *canon.Object, key string) { doc.Delete(key) }
 
 // Every state of an attempt, with each way into it. The first attempt is broken; the
 // second always goes through as if it were alone.
@@ -70,7 +70,7 @@ func TestStatesOfAnAttempt(t *testing.T) {
 		{"manifest too large", func(l *looptest.Loop) {
 			l.Raw["attempt-1/result-manifest.json"] = strings.Repeat(" ", canon.MaxFile) + "{}"
 		}, "result_manifest_error", "is larger than 2097152 bytes"},
-		{"manifest without a key", func(l *looptest.Loop) { remove(l.Manifests[0], "worker") }, "result_manifest_error", "missing_field at /worker"},
+		{"manifest without a key", func(l *looptest.Loop) { removeKey(l.Manifests[0], "worker") }, "result_manifest_error", "missing_field at /worker"},
 		{"another work unit", func(l *looptest.Loop) { set(l.Manifests[0], "work_unit_id", "work/other") }, "result_manifest_error", "work unit work/other"},
 		{"another version", func(l *looptest.Loop) { set(l.Manifests[0], "work_unit_version", 2) }, "result_manifest_error", "version 2"},
 		{"another digest", func(l *looptest.Loop) { set(l.Manifests[0], "provenance.work_unit_digest", fixture.Digest("9")) }, "result_manifest_error", fixture.Digest("9")},
@@ -120,16 +120,16 @@ func TestStatesOfAnAttempt(t *testing.T) {
 			t.Parallel()
 			l := looptest.JSON()
 			c.change(l)
-			out := run(t, l)
+			out := runLoop(t, l)
 			a, b := out.Report.Attempts[0], out.Report.Attempts[1]
 			if a.State != c.state || a.EvidenceState != c.state || a.Error == nil || !strings.Contains(*a.Error, c.text) || a.Verifier != nil {
-				t.Errorf("%+v %v", a, deref(a.Error))
+				t.Errorf("%+v %v", a, derefString(a.Error))
 			}
 			if (a.Worker != nil) != (c.state == report.VerificationError) {
 				t.Errorf("worker %+v", a.Worker)
 			}
 			if b.State != report.Verified || b.EvidenceState != report.Rejected || b.Error != nil {
-				t.Errorf("the other attempt: %+v %v", b, deref(b.Error))
+				t.Errorf("the other attempt: %+v %v", b, derefString(b.Error))
 			}
 			if out.Record.RunState != localloop.CompletedWithFailures || out.Record.Summary.ControlFailures != 1 || !out.Report.Summary.ControlFailurePresent {
 				t.Errorf("%+v", out.Record)
@@ -141,7 +141,7 @@ func TestStatesOfAnAttempt(t *testing.T) {
 	}
 }
 
-func deref(s *string) string {
+func derefString(s *string) string {
 	if s == nil {
 		return "null"
 	}
@@ -175,10 +175,10 @@ func TestControlThatDoesNotBind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.change(c.loop)
-			out := run(t, c.loop)
+			out := runLoop(t, c.loop)
 			for _, a := range out.Report.Attempts {
-				if a.State != report.VerificationError || !strings.Contains(deref(a.Error), c.text) {
-					t.Errorf("%s %s", a.State, deref(a.Error))
+				if a.State != report.VerificationError || !strings.Contains(derefString(a.Error), c.text) {
+					t.Errorf("%s %s", a.State, derefString(a.Error))
 				}
 			}
 			w := out.Report.Warnings
@@ -195,8 +195,8 @@ func TestOptionalValidatorsDoNotBind(t *testing.T) {
 	l := looptest.JSON()
 	v, _ := l.Unit.Get("validators")
 	l.Unit.Set("validators", append(v.(canon.Array), canon.MustFrom(map[string]any{"id": "style", "type": "lint", "required": false})))
-	if a := run(t, l).Report.Attempts[0]; a.EvidenceState != report.Supported {
-		t.Error(deref(a.Error))
+	if a := runLoop(t, l).Report.Attempts[0]; a.EvidenceState != report.Supported {
+		t.Error(derefString(a.Error))
 	}
 }
 
@@ -213,9 +213,9 @@ func TestFaultsOfTheRun(t *testing.T) {
 		"config has a key twice":  {func(l *looptest.Loop) { l.Raw["config.json"] = `{"run_id":1,"run_id":2}` }, "duplicate_key", "config.json", "/run_id"},
 		"config too large":        {func(l *looptest.Loop) { l.Raw["config.json"] = "{}" + strings.Repeat(" ", canon.MaxFile) }, "input_read_error", "", ""},
 		"unknown key":             {func(l *looptest.Loop) { l.Config.Set("select", true) }, "unknown_field", "config.json", "/select"},
-		"no run id":               {func(l *looptest.Loop) { remove(l.Config, "run_id") }, "missing_field", "config.json", "/run_id"},
+		"no run id":               {func(l *looptest.Loop) { removeKey(l.Config, "run_id") }, "missing_field", "config.json", "/run_id"},
 		"policy and plan":         {func(l *looptest.Loop) { l.Config.Set("evaluator_plan", "policy.json") }, "unknown_field", "config.json", "/evaluator_plan"},
-		"neither policy nor plan": {func(l *looptest.Loop) { remove(l.Config, "verifier_policy") }, "missing_field", "config.json", "/verifier_policy"},
+		"neither policy nor plan": {func(l *looptest.Loop) { removeKey(l.Config, "verifier_policy") }, "missing_field", "config.json", "/verifier_policy"},
 		"one attempt":             {func(l *looptest.Loop) { l.Config.Set("attempts", attempts(l)[:1]) }, "invalid_value", "config.json", "/attempts"},
 		"three attempts":          {func(l *looptest.Loop) { l.Config.Set("attempts", append(attempts(l), attempts(l)[0])) }, "invalid_value", "config.json", "/attempts"},
 		"unknown adapter":         {func(l *looptest.Loop) { set(l.Config, "attempts.0.worker_adapter", "shell") }, "invalid_value", "config.json", "/attempts/0/worker_adapter"},
@@ -233,7 +233,7 @@ func TestFaultsOfTheRun(t *testing.T) {
 			set(l.Config, "verifier_policy", "attempt-2/candidate/policy.json")
 		}, "invalid_value", "config.json", "/attempts/1/candidate_root"},
 		"no work unit":               {func(l *looptest.Loop) { set(l.Config, "work_unit", "none.json") }, "input_read_error", "", ""},
-		"work unit of another shape": {func(l *looptest.Loop) { remove(l.Unit, "objective") }, "missing_field", "work-unit.json", "/objective"},
+		"work unit of another shape": {func(l *looptest.Loop) { removeKey(l.Unit, "objective") }, "missing_field", "work-unit.json", "/objective"},
 		"work unit version 0.1":      {func(l *looptest.Loop) { set(l.Unit, "schema_version", "0.1") }, "invalid_value", "work-unit.json", "/schema_version"},
 		"no policy":                  {func(l *looptest.Loop) { set(l.Config, "verifier_policy", "none.json") }, "input_read_error", "", ""},
 		"a folder for a policy":      {func(l *looptest.Loop) { set(l.Config, "verifier_policy", "attempt-1") }, "input_read_error", "", ""},
@@ -265,7 +265,7 @@ func attemptRun(t testing.TB, config string) error {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	_, err = s.Run(t.Context(), localloop.Options{Now: clock()})
+	_, err = s.Run(t.Context(), localloop.Options{Now: tickingClock()})
 	return err
 }
 
@@ -273,7 +273,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, looptest.JSON().Write(t, t.TempDir())).Run(ctx, localloop.Options{Now: clock()}); !errors.Is(err, context.Canceled) {
+	if _, err := openSource(t, looptest.JSON().Write(t, t.TempDir())).Run(ctx, localloop.Options{Now: tickingClock()}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -285,7 +285,7 @@ func TestRunsAreEqual(t *testing.T) {
 	for name, l := range looptest.Samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, b := run(t, l), run(t, l)
+			a, b := runLoop(t, l), runLoop(t, l)
 			for _, file := range a.FileNames() {
 				if strings.HasPrefix(file, "verification-result-") {
 					continue

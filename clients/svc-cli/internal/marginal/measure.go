@@ -21,7 +21,7 @@ func Measure(ctx context.Context, m *gate.Matrix, s Selection, b *gatestat.Boots
 		out[i] = pair.candidate(v, augmented[i])
 	}
 	if b != nil && len(m.Rows()) >= gatestat.MinRows {
-		deltas, err := resample(ctx, m, pair.current, augmented, *b, progress)
+		deltas, err := resamplePanels(ctx, m, pair.current, augmented, *b, progress)
 		if err != nil {
 			return nil, err
 		}
@@ -51,13 +51,13 @@ func (x *comparison) candidate(v int, augmented *gate.Panel) Candidate {
 		ID: x.m.Verifiers[v].ID, Status: Measured, Reasons: []string{}, Warnings: []string{},
 		Accuracy:     gate.Accuracy(errors.Count(), n),
 		CurrentError: x.before.Error, AugmentedError: after.Error,
-		ErrorDelta:   delta(x.current.Wrong.Count(), augmented.Wrong.Count(), n),
+		ErrorDelta:   errorDelta(x.current.Wrong.Count(), augmented.Wrong.Count(), n),
 		CurrentVotes: x.before.Votes, AugmentedVotes: after.Votes,
 		CurrentCensored: x.before.Censored(), AugmentedCensored: after.Censored(),
-		Transitions: transitions(x.current.Wrong, augmented.Wrong, errors),
+		Transitions: countTransitions(x.current.Wrong, augmented.Wrong, errors),
 		Probes:      x.probes(augmented),
 	}
-	if told(c.CurrentVotes) && told(c.AugmentedVotes) {
+	if isTold(c.CurrentVotes) && isTold(c.AugmentedVotes) {
 		d := *c.AugmentedVotes - *c.CurrentVotes
 		c.VotesDelta = &d
 	}
@@ -67,14 +67,17 @@ func (x *comparison) candidate(v int, augmented *gate.Panel) Candidate {
 		c.Status = Unresolved
 	}
 	c.Warnings = append(c.Warnings, c.warnings()...)
+	if after.UndefinedAtQuorum() {
+		c.Warnings = append(c.Warnings, gate.UndefinedAtQuorum+": "+gate.UndefinedAtQuorumText)
+	}
 	return c
 }
 
-// delta is how much smaller the share of wrong rows became: one division of an exact difference.
-func delta(before, after, n int) float64 { return float64(before-after) / float64(n) }
+// errorDelta is how much smaller the share of wrong rows became: one division of an exact difference.
+func errorDelta(before, after, n int) float64 { return float64(before-after) / float64(n) }
 
-// told says that a number of votes is neither undefined nor beyond what can be told.
-func told(votes *float64) bool { return votes != nil && !gate.Censored(votes) }
+// isTold says that a number of votes is neither undefined nor beyond what can be told.
+func isTold(votes *float64) bool { return votes != nil && !gate.Censored(votes) }
 
 func (x *comparison) correlations(errors gate.Column) (*float64, []PairCorrelation) {
 	var defined []float64
@@ -94,7 +97,7 @@ func (x *comparison) correlations(errors gate.Column) (*float64, []PairCorrelati
 	return &mean, out
 }
 
-func transitions(before, after, candidate gate.Column) Transitions {
+func countTransitions(before, after, candidate gate.Column) Transitions {
 	var t Transitions
 	for i := range before {
 		if before[i] && !candidate[i] {

@@ -15,9 +15,9 @@ type deltas struct{ errors, votes []float64 }
 // maxDeltas bounds what a bootstrap keeps: 16 bytes each.
 const maxDeltas = 10_000_000
 
-// resample draws rows. The generator would start anew for each candidate, which gives all of them the same rows: so
+// resamplePanels draws rows. The generator would start anew for each candidate, which gives all of them the same rows: so
 // they are drawn once, and the current panel is measured once.
-func resample(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmented []*gate.Panel, b gatestat.Bootstrap, progress gatestat.Progress) ([]deltas, error) {
+func resamplePanels(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmented []*gate.Panel, b gatestat.Bootstrap, progress gatestat.Progress) ([]deltas, error) {
 	n := len(m.Rows())
 	if b.Replicates > maxDeltas/len(augmented) {
 		return nil, &closed.Fault{Code: gatestat.TooMuchWork, Detail: "that many replicates of that many candidates are more than this command keeps; ask for fewer of either"}
@@ -27,26 +27,27 @@ func resample(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmente
 		return nil, err
 	}
 	out := make([]deltas, len(augmented))
-	curves := gatestat.NewCurves(m.Quorum)
+	curves, goodRows := gatestat.NewCurves(m.VoteQuorum()), m.GoodRows()
 	// One place more than the current panel has, for the candidate.
 	accuracies := make([]float64, len(current.Members)+1)
 	last := len(current.Members)
 	err := b.Run(ctx, n, progress, func(rows []int) {
 		for i, e := range current.Errors {
-			accuracies[i] = gate.Accuracy(count(e, rows), n)
+			accuracies[i] = gate.Accuracy(e.CountDrawn(rows), n)
 		}
-		wrong := count(current.Wrong, rows)
-		before, ok := curves.Votes(gatestat.Mean(accuracies[:last]), float64(wrong)/float64(n))
-		measurable := ok && told(&before)
+		wrong := current.Wrong.CountDrawn(rows)
+		good := float64(goodRows.CountDrawn(rows)) / float64(n)
+		before, ok := curves.Votes(gatestat.Mean(accuracies[:last]), good, float64(wrong)/float64(n))
+		measurable := ok && isTold(&before)
 		for i, p := range augmented {
-			now := count(p.Wrong, rows)
-			out[i].errors = append(out[i].errors, delta(wrong, now, n))
+			now := p.Wrong.CountDrawn(rows)
+			out[i].errors = append(out[i].errors, errorDelta(wrong, now, n))
 			if !measurable {
 				continue
 			}
-			accuracies[last] = gate.Accuracy(count(p.Errors[last], rows), n)
-			after, ok := curves.Votes(gatestat.Mean(accuracies), float64(now)/float64(n))
-			if ok && told(&after) {
+			accuracies[last] = gate.Accuracy(p.Errors[last].CountDrawn(rows), n)
+			after, ok := curves.Votes(gatestat.Mean(accuracies), good, float64(now)/float64(n))
+			if ok && isTold(&after) {
 				out[i].votes = append(out[i].votes, after-before)
 			}
 		}
@@ -55,15 +56,4 @@ func resample(ctx context.Context, m *gate.Matrix, current *gate.Panel, augmente
 		return nil, err
 	}
 	return out, nil
-}
-
-// count is the number of drawn rows that are wrong.
-func count(c gate.Column, rows []int) int {
-	n := 0
-	for _, r := range rows {
-		if c[r] {
-			n++
-		}
-	}
-	return n
 }

@@ -261,11 +261,11 @@ func (x *comparer) same(what string, got, want any) {
 func (x *comparer) near(what string, got, want *float64) {
 	x.t.Helper()
 	if (got == nil) != (want == nil) || got != nil && math.Abs(*got-*want) > 1e-12*max(1, math.Abs(*want)) {
-		x.t.Errorf("%s: %s: %v, the second opinion is %v\n%s", x.where, what, show(got), show(want), x.doc)
+		x.t.Errorf("%s: %s: %v, the second opinion is %v\n%s", x.where, what, showNumber(got), showNumber(want), x.doc)
 	}
 }
 
-func show(f *float64) any {
+func showNumber(f *float64) any {
 	if f == nil {
 		return nil
 	}

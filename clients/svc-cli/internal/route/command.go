@@ -20,12 +20,12 @@ func Commands(e *command.Env) []*cli.Command {
 				&cli.StringSliceFlag{Name: "cost", Usage: "expected cost of a connector, `ID=USD`; may be given for each"},
 				&cli.BoolFlag{Name: "auto-select", Usage: "select the best of the eligible"},
 			}, command.JSONFlags...),
-			Action: e.Action(command.Verdict, func(c *cli.Context) error { return explain(e, c) }),
+			Action: e.Action(command.Verdict, func(c *cli.Context) error { return runExplain(e, c) }),
 		}},
 	}}
 }
 
-func explain(e *command.Env, c *cli.Context) error {
+func runExplain(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "PROFILE", "DECISION")
 	if err != nil {
 		return err

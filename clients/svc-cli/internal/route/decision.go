@@ -43,7 +43,7 @@ func ParseDecision(v canon.Value) (Decision, error) {
 		"human_gate_satisfied", "prefer_zero_cost", "avoid_provider_families", "independent_reviewer_required"})
 	d := Decision{Risk: spine.Risks()[0], AllowedKinds: []string{"agent"}}
 	d.RequiredTier = o.OneOf("required_capability_tier", connectors.InvalidCapabilityTier, connectors.Tiers()...)
-	d.Authority = spine.AuthorityMode(o.OneOf("authority_mode", spine.InvalidAuthorityMode, authorities()...))
+	d.Authority = spine.AuthorityMode(o.OneOf("authority_mode", spine.InvalidAuthorityMode, authorityModes()...))
 	if o.Has("risk_class") {
 		d.Risk = o.OneOf("risk_class", connectors.InvalidRisk, spine.Risks()...)
 	}
@@ -62,10 +62,10 @@ func ParseDecision(v canon.Value) (Decision, error) {
 	if o.Has("avoid_provider_families") {
 		d.AvoidProviderFamilies = connectors.Words(rd, o, "avoid_provider_families", connectors.InvalidValue, nil)
 	}
-	d.ExternalProcessingAllowed = flag(o, "external_processing_allowed", true)
-	d.HumanGateSatisfied = flag(o, "human_gate_satisfied", false)
-	d.PreferZeroCost = flag(o, "prefer_zero_cost", true)
-	d.IndependentReviewerRequired = flag(o, "independent_reviewer_required", false)
+	d.ExternalProcessingAllowed = readFlag(o, "external_processing_allowed", true)
+	d.HumanGateSatisfied = readFlag(o, "human_gate_satisfied", false)
+	d.PreferZeroCost = readFlag(o, "prefer_zero_cost", true)
+	d.IndependentReviewerRequired = readFlag(o, "independent_reviewer_required", false)
 	if rd.OK() && d.Authority == spine.Deterministic && d.RequiredTier != connectors.Tiers()[0] {
 		o.Fail(connectors.ConflictingField, "required_capability_tier", "deterministic work asks for T0 and no other tier")
 	}
@@ -75,7 +75,7 @@ func ParseDecision(v canon.Value) (Decision, error) {
 	return d, nil
 }
 
-func flag(o closed.Object, key string, absent bool) bool {
+func readFlag(o closed.Object, key string, absent bool) bool {
 	if !o.Has(key) {
 		return absent
 	}
@@ -91,7 +91,7 @@ func LoadDecision(path string) (Decision, error) {
 	return ParseDecision(v)
 }
 
-func authorities() []string {
+func authorityModes() []string {
 	return []string{string(spine.Deterministic), string(spine.AgentCandidate), string(spine.HumanGateThenAgent), string(spine.HumanRequired)}
 }
 

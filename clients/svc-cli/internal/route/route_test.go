@@ -19,7 +19,7 @@ import (
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func agent(id string, change ...func(*connectors.Connector)) connectors.Connector {
+func newAgent(id string, change ...func(*connectors.Connector)) connectors.Connector {
 	c := connectors.Connector{Connection: spine.Connection{ID: id, Kind: "agent", Driver: "fake-agent", Enabled: true,
 		MaxRisk: "medium", ProjectSpendUSDMax: 10, MaxConcurrency: 1}}
 	for _, f := range change {
@@ -28,7 +28,7 @@ func agent(id string, change ...func(*connectors.Connector)) connectors.Connecto
 	return c
 }
 
-func decision(t testing.TB, more string) route.Decision {
+func newDecision(t testing.TB, more string) route.Decision {
 	t.Helper()
 	v, err := canon.Parse([]byte(`{"required_capability_tier":"T1","authority_mode":"agent_candidate"` + more + `}`))
 	if err != nil {
@@ -41,13 +41,13 @@ func decision(t testing.TB, more string) route.Decision {
 	return d
 }
 
-func question(d route.Decision, all ...connectors.Connector) route.Question {
+func newQuestion(d route.Decision, all ...connectors.Connector) route.Question {
 	return route.Question{Connectors: all, Probes: connectors.Inspect(all, at), Decision: d, At: at, Select: true}
 }
 
 func TestDecisionDefaults(t *testing.T) {
 	t.Parallel()
-	d := decision(t, "")
+	d := newDecision(t, "")
 	if d.Risk != "low" || !slices.Equal(d.AllowedKinds, []string{"agent"}) || !d.ExternalProcessingAllowed || d.ProjectSpendUSDMax != 0 ||
 		d.HumanGateSatisfied || !d.PreferZeroCost || d.IndependentReviewerRequired || len(d.TaskClasses)+len(d.RequiredTools)+len(d.AvoidProviderFamilies) != 0 {
 		t.Errorf("%+v", d)
@@ -86,7 +86,7 @@ func TestDecisionFaults(t *testing.T) {
 // Every reason, alone and in the order of the rules.
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	model := agent("c", func(c *connectors.Connector) { c.Kind, c.Driver = "model", "fake-model" })
+	model := newAgent("c", func(c *connectors.Connector) { c.Kind, c.Driver = "model", "fake-model" })
 	for _, c := range []struct {
 		name      string
 		connector connectors.Connector
@@ -94,28 +94,28 @@ func TestReasons(t *testing.T) {
 		cost      float64
 		want      []string
 	}{
-		{"fit", agent("c"), "", 0, nil},
-		{"unknown driver", agent("c", func(c *connectors.Connector) { c.Driver = "x" }), `,"risk_class":"critical"`, 11, []string{"inspection_error:unknown_driver"}},
-		{"own cap", agent("c"), `,"risk_class":"critical"`, 11, []string{"connector_spend_policy_exceeded"}},
-		{"human", agent("c"), `,"authority_mode":"human_required"`, 0, []string{"human_required"}},
-		{"gate", agent("c"), `,"authority_mode":"human_gate_then_agent"`, 0, []string{"human_gate_pending"}},
-		{"gate passed", agent("c"), `,"authority_mode":"human_gate_then_agent","human_gate_satisfied":true`, 0, nil},
-		{"deterministic", agent("c"), `,"authority_mode":"deterministic","required_capability_tier":"T0"`, 0, []string{"deterministic_no_llm"}},
+		{"fit", newAgent("c"), "", 0, nil},
+		{"unknown driver", newAgent("c", func(c *connectors.Connector) { c.Driver = "x" }), `,"risk_class":"critical"`, 11, []string{"inspection_error:unknown_driver"}},
+		{"own cap", newAgent("c"), `,"risk_class":"critical"`, 11, []string{"connector_spend_policy_exceeded"}},
+		{"human", newAgent("c"), `,"authority_mode":"human_required"`, 0, []string{"human_required"}},
+		{"gate", newAgent("c"), `,"authority_mode":"human_gate_then_agent"`, 0, []string{"human_gate_pending"}},
+		{"gate passed", newAgent("c"), `,"authority_mode":"human_gate_then_agent","human_gate_satisfied":true`, 0, nil},
+		{"deterministic", newAgent("c"), `,"authority_mode":"deterministic","required_capability_tier":"T0"`, 0, []string{"deterministic_no_llm"}},
 		{"deterministic model", model, `,"authority_mode":"deterministic","required_capability_tier":"T0","allowed_connector_kinds":["model"]`, 0, []string{"deterministic_no_llm"}},
-		{"disabled", agent("c", func(c *connectors.Connector) { c.Enabled = false }), "", 0, []string{"connector_disabled", "capacity_unavailable"}},
-		{"secret", agent("c", func(c *connectors.Connector) { c.AuthRefConfigured = true }), "", 0, []string{"connector_unavailable", "secret_unavailable", "capacity_unavailable"}},
+		{"disabled", newAgent("c", func(c *connectors.Connector) { c.Enabled = false }), "", 0, []string{"connector_disabled", "capacity_unavailable"}},
+		{"secret", newAgent("c", func(c *connectors.Connector) { c.AuthRefConfigured = true }), "", 0, []string{"connector_unavailable", "secret_unavailable", "capacity_unavailable"}},
 		{"kind", model, "", 0, []string{"connector_kind_not_allowed"}},
-		{"tier", agent("c"), `,"required_capability_tier":"T3"`, 0, []string{"insufficient_capability_tier"}},
-		{"configured tier", agent("c", func(c *connectors.Connector) { c.CapabilityTiers = []string{"T1", "T4"} }), `,"required_capability_tier":"T2"`, 0, []string{"insufficient_capability_tier"}},
-		{"classes", agent("c", func(c *connectors.Connector) { c.TaskClasses = []string{"coder", "cook"} }), `,"task_classes":["tests","coder","cook"]`, 0,
+		{"tier", newAgent("c"), `,"required_capability_tier":"T3"`, 0, []string{"insufficient_capability_tier"}},
+		{"configured tier", newAgent("c", func(c *connectors.Connector) { c.CapabilityTiers = []string{"T1", "T4"} }), `,"required_capability_tier":"T2"`, 0, []string{"insufficient_capability_tier"}},
+		{"classes", newAgent("c", func(c *connectors.Connector) { c.TaskClasses = []string{"coder", "cook"} }), `,"task_classes":["tests","coder","cook"]`, 0,
 			[]string{"task_class_unsupported:cook", "task_class_unsupported:tests"}},
-		{"tools", agent("c"), `,"required_tools":["saw","git","axe"]`, 0, []string{"required_tool_missing:axe", "required_tool_missing:saw"}},
-		{"risk of the driver", agent("c", func(c *connectors.Connector) { c.MaxRisk = "high" }), `,"risk_class":"high"`, 0, []string{"risk_not_allowed"}},
-		{"risk of the profile", agent("c", func(c *connectors.Connector) { c.MaxRisk = "low" }), `,"risk_class":"medium"`, 0, []string{"risk_not_allowed"}},
-		{"external", agent("c", func(c *connectors.Connector) { c.ExternalProcessing = true }), `,"external_processing_allowed":false`, 0, []string{"external_processing_forbidden"}},
+		{"tools", newAgent("c"), `,"required_tools":["saw","git","axe"]`, 0, []string{"required_tool_missing:axe", "required_tool_missing:saw"}},
+		{"risk of the driver", newAgent("c", func(c *connectors.Connector) { c.MaxRisk = "high" }), `,"risk_class":"high"`, 0, []string{"risk_not_allowed"}},
+		{"risk of the profile", newAgent("c", func(c *connectors.Connector) { c.MaxRisk = "low" }), `,"risk_class":"medium"`, 0, []string{"risk_not_allowed"}},
+		{"external", newAgent("c", func(c *connectors.Connector) { c.ExternalProcessing = true }), `,"external_processing_allowed":false`, 0, []string{"external_processing_forbidden"}},
 		{"external driver", model, `,"external_processing_allowed":false,"allowed_connector_kinds":["model"]`, 0, []string{"external_processing_forbidden"}},
-		{"spend", agent("c"), `,"project_spend_usd_max":0.5`, 0.75, []string{"project_spend_exceeded"}},
-		{"all", agent("c", func(c *connectors.Connector) {
+		{"spend", newAgent("c"), `,"project_spend_usd_max":0.5`, 0.75, []string{"project_spend_exceeded"}},
+		{"all", newAgent("c", func(c *connectors.Connector) {
 			c.Kind, c.Driver, c.Enabled, c.AuthRefConfigured = "model", "fake-model", false, true
 		}), `,"authority_mode":"human_required","required_capability_tier":"T4","task_classes":["x"],"required_tools":["y"],"risk_class":"critical","external_processing_allowed":false`, 1,
 			[]string{"human_required", "connector_disabled", "connector_kind_not_allowed", "insufficient_capability_tier", "task_class_unsupported:x", "required_tool_missing:y",
@@ -134,7 +134,7 @@ func TestReasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		q := question(d, c.connector)
+		q := newQuestion(d, c.connector)
 		q.Costs = map[string]float64{"c": c.cost}
 		got := route.Explain(q)
 		if c.want == nil {
@@ -152,7 +152,7 @@ func TestReasons(t *testing.T) {
 // Each key of the order decides when all before it are equal: "a" would win by its id.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	with := func(f func(*connectors.Connector)) connectors.Connector { return agent("a", f) }
+	with := func(f func(*connectors.Connector)) connectors.Connector { return newAgent("a", f) }
 	for _, c := range []struct {
 		name     string
 		worse    connectors.Connector
@@ -167,7 +167,7 @@ func TestOrder(t *testing.T) {
 		{"external", with(func(c *connectors.Connector) { c.ExternalProcessing = true }), "", 0, false},
 		{"degraded", with(func(*connectors.Connector) {}), "", 0, true},
 	} {
-		q := question(decision(t, c.decision), c.worse, agent("b"))
+		q := newQuestion(newDecision(t, c.decision), c.worse, newAgent("b"))
 		q.Costs = map[string]float64{"a": c.cost}
 		if c.degraded {
 			q.Probes[0].Probe.Status = connectors.Degraded
@@ -177,10 +177,10 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	// A family to avoid comes behind the tier, unless an independent reviewer is required.
-	near := agent("near", func(c *connectors.Connector) { c.Independence.ProviderFamily = "p" })
-	far := agent("far", func(c *connectors.Connector) { c.CapabilityTiers = []string{"T2"} })
+	near := newAgent("near", func(c *connectors.Connector) { c.Independence.ProviderFamily = "p" })
+	far := newAgent("far", func(c *connectors.Connector) { c.CapabilityTiers = []string{"T2"} })
 	for more, want := range map[string]string{"": "near", `,"independent_reviewer_required":true`: "far"} {
-		if got := route.Explain(question(decision(t, `,"avoid_provider_families":["p"]`+more), near, far)); *got.SelectedConnectionID != want {
+		if got := route.Explain(newQuestion(newDecision(t, `,"avoid_provider_families":["p"]`+more), near, far)); *got.SelectedConnectionID != want {
 			t.Errorf("%s: %+v", more, got)
 		}
 	}
@@ -188,7 +188,7 @@ func TestOrder(t *testing.T) {
 
 func TestExplanation(t *testing.T) {
 	t.Parallel()
-	q := question(decision(t, `,"risk_class":"medium"`), agent("c", func(c *connectors.Connector) { c.Enabled = false }), agent("b"), agent("a"))
+	q := newQuestion(newDecision(t, `,"risk_class":"medium"`), newAgent("c", func(c *connectors.Connector) { c.Enabled = false }), newAgent("b"), newAgent("a"))
 	got, err := canon.C1(route.Explain(q))
 	want := `{"checked_at":"2026-01-02T03:04:05Z","eligible":[{"connection_id":"a","supported_tier":"T1"},{"connection_id":"b","supported_tier":"T1"}],` +
 		`"ineligible":[{"connection_id":"c","reasons":["connector_disabled","capacity_unavailable"]}],"selected_connection_id":"a",` +
@@ -204,7 +204,7 @@ func TestExplanation(t *testing.T) {
 
 func TestCosts(t *testing.T) {
 	t.Parallel()
-	all := []connectors.Connector{agent("a"), agent("b")}
+	all := []connectors.Connector{newAgent("a"), newAgent("b")}
 	got, err := route.ParseCosts([]string{"a=0.25", "b=3"}, all)
 	if err != nil || got["a"] != 0.25 || got["b"] != 3 {
 		t.Error(got, err)
@@ -271,7 +271,7 @@ func FuzzDecision(f *testing.F) {
 			}
 			return
 		}
-		got := route.Explain(question(d, all...))
+		got := route.Explain(newQuestion(d, all...))
 		if len(got.Eligible)+len(got.Ineligible) != len(all) || (got.SelectedConnectionID != nil) != (len(got.Eligible) > 0) {
 			t.Fatalf("%+v", got)
 		}

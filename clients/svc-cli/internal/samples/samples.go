@@ -13,9 +13,9 @@ import (
 var embedded embed.FS
 
 // Files holds the samples, a folder an area.
-var Files = sub()
+var Files = sampleFS()
 
-func sub() fs.FS {
+func sampleFS() fs.FS {
 	f, err := fs.Sub(embedded, "files")
 	if err != nil {
 		panic(err) // the name is a constant

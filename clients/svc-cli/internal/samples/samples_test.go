@@ -30,7 +30,7 @@ func TestSpineSamplesAreTheFixtures(t *testing.T) {
 		"run-changed.json":    other.Value(), // the same run, asked for differently
 		"report.json":         fixture.Report().Value(),
 		"report-run.json":     imported.Value(), // the projection that goes with the report
-		"report-altered.json": altered(),
+		"report-altered.json": alteredReport(),
 	} {
 		want, err := canon.P(v)
 		if err != nil {
@@ -48,8 +48,8 @@ func TestSpineSamplesAreTheFixtures(t *testing.T) {
 	}
 }
 
-// altered is the fixture report with a summary that its attempts do not bear out.
-func altered() canon.Value {
+// alteredReport is the fixture report with a summary that its attempts do not bear out.
+func alteredReport() canon.Value {
 	r := fixture.Report()
 	r.Summary.Supported, r.Summary.Rejected = 2, 0
 	return r.Value()

@@ -13,16 +13,20 @@ import (
 // Category of the help that holds the commands about steward reports.
 const Category = "Steward reports"
 
-// Commands are `svc steward-report` and `svc steward-history`.
-func Commands(e *command.Env) []*cli.Command {
+// Commands are those about steward reports.
+func Commands(e *command.Env) []*cli.Command { return append(textCommands(e), siteCommands(e)...) }
+
+// textCommands are `svc steward-report` and `svc steward-history`.
+func textCommands(e *command.Env) []*cli.Command {
 	details := func(what string) cli.Flag {
 		return &cli.BoolFlag{Name: "details", Usage: what, DisableDefaultText: true}
 	}
 	return []*cli.Command{
 		{
 			Name: "steward-report", Category: Category, Usage: "check a steward's report and say what it says", ArgsUsage: "INPUT",
-			Flags:  []cli.Flag{details("list the branches too")},
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return report(e, c) }),
+			Description: "With --json: the report itself, once it has passed every check.",
+			Flags:       append([]cli.Flag{details("list the branches too")}, command.JSONFlags...),
+			Action:      e.Action(command.Envelope, func(c *cli.Context) error { return showReport(e, c) }),
 		},
 		{
 			Name: "steward-history", Category: Category, Usage: "put the reports of one repository together", ArgsUsage: "PATH...",
@@ -31,19 +35,29 @@ func Commands(e *command.Env) []*cli.Command {
 				details("list the runs too"),
 				&cli.BoolFlag{Name: "pretty", Usage: "with --json: indent it", DisableDefaultText: true},
 			}, command.JSONFlags...),
-			Action: e.Action(command.Envelope, func(c *cli.Context) error { return history(e, c) }),
+			Action: e.Action(command.Envelope, func(c *cli.Context) error { return showHistory(e, c) }),
 		},
 	}
 }
 
-func report(e *command.Env, c *cli.Context) error {
+// errDetailsOfDocument refuses two forms of one answer.
+var errDetailsOfDocument = command.Usagef("--details and --json are two forms of one answer: give one of them")
+
+func showReport(e *command.Env, c *cli.Context) error {
 	args, err := command.Arguments(c, "INPUT")
 	if err != nil {
 		return err
 	}
+	document := command.WantsJSON(c)
+	if document && c.Bool("details") {
+		return errDetailsOfDocument
+	}
 	r, err := Load(args[0])
 	if err != nil {
 		return err
+	}
+	if document {
+		return e.JSON(r.Document)
 	}
 	printFacts(e, r.Facts())
 	if !c.Bool("details") {
@@ -84,11 +98,11 @@ func LoadHistory(c *cli.Context) (History, error) {
 	return NewHistory(all)
 }
 
-func history(e *command.Env, c *cli.Context) error {
+func showHistory(e *command.Env, c *cli.Context) error {
 	document := command.WantsJSON(c)
 	switch {
 	case document && c.Bool("details"):
-		return command.Usagef("--details and --json are two forms of one answer: give one of them")
+		return errDetailsOfDocument
 	case !document && c.Bool("pretty"):
 		return command.Usagef("--pretty goes with --json")
 	}

@@ -30,7 +30,7 @@ type Entry struct {
 // NewEntry takes from a report what a history keeps.
 func NewEntry(source string, r *Report) Entry {
 	return Entry{r.Repository, Run{
-		Source: source, GeneratedAt: r.GeneratedAt, Status: r.Status, CandidateCount: r.CandidateCount, Outcomes: outcomes(r),
+		Source: source, GeneratedAt: r.GeneratedAt, Status: r.Status, CandidateCount: r.CandidateCount, Outcomes: countOutcomes(r),
 		RateLimitRemaining: r.RateLimitRemaining, BlockedReason: r.BlockedReason, PolicySHA256: r.Policy.SHA256, ReportSHA256: r.Digest,
 		RunID: r.Provenance.RunID, RunAttempt: r.Provenance.RunAttempt, TrustedHeadSHA: r.Provenance.TrustedHeadSHA,
 	}}
@@ -125,7 +125,7 @@ func NewHistory(entries []Entry) (History, error) {
 		runs[i] = e.Run
 	}
 	slices.SortFunc(runs, Run.compare)
-	return fold(entries[0].Repository, runs), nil
+	return foldRuns(entries[0].Repository, runs), nil
 }
 
 func (r Run) compare(b Run) int {
@@ -148,8 +148,8 @@ func (r Run) instant() time.Time {
 	return t
 }
 
-// fold counts over runs, which are in order.
-func fold(repository string, runs []Run) History {
+// foldRuns counts over runs, which are in order.
+func foldRuns(repository string, runs []Run) History {
 	first, last := runs[0], runs[len(runs)-1]
 	h := History{
 		Schema: HistorySchema, Repository: repository, ReportCount: len(runs), Runs: runs,
@@ -182,7 +182,7 @@ func (c *StatusCounts) add(status string) {
 	}
 }
 
-func outcomes(r *Report) Outcomes {
+func countOutcomes(r *Report) Outcomes {
 	o := Outcomes{Planned: len(r.Planned), Created: len(r.Created), Skipped: len(r.Skipped)}
 	for _, s := range r.Skipped {
 		if s.Reason == HeadMoved {

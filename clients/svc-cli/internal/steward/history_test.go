@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,11 +18,9 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata")
-
-func entry(t testing.TB, source, name string, changes map[string]string) steward.Entry {
+func sampleEntry(t testing.TB, source, name string, changes map[string]string) steward.Entry {
 	t.Helper()
-	r, err := steward.Parse(sample(t, name, changes))
+	r, err := steward.Parse(changedSample(t, name, changes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +32,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 	var all []steward.Entry
 	for day := 1; day <= 3; day++ {
 		name := fmt.Sprintf("history/day-%d/steward-report", day)
-		all = append(all, entry(t, name+".json", name, nil))
+		all = append(all, sampleEntry(t, name+".json", name, nil))
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	h, err := steward.NewHistory(all)
@@ -47,7 +44,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "history.json.golden")
-	if *update {
+	if *steward.Update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +74,7 @@ func TestHistoryOfTheSamples(t *testing.T) {
 func TestOrderOfRuns(t *testing.T) {
 	t.Parallel()
 	run := func(at string, id, attempt int) steward.Entry {
-		return entry(t, fmt.Sprintf("%s/%d/%d", at, id, attempt), completed, map[string]string{
+		return sampleEntry(t, fmt.Sprintf("%s/%d/%d", at, id, attempt), completed, map[string]string{
 			"/generated_at": `"` + at + `"`, "/provenance/run_id": fmt.Sprint(id), "/provenance/run_attempt": fmt.Sprint(attempt)})
 	}
 	want := []steward.Entry{
@@ -102,15 +99,15 @@ func TestOrderOfRuns(t *testing.T) {
 
 func TestHistoryFaults(t *testing.T) {
 	t.Parallel()
-	one, other := entry(t, "a", completed, nil), entry(t, "b", "other-repository", nil)
+	one, other := sampleEntry(t, "a", completed, nil), sampleEntry(t, "b", "other-repository", nil)
 	for code, all := range map[string][]steward.Entry{
-		steward.NoReports: nil, steward.RepositoryMismatch: {one, other}, steward.DuplicateReport: {one, entry(t, "c", completed, map[string]string{"/dry_run": "true"})},
+		steward.NoReports: nil, steward.RepositoryMismatch: {one, other}, steward.DuplicateReport: {one, sampleEntry(t, "c", completed, map[string]string{"/dry_run": "true"})},
 	} {
 		if _, err := steward.NewHistory(all); err == nil || command.FaultOf(err).Code != code {
 			t.Errorf("%v; want %s", err, code)
 		}
 	}
-	if _, err := steward.NewHistory([]steward.Entry{one, entry(t, "c", completed, map[string]string{"/provenance/run_attempt": "2"})}); err != nil {
+	if _, err := steward.NewHistory([]steward.Entry{one, sampleEntry(t, "c", completed, map[string]string{"/provenance/run_attempt": "2"})}); err != nil {
 		t.Error("another attempt of the same run:", err)
 	}
 }

@@ -71,7 +71,8 @@ type Report struct {
 	Created            []Created
 	Skipped            []Skipped
 
-	Digest string // hex SHA-256 of the report's C1
+	Document canon.Value // the report as it was read
+	Digest   string      // hex SHA-256 of its C1
 }
 
 // Policy is the file that the steward obeyed.
@@ -123,10 +124,10 @@ func Parse(v canon.Value) (*Report, error) {
 		DryRun:      o.Bool("dry_run"),
 	}
 	p := o.Object("policy", "path", "sha256")
-	r.Policy = Policy{line(p, "path"), p.Match("sha256", InvalidDigest, "64 lower-case hex digits", isHexDigest)}
+	r.Policy = Policy{readLine(p, "path"), p.Match("sha256", InvalidDigest, "64 lower-case hex digits", isHexDigest)}
 	f := o.Object("provenance", "workflow", "run_id", "run_attempt", "trusted_head_sha")
 	r.Provenance = Provenance{
-		Workflow: line(f, "workflow"), RunID: ordinal(f, "run_id"), RunAttempt: ordinal(f, "run_attempt"),
+		Workflow: readLine(f, "workflow"), RunID: readOrdinal(f, "run_id"), RunAttempt: readOrdinal(f, "run_attempt"),
 		TrustedHeadSHA: f.MatchOrNull("trusted_head_sha", InvalidRevision, revision, spine.IsRevision),
 	}
 	readAuthority(o)
@@ -140,6 +141,7 @@ func Parse(v canon.Value) (*Report, error) {
 	if fault := rd.Fault(); fault != nil {
 		return nil, fault
 	}
+	r.Document = v
 	r.Digest = strings.TrimPrefix(canon.Digest(v), "sha256:")
 	return r, nil
 }
@@ -161,7 +163,7 @@ const revision = "a revision, 40 or 64 lower-case hex digits,"
 
 func readBranch(o closed.Object) Branch {
 	return Branch{
-		Branch: line(o, "branch"), Base: line(o, "base"), HeadSHA: o.Match("head_sha", InvalidRevision, revision, spine.IsRevision),
+		Branch: readLine(o, "branch"), Base: readLine(o, "base"), HeadSHA: o.Match("head_sha", InvalidRevision, revision, spine.IsRevision),
 		AheadBy: o.Int("ahead_by", 0), BehindBy: o.Int("behind_by", 0),
 	}
 }
@@ -276,9 +278,9 @@ func countOrNull(o closed.Object, key string) *int64 {
 	return &n
 }
 
-// ordinal reads a number of 1 or more. A workflow knows its own as texts, the forge's API
+// readOrdinal reads a number of 1 or more. A workflow knows its own as texts, the forge's API
 // as numbers; both stand in reports.
-func ordinal(o closed.Object, key string) int64 {
+func readOrdinal(o closed.Object, key string) int64 {
 	s, ok := o.Value(key).(string)
 	if !ok {
 		return o.Int(key, 1)
@@ -291,8 +293,8 @@ func ordinal(o closed.Object, key string) int64 {
 	return n
 }
 
-// line reads a text of one line: no control characters, not blank, up to 1024 characters.
-func line(o closed.Object, key string) string {
+// readLine reads a text of one line: no control characters, not blank, up to 1024 characters.
+func readLine(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "a text of one line", isLine)
 }
 

@@ -2,9 +2,12 @@ package steward_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mlp-platform/platform/clients/svc-cli/internal/app/apptest"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/samples"
 	"github.com/mlp-platform/platform/clients/svc-cli/internal/steward"
 	"github.com/mlp-platform/platform/libs/evidence/canon"
@@ -17,8 +20,8 @@ const (
 	blocked   = "history/day-2/steward-report"
 )
 
-// sample is a sample report with values put at JSON pointers; "-" takes a key away.
-func sample(t testing.TB, name string, changes map[string]string) *canon.Object {
+// changedSample is a sample report with values put at JSON pointers; "-" takes a key away.
+func changedSample(t testing.TB, name string, changes map[string]string) *canon.Object {
 	t.Helper()
 	v, err := canon.Parse(samples.File("steward/" + name + ".json"))
 	if err != nil {
@@ -52,7 +55,7 @@ func sample(t testing.TB, name string, changes map[string]string) *canon.Object 
 func TestSampleReports(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{completed: true, blocked: true, "history/day-3/steward-report": true, "other-repository": true, "not-planned": false} {
-		doc := sample(t, name, nil)
+		doc := changedSample(t, name, nil)
 		r, err := steward.Parse(doc)
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
@@ -64,11 +67,11 @@ func TestSampleReports(t *testing.T) {
 			t.Errorf("%s: digest %s", name, r.Digest)
 		}
 	}
-	r, err := steward.Parse(sample(t, completed, map[string]string{"/provenance/run_id": `"1001"`, "/provenance/run_attempt": `"2"`, "/status": `"completed"`}))
+	r, err := steward.Parse(changedSample(t, completed, map[string]string{"/provenance/run_id": `"1001"`, "/provenance/run_attempt": `"2"`, "/status": `"completed"`}))
 	if err != nil || r.Provenance.RunID != 1001 || r.Provenance.RunAttempt != 2 {
 		t.Error("numbers as texts:", r, err)
 	}
-	r, err = steward.Parse(sample(t, blocked, map[string]string{"/status": `"disabled"`, "/blocked_reason": `"policy_disabled"`}))
+	r, err = steward.Parse(changedSample(t, blocked, map[string]string{"/status": `"disabled"`, "/blocked_reason": `"policy_disabled"`}))
 	if err != nil || r.Status != steward.Disabled {
 		t.Error("disabled:", err)
 	}
@@ -123,7 +126,7 @@ func TestReportFaults(t *testing.T) {
 		{blocked, map[string]string{"/candidate_count": `0`}, steward.StateConflict, "/candidate_count"},
 		{blocked, map[string]string{"/planned": `[` + branch + `}]`, "/summary/planned": `1`}, steward.StateConflict, "/planned"},
 	} {
-		_, err := steward.Parse(sample(t, c.sample, c.changes))
+		_, err := steward.Parse(changedSample(t, c.sample, c.changes))
 		var f *closed.Fault
 		if !errors.As(err, &f) || f.Code != c.code || f.Path != c.path {
 			t.Errorf("%v: %v; want %s at %s", c.changes, err, c.code, c.path)
@@ -140,7 +143,7 @@ func TestReportSchemaAgrees(t *testing.T) {
 	t.Parallel()
 	beyond := map[string]bool{steward.CountMismatch: true, steward.DuplicateValue: true, steward.OutcomeNotPlanned: true}
 	for _, name := range []string{completed, blocked} {
-		doc := sample(t, name, nil)
+		doc := changedSample(t, name, nil)
 		refused := 0
 		schematest.Mutants(doc, func(what string) {
 			_, err := steward.Parse(doc)
@@ -192,4 +195,31 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestReportAsADocument(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "steward-report.json")
+	text := samples.File("steward/history/day-1/steward-report.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := canon.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := canon.J(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--json"}, {"--output", "json"}} {
+		r := apptest.Run(t, append([]string{"steward-report", path}, flags...)...)
+		if r.Code != 0 || r.Err != "" || r.Out != string(want) {
+			t.Errorf("%q: got %+v, want %s", flags, r, want)
+		}
+	}
+	if r := apptest.Run(t, "steward-report", path, "--json", "--details"); r.Code != 2 || !strings.Contains(r.Out, `"code":"invalid_arguments"`) {
+		t.Errorf("--json --details: got %+v, want exit 2 and invalid_arguments", r)
+	}
 }

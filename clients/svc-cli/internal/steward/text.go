@@ -16,12 +16,12 @@ func (r *Report) Facts() []Fact {
 		{"repository", r.Repository},
 		{"status", r.Status},
 		{"generated", r.GeneratedAt},
-		{"candidates", number(r.CandidateCount, "not counted")},
+		{"candidates", numberOr(r.CandidateCount, "not counted")},
 		{"planned", strconv.Itoa(len(r.Planned))},
 		{"created draft PRs", strconv.Itoa(len(r.Created))},
 		{"skipped", strconv.Itoa(len(r.Skipped))},
-		{"API remaining", number(r.RateLimitRemaining, "not observed")},
-		{"blocked reason", text(r.BlockedReason, "none")},
+		{"API remaining", numberOr(r.RateLimitRemaining, "not observed")},
+		{"blocked reason", textOr(r.BlockedReason, "none")},
 		{"authority", granted + " only; not " + strings.Join(withheld, ", ")},
 	}
 }
@@ -49,14 +49,14 @@ func (h History) Facts() []Fact {
 	}
 }
 
-func number(n *int64, absent string) string {
+func numberOr(n *int64, absent string) string {
 	if n == nil {
 		return absent
 	}
 	return strconv.FormatInt(*n, 10)
 }
 
-func text(s *string, absent string) string {
+func textOr(s *string, absent string) string {
 	if s == nil {
 		return absent
 	}

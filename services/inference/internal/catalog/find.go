@@ -67,13 +67,20 @@ func trackerUnavailable(format string, a ...any) *problem.Error {
 	return fault.TrackerUnavailable.Errorf(format, a...).After(time.Second)
 }
 
+// maxNamed limits the models that an error names.
+const maxNamed = 5
+
 func (c *Catalog) notLoaded(name, why string) error {
 	loaded := c.loadedNames()
 	detail := fmt.Sprintf("Model %s is not loaded: %s.", problem.Shorten(name), why)
 	if len(loaded) == 0 {
 		detail += " Nothing is loaded."
 	} else {
-		detail += " Loaded are " + strings.Join(loaded[:min(len(loaded), 20)], ", ") + "."
+		detail += " Loaded are " + strings.Join(loaded[:min(len(loaded), maxNamed)], ", ")
+		if more := len(loaded) - maxNamed; more > 0 {
+			detail += fmt.Sprintf(" and %d more; GET /models lists them", more)
+		}
+		detail += "."
 	}
 	return fault.ModelNotLoaded.New(detail).With(map[string]any{"loaded": loaded})
 }

@@ -46,7 +46,7 @@ type Folder struct {
 func Open(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the folder %s cannot be opened: %w", dir, plain(err))
+		return nil, fmt.Errorf("the folder %s cannot be opened: %w", dir, plainError(err))
 	}
 	return &Folder{root: root}, nil
 }
@@ -73,7 +73,7 @@ func (f *Folder) lstat(name string) (fs.FileInfo, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, &Fault{Path: path.Join(f.name, name), Reason: "does not exist", Absent: true}
 		case err != nil:
-			return nil, f.fault(name, "cannot be read: "+plain(err).Error())
+			return nil, f.fault(name, "cannot be read: "+plainError(err).Error())
 		case part.Mode()&fs.ModeSymlink != 0:
 			return nil, f.fault(name[:i], "is a symbolic link, which is not followed")
 		case i < len(name) && !part.IsDir():
@@ -95,7 +95,7 @@ func (f *Folder) Sub(name string) (*Folder, error) {
 	}
 	sub, err := f.root.OpenRoot(name)
 	if err != nil {
-		return nil, f.fault(name, "cannot be opened: "+plain(err).Error())
+		return nil, f.fault(name, "cannot be opened: "+plainError(err).Error())
 	}
 	// What was opened must be what was looked at.
 	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
@@ -116,7 +116,7 @@ func (f *Folder) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
-		return nil, nil, f.fault(name, "cannot be opened: "+plain(err).Error())
+		return nil, nil, f.fault(name, "cannot be opened: "+plainError(err).Error())
 	}
 	if now, err := file.Stat(); err != nil || !os.SameFile(info, now) {
 		_ = file.Close()
@@ -135,7 +135,7 @@ func (f *Folder) Read(name string, most int64) ([]byte, error) {
 	// One byte more than is taken, so that a file that grows meanwhile is refused too.
 	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
-		return nil, f.fault(name, "cannot be read: "+plain(err).Error())
+		return nil, f.fault(name, "cannot be read: "+plainError(err).Error())
 	}
 	if int64(len(data)) > most {
 		return nil, f.fault(name, fmt.Sprintf("is larger than %d bytes", most))
@@ -170,7 +170,7 @@ func (f *Folder) Inspect(name string, most int64) (Content, error) {
 	kept := &keeper{most: most, data: []byte{}}
 	n, err := io.Copy(io.MultiWriter(sum, kept), io.LimitReader(file, MaxFileBytes+1))
 	if err != nil {
-		return Content{}, f.fault(name, "cannot be read: "+plain(err).Error())
+		return Content{}, f.fault(name, "cannot be read: "+plainError(err).Error())
 	}
 	if n > MaxFileBytes {
 		return Content{}, f.fault(name, fmt.Sprintf("is larger than %d bytes", int64(MaxFileBytes)))
@@ -247,12 +247,12 @@ func (f *Folder) List() (Listing, error) {
 func (f *Folder) names(dir string, most int) ([]string, error) {
 	d, err := f.root.Open(dir)
 	if err != nil {
-		return nil, f.fault(dir, "cannot be opened: "+plain(err).Error())
+		return nil, f.fault(dir, "cannot be opened: "+plainError(err).Error())
 	}
 	defer func() { _ = d.Close() }()
 	names, err := d.Readdirnames(most + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, f.fault(dir, "cannot be read: "+plain(err).Error())
+		return nil, f.fault(dir, "cannot be read: "+plainError(err).Error())
 	}
 	if len(names) > most {
 		return nil, f.fault(".", fmt.Sprintf("holds more than %d files and folders", MaxEntries))
@@ -278,8 +278,8 @@ func (f *Folder) Contains(other, name string) bool {
 	}
 }
 
-// plain takes the operation and path off an error, which name the machine it ran on.
-func plain(err error) error {
+// plainError takes the operation and path off an error, which name the machine it ran on.
+func plainError(err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {
 		return where.Err

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-func folder(t testing.TB) (*confined.Folder, string) {
+func openFolder(t testing.TB) (*confined.Folder, string) {
 	t.Helper()
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "folder")
@@ -41,7 +41,7 @@ func folder(t testing.TB) (*confined.Folder, string) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	f, _ := folder(t)
+	f, _ := openFolder(t)
 	if data, err := f.Read("a/b/file", 5); err != nil || string(data) != "hello" {
 		t.Errorf("%q %v", data, err)
 	}
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	t.Parallel()
-	f, dir := folder(t)
+	f, dir := openFolder(t)
 	want := canon.DigestBytes([]byte("hello"))
 	for _, c := range []struct {
 		most int64
@@ -102,7 +102,7 @@ func TestInspect(t *testing.T) {
 
 func TestSub(t *testing.T) {
 	t.Parallel()
-	f, _ := folder(t)
+	f, _ := openFolder(t)
 	sub, err := f.Sub("a")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSub(t *testing.T) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	f, dir := folder(t)
+	f, dir := openFolder(t)
 	got, err := f.List()
 	if err != nil || !slices.Equal(got.Files, []string{"a/b/file", "top"}) || !slices.Equal(got.Other, []string{"a/link", "in", "loop", "none", "out", "up"}) {
 		t.Errorf("%+v %v", got, err)
@@ -135,7 +135,7 @@ func TestList(t *testing.T) {
 
 func TestListIsBounded(t *testing.T) {
 	t.Parallel()
-	f, dir := folder(t)
+	f, dir := openFolder(t)
 	for i := range confined.MaxEntries {
 		if err := os.WriteFile(filepath.Join(dir, "a", strconv.Itoa(i)), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestListIsBounded(t *testing.T) {
 
 func TestContains(t *testing.T) {
 	t.Parallel()
-	f, _ := folder(t)
+	f, _ := openFolder(t)
 	for _, c := range []struct {
 		outer, name string
 		want        bool

@@ -77,12 +77,12 @@ type File struct {
 }
 
 // ParsePolicy reads a policy; a fault is a *closed.Fault.
-func ParsePolicy(data []byte) (*Control, error) { return parse(data, ReadPolicy) }
+func ParsePolicy(data []byte) (*Control, error) { return parseControl(data, ReadPolicy) }
 
 // ParsePlan reads a plan; a fault is a *closed.Fault.
-func ParsePlan(data []byte) (*Control, error) { return parse(data, ReadPlan) }
+func ParsePlan(data []byte) (*Control, error) { return parseControl(data, ReadPlan) }
 
-func parse(data []byte, read func(canon.Value) (*Control, error)) (*Control, error) {
+func parseControl(data []byte, read func(canon.Value) (*Control, error)) (*Control, error) {
 	o, err := field.Parse(data)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func ReadPolicy(v canon.Value) (*Control, error) {
 func ReadPlan(v canon.Value) (*Control, error) {
 	r := field.NewReader()
 	keys := []string{"schema_version", "kind", "id", "evaluator", "verifier_id", "work_unit", "source_revision", "required_validators", "candidate_artifact_id"}
-	version, _ := text(v, "schema_version")
+	version, _ := textMember(v, "schema_version")
 	switch version {
 	case "0.2":
 		keys = append(keys, "required_log_types", "files")
@@ -153,7 +153,7 @@ func ReadPlan(v canon.Value) (*Control, error) {
 	return c.checked(r, v)
 }
 
-func text(v canon.Value, key string) (string, bool) {
+func textMember(v canon.Value, key string) (string, bool) {
 	o, _ := v.(*canon.Object)
 	value, _ := o.Get(key)
 	s, ok := value.(string)
@@ -188,11 +188,11 @@ func (c *Control) readFiles(r *closed.Reader, o closed.Object) {
 			}
 		case PatchAddedSubstrings:
 			file := r.Object(v, path, "path", "added_substrings")
-			f = File{Path: field.Path(file, "path"), AddedSubstrings: substrings(r, file, "added_substrings", 1)}
+			f = File{Path: field.Path(file, "path"), AddedSubstrings: readSubstrings(r, file, "added_substrings", 1)}
 		default:
 			file := r.Object(v, path, "path", "added_substrings", "removed_substrings")
-			f = File{Path: field.Path(file, "path"), AddedSubstrings: substrings(r, file, "added_substrings", 0),
-				RemovedSubstrings: substrings(r, file, "removed_substrings", 0)}
+			f = File{Path: field.Path(file, "path"), AddedSubstrings: readSubstrings(r, file, "added_substrings", 0),
+				RemovedSubstrings: readSubstrings(r, file, "removed_substrings", 0)}
 			if r.OK() && len(f.AddedSubstrings)+len(f.RemovedSubstrings) == 0 {
 				r.Fail(field.InvalidValue, path, "a file needs at least one substring, added or removed")
 			}
@@ -202,7 +202,7 @@ func (c *Control) readFiles(r *closed.Reader, o closed.Object) {
 	})
 }
 
-func substrings(r *closed.Reader, o closed.Object, key string, least int) []string {
+func readSubstrings(r *closed.Reader, o closed.Object, key string, least int) []string {
 	out := field.Texts(r, o, key, least)
 	for i, s := range out {
 		oneLine(r, s, canon.Element(o.At(key), i))

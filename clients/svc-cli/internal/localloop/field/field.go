@@ -102,8 +102,8 @@ func IsPath(s string) bool {
 	})
 }
 
-// list calls each with every element of an array of least or more.
-func list(o closed.Object, key string, least int, each func(v canon.Value, path string) string) []string {
+// readList calls each with every element of an array of least or more.
+func readList(o closed.Object, key string, least int, each func(v canon.Value, path string) string) []string {
 	out := []string{}
 	o.Array(key, least, func(v canon.Value, path string) { out = append(out, each(v, path)) })
 	return out
@@ -111,18 +111,18 @@ func list(o closed.Object, key string, least int, each func(v canon.Value, path 
 
 // Texts reads an array of strings that are not empty.
 func Texts(r *closed.Reader, o closed.Object, key string, least int) []string {
-	return list(o, key, least, r.Text)
+	return readList(o, key, least, r.Text)
 }
 
 // Strings reads an array of strings of any content.
 func Strings(r *closed.Reader, o closed.Object, key string, least int) []string {
-	return list(o, key, least, r.String)
+	return readList(o, key, least, r.String)
 }
 
 // Unique reads an array of distinct strings that accept takes.
 func Unique(r *closed.Reader, o closed.Object, key string, least int, what string, accept func(string) bool) []string {
 	seen := map[string]bool{}
-	return list(o, key, least, func(v canon.Value, path string) string {
+	return readList(o, key, least, func(v canon.Value, path string) string {
 		s := r.Match(v, path, InvalidValue, what, accept)
 		Once(r, seen, s, path)
 		return s
@@ -157,12 +157,12 @@ const (
 // an empty part or a dot for a part would match no path, so that a rule would say nothing.
 func Globs(r *closed.Reader, o closed.Object, key string) []string {
 	return Unique(r, o, key, 0, "a pattern of paths", func(s string) bool {
-		return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s) && !dotted(s)
+		return s != "" && utf8.RuneCountInString(s) <= maxGlob && strings.Count(s, "{") <= maxAlternation && doublestar.ValidatePattern(s) && !hasDotPart(s)
 	})
 }
 
-// dotted says that a part of a pattern before a final slash is empty, "." or "..".
-func dotted(glob string) bool {
+// hasDotPart says that a part of a pattern before a final slash is empty, "." or "..".
+func hasDotPart(glob string) bool {
 	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(glob, "/"), "/"), func(part string) bool {
 		return part == "" || part == "." || part == ".."
 	})

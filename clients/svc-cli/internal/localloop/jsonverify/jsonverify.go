@@ -47,8 +47,8 @@ func Verify(in verification.Input) (*verification.Result, error) {
 	if err == nil {
 		d.Observe("candidate-artifact-hash", content.Digest, hash)
 	}
-	scope(d, in)
-	accept(d, in, content, err)
+	checkScope(d, in)
+	checkAcceptance(d, in, content, err)
 	return d.Finish()
 }
 
@@ -57,7 +57,7 @@ type scopeObservation struct {
 	ObservedFiles []string `json:"observed_files"`
 }
 
-func scope(d *verification.Draft, in verification.Input) {
+func checkScope(d *verification.Draft, in verification.Input) {
 	check := d.Check(CandidateScope)
 	allowed := in.Control.AllowedFiles
 	found, err := in.Candidate.List()
@@ -79,11 +79,11 @@ func scope(d *verification.Draft, in verification.Input) {
 			check.Failf("%s is absent.", name)
 		}
 	}
-	d.ObserveDocument("candidate-scope-observation", scopeObservation{AllowedFiles: allowed, ObservedFiles: text(observed)}, check)
+	d.ObserveDocument("candidate-scope-observation", scopeObservation{AllowedFiles: allowed, ObservedFiles: validText(observed)}, check)
 }
 
-// text makes names that are not UTF-8 fit for a document. They are not allowed anyway.
-func text(names []string) []string {
+// validText makes names that are not UTF-8 fit for a document. They are not allowed anyway.
+func validText(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = strings.ToValidUTF8(n, "\uFFFD")
@@ -97,7 +97,7 @@ type acceptance struct {
 	ParseError *string     `json:"parse_error"`
 }
 
-func accept(d *verification.Draft, in verification.Input, content confined.Content, readErr error) {
+func checkAcceptance(d *verification.Draft, in verification.Input, content confined.Content, readErr error) {
 	check := d.Check(IndependentAcceptance)
 	if readErr != nil {
 		check.Errorf("The candidate cannot be read: %v.", readErr)

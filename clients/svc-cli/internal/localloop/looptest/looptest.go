@@ -44,7 +44,7 @@ const manifestText = `{"schema_version":"0.1","id":"manifest-N","work_unit_id":"
 "provenance":{"work_unit_digest":"","source_revision":"` + "3333333333333333333333333333333333333333" + `","environment":{"os":"linux"}},
 "verification_request":{"expected_validator_ids":[],"evidence_artifact_ids":["candidate"]}}`
 
-func object(text string) *canon.Object {
+func parseObject(text string) *canon.Object {
 	v, err := canon.Parse([]byte(text), canon.ObjectRoot())
 	if err != nil {
 		panic(err) // the texts are constants
@@ -52,10 +52,10 @@ func object(text string) *canon.Object {
 	return v.(*canon.Object)
 }
 
-func base(run, control, controlFile, artifact, artifactType string, checks ...string) *Loop {
+func baseLoop(run, control, controlFile, artifact, artifactType string, checks ...string) *Loop {
 	l := &Loop{
-		Config:  object(`{"schema_version":"0.1","run_id":"` + run + `","work_unit":"work-unit.json","attempts":[]}`),
-		Control: object(control), ControlFile: controlFile, Unit: object(unit), Files: map[string]string{}, Raw: map[string]string{},
+		Config:  parseObject(`{"schema_version":"0.1","run_id":"` + run + `","work_unit":"work-unit.json","attempts":[]}`),
+		Control: parseObject(control), ControlFile: controlFile, Unit: parseObject(unit), Files: map[string]string{}, Raw: map[string]string{},
 	}
 	key := "verifier_policy"
 	if controlFile == "plan.json" {
@@ -64,23 +64,23 @@ func base(run, control, controlFile, artifact, artifactType string, checks ...st
 		Set(l.Control, "verifier_id", "reviewer")
 	}
 	l.Config.Set(key, controlFile)
-	Set(l.Control, "work_unit", object(`{"id":"work/demo-0001","version":1,"digest":""}`))
+	Set(l.Control, "work_unit", parseObject(`{"id":"work/demo-0001","version":1,"digest":""}`))
 	Set(l.Control, "candidate_artifact_id", "candidate")
 	validators, ids, attempts := canon.Array{}, canon.Array{}, canon.Array{}
 	for _, c := range checks {
-		validators = append(validators, object(`{"id":"`+c+`","type":"deterministic","required":true}`))
+		validators = append(validators, parseObject(`{"id":"`+c+`","type":"deterministic","required":true}`))
 		ids = append(ids, c)
 	}
 	Set(l.Unit, "validators", validators)
 	Set(l.Control, "required_validators", ids)
 	for i, adapter := range []string{"fixture-result", "result-bundle"} {
 		n := strconv.Itoa(i + 1)
-		m := object(strings.NewReplacer(`"attempt":N`, `"attempt":`+n, "-N", "-"+n, "ADAPTER", adapter).Replace(manifestText))
-		Set(m, "produced_artifacts", canon.Array{object(`{"id":"candidate","type":"` + artifactType + `","locator":"` + artifact + `","digest":""}`)})
-		Set(m, "logs", canon.Array{object(`{"type":"stdout","locator":"logs/stdout.txt","digest":""}`)})
+		m := parseObject(strings.NewReplacer(`"attempt":N`, `"attempt":`+n, "-N", "-"+n, "ADAPTER", adapter).Replace(manifestText))
+		Set(m, "produced_artifacts", canon.Array{parseObject(`{"id":"candidate","type":"` + artifactType + `","locator":"` + artifact + `","digest":""}`)})
+		Set(m, "logs", canon.Array{parseObject(`{"type":"stdout","locator":"logs/stdout.txt","digest":""}`)})
 		Set(m, "verification_request.expected_validator_ids", ids)
 		l.Manifests = append(l.Manifests, m)
-		attempts = append(attempts, object(`{"attempt_id":"attempt-`+n+`","worker_adapter":"`+adapter+`","result_manifest":"attempt-`+n+`/result-manifest.json","candidate_root":"attempt-`+n+`/candidate"}`))
+		attempts = append(attempts, parseObject(`{"attempt_id":"attempt-`+n+`","worker_adapter":"`+adapter+`","result_manifest":"attempt-`+n+`/result-manifest.json","candidate_root":"attempt-`+n+`/candidate"}`))
 		l.Files["attempt-"+n+"/candidate/logs/stdout.txt"] = "worker " + n + " is done\n"
 	}
 	Set(l.Config, "attempts", attempts)
@@ -89,7 +89,7 @@ func base(run, control, controlFile, artifact, artifactType string, checks ...st
 
 // JSON is a loop with a policy: the first attempt is right, the second is wrong.
 func JSON() *Loop {
-	l := base("run/json-demo", `{"schema_version":"0.1","kind":"svc-verifier-policy","id":"policy/json-demo",
+	l := baseLoop("run/json-demo", `{"schema_version":"0.1","kind":"svc-verifier-policy","id":"policy/json-demo",
 "allowed_files":["answer.json","logs/stdout.txt"],"max_candidate_bytes":4096,"required_json":{"answer":42,"unit":"none"}}`,
 		"policy.json", "answer.json", "json", "artifact-digest", "candidate-scope", "independent-acceptance")
 	l.Files["attempt-1/candidate/answer.json"] = "{\"unit\": \"none\", \"answer\": 42}\n"
@@ -99,7 +99,7 @@ func JSON() *Loop {
 
 // JSONPlan is JSON with a plan of version 0.1.
 func JSONPlan() *Loop {
-	p := base("run/json-plan-demo", `{"schema_version":"0.1","kind":"svc-evaluator-plan","id":"plan/json-demo","evaluator":"json_exact",
+	p := baseLoop("run/json-plan-demo", `{"schema_version":"0.1","kind":"svc-evaluator-plan","id":"plan/json-demo","evaluator":"json_exact",
 "allowed_files":["answer.json","logs/stdout.txt"],"max_candidate_bytes":4096,"required_json":{"answer":42,"unit":"none"}}`,
 		"plan.json", "answer.json", "json", "artifact-digest", "candidate-scope", "independent-acceptance")
 	p.Files = JSON().Files
@@ -110,7 +110,7 @@ func JSONPlan() *Loop {
 func Failing() *Loop {
 	l := JSON()
 	Set(l.Config, "run_id", "run/failing-demo")
-	Set(l.Config, "attempts.1", object(`{"attempt_id":"attempt-2","worker_adapter":"fixture-failure","failure":"The worker ran out of memory."}`))
+	Set(l.Config, "attempts.1", parseObject(`{"attempt_id":"attempt-2","worker_adapter":"fixture-failure","failure":"The worker ran out of memory."}`))
 	l.Manifests[1] = nil
 	for name := range l.Files {
 		if strings.HasPrefix(name, "attempt-2/") {
@@ -162,7 +162,7 @@ func Patch(version string) *Loop {
 		"0.4": `{"schema_version":"0.4","kind":"svc-evaluator-plan","id":"plan/patch-substrings","evaluator":"patch_substrings",
 "files":[{"path":"src/answer.txt","added_substrings":["42"],"removed_substrings":["41"]}]}`,
 	}[version]
-	l := base("run/patch-demo-"+version, control, "plan.json", "change.patch", "patch", "result-manifest-schema", "independent-review")
+	l := baseLoop("run/patch-demo-"+version, control, "plan.json", "change.patch", "patch", "result-manifest-schema", "independent-review")
 	first := GoodPatch
 	if version == "0.4" {
 		first = ChangePatch
@@ -201,12 +201,12 @@ func Set(doc *canon.Object, place string, v canon.Value) {
 // Seal fills every digest that is empty: of the work unit, of the files.
 func (l *Loop) Seal() *Loop {
 	digest := canon.Digest(l.Unit)
-	fill(l.Control, "work_unit", "digest", digest)
+	fillMember(l.Control, "work_unit", "digest", digest)
 	for i, m := range l.Manifests {
 		if m == nil {
 			continue
 		}
-		fill(m, "provenance", "work_unit_digest", digest)
+		fillMember(m, "provenance", "work_unit_digest", digest)
 		for _, list := range []string{"produced_artifacts", "logs"} {
 			files, _ := m.Get(list)
 			array, _ := files.(canon.Array)
@@ -222,7 +222,7 @@ func (l *Loop) Seal() *Loop {
 	return l
 }
 
-func fill(doc *canon.Object, in, key string, v canon.Value) {
+func fillMember(doc *canon.Object, in, key string, v canon.Value) {
 	o, _ := doc.Get(in)
 	if inner, ok := o.(*canon.Object); ok {
 		if have, _ := inner.Get(key); have == "" {

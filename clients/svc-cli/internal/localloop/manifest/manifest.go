@@ -115,8 +115,8 @@ func (m *Manifest) readProducts(r *closed.Reader, o closed.Object) {
 // Period reads started_at and finished_at, of which the second is not the earlier.
 func Period(o closed.Object) {
 	started, finished := field.Time(o, "started_at"), field.Time(o, "finished_at")
-	if s, ok := instant(started); ok {
-		if f, ok := instant(finished); ok && f.Before(s) {
+	if s, ok := parseInstant(started); ok {
+		if f, ok := parseInstant(finished); ok && f.Before(s) {
 			o.Fail(field.InvalidValue, "finished_at", "the work cannot have ended before it started")
 		}
 	}
@@ -144,7 +144,7 @@ func (m *Manifest) CheckUnit(u workunit.Ref) error {
 	return nil
 }
 
-func instant(s string) (time.Time, bool) {
+func parseInstant(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t, err == nil
 }

@@ -39,11 +39,11 @@ func Verify(in verification.Input) (*verification.Result, error) {
 	d.Observe("result-manifest-canonical", in.Manifest.Digest, schema)
 
 	review := d.Check(IndependentReview)
-	files, problem, readable := patch(d, review, in)
-	logs(d, review, in)
+	files, problem, readable := readPatch(d, review, in)
+	checkLogs(d, review, in)
 	if readable {
-		scope(d, review, in, files)
-		semantics(d, review, in.Control, files, problem)
+		checkScope(d, review, in, files)
+		checkSemantics(d, review, in.Control, files, problem)
 	}
 	d.ObserveDocument("worker-status-observation", struct {
 		WorkerID     string `json:"worker_id"`
@@ -52,8 +52,8 @@ func Verify(in verification.Input) (*verification.Result, error) {
 	return d.Finish()
 }
 
-// patch reads the candidate. problem is why it is no patch.
-func patch(d *verification.Draft, review *verification.Judgement, in verification.Input) (files []udiff.File, problem *string, readable bool) {
+// readPatch reads the candidate. problem is why it is no patch.
+func readPatch(d *verification.Draft, review *verification.Judgement, in verification.Input) (files []udiff.File, problem *string, readable bool) {
 	artifact, _ := in.Manifest.Artifact(in.Control.CandidateArtifactID)
 	content, err := in.Candidate.Inspect(artifact.Locator, udiff.MaxBytes)
 	if err != nil {
@@ -85,9 +85,9 @@ type logObservation struct {
 	Observed *string `json:"observed_digest"`
 }
 
-// logs checks the digest of every log that has one, and that each required type has
+// checkLogs checks the digest of every log that has one, and that each required type has
 // such a log.
-func logs(d *verification.Draft, review *verification.Judgement, in verification.Input) {
+func checkLogs(d *verification.Draft, review *verification.Judgement, in verification.Input) {
 	seen := []logObservation{}
 	vouched := map[string]bool{}
 	for _, l := range in.Manifest.Logs {
@@ -123,19 +123,19 @@ func checkLog(review *verification.Judgement, in verification.Input, l manifest.
 	return &content.Digest
 }
 
-// scope holds every file that the patch touches against the globs of the work unit.
-func scope(d *verification.Draft, review *verification.Judgement, in verification.Input, files []udiff.File) {
+// checkScope holds every file that the patch touches against the globs of the work unit.
+func checkScope(d *verification.Draft, review *verification.Judgement, in verification.Input, files []udiff.File) {
 	u := in.Unit
 	touched := []string{}
 	for _, f := range files {
 		touched = append(touched, f.Path)
-		if !matches(u.AllowedPaths, f.Path) {
+		if !matchesAny(u.AllowedPaths, f.Path) {
 			review.Failf("%s is not among the allowed paths.", f.Path)
 		}
-		if forbids(u.ForbiddenPaths, f.Path) {
+		if forbidsPath(u.ForbiddenPaths, f.Path) {
 			review.Failf("%s is among the forbidden paths.", f.Path)
 		}
-		if !matches(u.FilesystemWrite, f.Path) {
+		if !matchesAny(u.FilesystemWrite, f.Path) {
 			review.Failf("%s is not among the paths that may be written.", f.Path)
 		}
 	}
@@ -147,15 +147,15 @@ func scope(d *verification.Draft, review *verification.Judgement, in verificatio
 	}{u.AllowedPaths, u.ForbiddenPaths, u.FilesystemWrite, touched}, review)
 }
 
-func matches(globs []string, path string) bool {
+func matchesAny(globs []string, path string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, path) })
 }
 
-// forbids says that a path matches a glob or lies in a folder that one names: its last
+// forbidsPath says that a path matches a glob or lies in a folder that one names: its last
 // part is a name without *, or a slash ends it. That nothing lies in a forbidden folder
 // is what its author means, and a file could not match "src/" at all.
-func forbids(globs []string, path string) bool {
-	return matches(globs, path) || slices.ContainsFunc(globs, func(g string) bool {
+func forbidsPath(globs []string, path string) bool {
+	return matchesAny(globs, path) || slices.ContainsFunc(globs, func(g string) bool {
 		folder, slash := strings.CutSuffix(g, "/")
 		last := folder[strings.LastIndexByte(folder, '/')+1:]
 		return (slash || !strings.Contains(last, "*")) && doublestar.MatchUnvalidated(folder+"/**", path)
@@ -170,14 +170,14 @@ type change struct {
 	Removed []string `json:"removed_lines"`
 }
 
-// semantics holds what the patch does against the plan.
-func semantics(d *verification.Draft, review *verification.Judgement, plan *control.Control, files []udiff.File, problem *string) {
+// checkSemantics holds what the patch does against the plan.
+func checkSemantics(d *verification.Draft, review *verification.Judgement, plan *control.Control, files []udiff.File, problem *string) {
 	observed := []change{}
 	for _, f := range files {
 		observed = append(observed, change{f.Path, f.New, f.Gone, append([]string{}, f.Added...), append([]string{}, f.Removed...)})
 	}
 	if problem == nil {
-		judge(review, plan, files)
+		judgeFiles(review, plan, files)
 	}
 	d.ObserveDocument("patch-semantic-observation", struct {
 		Evaluator  string   `json:"evaluator"`
@@ -187,7 +187,7 @@ func semantics(d *verification.Draft, review *verification.Judgement, plan *cont
 	}{plan.Evaluator, plan.Digest, observed, problem}, review)
 }
 
-func judge(review *verification.Judgement, plan *control.Control, files []udiff.File) {
+func judgeFiles(review *verification.Judgement, plan *control.Control, files []udiff.File) {
 	planned := map[string]bool{}
 	for _, want := range plan.Files {
 		planned[want.Path] = true

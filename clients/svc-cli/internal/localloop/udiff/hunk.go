@@ -12,7 +12,7 @@ func (p *parser) hunks(f *File) error {
 		if last {
 			return p.fail("no hunk can follow one that reaches the end of the file")
 		}
-		h, ok := header(p.peek())
+		h, ok := parseHeader(p.peek())
 		if !ok {
 			return p.fail("a hunk starts with @@ -LINE[,COUNT] +LINE[,COUNT] @@")
 		}
@@ -36,7 +36,7 @@ func (p *parser) hunks(f *File) error {
 	}
 	switch {
 	case f.Hunks == 0:
-		return p.fail("a hunk must stand here: %s", unsupported(p.peek()))
+		return p.fail("a hunk must stand here: %s", describeUnsupported(p.peek()))
 	case (f.New || f.Gone) && f.Hunks > 1:
 		return p.fail("a file that is made or removed has one hunk")
 	}
@@ -57,8 +57,8 @@ func (s span) before() int {
 
 type hunk struct{ old, new span }
 
-// header reads "@@ -1,2 +1,3 @@", which a blank and any text may follow.
-func header(line string) (h hunk, ok bool) {
+// parseHeader reads "@@ -1,2 +1,3 @@", which a blank and any text may follow.
+func parseHeader(line string) (h hunk, ok bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {
 		return h, false
@@ -80,19 +80,19 @@ func header(line string) (h hunk, ok bool) {
 
 func readSpan(s string) (span, bool) {
 	first, second, both := strings.Cut(s, ",")
-	start, ok := decimal(first)
+	start, ok := parseDecimal(first)
 	count := 1
 	if both {
 		var counted bool
-		count, counted = decimal(second)
+		count, counted = parseDecimal(second)
 		ok = ok && counted
 	}
 	return span{start, count}, ok && (start > 0 || count == 0)
 }
 
-// decimal reads plain digits without a leading zero; what needs more than nine is no
+// parseDecimal reads plain digits without a leading zero; what needs more than nine is no
 // line of a patch that could be read.
-func decimal(s string) (int, bool) {
+func parseDecimal(s string) (int, bool) {
 	if s == "" || len(s) > 9 || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}

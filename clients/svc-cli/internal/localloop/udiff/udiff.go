@@ -112,7 +112,7 @@ func (p *parser) file() (File, error) {
 	if !ok {
 		return f, p.fail(`"diff --git" must start a file; nothing may stand before, between or after files`)
 	}
-	if f.Path, ok = twice(names); !ok {
+	if f.Path, ok = splitTwice(names); !ok {
 		p.next--
 		return f, p.fail("both names must be the same plain path, as a/PATH b/PATH")
 	}
@@ -131,7 +131,7 @@ func (p *parser) file() (File, error) {
 			want = "/dev/null"
 		}
 		if got, ok := p.take(side.mark); !ok {
-			return f, p.fail("%q must stand here: %s", strings.TrimSpace(side.mark), unsupported(p.peek()))
+			return f, p.fail("%q must stand here: %s", strings.TrimSpace(side.mark), describeUnsupported(p.peek()))
 		} else if got != want && (got != want+"\t" || side.absent || !strings.Contains(want, " ")) { // git ends a name with blanks so
 			p.next--
 			return f, p.fail("the name must be %s", want)
@@ -140,8 +140,8 @@ func (p *parser) file() (File, error) {
 	return f, p.hunks(&f)
 }
 
-// unsupported names what stands where only text changes may.
-func unsupported(line string) string {
+// describeUnsupported names what stands where only text changes may.
+func describeUnsupported(line string) string {
 	for _, kind := range []struct{ prefix, name string }{
 		{"GIT binary patch", "binary content is not allowed"}, {"Binary files ", "binary content is not allowed"},
 		{"similarity index", "renames and copies are not allowed"}, {"dissimilarity index", "a rewrite is not allowed"},
@@ -155,9 +155,9 @@ func unsupported(line string) string {
 	return "a file has one or more hunks of text"
 }
 
-// twice reads "a/PATH b/PATH". The path is the same on both sides, so a blank in it
+// splitTwice reads "a/PATH b/PATH". The path is the same on both sides, so a blank in it
 // leaves no doubt where the first ends.
-func twice(names string) (string, bool) {
+func splitTwice(names string) (string, bool) {
 	half := (len(names) - len(" ")) / 2
 	if len(names)%2 != 1 || half <= len("a/") {
 		return "", false

@@ -246,7 +246,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d files, another reader has %d, before them %q, %v", len(mine), len(theirs), preamble, err)
 		}
 		for i, have := range theirs {
-			if got := read(have); !reflect.DeepEqual(got, mine[i]) {
+			if got := fromGitdiff(have); !reflect.DeepEqual(got, mine[i]) {
 				t.Fatalf("%+v, another reader has %+v", mine[i], got)
 			}
 			if have.IsBinary || have.IsRename || have.IsCopy {
@@ -256,7 +256,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func read(have *gitdiff.File) udiff.File {
+func fromGitdiff(have *gitdiff.File) udiff.File {
 	out := udiff.File{Path: have.NewName, New: have.IsNew, Gone: have.IsDelete, Hunks: len(have.TextFragments)}
 	if have.IsDelete {
 		out.Path = have.OldName

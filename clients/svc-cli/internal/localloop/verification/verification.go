@@ -174,7 +174,7 @@ func Read(v canon.Value) (*Result, error) {
 	apart := o.Object("independence", "independent_from_worker", "worker_id_observed", "shared_model_family", "shared_runtime")
 	r.Independence = Independence{
 		IndependentFromWorker: apart.Bool("independent_from_worker"), WorkerIDObserved: field.Identifier(apart, "worker_id_observed"),
-		SharedModelFamily: maybe(rd, apart, "shared_model_family"), SharedRuntime: maybe(rd, apart, "shared_runtime"),
+		SharedModelFamily: readOptionalBool(rd, apart, "shared_model_family"), SharedRuntime: readOptionalBool(rd, apart, "shared_runtime"),
 	}
 	r.Status = o.OneOf("status", field.InvalidValue, Passed, Failed, Error)
 	manifest.Period(o)
@@ -184,7 +184,7 @@ func Read(v canon.Value) (*Result, error) {
 	r.Metrics = Metrics{counts.Int("checks_passed", 0), counts.Int("checks_failed", 0), counts.Int("checks_errored", 0)}
 	spent := o.Object("resources", "wall_seconds")
 	field.Number(spent, "wall_seconds")
-	r.Resources.WallSeconds = number(spent.Value("wall_seconds"))
+	r.Resources.WallSeconds = numberValue(spent.Value("wall_seconds"))
 	from := o.Object("provenance", field.With(o.Value("provenance"), []string{"result_manifest_digest", "work_unit_digest", "source_revision", "environment"}, "verifier_config_digest")...)
 	r.Provenance = Provenance{
 		ResultManifestDigest: field.Digest(from, "result_manifest_digest"), WorkUnitDigest: field.Digest(from, "work_unit_digest"),
@@ -200,7 +200,7 @@ func Read(v canon.Value) (*Result, error) {
 	advice := o.Object("decision_support", "recommendation", "confidence", "rationale")
 	r.DecisionSupport = DecisionSupport{
 		Recommendation: advice.OneOf("recommendation", field.InvalidValue, report.AcceptCandidate, report.RejectCandidate, report.Escalate, report.InsufficientEvidence),
-		Confidence:     number(advice.Value("confidence")), Rationale: advice.Text("rationale"),
+		Confidence:     numberValue(advice.Value("confidence")), Rationale: advice.Text("rationale"),
 	}
 	field.Number(advice, "confidence")
 	if r.DecisionSupport.Confidence > 1 {
@@ -310,7 +310,7 @@ func Recommend(checks []Check, workerStatus string) DecisionSupport {
 	return DecisionSupport{report.AcceptCandidate, 1, "Every required check passed. That is no proof beyond these checks."}
 }
 
-func maybe(rd *closed.Reader, o closed.Object, key string) *bool {
+func readOptionalBool(rd *closed.Reader, o closed.Object, key string) *bool {
 	if !rd.OK() || o.Null(key) {
 		return nil
 	}
@@ -318,7 +318,7 @@ func maybe(rd *closed.Reader, o closed.Object, key string) *bool {
 	return &b
 }
 
-func number(v canon.Value) float64 {
+func numberValue(v canon.Value) float64 {
 	switch n := v.(type) {
 	case canon.Float:
 		return float64(n)
