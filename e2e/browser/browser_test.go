@@ -44,8 +44,8 @@ type scenario struct {
 	Texts      []string `json:"texts,omitempty"`
 }
 
-// looks calls f for each look that a page must have.
-func looks(t *testing.T, f func(t *testing.T, scheme, size string)) {
+// forEachLook calls f for each look that a page must have.
+func forEachLook(t *testing.T, f func(t *testing.T, scheme, size string)) {
 	for _, scheme := range []string{"dark", "light"} {
 		for _, size := range []string{"wide", "narrow"} {
 			t.Run(scheme+"-"+size, func(t *testing.T) { f(t, scheme, size) })
@@ -54,9 +54,9 @@ func looks(t *testing.T, f func(t *testing.T, scheme, size string)) {
 }
 
 func TestControlTower(t *testing.T) {
-	looks(t, func(t *testing.T, scheme, size string) {
+	forEachLook(t, func(t *testing.T, scheme, size string) {
 		dir := t.TempDir()
-		svc(t, dir, "fixtures", "samples", "--store", "store.db")
+		runSvc(t, dir, "fixtures", "samples", "--store", "store.db")
 		key := "browser-" + scheme + "-" + size
 		run, err := os.ReadFile(filepath.Join(dir, "samples/spine/run.json"))
 		if err != nil {
@@ -67,8 +67,8 @@ func TestControlTower(t *testing.T) {
 			t.Fatal(err)
 		}
 		token := rand.Text() + rand.Text()
-		launch := serve(t, dir, token, "control-tower", "samples/spine/report.json", "--port", "0", "--no-browser", "--product-spine-store", "store.db")
-		play(t, "tower.cjs", scenario{
+		launch := servePage(t, dir, token, "control-tower", "samples/spine/report.json", "--port", "0", "--no-browser", "--product-spine-store", "store.db")
+		playScript(t, "tower.cjs", scenario{
 			Name: "tower", Launch: launch, Token: token, Scheme: scheme, Size: size,
 			Store: filepath.Join(dir, "store.db"), Projection: projection,
 		})
@@ -76,12 +76,12 @@ func TestControlTower(t *testing.T) {
 }
 
 func TestGateEditor(t *testing.T) {
-	looks(t, func(t *testing.T, scheme, size string) {
+	forEachLook(t, func(t *testing.T, scheme, size string) {
 		dir := t.TempDir()
-		svc(t, dir, "fixtures", "samples")
+		runSvc(t, dir, "fixtures", "samples")
 		token := rand.Text() + rand.Text()
-		launch := serve(t, dir, token, "gate-audit-ui", "samples/gate/panel.json", "--port", "0", "--no-browser")
-		play(t, "gate.cjs", scenario{Name: "gate", Launch: launch, Token: token, Scheme: scheme, Size: size})
+		launch := servePage(t, dir, token, "gate-audit-ui", "samples/gate/panel.json", "--port", "0", "--no-browser")
+		playScript(t, "gate.cjs", scenario{Name: "gate", Launch: launch, Token: token, Scheme: scheme, Size: size})
 	})
 }
 
@@ -95,18 +95,18 @@ func TestStewardPages(t *testing.T) {
 		{"steward-history", []string{"steward-history-ui", "samples/steward/history"}, []string{"example/demo", "blocked"}},
 	} {
 		t.Run(page.name, func(t *testing.T) {
-			looks(t, func(t *testing.T, scheme, size string) {
+			forEachLook(t, func(t *testing.T, scheme, size string) {
 				dir := t.TempDir()
-				svc(t, dir, "fixtures", "samples")
-				launch := serve(t, dir, "", append(page.args, "--port", "0", "--no-browser")...)
-				play(t, "steward.cjs", scenario{Name: page.name, Launch: launch, Scheme: scheme, Size: size, Texts: page.texts})
+				runSvc(t, dir, "fixtures", "samples")
+				launch := servePage(t, dir, "", append(page.args, "--port", "0", "--no-browser")...)
+				playScript(t, "steward.cjs", scenario{Name: page.name, Launch: launch, Scheme: scheme, Size: size, Texts: page.texts})
 			})
 		})
 	}
 }
 
-// svc runs a command in a folder; it must succeed.
-func svc(t *testing.T, dir string, args ...string) {
+// runSvc runs a command in a folder; it must succeed.
+func runSvc(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), args...)
 	cmd.Dir = dir
@@ -118,9 +118,9 @@ func svc(t *testing.T, dir string, args ...string) {
 // address is what a serving command prints last: where to open its page.
 var address = regexp.MustCompile(`(?m)^(?:open once|steward-[a-z]+-ui): (http://127\.0\.0\.1:\S+)$`)
 
-// serve starts a command that serves a page, and gives the address to open. The command ends with the test, by a signal
+// servePage starts a command that serves a page, and gives the address to open. The command ends with the test, by a signal
 // and with code 0.
-func serve(t *testing.T, dir, token string, args ...string) string {
+func servePage(t *testing.T, dir, token string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), args...)
 	cmd.Dir = dir
@@ -170,8 +170,8 @@ func serve(t *testing.T, dir, token string, args ...string) string {
 	return ""
 }
 
-// play runs a script against a page.
-func play(t *testing.T, script string, s scenario) {
+// playScript runs a script against a page.
+func playScript(t *testing.T, script string, s scenario) {
 	t.Helper()
 	root := harness.Root(t)
 	chromium, err := exec.LookPath("chromium")

@@ -17,8 +17,8 @@ import (
 // token is what the towers of these tests are called with.
 const token = "e2e-0123456789-abcdefghijklmnopqrstuv"
 
-// run runs a command in a folder; it must succeed.
-func run(t *testing.T, dir, name string, args ...string) string {
+// runCommand runs a command in a folder; it must succeed.
+func runCommand(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -29,8 +29,8 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// tower starts `svc control-tower` on a store and a free port, and gives its address.
-func tower(t *testing.T, store string) string {
+// startTower starts `svc control-tower` on a store and a free port, and gives its address.
+func startTower(t *testing.T, store string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Bin(t, "svc"), "control-tower", "--no-browser", "--port", "0", "--product-spine-store", store)
 	cmd.Env = append(os.Environ(), "SVC_CONTROL_TOWER_TOKEN="+token)

@@ -32,8 +32,8 @@ func TestNothingOutsideTheDocument(t *testing.T) {
 	}
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store.sqlite")
-	run(t, dir, harness.Bin(t, "svc"), "fixtures", filepath.Join(dir, "samples"), "--store", store)
-	url := tower(t, store)
+	runCommand(t, dir, harness.Bin(t, "svc"), "fixtures", filepath.Join(dir, "samples"), "--store", store)
+	url := startTower(t, store)
 	st := filepath.Join(harness.Root(t), ".cache", "venv-schemathesis", "bin", "st")
 	ids, err := filepath.Abs("schemathesis.toml")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestNothingOutsideTheDocument(t *testing.T) {
 				"--generation-database", "none", "--seed", "1")
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
-			t.Logf("%s", tail(string(out), 4000))
+			t.Logf("%s", lastBytes(string(out), 4000))
 			if err != nil {
 				t.Fatalf("schemathesis: %v", err)
 			}
@@ -64,7 +64,7 @@ func TestNothingOutsideTheDocument(t *testing.T) {
 	}
 }
 
-func tail(s string, n int) string {
+func lastBytes(s string, n int) string {
 	if len(s) > n {
 		s = "…" + s[len(s)-n:]
 	}

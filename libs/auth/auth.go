@@ -107,7 +107,7 @@ func Load(legacy, credentialsJSON string, rules Rules) *Authenticator {
 	if strings.TrimSpace(credentialsJSON) == "" {
 		return a
 	}
-	entries, err := parse(credentialsJSON)
+	entries, err := parseCredentials(credentialsJSON)
 	if err != nil {
 		a.fault = err
 		return a
@@ -184,7 +184,7 @@ func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 	case !a.Configured():
 		return Principal{}, nil, NotConfigured.New("The service has no credentials, so this route is closed; its operator must configure them.")
 	}
-	secret, ok := bearer(header)
+	secret, ok := parseBearer(header)
 	if !ok {
 		return Principal{}, nil, MissingCredential.New("Send the header Authorization: Bearer <secret>.").WithHeader("WWW-Authenticate", "Bearer")
 	}
@@ -205,20 +205,20 @@ func (a *Authenticator) identify(header string) (Principal, *claims, error) {
 		}
 		p, c, err := d.verify(secret, a.rules)
 		if err != nil {
-			return Principal{}, nil, invalid("This delegation is not valid here: it is expired, made for another service, or not by an issuer that may make it.").
+			return Principal{}, nil, invalidCredential("This delegation is not valid here: it is expired, made for another service, or not by an issuer that may make it.").
 				WithCause(fmt.Errorf("delegation: %w", err))
 		}
 		return p, c, nil
 	}
-	return Principal{}, nil, invalid("This bearer secret is not known here.")
+	return Principal{}, nil, invalidCredential("This bearer secret is not known here.")
 }
 
-func invalid(why string) *problem.Error {
+func invalidCredential(why string) *problem.Error {
 	return InvalidCredential.New(why).WithHeader("WWW-Authenticate", "Bearer")
 }
 
-// bearer takes the token of RFC 6750 section 2.1; the scheme's case is free (RFC 9110 section 11.1).
-func bearer(header string) (string, bool) {
+// parseBearer takes the token of RFC 6750 section 2.1; the scheme's case is free (RFC 9110 section 11.1).
+func parseBearer(header string) (string, bool) {
 	scheme, token, ok := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != ""
@@ -238,7 +238,7 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			case 1:
 				header = values[0]
 			default: // which one is meant is anybody's guess, so none is
-				return invalid("Send one Authorization header.")
+				return invalidCredential("Send one Authorization header.")
 			}
 			p, claims, err := a.identify(header)
 			if err != nil {
@@ -246,10 +246,10 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 			}
 			c.SetRequest(r.WithContext(WithPrincipal(r.Context(), p)))
 			if !slices.ContainsFunc(scopes, p.Has) {
-				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", needed, p.Name, list(p.Scopes))).
+				return InsufficientScope.New(fmt.Sprintf("This route needs the scope %s; %s holds %s.", needed, p.Name, joinScopes(p.Scopes))).
 					With(map[string]any{"required_scope": needed})
 			}
-			if claims != nil && !safe(r.Method) && !slices.Contains(a.rules.Reads, scope) {
+			if claims != nil && !isSafeMethod(r.Method) && !slices.Contains(a.rules.Reads, scope) {
 				if err := a.delegation.spend(r.Context(), claims); err != nil {
 					return err
 				}
@@ -259,12 +259,12 @@ func (a *Authenticator) Require(scope string, or ...string) echo.MiddlewareFunc 
 	}
 }
 
-// safe methods change nothing (RFC 9110 section 9.2.1).
-func safe(method string) bool {
+// isSafeMethod methods change nothing (RFC 9110 section 9.2.1).
+func isSafeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-func list(scopes []string) string {
+func joinScopes(scopes []string) string {
 	if len(scopes) == 0 {
 		return "none"
 	}

@@ -31,8 +31,8 @@ const (
 		"` + opSecret + `": {"principal": "operator", "tenant": "acme", "scopes": ["write"]}}`
 )
 
-// call asks a route that needs scope and returns the status and the problem's code.
-func call(t *testing.T, a *auth.Authenticator, scope string, header ...string) (*http.Response, string, auth.Principal) {
+// callRoute asks a route that needs scope and returns the status and the problem's code.
+func callRoute(t *testing.T, a *auth.Authenticator, scope string, header ...string) (*http.Response, string, auth.Principal) {
 	t.Helper()
 	var seen auth.Principal
 	e := echo.New()
@@ -100,7 +100,7 @@ func TestOrderOfChecks(t *testing.T) {
 				}
 			}
 			for _, header := range []string{"", "Bearer " + legacySecret, "Bearer " + ciSecret, "Bearer x"} {
-				if resp, code, _ := call(t, a, "read", header); resp.StatusCode != 503 || code != "auth_misconfigured" {
+				if resp, code, _ := callRoute(t, a, "read", header); resp.StatusCode != 503 || code != "auth_misconfigured" {
 					t.Errorf("%q: %d %s", header, resp.StatusCode, code)
 				}
 			}
@@ -134,7 +134,7 @@ func TestOrderOfChecks(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			resp, code, _ := call(t, tc.a, tc.scope, tc.header...)
+			resp, code, _ := callRoute(t, tc.a, tc.scope, tc.header...)
 			if resp.StatusCode != tc.status || code != tc.code {
 				t.Errorf("%d %s, want %d %s", resp.StatusCode, code, tc.status, tc.code)
 			}
@@ -152,11 +152,11 @@ func TestOrderOfChecks(t *testing.T) {
 func TestPrincipalInContext(t *testing.T) {
 	t.Parallel()
 	a := auth.Load(legacySecret, twoPeople, rules)
-	_, _, p := call(t, a, "manage", "Bearer "+opSecret)
+	_, _, p := callRoute(t, a, "manage", "Bearer "+opSecret)
 	if p.Name != "operator" || p.Tenant != "acme" || p.Legacy || !slices.Equal(p.Scopes, []string{"approve", "changes", "manage", "retrain", "write"}) {
 		t.Errorf("%+v", p)
 	}
-	_, _, p = call(t, a, "manage", "Bearer "+legacySecret)
+	_, _, p = callRoute(t, a, "manage", "Bearer "+legacySecret)
 	if p.Name != "legacy" || p.Tenant != "default" || !p.Legacy || !p.Has("read") || !p.Has("write") {
 		t.Errorf("%+v", p)
 	}

@@ -88,7 +88,7 @@ func (a *Authenticator) WithDelegation(d Delegation) *Authenticator {
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithAudience(d.Audience), jwt.WithExpirationRequired(),
 		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(d.Now), jwt.WithStrictDecoding(),
 	)}
-	with.delegation.issuers, with.delegation.fault = trust(d.Trust, a.rules)
+	with.delegation.issuers, with.delegation.fault = parseTrust(d.Trust, a.rules)
 	return &with
 }
 
@@ -100,10 +100,10 @@ func (a *Authenticator) DelegationState() error {
 	return fmt.Errorf("delegation trust: %w", a.delegation.fault)
 }
 
-// trust reads the trust map. Its errors name issuers: it holds no secret.
-func trust(text string, rules Rules) (map[string]issuer, error) {
+// parseTrust reads the trust map. Its errors name issuers: it holds no secret.
+func parseTrust(text string, rules Rules) (map[string]issuer, error) {
 	issuers := map[string]issuer{}
-	err := object(text, "the trust map", func(name string, m *members) error {
+	err := parseObject(text, "the trust map", func(name string, m *members) error {
 		if !validName(name) {
 			return errors.New("the issuer's name is empty, too long or has characters that a name cannot have")
 		}
@@ -196,7 +196,7 @@ func (d *delegation) verify(token string, rules Rules) (Principal, *claims, erro
 		return Principal{}, nil, errors.New("jti is missing or malformed")
 	case !validName(c.Subject):
 		return Principal{}, nil, errors.New("sub is missing or malformed")
-	case reserved(c.Subject):
+	case isReserved(c.Subject):
 		return Principal{}, nil, errors.New("sub is a name of the platform's own")
 	case !slices.Contains(from.tenants, c.Tenant):
 		return Principal{}, nil, errors.New("the issuer may not speak for this tenant")
@@ -218,7 +218,7 @@ func (d *delegation) spend(ctx context.Context, c *claims) error {
 		return CoordinatorUnavailable.New("Whether this delegation was used before cannot be told now, so it cannot write; try again later.").
 			WithCause(err).After(5 * time.Second)
 	case !first:
-		return invalid("This delegation was used for a write before; make a new one for each.")
+		return invalidCredential("This delegation was used for a write before; make a new one for each.")
 	}
 	return nil
 }
@@ -228,9 +228,9 @@ func validName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.TrimSpace(s) == s && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// reserved names are exempt from the separation of duties, so that a person who
+// isReserved names are exempt from the separation of duties, so that a person who
 // bore one could approve what they asked for.
-func reserved(principal string) bool {
+func isReserved(principal string) bool {
 	s := strings.ToLower(principal)
 	return s == LegacyPrincipal || strings.HasPrefix(s, "system:")
 }
@@ -269,7 +269,7 @@ func (d *Delegator) PublicKey() string {
 // Mint makes a token with which audience does what the person asked for. It
 // serves any number of reads and one write within DelegationLife.
 func (d *Delegator) Mint(audience string, p Person) (string, error) {
-	if !validName(p.Name) || reserved(p.Name) || p.Tenant == "" {
+	if !validName(p.Name) || isReserved(p.Name) || p.Tenant == "" {
 		return "", fmt.Errorf("no delegation can be made for %q of tenant %q", p.Name, p.Tenant)
 	}
 	now := d.now()

@@ -51,7 +51,7 @@ func (o *onces) Once(_ context.Context, key string, ttl time.Duration) (bool, er
 	return true, nil
 }
 
-func delegator(t *testing.T, issuer string) *auth.Delegator {
+func newTestDelegator(t *testing.T, issuer string) *auth.Delegator {
 	t.Helper()
 	d, err := auth.NewDelegator(issuer, seed)
 	if err != nil {
@@ -64,8 +64,8 @@ func trustOf(d *auth.Delegator) string {
 	return `{"dashboard": {"public_key": "` + d.PublicKey() + `", "tenants": ["default", "acme"], "scopes": ["read", "approve", "another-service's"]}}`
 }
 
-// sign makes a token that Mint would not.
-func sign(t testing.TB, header, payload map[string]any) string {
+// signToken makes a token that Mint would not.
+func signToken(t testing.TB, header, payload map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
 		b, err := json.Marshal(v)
@@ -92,13 +92,13 @@ func sign(t testing.TB, header, payload map[string]any) string {
 
 func TestDelegationSpeaksForAPerson(t *testing.T) {
 	t.Parallel()
-	d := delegator(t, "dashboard")
+	d := newTestDelegator(t, "dashboard")
 	a := auth.Load(legacySecret, twoPeople, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: trustOf(d), Once: &onces{seen: map[string]bool{}}})
 	token, err := d.Mint("svc", auth.Person{Name: "alice@example.org", Tenant: "acme", Scopes: []string{"write", "read", "predict"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, code, p := call(t, a, "approve", "Bearer "+token)
+	resp, code, p := callRoute(t, a, "approve", "Bearer "+token)
 	if resp.StatusCode != 200 || p.Name != "alice@example.org" || p.Tenant != "acme" || p.Legacy || p.Via != "dashboard" {
 		t.Fatalf("%d %s %+v", resp.StatusCode, code, p)
 	}
@@ -106,20 +106,20 @@ func TestDelegationSpeaksForAPerson(t *testing.T) {
 	if !slices.Equal(p.Scopes, []string{"approve", "read"}) {
 		t.Errorf("scopes %v", p.Scopes)
 	}
-	if resp, code, _ := call(t, a, "manage", "Bearer "+token); resp.StatusCode != 403 || code != "insufficient_scope" {
+	if resp, code, _ := callRoute(t, a, "manage", "Bearer "+token); resp.StatusCode != 403 || code != "insufficient_scope" {
 		t.Errorf("a scope the issuer may not pass on: %d %s", resp.StatusCode, code)
 	}
-	if resp, _, p := call(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 || p.Name != "ci" || p.Via != "" {
+	if resp, _, p := callRoute(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 || p.Name != "ci" || p.Via != "" {
 		t.Errorf("own credentials beside delegations: %d %+v", resp.StatusCode, p)
 	}
 	narrow, err := d.Mint("svc", auth.Person{Name: "bob", Tenant: "default", Scopes: []string{"unheard-of", "another-service's"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, code, _ := call(t, a, "read", "Bearer "+narrow); resp.StatusCode != 403 || code != "insufficient_scope" {
+	if resp, code, _ := callRoute(t, a, "read", "Bearer "+narrow); resp.StatusCode != 403 || code != "insufficient_scope" {
 		t.Errorf("no scope in common: %d %s", resp.StatusCode, code)
 	}
-	if resp, code, _ := call(t, auth.Load("", twoPeople, delegable), "read", "Bearer "+token); resp.StatusCode != 401 || code != "invalid_credential" {
+	if resp, code, _ := callRoute(t, auth.Load("", twoPeople, delegable), "read", "Bearer "+token); resp.StatusCode != 401 || code != "invalid_credential" {
 		t.Errorf("where nobody is trusted: %d %s", resp.StatusCode, code)
 	}
 }
@@ -127,7 +127,7 @@ func TestDelegationSpeaksForAPerson(t *testing.T) {
 // Each claim that is wrong, absent or too wide is a 401 that names no detail.
 func TestDelegationsRefused(t *testing.T) {
 	t.Parallel()
-	d := delegator(t, "dashboard")
+	d := newTestDelegator(t, "dashboard")
 	at := time.Unix(1_800_000_000, 0)
 	a := auth.Load("", twoPeople, delegable).WithDelegation(auth.Delegation{
 		Audience: "svc", Trust: trustOf(d), Once: &onces{seen: map[string]bool{}}, Now: func() time.Time { return at },
@@ -147,15 +147,15 @@ func TestDelegationsRefused(t *testing.T) {
 		return m
 	}
 	for _, ok := range []string{
-		sign(t, header, good), sign(t, with(header, "kid", "1"), good), sign(t, header, with(good, "aud", []string{"svc"})),
-		sign(t, header, with(with(good, "iat", at.Unix()-62), "exp", at.Unix()-3)), // the clocks differ a little
-		sign(t, header, with(with(good, "iat", at.Unix()+3), "exp", at.Unix()+60)),
+		signToken(t, header, good), signToken(t, with(header, "kid", "1"), good), signToken(t, header, with(good, "aud", []string{"svc"})),
+		signToken(t, header, with(with(good, "iat", at.Unix()-62), "exp", at.Unix()-3)), // the clocks differ a little
+		signToken(t, header, with(with(good, "iat", at.Unix()+3), "exp", at.Unix()+60)),
 	} {
-		if resp, code, _ := call(t, a, "read", "Bearer "+ok); resp.StatusCode != 200 {
+		if resp, code, _ := callRoute(t, a, "read", "Bearer "+ok); resp.StatusCode != 200 {
 			t.Fatalf("a good one: %d %s", resp.StatusCode, code)
 		}
 	}
-	claim := func(name string, v any) string { return sign(t, header, with(good, name, v)) }
+	claim := func(name string, v any) string { return signToken(t, header, with(good, name, v)) }
 	other, err := auth.NewDelegator("dashboard", base64.StdEncoding.EncodeToString([]byte("another key, also of 32 bytes...")))
 	if err != nil {
 		t.Fatal(err)
@@ -164,16 +164,16 @@ func TestDelegationsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := sign(t, header, good)
+	token := signToken(t, header, good)
 	for name, bad := range map[string]string{
-		"alg none":           sign(t, with(header, "alg", "none"), good),
-		"alg HS256":          sign(t, with(header, "alg", "HS256"), good),
-		"alg RS256":          sign(t, with(header, "alg", "RS256"), good),
-		"alg absent":         sign(t, with(header, "alg", nil), good),
-		"typ JWT":            sign(t, with(header, "typ", "JWT"), good),
-		"typ absent":         sign(t, with(header, "typ", nil), good),
-		"crit":               sign(t, with(header, "crit", []string{"b64"}), good),
-		"key in the header":  sign(t, with(header, "jwk", map[string]any{"kty": "OKP"}), good),
+		"alg none":           signToken(t, with(header, "alg", "none"), good),
+		"alg HS256":          signToken(t, with(header, "alg", "HS256"), good),
+		"alg RS256":          signToken(t, with(header, "alg", "RS256"), good),
+		"alg absent":         signToken(t, with(header, "alg", nil), good),
+		"typ JWT":            signToken(t, with(header, "typ", "JWT"), good),
+		"typ absent":         signToken(t, with(header, "typ", nil), good),
+		"crit":               signToken(t, with(header, "crit", []string{"b64"}), good),
+		"key in the header":  signToken(t, with(header, "jwk", map[string]any{"kty": "OKP"}), good),
 		"another key":        foreign,
 		"signature cut":      token[:len(token)-4],
 		"payload changed":    strings.Replace(token, ".", ".e30", 1),
@@ -200,15 +200,15 @@ func TestDelegationsRefused(t *testing.T) {
 		"jti absent":         claim("jti", nil),
 		"jti too long":       claim("jti", strings.Repeat("a", 257)),
 		"iat absent":         claim("iat", nil),
-		"iat ahead":          sign(t, header, with(with(good, "iat", at.Unix()+30), "exp", at.Unix()+60)),
+		"iat ahead":          signToken(t, header, with(with(good, "iat", at.Unix()+30), "exp", at.Unix()+60)),
 		"exp absent":         claim("exp", nil),
-		"expired":            sign(t, header, with(with(good, "iat", at.Unix()-70), "exp", at.Unix()-10)),
+		"expired":            signToken(t, header, with(with(good, "iat", at.Unix()-70), "exp", at.Unix()-10)),
 		"lives 61 s":         claim("exp", at.Unix()+61),
 		"ends before":        claim("exp", at.Unix()),
 		"not yet":            claim("nbf", at.Unix()+30),
 		"too large":          claim("pad", strings.Repeat("a", 9<<10)),
 	} {
-		if resp, code, p := call(t, a, "read", "Bearer "+bad); resp.StatusCode != 401 || code != "invalid_credential" || p.Name != "" {
+		if resp, code, p := callRoute(t, a, "read", "Bearer "+bad); resp.StatusCode != 401 || code != "invalid_credential" || p.Name != "" {
 			t.Errorf("%s: %d %s %+v", name, resp.StatusCode, code, p)
 		}
 	}
@@ -218,7 +218,7 @@ func TestDelegationsRefused(t *testing.T) {
 // whether it was used it writes nothing.
 func TestDelegationWritesOnce(t *testing.T) {
 	t.Parallel()
-	d := delegator(t, "dashboard")
+	d := newTestDelegator(t, "dashboard")
 	o := &onces{seen: map[string]bool{}}
 	a := auth.Load("", twoPeople, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: trustOf(d), Once: o})
 	e := echo.New()
@@ -280,7 +280,7 @@ func TestDelegationWritesOnce(t *testing.T) {
 // A trust map that is broken refuses delegations, not the service's own credentials.
 func TestTrustMapBroken(t *testing.T) {
 	t.Parallel()
-	d := delegator(t, "dashboard")
+	d := newTestDelegator(t, "dashboard")
 	token, err := d.Mint("svc", auth.Person{Name: "alice", Tenant: "default", Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
@@ -316,31 +316,31 @@ func TestTrustMapBroken(t *testing.T) {
 		if a.DelegationState() == nil || a.State() != nil {
 			t.Errorf("%s: taken as good, or spoils the credentials: %v", name, a.State())
 		}
-		if resp, code, _ := call(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
+		if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, code)
 		}
-		if resp, _, _ := call(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 {
+		if resp, _, _ := callRoute(t, a, "changes", "Bearer "+ciSecret); resp.StatusCode != 200 {
 			t.Errorf("%s: an own credential: %d", name, resp.StatusCode)
 		}
 	}
 	// And a broken credential map refuses delegations as it refuses every bearer.
 	a := auth.Load("", `{`, delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: good, Once: &onces{seen: map[string]bool{}}})
-	if resp, code, _ := call(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
+	if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 503 || code != "auth_misconfigured" {
 		t.Errorf("credential map broken: %d %s", resp.StatusCode, code)
 	}
 	// Trust alone configures a service.
 	a = auth.Load("", "", delegable).WithDelegation(auth.Delegation{Audience: "svc", Trust: good, Once: &onces{seen: map[string]bool{}}})
-	if resp, code, _ := call(t, a, "read", "Bearer "+token); resp.StatusCode != 200 || !a.Configured() {
+	if resp, code, _ := callRoute(t, a, "read", "Bearer "+token); resp.StatusCode != 200 || !a.Configured() {
 		t.Errorf("trust alone: %d %s", resp.StatusCode, code)
 	}
-	if resp, code, _ := call(t, a, "read", "Bearer x"); resp.StatusCode != 401 || code != "invalid_credential" {
+	if resp, code, _ := callRoute(t, a, "read", "Bearer x"); resp.StatusCode != 401 || code != "invalid_credential" {
 		t.Errorf("trust alone, another bearer: %d %s", resp.StatusCode, code)
 	}
 }
 
 func TestMintRefuses(t *testing.T) {
 	t.Parallel()
-	d := delegator(t, "dashboard")
+	d := newTestDelegator(t, "dashboard")
 	for _, p := range []auth.Person{
 		{}, {Name: "a"}, {Tenant: "t"}, {Name: "legacy", Tenant: "t"}, {Name: "system:x", Tenant: "t"}, {Name: "a\x00", Tenant: "t"},
 	} {
@@ -366,7 +366,7 @@ func FuzzDelegation(f *testing.F) {
 	}
 	// The same in each of the fuzzer's processes.
 	at := time.Unix(1_800_000_000, 0)
-	token := sign(f, map[string]any{"alg": "EdDSA", "typ": "platform-act+jwt"}, map[string]any{
+	token := signToken(f, map[string]any{"alg": "EdDSA", "typ": "platform-act+jwt"}, map[string]any{
 		"iss": "dashboard", "aud": "svc", "sub": "alice", "tenant": "default", "scopes": []string{"read"}, "jti": "one",
 		"iat": at.Unix(), "exp": at.Add(time.Minute).Unix(),
 	})

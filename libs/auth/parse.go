@@ -17,19 +17,19 @@ type entry struct {
 	scopes                    []string
 }
 
-// object reads a JSON object of objects and gives each to fn by its key. It walks
+// parseObject reads a JSON object of objects and gives each to fn by its key. It walks
 // tokens, because decoding into a map would let a repeated key or member silently
 // replace the first. Errors name entries by number, since a key may be a secret.
-func object(text, what string, fn func(key string, m *members) error) error {
+func parseObject(text, what string, fn func(key string, m *members) error) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%s is not UTF-8", what)
 	}
 	d := json.NewDecoder(strings.NewReader(text))
-	if err := delim(d, '{', what+" must be a JSON object"); err != nil {
+	if err := readDelim(d, '{', what+" must be a JSON object"); err != nil {
 		return err
 	}
 	for n := 1; d.More(); n++ {
-		name, err := key(d)
+		name, err := readKey(d)
 		if err == nil {
 			err = fn(name, &members{d})
 		}
@@ -37,7 +37,7 @@ func object(text, what string, fn func(key string, m *members) error) error {
 			return fmt.Errorf("entry %d: %w", n, err)
 		}
 	}
-	if err := delim(d, '}', what+" does not end"); err != nil {
+	if err := readDelim(d, '}', what+" does not end"); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -46,10 +46,10 @@ func object(text, what string, fn func(key string, m *members) error) error {
 	return nil
 }
 
-// parse reads {"<secret>": {"principal": …, "tenant": …, "scopes": […]}, …}.
-func parse(text string) ([]entry, error) {
+// parseCredentials reads {"<secret>": {"principal": …, "tenant": …, "scopes": […]}, …}.
+func parseCredentials(text string) ([]entry, error) {
 	var entries []entry
-	err := object(text, "the credential map", func(secret string, m *members) error {
+	err := parseObject(text, "the credential map", func(secret string, m *members) error {
 		if strings.TrimSpace(secret) != secret || secret == "" {
 			return errors.New("the secret is empty or begins or ends with space")
 		}
@@ -74,12 +74,12 @@ type members struct{ d *json.Decoder }
 // read fills exactly the members of into, each a *string or *[]string.
 func (m *members) read(into map[string]any) error {
 	names := strings.Join(slices.Sorted(maps.Keys(into)), ", ")
-	if err := delim(m.d, '{', "must be an object with "+names); err != nil {
+	if err := readDelim(m.d, '{', "must be an object with "+names); err != nil {
 		return err
 	}
 	var seen []string
 	for m.d.More() {
-		name, err := key(m.d)
+		name, err := readKey(m.d)
 		if err != nil {
 			return err
 		}
@@ -89,9 +89,9 @@ func (m *members) read(into map[string]any) error {
 		seen = append(seen, name)
 		switch v := into[name].(type) {
 		case *string:
-			*v, err = text(m.d)
+			*v, err = readText(m.d)
 		case *[]string:
-			*v, err = texts(m.d)
+			*v, err = readTexts(m.d)
 		default:
 			return fmt.Errorf("unknown member %q; there are %s", name, names)
 		}
@@ -99,7 +99,7 @@ func (m *members) read(into map[string]any) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := delim(m.d, '}', "the object does not end"); err != nil {
+	if err := readDelim(m.d, '}', "the object does not end"); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(into)) {
@@ -110,16 +110,16 @@ func (m *members) read(into map[string]any) error {
 	return nil
 }
 
-func delim(d *json.Decoder, want json.Delim, otherwise string) error {
+func readDelim(d *json.Decoder, want json.Delim, otherwise string) error {
 	if t, err := d.Token(); err != nil || t != want {
 		return errors.New(otherwise)
 	}
 	return nil
 }
 
-// key reads an object's next key. Decoder errors quote the input, which may be
+// readKey reads an object's next key. Decoder errors quote the input, which may be
 // a secret, so they are not passed on.
-func key(d *json.Decoder) (string, error) {
+func readKey(d *json.Decoder) (string, error) {
 	t, err := d.Token()
 	s, ok := t.(string)
 	if err != nil || !ok {
@@ -128,7 +128,7 @@ func key(d *json.Decoder) (string, error) {
 	return s, nil
 }
 
-func text(d *json.Decoder) (string, error) {
+func readText(d *json.Decoder) (string, error) {
 	t, err := d.Token()
 	s, ok := t.(string)
 	if err != nil || !ok || strings.TrimSpace(s) == "" {
@@ -142,14 +142,14 @@ func text(d *json.Decoder) (string, error) {
 	return s, nil
 }
 
-func texts(d *json.Decoder) ([]string, error) {
+func readTexts(d *json.Decoder) ([]string, error) {
 	const rule = "must be a list of at least one string"
-	if err := delim(d, '[', rule); err != nil {
+	if err := readDelim(d, '[', rule); err != nil {
 		return nil, err
 	}
 	var out []string
 	for d.More() {
-		s, err := text(d)
+		s, err := readText(d)
 		if err != nil {
 			return nil, errors.New(rule)
 		}
@@ -161,5 +161,5 @@ func texts(d *json.Decoder) ([]string, error) {
 	if len(out) == 0 {
 		return nil, errors.New(rule)
 	}
-	return out, delim(d, ']', rule)
+	return out, readDelim(d, ']', rule)
 }

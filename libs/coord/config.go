@@ -11,8 +11,8 @@ import (
 // cannot miss a notice.
 const watchEvery = 400 * time.Millisecond
 
-// watch is WatchConfig on top of a way to read all settings.
-func watch(ctx context.Context, load func(context.Context) (map[string][]byte, error), fn func(string, []byte)) error {
+// watchConfig is WatchConfig on top of a way to read all settings.
+func watchConfig(ctx context.Context, load func(context.Context) (map[string][]byte, error), fn func(string, []byte)) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	known := map[string][]byte{}

@@ -68,14 +68,14 @@ type Decision struct {
 	ResetSeconds int // until the window ends, rounded up
 }
 
-func decide(count int64, limit int, left time.Duration) Decision {
+func decideRate(count int64, limit int, left time.Duration) Decision {
 	return Decision{
 		OK: count <= int64(limit), Limit: limit, Remaining: max(0, limit-int(count)),
 		ResetSeconds: int((max(left, 0) + time.Second - 1) / time.Second),
 	}
 }
 
-func unavailable(what string, err error) error {
+func wrapUnavailable(what string, err error) error {
 	if err == nil {
 		return nil
 	}

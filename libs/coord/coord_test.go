@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 			{"one trial in the fleet", oneTrial},
 			{"late reports leave an open breaker alone", lateReports},
 			{"a lost trial is over after the reset time", lostTrial},
-			{"settings reach all within a second", settings},
+			{"settings reach all within a second", testSettings},
 			{"one leader at a time", oneLeader},
 			{"the end of a leader's task", leaderTask},
 		} {
@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func must[T any](t *testing.T) func(T, error) T {
+func mustSucceed[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -195,7 +195,7 @@ func onceFirst(t *testing.T, f fleet) {
 	for range 8 {
 		c := f(t)
 		wg.Go(func() {
-			if must[bool](t)(c.Once(t.Context(), "jti-1", time.Minute)) {
+			if mustSucceed[bool](t)(c.Once(t.Context(), "jti-1", time.Minute)) {
 				first.Add(1)
 			}
 		})
@@ -205,11 +205,11 @@ func onceFirst(t *testing.T, f fleet) {
 		t.Errorf("%d callers were the first", first.Load())
 	}
 	c := f(t)
-	if !must[bool](t)(c.Once(t.Context(), "jti-2", 50*time.Millisecond)) {
+	if !mustSucceed[bool](t)(c.Once(t.Context(), "jti-2", 50*time.Millisecond)) {
 		t.Error("another key was known")
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if !must[bool](t)(c.Once(t.Context(), "jti-2", time.Minute)) {
+		if !mustSucceed[bool](t)(c.Once(t.Context(), "jti-2", time.Minute)) {
 			return errors.New("the key is still known")
 		}
 		return nil
@@ -224,7 +224,7 @@ func limitFleet(t *testing.T, f fleet) {
 		c := f(t)
 		wg.Go(func() {
 			for range 10 {
-				d := must[coord.Decision](t)(c.Allow(t.Context(), "retrain:default", limit, time.Minute))
+				d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "retrain:default", limit, time.Minute))
 				if d.OK {
 					ok.Add(1)
 				}
@@ -241,7 +241,7 @@ func limitFleet(t *testing.T, f fleet) {
 	if ok.Load() != limit {
 		t.Errorf("%d of %d acts passed", ok.Load(), limit)
 	}
-	if d := must[coord.Decision](t)(f(t).Allow(t.Context(), "retrain:other", limit, time.Minute)); !d.OK || d.Remaining != limit-1 {
+	if d := mustSucceed[coord.Decision](t)(f(t).Allow(t.Context(), "retrain:other", limit, time.Minute)); !d.OK || d.Remaining != limit-1 {
 		t.Errorf("another tenant: %+v", d)
 	}
 }
@@ -249,11 +249,11 @@ func limitFleet(t *testing.T, f fleet) {
 func windowAnew(t *testing.T, f fleet) {
 	c := f(t)
 	const window = 200 * time.Millisecond
-	if d := must[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
+	if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
 		t.Fatalf("%+v", d)
 	}
 	testenv.Eventually(t, 5*time.Second, func() error {
-		if d := must[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
+		if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 1, window)); !d.OK {
 			return fmt.Errorf("%+v", d) // and asking again does not prolong the window
 		}
 		return nil
@@ -263,13 +263,13 @@ func windowAnew(t *testing.T, f fleet) {
 func noLimit(t *testing.T, f fleet) {
 	c := f(t)
 	for range 3 {
-		if d := must[coord.Decision](t)(c.Allow(t.Context(), "k", 0, time.Minute)); !d.OK {
+		if d := mustSucceed[coord.Decision](t)(c.Allow(t.Context(), "k", 0, time.Minute)); !d.OK {
 			t.Errorf("%+v", d)
 		}
 	}
 }
 
-func allow(t *testing.T, b *coord.Breaker) coord.Permit {
+func allowCall(t *testing.T, b *coord.Breaker) coord.Permit {
 	t.Helper()
 	p, err := b.Allow(t.Context())
 	if err != nil {
@@ -278,18 +278,18 @@ func allow(t *testing.T, b *coord.Breaker) coord.Permit {
 	return p
 }
 
-func state(t *testing.T, b *coord.Breaker, want string) {
+func requireState(t *testing.T, b *coord.Breaker, want string) {
 	t.Helper()
 	if s, err := b.State(t.Context()); err != nil || s.State != want {
 		t.Errorf("state %+v, %v, want %s", s, err, want)
 	}
 }
 
-// open makes b open after failures in a row and says so once.
-func open(t *testing.T, b *coord.Breaker, failures int) {
+// openBreaker makes b open after failures in a row and says so once.
+func openBreaker(t *testing.T, b *coord.Breaker, failures int) {
 	t.Helper()
 	for i := range failures {
-		opened, err := allow(t, b).Failure(t.Context())
+		opened, err := allowCall(t, b).Failure(t.Context())
 		if err != nil || opened != (i == failures-1) {
 			t.Fatalf("failure %d opened: %v, %v", i+1, opened, err)
 		}
@@ -298,32 +298,32 @@ func open(t *testing.T, b *coord.Breaker, failures int) {
 
 func breakerOpens(t *testing.T, f fleet) {
 	a, b := coord.NewBreaker(f(t), "orchestrator", 3, time.Minute), coord.NewBreaker(f(t), "orchestrator", 3, time.Minute)
-	state(t, a, coord.Closed)
+	requireState(t, a, coord.Closed)
 	for range 2 { // a success ends the row
 		for range 2 {
-			if _, err := allow(t, a).Failure(t.Context()); err != nil {
+			if _, err := allowCall(t, a).Failure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := allow(t, b).Success(t.Context()); err != nil {
+		if err := allowCall(t, b).Success(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	state(t, b, coord.Closed)
-	open(t, a, 3)
+	requireState(t, b, coord.Closed)
+	openBreaker(t, a, 3)
 	_, err := b.Allow(t.Context())
 	var refused *coord.OpenError
 	if !errors.As(err, &refused) || refused.RetryAfter <= 0 || refused.RetryAfter > time.Minute {
 		t.Errorf("open breaker: %v", err)
 	}
-	state(t, b, coord.Open)
-	open(t, coord.NewBreaker(f(t), "fragile", 1, time.Minute), 1)
+	requireState(t, b, coord.Open)
+	openBreaker(t, coord.NewBreaker(f(t), "fragile", 1, time.Minute), 1)
 }
 
 func oneTrial(t *testing.T, f fleet) {
 	const reset = 300 * time.Millisecond
 	a, b := coord.NewBreaker(f(t), "x", 1, reset), coord.NewBreaker(f(t), "x", 1, reset)
-	open(t, a, 1)
+	openBreaker(t, a, 1)
 	trial := func() coord.Permit {
 		var p coord.Permit
 		testenv.Eventually(t, 5*time.Second, func() (err error) { p, err = a.Allow(t.Context()); return err })
@@ -335,14 +335,14 @@ func oneTrial(t *testing.T, f fleet) {
 	if opened, err := trial().Failure(t.Context()); !opened || err != nil {
 		t.Errorf("a failed trial opens again: %v, %v", opened, err)
 	}
-	state(t, b, coord.Open)
+	requireState(t, b, coord.Open)
 	p := trial()
-	state(t, b, coord.HalfOpen)
+	requireState(t, b, coord.HalfOpen)
 	if err := p.Success(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state(t, b, coord.Closed)
-	allow(t, b)
+	requireState(t, b, coord.Closed)
+	allowCall(t, b)
 	if s, err := b.State(t.Context()); err != nil || s.Failures != 0 {
 		t.Errorf("after a trial: %+v, %v", s, err)
 	}
@@ -350,26 +350,26 @@ func oneTrial(t *testing.T, f fleet) {
 
 func lateReports(t *testing.T, f fleet) {
 	b := coord.NewBreaker(f(t), "x", 1, time.Minute)
-	early1, early2 := allow(t, b), allow(t, b)
-	open(t, b, 1)
+	early1, early2 := allowCall(t, b), allowCall(t, b)
+	openBreaker(t, b, 1)
 	if err := early1.Success(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if opened, err := early2.Failure(t.Context()); opened || err != nil {
 		t.Errorf("opened again: %v, %v", opened, err)
 	}
-	state(t, b, coord.Open)
+	requireState(t, b, coord.Open)
 }
 
 func lostTrial(t *testing.T, f fleet) {
 	b := coord.NewBreaker(f(t), "x", 1, 100*time.Millisecond)
-	open(t, b, 1)
+	openBreaker(t, b, 1)
 	for range 2 {
 		testenv.Eventually(t, 5*time.Second, func() error { _, err := b.Allow(t.Context()); return err })
 	}
 }
 
-func settings(t *testing.T, f fleet) {
+func testSettings(t *testing.T, f fleet) {
 	writer, reader := f(t), f(t)
 	if err := writer.SetConfig(t.Context(), "before", []byte("1")); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 			log.InfoContext(ctx, "the coordinator answers again")
 		}
 		if err == nil && ok {
-			if err := lead(ctx, lease, fn); err != nil {
+			if err := leadUntilLost(ctx, lease, fn); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func Lead(ctx context.Context, c Coordinator, name string, ttl time.Duration, lo
 	return nil
 }
 
-func lead(ctx context.Context, lease *Lease, fn func(context.Context) error) error {
+func leadUntilLost(ctx context.Context, lease *Lease, fn func(context.Context) error) error {
 	term, end := context.WithCancel(context.WithValue(ctx, fenceKey{}, lease.Fence))
 	kept := make(chan error, 1)
 	go func() {

@@ -46,7 +46,7 @@ func (*Postgres) Kind() string { return "postgres" }
 func (*Postgres) Close() error { return nil }
 
 // Ping says whether the database answers.
-func (p *Postgres) Ping(ctx context.Context) error { return unavailable("ping", p.pool.Ping(ctx)) }
+func (p *Postgres) Ping(ctx context.Context) error { return wrapUnavailable("ping", p.pool.Ping(ctx)) }
 
 // sweepEvery is how many calls that add rows pass between removals of expired ones.
 const sweepEvery = 256
@@ -76,7 +76,7 @@ func (p *Postgres) sweep(ctx context.Context) {
 // to run.
 func (p *Postgres) ExpireLeases(ctx context.Context) error {
 	_, err := p.pool.Exec(ctx, "update coord_lease set expires_at = now() where expires_at > now()")
-	return unavailable("expire leases", err)
+	return wrapUnavailable("expire leases", err)
 }
 
 // TryLease is part of Coordinator.
@@ -94,18 +94,18 @@ func (p *Postgres) TryLease(ctx context.Context, name string, ttl time.Duration)
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, unavailable("take lease "+name, err)
+		return nil, false, wrapUnavailable("take lease "+name, err)
 	}
 	return &Lease{
 		Name: name, Fence: fence, ttl: ttl, expires: begin.Add(ttl),
 		renew: func(ctx context.Context) (bool, error) {
 			tag, err := p.pool.Exec(ctx, `update coord_lease set expires_at = now() + $3::interval
 				where name = $1 and owner = $2 and expires_at > now()`, name, owner, ttl)
-			return tag.RowsAffected() == 1, unavailable("renew lease "+name, err)
+			return tag.RowsAffected() == 1, wrapUnavailable("renew lease "+name, err)
 		},
 		release: func(ctx context.Context) error {
 			_, err := p.pool.Exec(ctx, "update coord_lease set expires_at = now() where name = $1 and owner = $2 and expires_at > now()", name, owner)
-			return unavailable("release lease "+name, err)
+			return wrapUnavailable("release lease "+name, err)
 		},
 	}, true, nil
 }
@@ -116,7 +116,7 @@ func (p *Postgres) Once(ctx context.Context, key string, ttl time.Duration) (boo
 	tag, err := p.pool.Exec(ctx, `
 		insert into coord_once as o (key, expires_at) values ($1, now() + $2::interval)
 		on conflict (key) do update set expires_at = excluded.expires_at where o.expires_at <= now()`, key, ttl)
-	return tag.RowsAffected() == 1, unavailable("once-key", err)
+	return tag.RowsAffected() == 1, wrapUnavailable("once-key", err)
 }
 
 // Allow is part of Coordinator.
@@ -134,9 +134,9 @@ func (p *Postgres) Allow(ctx context.Context, key string, limit int, window time
 			ends_at = case when r.ends_at <= now() then excluded.ends_at else r.ends_at end
 		returning acts, ends_at - now()`, key, int64(limit), window).Scan(&count, &left)
 	if err != nil {
-		return Decision{}, unavailable("rate limit", err)
+		return Decision{}, wrapUnavailable("rate limit", err)
 	}
-	return decide(count, limit, left), nil
+	return decideRate(count, limit, left), nil
 }
 
 // BreakerAllow is part of Coordinator.
@@ -151,7 +151,7 @@ func (p *Postgres) BreakerAllow(ctx context.Context, name string, reset time.Dur
 	tag, err := p.pool.Exec(ctx, `update coord_breaker set trial_until = now() + $2::interval
 		where name = $1 and opened_at + $2::interval <= now() and coalesce(trial_until <= now(), true)`, name, reset)
 	if err != nil {
-		return BreakerDecision{}, unavailable("breaker "+name, err)
+		return BreakerDecision{}, wrapUnavailable("breaker "+name, err)
 	}
 	if tag.RowsAffected() == 1 {
 		return BreakerDecision{OK: true, Trial: true}, nil
@@ -165,7 +165,7 @@ func (p *Postgres) BreakerAllow(ctx context.Context, name string, reset time.Dur
 func (p *Postgres) BreakerReport(ctx context.Context, name string, r BreakerReport) (bool, error) {
 	if !r.Failed {
 		_, err := p.pool.Exec(ctx, "delete from coord_breaker where name = $1 and (opened_at is null or $2)", name, r.Trial)
-		return false, unavailable("breaker "+name, err)
+		return false, wrapUnavailable("breaker "+name, err)
 	}
 	var opened bool
 	err := p.pool.QueryRow(ctx, `
@@ -177,7 +177,7 @@ func (p *Postgres) BreakerReport(ctx context.Context, name string, r BreakerRepo
 	if errors.Is(err, pgx.ErrNoRows) { // it is open already, and this call began before
 		return false, nil
 	}
-	return opened, unavailable("breaker "+name, err)
+	return opened, wrapUnavailable("breaker "+name, err)
 }
 
 // BreakerState is part of Coordinator.
@@ -192,7 +192,7 @@ func (p *Postgres) BreakerState(ctx context.Context, name string, reset time.Dur
 	case errors.Is(err, pgx.ErrNoRows):
 		return s, nil
 	case err != nil:
-		return BreakerState{}, unavailable("breaker "+name, err)
+		return BreakerState{}, wrapUnavailable("breaker "+name, err)
 	case half:
 		s.State = HalfOpen
 	case open:
@@ -205,11 +205,11 @@ func (p *Postgres) BreakerState(ctx context.Context, name string, reset time.Dur
 func (p *Postgres) SetConfig(ctx context.Context, key string, value []byte) error {
 	if value == nil {
 		_, err := p.pool.Exec(ctx, "delete from coord_config where key = $1", key)
-		return unavailable("remove setting "+key, err)
+		return wrapUnavailable("remove setting "+key, err)
 	}
 	_, err := p.pool.Exec(ctx, `insert into coord_config (key, value) values ($1, $2)
 		on conflict (key) do update set value = excluded.value, updated_at = now()`, key, value)
-	return unavailable("set "+key, err)
+	return wrapUnavailable("set "+key, err)
 }
 
 // GetConfig is part of Coordinator.
@@ -219,15 +219,15 @@ func (p *Postgres) GetConfig(ctx context.Context, key string) ([]byte, bool, err
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
 	}
-	return v, err == nil, unavailable("get "+key, err)
+	return v, err == nil, wrapUnavailable("get "+key, err)
 }
 
 // WatchConfig is part of Coordinator.
 func (p *Postgres) WatchConfig(ctx context.Context, fn func(string, []byte)) error {
-	return watch(ctx, func(ctx context.Context) (map[string][]byte, error) {
+	return watchConfig(ctx, func(ctx context.Context) (map[string][]byte, error) {
 		rows, err := p.pool.Query(ctx, "select key, value from coord_config")
 		if err != nil {
-			return nil, unavailable("settings", err)
+			return nil, wrapUnavailable("settings", err)
 		}
 		out := map[string][]byte{}
 		var k string
@@ -237,6 +237,6 @@ func (p *Postgres) WatchConfig(ctx context.Context, fn func(string, []byte)) err
 			v = nil // Scan would write into the same bytes
 			return nil
 		})
-		return out, unavailable("settings", err)
+		return out, wrapUnavailable("settings", err)
 	}, fn)
 }

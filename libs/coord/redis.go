@@ -40,7 +40,7 @@ func (*Redis) Kind() string { return "redis" }
 func (r *Redis) Close() error { return r.client.Close() }
 
 // Ping says whether Redis answers.
-func (r *Redis) Ping(ctx context.Context) error { return unavailable("ping", r.client.Ping(ctx).Err()) }
+func (r *Redis) Ping(ctx context.Context) error { return wrapUnavailable("ping", r.client.Ping(ctx).Err()) }
 
 // Every script reads Redis' clock, never the caller's.
 const clock = `local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -105,16 +105,16 @@ func (r *Redis) TryLease(ctx context.Context, name string, ttl time.Duration) (*
 	begin := time.Now()
 	fence, err := takeLease.Run(ctx, r.client, []string{key, r.key("fence", name)}, owner, ttl.Milliseconds()).Int64()
 	if err != nil || fence == 0 {
-		return nil, false, unavailable("take lease "+name, err)
+		return nil, false, wrapUnavailable("take lease "+name, err)
 	}
 	return &Lease{
 		Name: name, Fence: fence, ttl: ttl, expires: begin.Add(ttl),
 		renew: func(ctx context.Context) (bool, error) {
 			n, err := renewLease.Run(ctx, r.client, []string{key}, owner, ttl.Milliseconds()).Int()
-			return n == 1, unavailable("renew lease "+name, err)
+			return n == 1, wrapUnavailable("renew lease "+name, err)
 		},
 		release: func(ctx context.Context) error {
-			return unavailable("release lease "+name, releaseLease.Run(ctx, r.client, []string{key}, owner).Err())
+			return wrapUnavailable("release lease "+name, releaseLease.Run(ctx, r.client, []string{key}, owner).Err())
 		},
 	}, true, nil
 }
@@ -122,7 +122,7 @@ func (r *Redis) TryLease(ctx context.Context, name string, ttl time.Duration) (*
 // Once is part of Coordinator.
 func (r *Redis) Once(ctx context.Context, key string, ttl time.Duration) (bool, error) {
 	first, err := r.client.SetNX(ctx, r.key("once", key), 1, ttl).Result()
-	return first, unavailable("once-key", err)
+	return first, wrapUnavailable("once-key", err)
 }
 
 // Allow is part of Coordinator.
@@ -135,9 +135,9 @@ func (r *Redis) Allow(ctx context.Context, key string, limit int, window time.Du
 		err = fmt.Errorf("unexpected answer %v", v)
 	}
 	if err != nil {
-		return Decision{}, unavailable("rate limit", err)
+		return Decision{}, wrapUnavailable("rate limit", err)
 	}
-	return decide(v[0], limit, time.Duration(v[1])*time.Millisecond), nil
+	return decideRate(v[0], limit, time.Duration(v[1])*time.Millisecond), nil
 }
 
 func (r *Redis) breaker(ctx context.Context, s *redis.Script, name string, args ...any) ([]int64, error) {
@@ -145,7 +145,7 @@ func (r *Redis) breaker(ctx context.Context, s *redis.Script, name string, args 
 	if err == nil && len(v) != 3 {
 		err = fmt.Errorf("unexpected answer %v", v)
 	}
-	return v, unavailable("breaker "+name, err)
+	return v, wrapUnavailable("breaker "+name, err)
 }
 
 // BreakerAllow is part of Coordinator.
@@ -159,8 +159,8 @@ func (r *Redis) BreakerAllow(ctx context.Context, name string, reset time.Durati
 
 // BreakerReport is part of Coordinator.
 func (r *Redis) BreakerReport(ctx context.Context, name string, rep BreakerReport) (bool, error) {
-	n, err := breakerReport.Run(ctx, r.client, []string{r.key("breaker", name)}, rep.Reset.Milliseconds(), flag(rep.Failed), flag(rep.Trial), rep.FailMax).Int()
-	return n == 1, unavailable("breaker "+name, err)
+	n, err := breakerReport.Run(ctx, r.client, []string{r.key("breaker", name)}, rep.Reset.Milliseconds(), boolToInt(rep.Failed), boolToInt(rep.Trial), rep.FailMax).Int()
+	return n == 1, wrapUnavailable("breaker "+name, err)
 }
 
 // BreakerState is part of Coordinator.
@@ -172,7 +172,7 @@ func (r *Redis) BreakerState(ctx context.Context, name string, reset time.Durati
 	return BreakerState{State: []string{Closed, Open, HalfOpen}[v[0]], Failures: int(v[1]), RetryAfter: time.Duration(v[2]) * time.Millisecond}, nil
 }
 
-func flag(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -182,9 +182,9 @@ func flag(b bool) int {
 // SetConfig is part of Coordinator.
 func (r *Redis) SetConfig(ctx context.Context, key string, value []byte) error {
 	if value == nil {
-		return unavailable("remove setting "+key, r.client.HDel(ctx, r.prefix+"config", key).Err())
+		return wrapUnavailable("remove setting "+key, r.client.HDel(ctx, r.prefix+"config", key).Err())
 	}
-	return unavailable("set "+key, r.client.HSet(ctx, r.prefix+"config", key, value).Err())
+	return wrapUnavailable("set "+key, r.client.HSet(ctx, r.prefix+"config", key, value).Err())
 }
 
 // GetConfig is part of Coordinator.
@@ -193,15 +193,15 @@ func (r *Redis) GetConfig(ctx context.Context, key string) ([]byte, bool, error)
 	if errors.Is(err, redis.Nil) {
 		return nil, false, nil
 	}
-	return v, err == nil, unavailable("get "+key, err)
+	return v, err == nil, wrapUnavailable("get "+key, err)
 }
 
 // WatchConfig is part of Coordinator.
 func (r *Redis) WatchConfig(ctx context.Context, fn func(string, []byte)) error {
-	return watch(ctx, func(ctx context.Context) (map[string][]byte, error) {
+	return watchConfig(ctx, func(ctx context.Context) (map[string][]byte, error) {
 		all, err := r.client.HGetAll(ctx, r.prefix+"config").Result()
 		if err != nil {
-			return nil, unavailable("settings", err)
+			return nil, wrapUnavailable("settings", err)
 		}
 		out := make(map[string][]byte, len(all))
 		for k, v := range all {

@@ -26,7 +26,7 @@ func OpenBrowser(address string) error {
 		return fmt.Errorf("no browser was opened, as %s is not installed: open the address by hand", name)
 	}
 	cmd := exec.Command(path, args...)
-	detach(cmd)
+	detachProcess(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("no browser was opened: %w", err)
 	}

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// detach gives the opener a session of its own, out of reach of the terminal's
+// detachProcess gives the opener a session of its own, out of reach of the terminal's
 // Ctrl-C.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+func detachProcess(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -27,20 +27,20 @@ func FuzzFields(f *testing.F) {
 			port, err := strconv.Atoi(m[1])
 			good = err == nil && port <= 65535
 		}
-		if got := loopback.GoodHost(request("Host", s)); got != good {
+		if got := loopback.GoodHost(requestWith("Host", s)); got != good {
 			t.Errorf("host %q: %v", s, got)
 		}
-		if got := loopback.RequestID(request("X-Request-ID", s)); got == s != id.MatchString(s) || !id.MatchString(got) {
+		if got := loopback.RequestID(requestWith("X-Request-ID", s)); got == s != id.MatchString(s) || !id.MatchString(got) {
 			t.Errorf("id %q: %q", s, got)
 		}
 		good = trace.MatchString(s) && s[3:35] != strings.Repeat("0", 32) && s[36:52] != strings.Repeat("0", 16)
-		if got, ok := loopback.Traceparent(request("traceparent", s)); ok != good || ok && got != s {
+		if got, ok := loopback.Traceparent(requestWith("traceparent", s)); ok != good || ok && got != s {
 			t.Errorf("traceparent %q: %v", s, ok)
 		}
 		if got := loopback.ValidToken(s); got != (token.MatchString(s) && 32 <= len(s) && len(s) <= 4096) {
 			t.Errorf("token %q: %v", s, got)
 		}
-		if got := loopback.TokenMatches(request(loopback.TokenHeader, s), "0123456789"); got != (s == "0123456789") {
+		if got := loopback.TokenMatches(requestWith(loopback.TokenHeader, s), "0123456789"); got != (s == "0123456789") {
 			t.Errorf("token %q matches another: %v", s, got)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 
 const lockedDown = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// security is the fields that confine a browser.
-func security(policy string) httpd.Header {
+// securityHeaders is the fields that confine a browser.
+func securityHeaders(policy string) httpd.Header {
 	return httpd.Header{
 		{Name: "Cache-Control", Value: "no-store"},
 		{Name: "X-Content-Type-Options", Value: "nosniff"},
@@ -25,7 +25,7 @@ func security(policy string) httpd.Header {
 // BaseHeaders are the fields of every answer that is no page: those that confine a
 // browser, then [ServiceHeaders].
 func BaseHeaders(server, version string) httpd.Header {
-	return append(security(lockedDown), ServiceHeaders(server, version)...)
+	return append(securityHeaders(lockedDown), ServiceHeaders(server, version)...)
 }
 
 // ServiceHeaders tell who answers. The server is a name and a version of its
@@ -42,12 +42,12 @@ func ServiceHeaders(server, version string) httpd.Header {
 // PageHeaders are the fields of a page whose style and script elements bear the
 // nonce; they stand in place of those of [BaseHeaders] that confine a browser.
 func PageHeaders(nonce string) httpd.Header {
-	return security(lockedDown + "; style-src 'nonce-" + nonce + "'; script-src 'nonce-" + nonce +
+	return securityHeaders(lockedDown + "; style-src 'nonce-" + nonce + "'; script-src 'nonce-" + nonce +
 		"'; connect-src 'self'; img-src 'self' data: blob:")
 }
 
 // NewNonce makes a nonce for one page.
-func NewNonce() string { return secret() }
+func NewNonce() string { return newSecret() }
 
 // ValidName tells whether s may name a service or a build in a field: 1 to 128
 // visible ASCII characters.

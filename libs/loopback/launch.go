@@ -28,7 +28,7 @@ type launch struct {
 
 // New makes a code of 32 URL-safe characters that is good once, for 10 minutes.
 func (l *Launches) New() string {
-	code := secret()
+	code := newSecret()
 	until := l.now().Add(launchTime)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// request has one field of that name for each value.
-func request(name string, values ...string) *httpd.Request {
+// requestWith has one field of that name for each value.
+func requestWith(name string, values ...string) *httpd.Request {
 	r := &httpd.Request{Path: "/"}
 	for _, v := range values {
 		r.Header = append(r.Header, httpd.Field{Name: name, Value: v})
@@ -25,7 +25,7 @@ func request(name string, values ...string) *httpd.Request {
 func TestGoodHost(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"127.0.0.1", "localhost", "LOCALHOST", "LocalHost:8770", "127.0.0.1:1", "127.0.0.1:65535", "localhost:80"} {
-		if !loopback.GoodHost(request("hOsT", good)) {
+		if !loopback.GoodHost(requestWith("hOsT", good)) {
 			t.Errorf("%q is refused", good)
 		}
 	}
@@ -35,19 +35,19 @@ func TestGoodHost(t *testing.T) {
 		"user@localhost", "user:pw@127.0.0.1:80", "localhost:80@evil.example", "localhost,evil.example", "127.0.0.1, 127.0.0.1", "localhost/", "http://localhost", "localhost#", "localhost?",
 		"l\u014dcalhost", "localho\u017ft", "\uff4cocalhost", "localhost\x00", "127.0.0.1%00", "%6cocalhost", "127.0.0.1:\u0661"}
 	for _, host := range bad {
-		if loopback.GoodHost(request("Host", host)) {
+		if loopback.GoodHost(requestWith("Host", host)) {
 			t.Errorf("%q passes", host)
 		}
-		r := request("Host", "localhost")
+		r := requestWith("Host", "localhost")
 		r.Absolute, r.Authority = true, host
 		if loopback.GoodHost(r) {
 			t.Errorf("authority %q passes", host)
 		}
 	}
-	if loopback.GoodHost(request("Host")) || loopback.GoodHost(request("Host", "localhost", "localhost")) || loopback.GoodHost(request("X-Forwarded-Host", "localhost")) {
+	if loopback.GoodHost(requestWith("Host")) || loopback.GoodHost(requestWith("Host", "localhost", "localhost")) || loopback.GoodHost(requestWith("X-Forwarded-Host", "localhost")) {
 		t.Error("none, two or another field passes")
 	}
-	r := request("Host", "localhost")
+	r := requestWith("Host", "localhost")
 	r.Absolute, r.Authority = true, "127.0.0.1:8770"
 	if !loopback.GoodHost(r) {
 		t.Error("a good absolute form is refused")
@@ -79,21 +79,21 @@ func TestTokens(t *testing.T) {
 func TestTokenMatches(t *testing.T) {
 	t.Parallel()
 	token := strings.Repeat("Ab1~", 8)
-	if !loopback.TokenMatches(request("x-svc-ui-TOKEN", token), token) {
+	if !loopback.TokenMatches(requestWith("x-svc-ui-TOKEN", token), token) {
 		t.Error("the token is refused")
 	}
 	for _, values := range [][]string{nil, {""}, {token, token}, {token, ""}, {" " + token}, {token + " "}, {token[1:]}, {token[:31]}, {token + "x"},
 		{strings.ToLower(token)}, {strings.ToUpper(token)}, {token[:30] + "é"}, {"Bearer " + token}, {`"` + token + `"`}} {
-		if loopback.TokenMatches(request(loopback.TokenHeader, values...), token) {
+		if loopback.TokenMatches(requestWith(loopback.TokenHeader, values...), token) {
 			t.Errorf("%q passes", values)
 		}
 	}
 	for _, name := range []string{"Authorization", "Cookie", "X-SVC-Token", "X_SVC_UI_Token"} {
-		if loopback.TokenMatches(request(name, token), token) {
+		if loopback.TokenMatches(requestWith(name, token), token) {
 			t.Errorf("%s passes", name)
 		}
 	}
-	if loopback.TokenMatches(request(loopback.TokenHeader, ""), "") {
+	if loopback.TokenMatches(requestWith(loopback.TokenHeader, ""), "") {
 		t.Error("no token passes where none is set")
 	}
 }
@@ -137,7 +137,7 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-func text(h httpd.Header) string {
+func headerText(h httpd.Header) string {
 	var b strings.Builder
 	for _, f := range h {
 		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
@@ -155,10 +155,10 @@ Cross-Origin-Resource-Policy: same-origin
 Cross-Origin-Opener-Policy: same-origin
 Permissions-Policy: camera=(), microphone=(), geolocation=(), payment=()
 Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-	if got, want := text(loopback.BaseHeaders("svc-control-tower/0.1", "1.2")), confine+"\nServer: svc-control-tower/0.1\nX-SVC-Service: svc-control-tower\nX-SVC-Service-Version: 1.2\n"; got != want {
+	if got, want := headerText(loopback.BaseHeaders("svc-control-tower/0.1", "1.2")), confine+"\nServer: svc-control-tower/0.1\nX-SVC-Service: svc-control-tower\nX-SVC-Service-Version: 1.2\n"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got, want := text(loopback.PageHeaders("N")), confine+"; style-src 'nonce-N'; script-src 'nonce-N'; connect-src 'self'; img-src 'self' data: blob:\n"; got != want {
+	if got, want := headerText(loopback.PageHeaders("N")), confine+"; style-src 'nonce-N'; script-src 'nonce-N'; connect-src 'self'; img-src 'self' data: blob:\n"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if a := loopback.NewNonce(); a == loopback.NewNonce() || len(a) != 32 {
@@ -175,12 +175,12 @@ func TestRequestID(t *testing.T) {
 	t.Parallel()
 	minted := regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 	for _, id := range []string{"a", "a:b.c", "0_-", strings.Repeat("x", 128)} {
-		if got := loopback.RequestID(request("x-request-id", id)); got != id {
+		if got := loopback.RequestID(requestWith("x-request-id", id)); got != id {
 			t.Errorf("%q became %q", id, got)
 		}
 	}
 	for _, ids := range [][]string{nil, {""}, {"bad id"}, {".a"}, {"a\n"}, {" a"}, {"é"}, {"a", "a"}, {strings.Repeat("x", 129)}} {
-		if got := loopback.RequestID(request("X-Request-ID", ids...)); !minted.MatchString(got) {
+		if got := loopback.RequestID(requestWith("X-Request-ID", ids...)); !minted.MatchString(got) {
 			t.Errorf("%q became %q", ids, got)
 		}
 	}
@@ -189,12 +189,12 @@ func TestRequestID(t *testing.T) {
 func TestTraceparent(t *testing.T) {
 	t.Parallel()
 	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	if got, ok := loopback.Traceparent(request("TraceParent", good)); !ok || got != good {
+	if got, ok := loopback.Traceparent(requestWith("TraceParent", good)); !ok || got != good {
 		t.Errorf("%q %v", got, ok)
 	}
 	for _, values := range [][]string{nil, {""}, {good, good}, {" " + good}, {good + " "}, {strings.ToUpper(good)}, {"01" + good[2:]}, {"ff" + good[2:]}, {good + "-x"}, {good[1:]},
 		{"00-" + strings.Repeat("0", 32) + good[35:]}, {good[:36] + strings.Repeat("0", 16) + "-01"}, {good[:53] + "0g"}, {strings.Replace(good, "-", "_", 1)}, {strings.ReplaceAll(good, "-", "0")}} {
-		if got, ok := loopback.Traceparent(request("traceparent", values...)); ok {
+		if got, ok := loopback.Traceparent(requestWith("traceparent", values...)); ok {
 			t.Errorf("%q gave %q", values, got)
 		}
 	}

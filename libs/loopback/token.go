@@ -33,7 +33,7 @@ func ValidToken(s string) bool {
 }
 
 // NewToken makes a token of 32 characters from 24 random bytes.
-func NewToken() string { return secret() }
+func NewToken() string { return newSecret() }
 
 // TokenMatches tells whether the request has the token in one field, as it is. How
 // much of a wrong one is right shows in no time that it takes.
@@ -42,8 +42,8 @@ func TokenMatches(r *httpd.Request, token string) bool {
 	return ok && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
 }
 
-// secret is 32 URL-safe characters with 192 bits that nobody can guess.
-func secret() string {
+// newSecret is 32 URL-safe characters with 192 bits that nobody can guess.
+func newSecret() string {
 	var raw [24]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw[:])

@@ -41,8 +41,8 @@ type document struct {
 	faults []Fault
 }
 
-// load parses one file. A nil document means it could not be parsed; the faults say why.
-func load(root *os.Root, name string) (*document, []Fault) {
+// loadDocument parses one file. A nil document means it could not be parsed; the faults say why.
+func loadDocument(root *os.Root, name string) (*document, []Fault) {
 	src, err := readBounded(root, name, maxFile)
 	if err != nil {
 		return nil, []Fault{{File: name, Msg: err.Error()}}

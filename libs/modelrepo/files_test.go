@@ -16,7 +16,7 @@ import (
 func TestReadmeAndImages(t *testing.T) {
 	t.Parallel()
 	base := "models/performance_prediction/Demo/"
-	dir := repository(t, map[string]string{base + "README.md": "hello", base + "images/a.png": "png", base + "secret.png": "no"})
+	dir := writeRepository(t, map[string]string{base + "README.md": "hello", base + "images/a.png": "png", base + "secret.png": "no"})
 	outside := filepath.Join(t.TempDir(), "x.png")
 	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := repository(t, map[string]string{base + "images/a.png": "png"})
+			dir := writeRepository(t, map[string]string{base + "images/a.png": "png"})
 			for _, file := range []string{"README.md", "images/x.png"} {
 				if err := put(filepath.Join(dir, base, file)); err != nil {
 					t.Fatal(err)
@@ -85,7 +85,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 		})
 	}
 	// A pipe in the place of a description is a fault, not a wait.
-	dir := repository(t, map[string]string{base + "model.yaml": ""})
+	dir := writeRepository(t, map[string]string{base + "model.yaml": ""})
 	if err := os.MkdirAll(filepath.Join(dir, base), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 
 func TestHeadCommit(t *testing.T) {
 	t.Parallel()
-	dir := repository(t, nil)
+	dir := writeRepository(t, nil)
 	if _, err := HeadCommit(dir); !errors.Is(err, ErrNoCommit) {
 		t.Errorf("no repository: %v", err)
 	}

@@ -43,7 +43,7 @@ func (m *Model) Judge(metrics map[string]float64) []Verdict {
 }
 
 func (m *Model) judge(r Rung, metrics map[string]float64) string {
-	got, ok := finite(metrics, r.Metric)
+	got, ok := finiteMetric(metrics, r.Metric)
 	if !ok {
 		return fmt.Sprintf("metric %s is absent or not finite", r.Metric)
 	}
@@ -53,19 +53,19 @@ func (m *Model) judge(r Rung, metrics map[string]float64) string {
 	if !r.BeatsBaseline {
 		return ""
 	}
-	if reason := beats(metrics, Margin{Metric: r.Metric}, r.Direction); reason != "" {
+	if reason := checkMargin(metrics, Margin{Metric: r.Metric}, r.Direction); reason != "" {
 		return reason
 	}
 	for _, mg := range m.Baseline.Margins {
-		if reason := beats(metrics, mg, direction(mg.Metric)); reason != "" {
+		if reason := checkMargin(metrics, mg, metricDirection(mg.Metric)); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
-// direction of a metric; names mean the same for every type.
-func direction(metric string) string {
+// metricDirection of a metric; names mean the same for every type.
+func metricDirection(metric string) string {
 	for _, known := range []map[string]string{regressionMetrics, classMetrics, binaryMetrics} {
 		if d, ok := known[metric]; ok {
 			return d
@@ -74,14 +74,14 @@ func direction(metric string) string {
 	return Lower
 }
 
-func beats(metrics map[string]float64, mg Margin, direction string) string {
-	got, ok := finite(metrics, mg.Metric)
+func checkMargin(metrics map[string]float64, mg Margin, direction string) string {
+	got, ok := finiteMetric(metrics, mg.Metric)
 	if !ok {
 		return fmt.Sprintf("metric %s is absent or not finite", mg.Metric)
 	}
 	for _, b := range []struct{ name, prefix string }{{"fixed", BaselineFixed}, {"running", BaselineRunning}} {
 		name := b.prefix + mg.Metric
-		base, ok := finite(metrics, name)
+		base, ok := finiteMetric(metrics, name)
 		if _, reported := metrics[name]; !reported && b.prefix == BaselineRunning {
 			continue
 		}
@@ -104,8 +104,8 @@ func beats(metrics map[string]float64, mg Margin, direction string) string {
 	return ""
 }
 
-// finite counts the largest float as infinite too: trackers clamp infinities to it.
-func finite(metrics map[string]float64, name string) (float64, bool) {
+// finiteMetric counts the largest float as infinite too: trackers clamp infinities to it.
+func finiteMetric(metrics map[string]float64, name string) (float64, bool) {
 	v, ok := metrics[name]
 	return v, ok && math.Abs(v) < math.MaxFloat64 // false for NaN
 }

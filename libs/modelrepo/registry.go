@@ -25,7 +25,7 @@ type settings struct {
 	Resources Resources `yaml:"resources"`
 }
 
-func builtin() settings {
+func builtinSettings() settings {
 	return settings{
 		Enabled:   true,
 		Project:   "default",
@@ -60,7 +60,7 @@ func loadRegistry(doc *document) *registry {
 	}
 	r := &registry{doc: doc, models: map[string]ast.Node{}, used: map[string]bool{}}
 	if f.Defaults != nil {
-		if s := builtin(); doc.decodeNode(f.Defaults, &s) {
+		if s := builtinSettings(); doc.decodeNode(f.Defaults, &s) {
 			r.defaults = f.Defaults
 			s.check(doc, "defaults.")
 			if s.Name != "" {
@@ -69,7 +69,7 @@ func loadRegistry(doc *document) *registry {
 		}
 	}
 	for _, n := range f.Models {
-		entry := builtin()
+		entry := builtinSettings()
 		if !doc.decodeNode(n, &entry) {
 			continue
 		}
@@ -94,8 +94,8 @@ func (r *registry) unused() {
 	}
 }
 
-// registries returns base and the environment's, those that exist.
-func registries(root *os.Root, env string) (out []*registry, faults []Fault) {
+// loadRegistries returns base and the environment's, those that exist.
+func loadRegistries(root *os.Root, env string) (out []*registry, faults []Fault) {
 	names := []string{"base"}
 	if env != "" && env != "base" {
 		names = append(names, env)
@@ -105,7 +105,7 @@ func registries(root *os.Root, env string) (out []*registry, faults []Fault) {
 		if _, err := root.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		doc, f := load(root, file)
+		doc, f := loadDocument(root, file)
 		if doc == nil {
 			faults = append(faults, f...)
 			continue

@@ -40,7 +40,7 @@ func Open(dir, env string) (*Repo, error) {
 	}
 	r := &Repo{Dir: dir, Env: env, Models: map[string]*Model{}, Datasets: map[string]*Dataset{}}
 	r.readDatasets(root)
-	regs, faults := registries(root, env)
+	regs, faults := loadRegistries(root, env)
 	r.Faults = append(r.Faults, faults...)
 	if env != "" && env != "base" {
 		if _, err := root.Stat("registries/" + env + ".yaml"); err != nil {
@@ -61,15 +61,15 @@ func Open(dir, env string) (*Repo, error) {
 	return r, nil
 }
 
-// ignored are names kept for drafts and tools.
-func ignored(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
+// isIgnored are names kept for drafts and tools.
+func isIgnored(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
 func (r *Repo) list(root *os.Root, dir string) []fs.DirEntry {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Faults = append(r.Faults, Fault{File: dir, Msg: err.Error()})
 	}
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return ignored(e.Name()) })
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isIgnored(e.Name()) })
 }
 
 func (r *Repo) readDatasets(root *os.Root) {
@@ -77,7 +77,7 @@ func (r *Repo) readDatasets(root *os.Root) {
 		if path.Ext(e.Name()) != ".yaml" {
 			continue
 		}
-		doc, faults := load(root, "datasets/"+e.Name())
+		doc, faults := loadDocument(root, "datasets/"+e.Name())
 		if doc == nil {
 			r.Faults = append(r.Faults, faults...)
 			continue
@@ -104,7 +104,7 @@ func (r *Repo) readModels(root *os.Root, regs []*registry) {
 			for _, reg := range regs {
 				reg.used[strings.ToUpper(e.Name())] = true
 			}
-			doc, faults := load(root, dir+"/model.yaml")
+			doc, faults := loadDocument(root, dir+"/model.yaml")
 			if doc == nil {
 				r.Faults = append(r.Faults, faults...)
 				continue
@@ -119,7 +119,7 @@ func (r *Repo) readModels(root *os.Root, regs []*registry) {
 }
 
 func (r *Repo) model(doc *document, dir string, regs []*registry) *Model {
-	s := builtin()
+	s := builtinSettings()
 	for _, reg := range regs {
 		if reg.defaults != nil {
 			reg.doc.decodeNode(reg.defaults, &s)

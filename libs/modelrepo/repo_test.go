@@ -53,8 +53,8 @@ lifecycle:
 
 const goodRegistry = "version: 1\ndefaults:\n  schedule: {enabled: false}\nmodels:\n  - name: Demo\n    resources: {cpus: 8}\n"
 
-// repository writes files into a fresh folder; a nil value leaves a good file out.
-func repository(t testing.TB, files map[string]string) string {
+// writeRepository writes files into a fresh folder; a nil value leaves a good file out.
+func writeRepository(t testing.TB, files map[string]string) string {
 	t.Helper()
 	all := map[string]string{
 		"models/performance_prediction/Demo/model.yaml": goodModel,
@@ -80,7 +80,7 @@ func repository(t testing.TB, files map[string]string) string {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	r, err := Open(repository(t, nil), "")
+	r, err := Open(writeRepository(t, nil), "")
 	if err != nil || len(r.Faults) > 0 {
 		t.Fatal(err, r.Faults)
 	}
@@ -209,7 +209,7 @@ func TestFaults(t *testing.T) {
 			if text == good[c.file] {
 				t.Fatalf("%q is not in %s", c.old, c.file)
 			}
-			r, err := Open(repository(t, map[string]string{c.file: text}), "")
+			r, err := Open(writeRepository(t, map[string]string{c.file: text}), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +231,7 @@ func TestFaults(t *testing.T) {
 
 func TestOneBadFileLeavesTheOthers(t *testing.T) {
 	t.Parallel()
-	r, err := Open(repository(t, map[string]string{
+	r, err := Open(writeRepository(t, map[string]string{
 		"models/performance_prediction/Broken/model.yaml": ":",
 		"models/performance_prediction/_draft/model.yaml": ":",
 		"models/anomaly_detection/Demo/model.yaml":        goodModel,
@@ -252,10 +252,10 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "no model repository") {
 		t.Error(err)
 	}
-	if _, err := Open(repository(t, nil), "moon"); err == nil || !strings.Contains(err.Error(), "dev, staging, prod") {
+	if _, err := Open(writeRepository(t, nil), "moon"); err == nil || !strings.Contains(err.Error(), "dev, staging, prod") {
 		t.Error(err)
 	}
-	r, err := Open(repository(t, nil), "prod")
+	r, err := Open(writeRepository(t, nil), "prod")
 	if err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0].Msg, "no registry") {
 		t.Error(err, r.Faults)
 	}
@@ -270,7 +270,7 @@ func FuzzOpen(f *testing.F) {
 		if model == "" || set == "" {
 			return
 		}
-		r, err := Open(repository(t, map[string]string{"models/performance_prediction/Demo/model.yaml": model, "datasets/Jobs.yaml": set}), "")
+		r, err := Open(writeRepository(t, map[string]string{"models/performance_prediction/Demo/model.yaml": model, "datasets/Jobs.yaml": set}), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func (r *Repo) concern(m *Model) func(file string) bool {
 	}
 	return func(file string) bool {
 		file = path.Clean(file)
-		if own[file] || under(file, "registries") || under(file, m.Dir) {
+		if own[file] || isUnder(file, "registries") || isUnder(file, m.Dir) {
 			return true
 		}
 		return slices.ContainsFunc(data, func(pattern string) bool {
@@ -48,7 +48,7 @@ func (r *Repo) concern(m *Model) func(file string) bool {
 	}
 }
 
-func under(file, dir string) bool { return strings.HasPrefix(file, dir+"/") }
+func isUnder(file, dir string) bool { return strings.HasPrefix(file, dir+"/") }
 
 // ofSource also takes what lies below a folder that the pattern names; in it **
 // stands for any number of folders.

@@ -12,7 +12,7 @@ func TestTouched(t *testing.T) {
 	t.Parallel()
 	other := strings.ReplaceAll(strings.Replace(goodModel, "name: Demo", "name: Other\nsources: [lib/*.py, shared, 'tools/**/*.sql', ./odd.txt]", 1), "name: Jobs", "name: More")
 	more := strings.Replace(strings.Replace(goodDataset, "name: Jobs", "name: More", 1), "data/jobs.csv", "data/more/*.csv", 1)
-	r, err := Open(repository(t, map[string]string{
+	r, err := Open(writeRepository(t, map[string]string{
 		"models/performance_prediction/Other/model.yaml": other, "datasets/More.yaml": more, "data/more/a.csv": "x\n",
 	}), "")
 	if err != nil || len(r.Models) != 2 {
@@ -59,7 +59,7 @@ func TestTouched(t *testing.T) {
 }
 
 func BenchmarkTouched(b *testing.B) {
-	r, err := Open(repository(b, nil), "")
+	r, err := Open(writeRepository(b, nil), "")
 	if err != nil {
 		b.Fatal(err)
 	}

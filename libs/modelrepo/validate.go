@@ -282,7 +282,7 @@ func (m *Model) against(doc *document, i int, ds *Dataset) {
 		case c.Available == AtEnd:
 			doc.fault(fat, "column %s is known only at end; a model may only use what is known at submit", f.Column)
 		case c.Type != f.Kind || c.Length != f.Length:
-			doc.fault(fat, "column %s is a %s of data set %s, not a %s", f.Column, describe(c.Type, c.Length), ds.Name, describe(f.Kind, f.Length))
+			doc.fault(fat, "column %s is a %s of data set %s, not a %s", f.Column, describeKind(c.Type, c.Length), ds.Name, describeKind(f.Kind, f.Length))
 		}
 	}
 	c, ok := ds.Columns[md.Target.Column]
@@ -321,7 +321,7 @@ func (m *Model) against(doc *document, i int, ds *Dataset) {
 	}
 }
 
-func describe(k Kind, length int) string {
+func describeKind(k Kind, length int) string {
 	if k == Vector {
 		return fmt.Sprintf("vector of %d", length)
 	}

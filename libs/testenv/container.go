@@ -11,7 +11,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-func image(env, fallback string) string { return cmp.Or(os.Getenv(env), fallback) }
+func imageName(env, fallback string) string { return cmp.Or(os.Getenv(env), fallback) }
 
 // setContainerDefaults tells testcontainers, where nobody has, what it finds out wrongly or cannot have here. Its
 // reaper is an image of its own, which a machine without a registry does not have; each test binary ends its
@@ -33,9 +33,9 @@ func setContainerDefaults() error {
 	return nil
 }
 
-// container starts a server in Docker, when its binary is missing, and gives
+// startContainer starts a server in Docker, when its binary is missing, and gives
 // host:port of the inner port.
-func container(ctx context.Context, missing error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
+func startContainer(ctx context.Context, missing error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
 	// The library panics when it finds no Docker.
 	defer func() {
 		if p := recover(); p != nil {

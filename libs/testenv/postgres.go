@@ -36,7 +36,7 @@ var (
 // The server forgets everything in a crash: it runs without fsync.
 func Postgres(t testing.TB) (url string) {
 	t.Helper()
-	return database(t, "template0")
+	return createDatabase(t, "template0")
 }
 
 // Migrated is Postgres with a database that migrate has prepared. It runs once
@@ -56,7 +56,7 @@ func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url st
 			return "", err
 		}
 		name := fmt.Sprintf("template_%d", databases.Add(1))
-		if err := admin(ctx, server, "create database "+name+" template template0"); err != nil {
+		if err := runAsAdmin(ctx, server, "create database "+name+" template template0"); err != nil {
 			return "", err
 		}
 		return name, migrate(ctx, withDatabase(server, name))
@@ -64,23 +64,23 @@ func Migrated(t testing.TB, key string, migrate func(ctx context.Context, url st
 	if err != nil {
 		t.Fatalf("testenv: prepare the database %q: %v", key, err)
 	}
-	return database(t, template)
+	return createDatabase(t, template)
 }
 
-func database(t testing.TB, template string) string {
+func createDatabase(t testing.TB, template string) string {
 	t.Helper()
 	server, err := postgresServer.get(startPostgres)
 	if err != nil {
 		t.Fatalf("testenv: Postgres: %v", err)
 	}
 	name := fmt.Sprintf("test_%d", databases.Add(1))
-	if err := admin(t.Context(), server, "create database "+name+" template "+template); err != nil {
+	if err := runAsAdmin(t.Context(), server, "create database "+name+" template "+template); err != nil {
 		t.Fatalf("testenv: make a database: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 		defer cancel()
-		if err := admin(ctx, server, "drop database if exists "+name+" with (force)"); err != nil {
+		if err := runAsAdmin(ctx, server, "drop database if exists "+name+" with (force)"); err != nil {
 			t.Errorf("testenv: drop the database: %v", err)
 		}
 	})
@@ -90,7 +90,7 @@ func database(t testing.TB, template string) string {
 // adminLock: Postgres copies a template only while nobody else uses it.
 var adminLock sync.Mutex
 
-func admin(ctx context.Context, server, statement string) (err error) {
+func runAsAdmin(ctx context.Context, server, statement string) (err error) {
 	adminLock.Lock()
 	defer adminLock.Unlock()
 	conn, err := pgx.Connect(ctx, server)
@@ -133,8 +133,8 @@ func startPostgres(ctx context.Context) (string, error) {
 
 func postgresContainer(ctx context.Context, missing error) (string, error) {
 	const password = "throwaway"
-	addr, err := container(ctx, missing, testcontainers.ContainerRequest{
-		Image: image("POSTGRES_IMAGE", "postgres:17"), ExposedPorts: []string{"5432/tcp"},
+	addr, err := startContainer(ctx, missing, testcontainers.ContainerRequest{
+		Image: imageName("POSTGRES_IMAGE", "postgres:17"), ExposedPorts: []string{"5432/tcp"},
 		Env:        map[string]string{"POSTGRES_PASSWORD": password},
 		Cmd:        []string{"postgres", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxConnections)},
 		WaitingFor: wait.ForLog("database system is ready to accept connections").WithOccurrence(2),

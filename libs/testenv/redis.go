@@ -46,8 +46,8 @@ func Prefix(t testing.TB) string {
 func startRedis(ctx context.Context) (string, error) {
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		return container(ctx, errors.New("redis-server is not installed"), testcontainers.ContainerRequest{
-			Image: image("REDIS_IMAGE", "redis:7"), ExposedPorts: []string{"6379/tcp"},
+		return startContainer(ctx, errors.New("redis-server is not installed"), testcontainers.ContainerRequest{
+			Image: imageName("REDIS_IMAGE", "redis:7"), ExposedPorts: []string{"6379/tcp"},
 			WaitingFor: wait.ForLog("Ready to accept connections"),
 		}, "6379/tcp")
 	}
@@ -97,7 +97,7 @@ func runRedis(ctx context.Context, bin string, port int) (*redisProcess, error) 
 // await pings until the server answers.
 func (r *redisProcess) await(ctx context.Context) error {
 	for {
-		if ping(r.addr) == nil {
+		if pingServer(r.addr) == nil {
 			return nil
 		}
 		select {
@@ -110,7 +110,7 @@ func (r *redisProcess) await(ctx context.Context) error {
 	}
 }
 
-func ping(addr string) error {
+func pingServer(addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func workDir() (string, error) {
 	if shared.dir != "" {
 		return shared.dir, nil
 	}
-	sweep(os.TempDir())
+	sweepStale(os.TempDir())
 	dir, lock, err := claimDir(os.TempDir())
 	if err != nil {
 		return "", err
@@ -88,8 +88,8 @@ func workDir() (string, error) {
 // dirPrefix begins the names that a sweep looks at.
 const dirPrefix = "platform-testenv-"
 
-// sweep removes the directories below root that nobody holds.
-func sweep(root string) {
+// sweepStale removes the directories below root that nobody holds.
+func sweepStale(root string) {
 	old, _ := filepath.Glob(filepath.Join(root, dirPrefix+"*", "lock")) // fails for a bad pattern only
 	for _, f := range old {
 		lock := flock.New(f)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func connect(t *testing.T, url string) *pgx.Conn {
+func connectTo(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 			t.Fatalf("%s was given twice", url)
 		}
 		seen[url] = true
-		if _, err := connect(t, url).Exec(t.Context(), "create table only_here (id int)"); err != nil {
+		if _, err := connectTo(t, url).Exec(t.Context(), "create table only_here (id int)"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestSweepLeavesDirectoriesThatAreHeld(t *testing.T) {
 				case <-done:
 					return
 				default:
-					sweep(root)
+					sweepStale(root)
 				}
 			}
 		})
@@ -75,7 +75,7 @@ func TestSweepLeavesDirectoriesThatAreHeld(t *testing.T) {
 	}
 	close(done)
 	sweeps.Wait()
-	sweep(root)
+	sweepStale(root)
 	if left, err := os.ReadDir(root); err != nil || len(left) != 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
@@ -94,7 +94,7 @@ func TestMigratedRunsOncePerKey(t *testing.T) {
 		return errors.Join(err, conn.Close(ctx))
 	}
 	for range 3 {
-		conn := connect(t, Migrated(t, "fruit", migrate))
+		conn := connectTo(t, Migrated(t, "fruit", migrate))
 		var n int
 		if err := conn.QueryRow(t.Context(), "select count(*) from fruit").Scan(&n); err != nil || n != 1 {
 			t.Fatalf("%d rows, %v", n, err)
@@ -154,7 +154,7 @@ func TestBrokerKeepsItsStreamsUntilWiped(t *testing.T) {
 func TestRedisAnswers(t *testing.T) {
 	t.Parallel()
 	addr := strings.TrimSuffix(strings.TrimPrefix(Redis(t), "redis://"), "/0")
-	if err := ping(addr); err != nil {
+	if err := pingServer(addr); err != nil {
 		t.Fatal(err)
 	}
 	if one, other := Prefix(t), Prefix(t); one == other {

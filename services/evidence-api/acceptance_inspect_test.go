@@ -26,8 +26,8 @@ func fixtureReport(t testing.TB) []byte {
 	return text
 }
 
-// post sends a body under these fields alone.
-func post(tw *evidenceapitest.Tower, body []byte, fields ...string) *evidenceapitest.Response {
+// postBody sends a body under these fields alone.
+func postBody(tw *evidenceapitest.Tower, body []byte, fields ...string) *evidenceapitest.Response {
 	return tw.Do(evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields, Body: body})
 }
 
@@ -67,9 +67,9 @@ func TestRow20Chunked(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	chunked := []byte("2\r\n{}\r\n0\r\n\r\n")
-	post(tw, chunked, asJSON, "Transfer-Encoding: chunked").Want(400, "unsupported_transfer_encoding")
-	post(tw, nil, asJSON, "Transfer-Encoding: identity", "Content-Length: 0").Want(400, "unsupported_transfer_encoding")
-	post(tw, chunked, "Transfer-Encoding: chunked").Want(400, "unsupported_transfer_encoding")
+	postBody(tw, chunked, asJSON, "Transfer-Encoding: chunked").Want(400, "unsupported_transfer_encoding")
+	postBody(tw, nil, asJSON, "Transfer-Encoding: identity", "Content-Length: 0").Want(400, "unsupported_transfer_encoding")
+	postBody(tw, chunked, "Transfer-Encoding: chunked").Want(400, "unsupported_transfer_encoding")
 }
 
 func TestRow21MediaTypes(t *testing.T) {
@@ -78,13 +78,13 @@ func TestRow21MediaTypes(t *testing.T) {
 	report := fixtureReport(t)
 	length := "Content-Length: " + strconv.Itoa(len(report))
 	for _, fields := range [][]string{{"Content-Type: text/plain", length}, {length}, {"Content-Type: ", length}, {asJSON, asJSON, length}, {"Content-Type: text/plain"}} {
-		r := post(tw, report, fields...).Want(415, "unsupported_media_type")
+		r := postBody(tw, report, fields...).Want(415, "unsupported_media_type")
 		if got := r.At("error", "details", "supported"); got != `["application/json","application/vnd.svc.control-tower.v1+json"]` {
 			t.Error(got)
 		}
 	}
-	post(tw, report, "Content-Type: Application/JSON; x=y", length).Want(200, "")
-	post(tw, report, "Content-Type: application/vnd.svc.control-tower.v1+json", length).Want(200, "")
+	postBody(tw, report, "Content-Type: Application/JSON; x=y", length).Want(200, "")
+	postBody(tw, report, "Content-Type: application/vnd.svc.control-tower.v1+json", length).Want(200, "")
 }
 
 func TestRow22Lengths(t *testing.T) {
@@ -92,16 +92,16 @@ func TestRow22Lengths(t *testing.T) {
 	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	report := fixtureReport(t)
 	n := strconv.Itoa(len(report))
-	post(tw, nil, asJSON).Want(411, "length_required")
+	postBody(tw, nil, asJSON).Want(411, "length_required")
 	for _, bad := range []string{"+2", "-0", "2.0", "1 1", "", "0x2", "٢", "2,2"} {
-		post(tw, []byte("{}"), asJSON, "Content-Length: "+bad).Want(400, "invalid_content_length")
+		postBody(tw, []byte("{}"), asJSON, "Content-Length: "+bad).Want(400, "invalid_content_length")
 	}
-	post(tw, report, asJSON, "Content-Length: "+n, "Content-Length: 1").Want(400, "invalid_content_length")
+	postBody(tw, report, asJSON, "Content-Length: "+n, "Content-Length: 1").Want(400, "invalid_content_length")
 	for _, good := range []string{"0" + n, " \t" + n + " ", strings.Repeat("0", 40) + n} {
-		post(tw, report, asJSON, "Content-Length: "+good).Want(200, "")
+		postBody(tw, report, asJSON, "Content-Length: "+good).Want(200, "")
 	}
-	post(tw, report, asJSON, "Content-Length: "+n, "Content-Length: 0"+n).Want(200, "")
-	post(tw, nil, asJSON, "Content-Length: 0").Want(400, "invalid_run_evidence")
+	postBody(tw, report, asJSON, "Content-Length: "+n, "Content-Length: 0"+n).Want(200, "")
+	postBody(tw, nil, asJSON, "Content-Length: 0").Want(400, "invalid_run_evidence")
 }
 
 func TestRow23LargestBody(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRow23LargestBody(t *testing.T) {
 	tw := evidenceapitest.Start(t, evidenceapitest.NoStore)
 	for _, length := range []string{"2097153", strings.Repeat("9", 30), "99999999999999999999"} {
 		began := time.Now()
-		r := post(tw, nil, asJSON, "Content-Length: "+length).Want(413, "payload_too_large")
+		r := postBody(tw, nil, asJSON, "Content-Length: "+length).Want(413, "payload_too_large")
 		if r.At("error", "details") != `{"max_request_body_bytes":2097152}` || time.Since(began) > 5*time.Second {
 			t.Errorf("%s after %v", r.Body, time.Since(began))
 		}
@@ -213,5 +213,5 @@ func TestExpectContinue(t *testing.T) {
 	}
 	c.Answer().Want(200, "")
 	// The framing is checked before the client is asked.
-	post(tw, nil, "Content-Type: text/plain", "Content-Length: 5", "Expect: 100-continue").Want(415, "unsupported_media_type")
+	postBody(tw, nil, "Content-Type: text/plain", "Content-Length: 5", "Expect: 100-continue").Want(415, "unsupported_media_type")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/evidenceapitest"
 )
 
-// edit changes a store behind the server's back, as SQL.
-func edit(t testing.TB, path string, statements ...string) {
+// editStore changes a store behind the server's back, as SQL.
+func editStore(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
 	if err != nil {
@@ -35,9 +35,9 @@ func edit(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// poke changes bytes of the file itself: what a disk or an intruder does. Both texts
+// replaceBytes changes bytes of the file itself: what a disk or an intruder does. Both texts
 // have one length.
-func poke(t testing.TB, path, old, new string) {
+func replaceBytes(t testing.TB, path, old, new string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func poke(t testing.TB, path, old, new string) {
 	}
 }
 
-func write(t testing.TB, path string, act func(context.Context, *store.Writer) error) {
+func writeStore(t testing.TB, path string, act func(context.Context, *store.Writer) error) {
 	t.Helper()
 	w, err := store.OpenWriter(t.Context(), path, store.WriterOptions{})
 	if err == nil {
@@ -86,7 +86,7 @@ func TestRow28Limits(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
 	for i := range 201 { // one more than the largest page
-		create(t, tw.Store, fmt.Sprintf("run/many:%04d", i))
+		createRun(t, tw.Store, fmt.Sprintf("run/many:%04d", i))
 	}
 	for _, path := range []string{"runs", "events"} {
 		r := tw.Get("/api/v1/"+path+"?limit=200").Want(200, "")
@@ -133,8 +133,8 @@ func TestRow29Filters(t *testing.T) {
 	}
 }
 
-// strs gives a page's items, each by this key.
-func strs(r *evidenceapitest.Response, key string) (out []string) {
+// itemStrings gives a page's items, each by this key.
+func itemStrings(r *evidenceapitest.Response, key string) (out []string) {
 	for i := 0; ; i++ {
 		s := r.At("items", i, key)
 		if s == "" {
@@ -148,12 +148,12 @@ func TestRow30Pages(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
 	for path, key := range map[string]string{"runs": "run_id", "work-units": "id", "connections": "id", "events": "event_id"} {
-		whole := strs(tw.Get("/api/v1/"+path).Want(200, ""), key)
+		whole := itemStrings(tw.Get("/api/v1/"+path).Want(200, ""), key)
 		var seen []string
 		cursor := ""
 		for {
 			r := tw.Get("/api/v1/"+path+"?limit=1"+cursor).Want(200, "")
-			seen = append(seen, strs(r, key)...)
+			seen = append(seen, itemStrings(r, key)...)
 			next := r.At("next_cursor")
 			if next != r.At("page", "next_cursor") {
 				t.Errorf("two cursors: %s", r.Body)
@@ -169,7 +169,7 @@ func TestRow30Pages(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, seen, whole)
 		}
 	}
-	if got := fmt.Sprint(strs(tw.Get("/api/v1/runs"), "run_id")); got != "[run/demo:0001 run/demo:0002 run/demo:0003]" {
+	if got := fmt.Sprint(itemStrings(tw.Get("/api/v1/runs"), "run_id")); got != "[run/demo:0001 run/demo:0002 run/demo:0003]" {
 		t.Error(got)
 	}
 }
@@ -202,7 +202,7 @@ func TestRow32CursorsOutliveTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := evidenceapitest.Start(t, evidenceapitest.At(first.Store))
-	if got := fmt.Sprint(strs(again.Get("/api/v1/runs?cursor="+cursor).Want(200, ""), "run_id")); got != "[run/demo:0002 run/demo:0003]" {
+	if got := fmt.Sprint(itemStrings(again.Get("/api/v1/runs?cursor="+cursor).Want(200, ""), "run_id")); got != "[run/demo:0002 run/demo:0003]" {
 		t.Error(got)
 	}
 }
@@ -232,7 +232,7 @@ func TestRow34RunByEitherSpelling(t *testing.T) {
 	}
 	// The longest identifier, and one that ends like a sub-resource.
 	for id, path := range map[string]string{strings.Repeat("r", 192): strings.Repeat("r", 192), "run/attempts": "run%2Fattempts"} {
-		create(t, tw.Store, id)
+		createRun(t, tw.Store, id)
 		if got := tw.Get("/api/v1/runs/"+path).Want(200, "").At("run", "run_id"); got != `"`+id+`"` {
 			t.Error(got)
 		}
@@ -287,11 +287,11 @@ func answersWithin(t *testing.T, bound time.Duration) evidenceapitest.Option {
 	return func(c *evidenceapi.Config) { c.AccessLog = log }
 }
 
-// settle reads the same until the last change of the store is long enough ago for the
+// settleAnswer reads the same until the last change of the store is long enough ago for the
 // server to keep its answer.
-func settle(t *testing.T, tw *evidenceapitest.Tower, target string) {
+func settleAnswer(t *testing.T, tw *evidenceapitest.Tower, target string) {
 	t.Helper()
-	until(t, func() bool {
+	pollUntil(t, func() bool {
 		tw.Get(target)
 		info, err := os.Stat(tw.Store)
 		return err == nil && time.Since(info.ModTime()) > 200*time.Millisecond
@@ -307,18 +307,18 @@ func TestRow37ChangedReport(t *testing.T) {
 	}
 	const old, new = "Worker success is not verified correctness.", "Worker success is now verified correctness."
 	for range 3 {
-		settle(t, tw, run2+"/evidence")
-		poke(t, tw.Store, old, new)
+		settleAnswer(t, tw, run2+"/evidence")
+		replaceBytes(t, tw.Store, old, new)
 		for range 20 {
 			tw.Get(run2+"/evidence").Want(500, "evidence_integrity_error")
 			tw.Get(run2).Want(200, "")
 			tw.Get(run2+"/attempts").Want(200, "")
 		}
-		settle(t, tw, run2+"/evidence")
-		poke(t, tw.Store, new, old)
+		settleAnswer(t, tw, run2+"/evidence")
+		replaceBytes(t, tw.Store, new, old)
 		tw.Get(run2+"/evidence").Want(200, "")
 	}
-	edit(t, tw.Store, `UPDATE runs SET metadata_json = json_remove(metadata_json, '$.evidence_report') WHERE run_id = 'run/demo:0002'`)
+	editStore(t, tw.Store, `UPDATE runs SET metadata_json = json_remove(metadata_json, '$.evidence_report') WHERE run_id = 'run/demo:0002'`)
 	tw.Get(run2+"/evidence").Want(500, "evidence_integrity_error")
 	tw.Get(run2).Want(200, "")
 }
@@ -326,7 +326,7 @@ func TestRow37ChangedReport(t *testing.T) {
 func TestRow38ChangedRow(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	edit(t, tw.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`)
+	editStore(t, tw.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`)
 	for _, path := range []string{"runs/run/demo:0001", "runs/run/demo:0001/attempts", "runs", "work-units", "projects/project/demo"} {
 		r := tw.Get("/api/v1/"+path).Want(400, "persisted_state_corrupt")
 		if r.At("error", "details", "id") != `"run/demo:0001"` || r.At("error", "details", "reason") == "" {
@@ -337,7 +337,7 @@ func TestRow38ChangedRow(t *testing.T) {
 
 	// The page that holds it fails, and no other.
 	other := evidenceapitest.Start(t)
-	edit(t, other.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0003'`)
+	editStore(t, other.Store, `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0003'`)
 	before := other.Get("/api/v1/runs?limit=2").Want(200, "")
 	page := other.Get("/api/v1/runs?limit=2&cursor="+strings.Trim(before.At("next_cursor"), `"`)).Want(400, "persisted_state_corrupt")
 	if page.At("error", "details", "id") != `"run/demo:0003"` {
@@ -354,13 +354,13 @@ func TestRow38ChangedByte(t *testing.T) {
 	}
 	const old, new = `"agent_candidate"`, `"agent_candidatf"`
 	for range 3 {
-		settle(t, tw, "/api/v1/runs")
-		poke(t, tw.Store, old, new)
+		settleAnswer(t, tw, "/api/v1/runs")
+		replaceBytes(t, tw.Store, old, new)
 		for range 20 {
 			tw.Get("/api/v1/runs").Want(400, "persisted_state_corrupt")
 		}
-		settle(t, tw, "/api/v1/runs")
-		poke(t, tw.Store, new, old)
+		settleAnswer(t, tw, "/api/v1/runs")
+		replaceBytes(t, tw.Store, new, old)
 		for range 20 {
 			tw.Get("/api/v1/runs").Want(200, "")
 		}
@@ -373,7 +373,7 @@ func TestRow39ForeignRow(t *testing.T) {
 	for _, part := range []string{"", "/attempts", "/evidence"} {
 		tw.Get("/api/v1/runs/"+store.FixtureForeignRow+part).Want(400, "not_product_spine_cli_run")
 	}
-	if got := fmt.Sprint(strs(tw.Get("/api/v1/runs"), "run_id")); strings.Contains(got, store.FixtureForeignRow) {
+	if got := fmt.Sprint(itemStrings(tw.Get("/api/v1/runs"), "run_id")); strings.Contains(got, store.FixtureForeignRow) {
 		t.Error(got)
 	}
 }
@@ -400,7 +400,7 @@ func TestRow41ChangedConnector(t *testing.T) {
 	if got := tw.Get("/api/v1/connections/demo-model").Want(200, "").At("connection", "project_spend_usd_max"); got != "5.0" {
 		t.Error(got)
 	}
-	edit(t, tw.Store, `UPDATE connections SET metadata_json = json_set(metadata_json, '$.extra', 'x') WHERE connection_id = 'demo-model'`)
+	editStore(t, tw.Store, `UPDATE connections SET metadata_json = json_set(metadata_json, '$.extra', 'x') WHERE connection_id = 'demo-model'`)
 	for _, path := range []string{"connections/demo-model", "connections"} {
 		if r := tw.Get("/api/v1/"+path).Want(500, "connection_record_invalid"); r.At("error", "details", "id") != `"demo-model"` {
 			t.Errorf("%s", r.Body)
@@ -497,10 +497,10 @@ func TestRow42FaultyStore(t *testing.T) {
 	}
 	heals("removed")
 
-	edit(t, tw.Store, "PRAGMA user_version = 4")
+	editStore(t, tw.Store, "PRAGMA user_version = 4")
 	fails("of a newer version")
-	edit(t, tw.Store, "PRAGMA user_version = 2")
+	editStore(t, tw.Store, "PRAGMA user_version = 2")
 	fails("of an older version")
-	edit(t, tw.Store, "PRAGMA user_version = 3")
+	editStore(t, tw.Store, "PRAGMA user_version = 3")
 	heals("versions")
 }

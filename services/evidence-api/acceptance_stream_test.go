@@ -22,8 +22,8 @@ import (
 
 const stream = "/api/v1/events/stream"
 
-// follow opens a stream and reads its head and its first line.
-func follow(t *testing.T, tw *evidenceapitest.Tower, target string, fields ...string) *evidenceapitest.Conn {
+// openStream opens a stream and reads its head and its first line.
+func openStream(t *testing.T, tw *evidenceapitest.Tower, target string, fields ...string) *evidenceapitest.Conn {
 	t.Helper()
 	c := tw.Send(evidenceapitest.Request{Target: target, Fields: fields})
 	t.Cleanup(c.Close)
@@ -39,12 +39,12 @@ func follow(t *testing.T, tw *evidenceapitest.Tower, target string, fields ...st
 	return c
 }
 
-// create makes the fixture run under another id.
-func create(t *testing.T, path, id string) {
+// createRun makes the fixture run under another id.
+func createRun(t *testing.T, path, id string) {
 	t.Helper()
 	run := fixture.Run()
 	run.RunID = id
-	write(t, path, func(ctx context.Context, w *store.Writer) error {
+	writeStore(t, path, func(ctx context.Context, w *store.Writer) error {
 		_, err := w.CreateRun(ctx, store.CreateRun{Projection: run, IdempotencyKey: id})
 		return err
 	})
@@ -58,7 +58,7 @@ func twoEvents(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, func(ctx context.Context, w *store.Writer) error {
+	writeStore(t, path, func(ctx context.Context, w *store.Writer) error {
 		if _, err := w.CreateRun(ctx, store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "one", At: created}); err != nil {
 			return err
 		}
@@ -74,11 +74,11 @@ func twoEvents(t *testing.T) string {
 func TestRow43LiveEvent(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	c := follow(t, tw, stream)
+	c := openStream(t, tw, stream)
 	best := evidenceapitest.Patience
 	for i := range 4 {
 		id := fmt.Sprintf("run/demo:%04d", i+9)
-		create(t, tw.Store, id)
+		createRun(t, tw.Store, id)
 		began := time.Now()
 		frame := c.Next()
 		best = min(best, time.Since(began))
@@ -94,7 +94,7 @@ func TestRow43LiveEvent(t *testing.T) {
 func TestRow44Replay(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, evidenceapitest.At(twoEvents(t)))
-	c := follow(t, tw, stream, "Last-Event-ID: 0")
+	c := openStream(t, tw, stream, "Last-Event-ID: 0")
 	first, second := c.Next(), c.Next()
 	sum := sha256.Sum256([]byte(first))
 	if len(first) != 682 || hex.EncodeToString(sum[:]) != "d13da651677c3b058e1adabded69d7db7775c29321870a5b2f53b5e2cd8eeb8e" {
@@ -103,12 +103,12 @@ func TestRow44Replay(t *testing.T) {
 	if second != string(fixture.RunEvents()[1].Frame()) {
 		t.Errorf("%q", second)
 	}
-	again := follow(t, tw, stream, "Last-Event-ID:  \t1 ")
+	again := openStream(t, tw, stream, "Last-Event-ID:  \t1 ")
 	if got := again.Next(); got != second {
 		t.Errorf("%q", got)
 	}
 	// Filters hold for what is replayed.
-	only := follow(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
+	only := openStream(t, tw, stream+"?event_type=run.cancelled&run_id=run/demo:0001&project_id=project/demo&work_unit_id=work/demo-0001", "Last-Event-ID: 0")
 	if got := only.Next(); got != second {
 		t.Errorf("%q", got)
 	}
@@ -134,7 +134,7 @@ func TestRow45LastEventID(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := evidenceapitest.Start(t, evidenceapitest.At(empty))
-	follow(t, none, stream, "Last-Event-ID: 0")
+	openStream(t, none, stream, "Last-Event-ID: 0")
 	if got := none.Get(stream, "Last-Event-ID: 1").Want(400, "invalid_last_event_id").At("error", "details"); got != `{"latest_sequence":0}` {
 		t.Error(got)
 	}
@@ -150,7 +150,7 @@ func TestRow46StreamChecks(t *testing.T) {
 	tw.Get(stream+"?run_id=%20").Want(400, "invalid_filter")
 	tw.Get(stream+"?run_id=", "Last-Event-ID: x").Want(400, "invalid_filter")
 	for _, accept := range []string{"text/event-stream", "text/*", "*/*", "application/json"} {
-		follow(t, tw, stream, "Accept: "+accept).Close()
+		openStream(t, tw, stream, "Accept: "+accept).Close()
 	}
 }
 
@@ -159,7 +159,7 @@ func TestRow47HeartbeatAndLength(t *testing.T) {
 	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) {
 		c.Heartbeat, c.MaxStream = 100*time.Millisecond, 450*time.Millisecond
 	})
-	c := follow(t, tw, stream)
+	c := openStream(t, tw, stream)
 	if got := c.Next(); got != ": keepalive\n\n" {
 		t.Errorf("%q", got)
 	}
@@ -172,8 +172,8 @@ func TestRow47HeartbeatAndLength(t *testing.T) {
 func TestRow48Drain(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	c := follow(t, tw, stream)
-	held := hold(t, tw)
+	c := openStream(t, tw, stream)
+	held := holdSlot(t, tw)
 	tw.Drain()
 	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
 		t.Errorf("%q", rest)
@@ -194,7 +194,7 @@ func TestRow48Drain(t *testing.T) {
 func TestDrainEndsAfterItsTime(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = 200 * time.Millisecond })
-	hold(t, tw)
+	holdSlot(t, tw)
 	began := time.Now()
 	tw.Drain()
 	if err := tw.Wait(); err != nil || time.Since(began) > 5*time.Second {
@@ -202,8 +202,8 @@ func TestDrainEndsAfterItsTime(t *testing.T) {
 	}
 }
 
-// lock holds a store as a writer does, to the end of the test.
-func lock(t *testing.T, path string) {
+// lockStore holds a store as a writer does, to the end of the test.
+func lockStore(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)") // a stream may be reading
 	if err != nil {
@@ -216,14 +216,14 @@ func lock(t *testing.T, path string) {
 	}
 }
 
-// waiting asks for what a locked store has, beside what is under way already, and
+// awaitWaiting asks for what a locked store has, beside what is under way already, and
 // returns when the server waits for it.
-func waiting(t *testing.T, tw *evidenceapitest.Tower, already int) {
+func awaitWaiting(t *testing.T, tw *evidenceapitest.Tower, already int) {
 	t.Helper()
 	for _, target := range []string{"/api/v1/runs", run2, run2 + "/evidence", "/api/v1/events/evt-000000000001/proof", stream} {
 		t.Cleanup(tw.Send(evidenceapitest.Request{Target: target}).Close)
 	}
-	until(t, func() bool {
+	pollUntil(t, func() bool {
 		n, err := strconv.Atoi(tw.Get("/api/v1/metrics").At("concurrency", "in_flight_requests"))
 		return err == nil && n >= already+1+3 // the question itself, and three of those
 	})
@@ -244,9 +244,9 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 					c.DrainTimeout = 100 * time.Millisecond
 				}
 			})
-			follow(t, tw, stream)
-			lock(t, tw.Store)
-			waiting(t, tw, 0)
+			openStream(t, tw, stream)
+			lockStore(t, tw.Store)
+			awaitWaiting(t, tw, 0)
 			began := time.Now()
 			end(tw)
 			// Less than the wait for the lock has left.
@@ -262,10 +262,10 @@ func TestDrainDoesNotWaitForTheStore(t *testing.T) {
 func TestRow48DrainOfALockedStore(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	c := follow(t, tw, stream)
-	hold(t, tw) // until the end of the drain
-	lock(t, tw.Store)
-	waiting(t, tw, 1)
+	c := openStream(t, tw, stream)
+	holdSlot(t, tw) // until the end of the drain
+	lockStore(t, tw.Store)
+	awaitWaiting(t, tw, 1)
 	began := time.Now()
 	tw.Drain()
 	if rest := c.Rest(); rest != ": stream-ended reason=shutdown\n\n" {
@@ -279,7 +279,7 @@ func TestRow48DrainOfALockedStore(t *testing.T) {
 func TestSecondSignalEndsTheDrain(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.DrainTimeout = time.Hour; c.RequestTimeout = 300 * time.Second })
-	hold(t, tw)
+	holdSlot(t, tw)
 	tw.Drain()
 	tw.Abort()
 	if err := tw.Wait(); err != nil {
@@ -290,7 +290,7 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 func TestRow49StoreTurnsToGarbage(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	c := follow(t, tw, stream)
+	c := openStream(t, tw, stream)
 	if err := os.WriteFile(tw.Store, []byte(strings.Repeat("garbage ", 4096)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestRow50StreamSlots(t *testing.T) {
 	tw := evidenceapitest.Start(t)
 	var open []*evidenceapitest.Conn
 	for range 8 {
-		open = append(open, follow(t, tw, stream))
+		open = append(open, openStream(t, tw, stream))
 	}
 	if r := tw.Get(stream).Want(503, "too_many_streams"); r.Header.Get("Retry-After") != "1" {
 		t.Errorf("%v", r.Header)
@@ -313,19 +313,19 @@ func TestRow50StreamSlots(t *testing.T) {
 		t.Error(got)
 	}
 	open[3].Close()
-	until(t, func() bool { return tw.Get("/api/v1/metrics").At("concurrency", "event_stream_clients") == "7" })
-	follow(t, tw, stream)
+	pollUntil(t, func() bool { return tw.Get("/api/v1/metrics").At("concurrency", "event_stream_clients") == "7" })
+	openStream(t, tw, stream)
 
 	// The most that may be chosen.
 	wide := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 64 })
 	for range 64 {
-		follow(t, wide, stream)
+		openStream(t, wide, stream)
 	}
 	wide.Get(stream).Want(503, "too_many_streams")
 }
 
-// until asks again until the answer is yes.
-func until(t *testing.T, yes func() bool) {
+// pollUntil asks again until the answer is yes.
+func pollUntil(t *testing.T, yes func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(evidenceapitest.Patience); !yes(); {
 		if time.Now().After(deadline) {
@@ -340,8 +340,8 @@ type held struct {
 	report []byte
 }
 
-// hold announces a report and waits until it is asked for: then it has its slot.
-func hold(t *testing.T, tw *evidenceapitest.Tower) held {
+// holdSlot announces a report and waits until it is asked for: then it has its slot.
+func holdSlot(t *testing.T, tw *evidenceapitest.Tower) held {
 	t.Helper()
 	report := fixtureReport(t)
 	c := tw.Send(evidenceapitest.Request{Method: "POST", Target: inspect,
@@ -366,7 +366,7 @@ func TestRow51RequestSlots(t *testing.T) {
 	tw := evidenceapitest.Start(t)
 	var all []held
 	for range 16 {
-		all = append(all, hold(t, tw))
+		all = append(all, holdSlot(t, tw))
 	}
 	for _, target := range []string{"/api/v1/status", "/readyz", "/", "/nope"} {
 		if r := tw.Get(target).Want(503, "overloaded"); r.Header.Get("Retry-After") != "1" {
@@ -388,14 +388,14 @@ func TestRow52StreamsTakeNothingFromRequests(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
 	for range 8 {
-		follow(t, tw, stream)
+		openStream(t, tw, stream)
 	}
 	for range 8 {
 		tw.Do(evidenceapitest.Request{Target: stream, NoToken: true}).Want(403, "invalid_session_token")
 	}
 	var all []held
 	for range 16 {
-		all = append(all, hold(t, tw))
+		all = append(all, holdSlot(t, tw))
 	}
 	for _, h := range all {
 		h.finish(t)

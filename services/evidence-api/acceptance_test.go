@@ -237,14 +237,14 @@ func TestRow17Head(t *testing.T) {
 		const id = "X-Request-ID: one"
 		get := tw.Get(target, id)
 		head := tw.Do(evidenceapitest.Request{Method: "HEAD", Target: target, Fields: []string{id}})
-		if head.StatusLine != get.StatusLine || fields(head) != fields(get) || len(head.Body) != 0 {
-			t.Errorf("%s:\n%s\n%s", target, fields(head), fields(get))
+		if head.StatusLine != get.StatusLine || formatHeader(head) != formatHeader(get) || len(head.Body) != 0 {
+			t.Errorf("%s:\n%s\n%s", target, formatHeader(head), formatHeader(get))
 		}
 	}
 }
 
-// fields writes the header of an answer, but for the time.
-func fields(r *evidenceapitest.Response) string {
+// formatHeader writes the header of an answer, but for the time.
+func formatHeader(r *evidenceapitest.Response) string {
 	var b strings.Builder
 	for _, f := range r.Header {
 		if f.Name == "Date" {

@@ -21,26 +21,26 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files and the generated part of docs/evidence-api.md")
 
-// get provokes an error by a GET with fields.
-func get(target string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+// viaGet provokes an error by a GET with fields.
+func viaGet(target string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		return evidenceapitest.Start(t), evidenceapitest.Request{Target: target, Fields: fields}
 	}
 }
 
-// send provokes an error by a body for inspection.
-func send(body string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+// viaBody provokes an error by a body for inspection.
+func viaBody(body string, fields ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		tw := evidenceapitest.Start(t, evidenceapitest.NoStore, func(c *evidenceapi.Config) { c.RequestTimeout = 500 * time.Millisecond })
 		return tw, evidenceapitest.Request{Method: "POST", Target: inspect, Fields: fields, Body: []byte(body)}
 	}
 }
 
-// changed provokes an error by a statement that changes the store.
-func changed(target string, statements ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
+// viaStoreChange provokes an error by a statement that changes the store.
+func viaStoreChange(target string, statements ...string) func(*testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 	return func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		tw := evidenceapitest.Start(t)
-		edit(t, tw.Store, statements...)
+		editStore(t, tw.Store, statements...)
 		return tw, evidenceapitest.Request{Target: target}
 	}
 }
@@ -53,70 +53,70 @@ var provoke = map[catalogue.Code]func(*testing.T) (*evidenceapitest.Tower, evide
 	catalogue.InvalidSessionToken: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		return evidenceapitest.Start(t), evidenceapitest.Request{Target: "/api/v1/status", NoToken: true}
 	},
-	catalogue.UnsupportedAPIVersion: get("/api/v2/status"),
-	catalogue.NotFound:              get("/api/v1/nope"),
+	catalogue.UnsupportedAPIVersion: viaGet("/api/v2/status"),
+	catalogue.NotFound:              viaGet("/api/v1/nope"),
 	catalogue.MethodNotAllowed: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		return evidenceapitest.Start(t), evidenceapitest.Request{Method: "POST", Target: "/api/v1/runs"}
 	},
 	catalogue.PreflightNotSupported: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		return evidenceapitest.Start(t), evidenceapitest.Request{Method: "OPTIONS", Target: inspect, NoToken: true}
 	},
-	catalogue.UnexpectedQueryParameters:   get("/api/v1/events?foo=1"),
-	catalogue.NotAcceptable:               get(stream, "Accept: text/html"),
-	catalogue.UnsupportedTransferEncoding: send("0\r\n\r\n", asJSON, "Transfer-Encoding: chunked"),
-	catalogue.UnsupportedMediaType:        send("{}", "Content-Type: text/plain", "Content-Length: 2"),
-	catalogue.LengthRequired:              send("", asJSON),
-	catalogue.InvalidContentLength:        send("{}", asJSON, "Content-Length: +2"),
-	catalogue.PayloadTooLarge:             send("", asJSON, "Content-Length: 2097153"),
-	catalogue.RequestTimeout:              send("{", asJSON, "Content-Length: 2"),
-	catalogue.InvalidUTF8:                 send("\xff", asJSON, "Content-Length: 1"),
-	catalogue.InvalidRunEvidence:          send(`{"a":1}`, asJSON, "Content-Length: 7"),
+	catalogue.UnexpectedQueryParameters:   viaGet("/api/v1/events?foo=1"),
+	catalogue.NotAcceptable:               viaGet(stream, "Accept: text/html"),
+	catalogue.UnsupportedTransferEncoding: viaBody("0\r\n\r\n", asJSON, "Transfer-Encoding: chunked"),
+	catalogue.UnsupportedMediaType:        viaBody("{}", "Content-Type: text/plain", "Content-Length: 2"),
+	catalogue.LengthRequired:              viaBody("", asJSON),
+	catalogue.InvalidContentLength:        viaBody("{}", asJSON, "Content-Length: +2"),
+	catalogue.PayloadTooLarge:             viaBody("", asJSON, "Content-Length: 2097153"),
+	catalogue.RequestTimeout:              viaBody("{", asJSON, "Content-Length: 2"),
+	catalogue.InvalidUTF8:                 viaBody("\xff", asJSON, "Content-Length: 1"),
+	catalogue.InvalidRunEvidence:          viaBody(`{"a":1}`, asJSON, "Content-Length: 7"),
 	catalogue.StoreNotConfigured: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		return evidenceapitest.Start(t, evidenceapitest.NoStore), evidenceapitest.Request{Target: "/api/v1/runs"}
 	},
-	catalogue.InvalidLimit:            get("/api/v1/runs?limit=201"),
-	catalogue.InvalidCursor:           get("/api/v1/runs?cursor=x"),
-	catalogue.InvalidState:            get("/api/v1/runs?state=nope"),
-	catalogue.InvalidFilter:           get("/api/v1/runs?project_id="),
-	catalogue.InvalidEventType:        get("/api/v1/events?event_type=run.x"),
-	catalogue.InvalidLastEventID:      get(stream, "Last-Event-ID: 999"),
-	catalogue.InvalidTreeSize:         get("/api/v1/events/checkpoint?since=999"),
-	catalogue.RunNotFound:             get("/api/v1/runs/none"),
-	catalogue.WorkUnitNotFound:        get("/api/v1/work-units/none"),
-	catalogue.ProjectNotFound:         get("/api/v1/projects/none"),
-	catalogue.ConnectionNotFound:      get("/api/v1/connections/none"),
-	catalogue.EventNotFound:           get("/api/v1/events/evt-000000000999/proof"),
-	catalogue.EvidenceNotAvailable:    get("/api/v1/runs/run/demo:0001/evidence"),
-	catalogue.EvidenceIntegrityError:  changed(run2+"/evidence", `UPDATE runs SET metadata_json = replace(metadata_json, 'not verified', 'now verified') WHERE run_id = 'run/demo:0002'`),
-	catalogue.StoreError:              changed("/api/v1/runs", "PRAGMA user_version = 4"),
-	catalogue.PersistedStateCorrupt:   changed("/api/v1/runs", `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`),
-	catalogue.NotProductSpineRun:      get("/api/v1/runs/foreign/batch-0001"),
-	catalogue.ConnectionRecordInvalid: changed("/api/v1/connections", `UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'`),
+	catalogue.InvalidLimit:            viaGet("/api/v1/runs?limit=201"),
+	catalogue.InvalidCursor:           viaGet("/api/v1/runs?cursor=x"),
+	catalogue.InvalidState:            viaGet("/api/v1/runs?state=nope"),
+	catalogue.InvalidFilter:           viaGet("/api/v1/runs?project_id="),
+	catalogue.InvalidEventType:        viaGet("/api/v1/events?event_type=run.x"),
+	catalogue.InvalidLastEventID:      viaGet(stream, "Last-Event-ID: 999"),
+	catalogue.InvalidTreeSize:         viaGet("/api/v1/events/checkpoint?since=999"),
+	catalogue.RunNotFound:             viaGet("/api/v1/runs/none"),
+	catalogue.WorkUnitNotFound:        viaGet("/api/v1/work-units/none"),
+	catalogue.ProjectNotFound:         viaGet("/api/v1/projects/none"),
+	catalogue.ConnectionNotFound:      viaGet("/api/v1/connections/none"),
+	catalogue.EventNotFound:           viaGet("/api/v1/events/evt-000000000999/proof"),
+	catalogue.EvidenceNotAvailable:    viaGet("/api/v1/runs/run/demo:0001/evidence"),
+	catalogue.EvidenceIntegrityError:  viaStoreChange(run2+"/evidence", `UPDATE runs SET metadata_json = replace(metadata_json, 'not verified', 'now verified') WHERE run_id = 'run/demo:0002'`),
+	catalogue.StoreError:              viaStoreChange("/api/v1/runs", "PRAGMA user_version = 4"),
+	catalogue.PersistedStateCorrupt:   viaStoreChange("/api/v1/runs", `UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'`),
+	catalogue.NotProductSpineRun:      viaGet("/api/v1/runs/foreign/batch-0001"),
+	catalogue.ConnectionRecordInvalid: viaStoreChange("/api/v1/connections", `UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'`),
 	catalogue.Overloaded: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxConcurrentRequests = 1 })
-		hold(t, tw)
+		holdSlot(t, tw)
 		return tw, evidenceapitest.Request{Target: "/api/v1/status"}
 	},
 	catalogue.TooManyStreams: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		tw := evidenceapitest.Start(t, func(c *evidenceapi.Config) { c.MaxStreams = 1 })
-		follow(t, tw, stream)
+		openStream(t, tw, stream)
 		return tw, evidenceapitest.Request{Target: stream}
 	},
 	catalogue.ShuttingDown: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
 		tw := evidenceapitest.Start(t)
-		c := follow(t, tw, stream)
-		hold(t, tw)
+		c := openStream(t, tw, stream)
+		holdSlot(t, tw)
 		tw.Drain()
 		c.Rest() // its marker comes once the server refuses
 		return tw, evidenceapitest.Request{Target: "/readyz"}
 	},
 	catalogue.InternalError: func(t *testing.T) (*evidenceapitest.Tower, evidenceapitest.Request) {
-		return broken(t), evidenceapitest.Request{Target: "/?launch=x"}
+		return brokenTower(t), evidenceapitest.Request{Target: "/?launch=x"}
 	},
 }
 
-// broken runs the application without a part that it needs.
-func broken(t *testing.T) *evidenceapitest.Tower {
+// brokenTower runs the application without a part that it needs.
+func brokenTower(t *testing.T) *evidenceapitest.Tower {
 	t.Helper()
 	a, err := app.New(app.Options{Token: evidenceapitest.Token, Version: "1.2.3-test", Admission: admission.New(1, 1), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -156,7 +156,7 @@ func TestEveryErrorToTheByte(t *testing.T) {
 			if got := r.At("error", "retryable") == "true"; got != e.Retryable {
 				t.Errorf("retryable %v", got)
 			}
-			got := r.StatusLine + "\n" + fields(r) + "\n" + string(r.Body) + "\n"
+			got := r.StatusLine + "\n" + formatHeader(r) + "\n" + string(r.Body) + "\n"
 			golden := filepath.Join("testdata", "errors", string(e.Code)+".txt")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -193,7 +193,7 @@ func TestNoGoldenFileIsLeftOver(t *testing.T) {
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t)
-	edit(t, tw.Store, "PRAGMA user_version = 9")
+	editStore(t, tw.Store, "PRAGMA user_version = 9")
 	tw.Get("/api/v1/runs", "X-Request-ID: the-one").Want(500, "store_error")
 	tw.Get("/api/v1/nope", "X-Request-ID: the-other").Want(404, "not_found")
 	log := tw.Log.String()
@@ -207,7 +207,7 @@ func TestFaultsAreLoggedOnce(t *testing.T) {
 func TestLockedStoreHoldsNobodyLong(t *testing.T) {
 	t.Parallel()
 	tw := evidenceapitest.Start(t, answersWithin(t, 3*time.Second))
-	lock(t, tw.Store)
+	lockStore(t, tw.Store)
 	done := make(chan struct{}, 12)
 	for range cap(done) {
 		go func() {

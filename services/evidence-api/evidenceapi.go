@@ -51,12 +51,12 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 			return err
 		}
 	}
-	err := serve(ctx, cfg, listener, log)
+	err := serveTower(ctx, cfg, listener, log)
 	_ = listener.Close() // also if the server never came to own it
 	return err
 }
 
-func serve(ctx context.Context, cfg Config, listener net.Listener, log *slog.Logger) error {
+func serveTower(ctx context.Context, cfg Config, listener net.Listener, log *slog.Logger) error {
 	settings := status.Settings{
 		RequestTimeout: cfg.RequestTimeout, MaxConcurrentRequests: cfg.MaxConcurrentRequests, MaxStreams: cfg.MaxStreams,
 		DrainTimeout: cfg.DrainTimeout, Heartbeat: cfg.Heartbeat, MaxStream: cfg.MaxStream,

@@ -34,7 +34,7 @@ func FuzzServer(f *testing.F) {
 		f.Add(r.Text("127.0.0.1"))
 	}
 	f.Fuzz(func(t *testing.T, request []byte) {
-		answer := exchange(t, tw.Addr, request)
+		answer := exchangeBytes(t, tw.Addr, request)
 		if len(answer) == 0 {
 			return // a head that never ended
 		}
@@ -60,8 +60,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// exchange sends bytes, says that there are no more, and reads what comes back.
-func exchange(t *testing.T, addr string, request []byte) []byte {
+// exchangeBytes sends bytes, says that there are no more, and reads what comes back.
+func exchangeBytes(t *testing.T, addr string, request []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp4", addr)
 	if err != nil {

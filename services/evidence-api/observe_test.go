@@ -39,9 +39,9 @@ func TestAccessLog(t *testing.T) {
 	tw.Do(evidenceapitest.Request{Method: "HEAD", Target: "/healthz", Fields: []string{"X-Request-ID: second"}})
 	body := fixtureReport(t)
 	tw.Inspect(body, "X-Request-ID: third").Want(200, "")
-	stopped := follow(t, tw, stream, "X-Request-ID: fourth")
+	stopped := openStream(t, tw, stream, "X-Request-ID: fourth")
 	stopped.Close()
-	until(t, func() bool { return len(out.all()) == 4 })
+	pollUntil(t, func() bool { return len(out.all()) == 4 })
 	byID := map[string]*canon.Object{}
 	for _, line := range out.all() {
 		v, err := canon.Parse([]byte(line), canon.ObjectRoot())
@@ -80,7 +80,7 @@ func TestCounters(t *testing.T) {
 	tw := evidenceapitest.Start(t)
 	tw.Get("/api/v1/status").Want(200, "")
 	tw.Get("/nope").Want(404, "not_found")
-	edit(t, tw.Store, "PRAGMA user_version = 9")
+	editStore(t, tw.Store, "PRAGMA user_version = 9")
 	tw.Get("/api/v1/runs").Want(500, "store_error")
 	r := tw.Get("/api/v1/metrics").Want(200, "")
 	if got := r.At("requests"); got != `{"by_status_class":{"1xx":0,"2xx":1,"3xx":0,"4xx":1,"5xx":1},"client_errors_total":1,"server_errors_total":1,"total":3}` {

@@ -17,8 +17,8 @@ import (
 
 // The rows of the acceptance table that are about clients, on both of them.
 
-// python runs tests of the Python client, all of them if none is named.
-func python(t *testing.T, names ...string) {
+// runPythonTests runs tests of the Python client, all of them if none is named.
+func runPythonTests(t *testing.T, names ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-W", "error", "-m", "unittest"}, names...)...)
 	cmd.Dir = filepath.Join(suiteFolder(t), "..", "python")
@@ -29,7 +29,7 @@ func python(t *testing.T, names ...string) {
 
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
-	python(t)
+	runPythonTests(t)
 }
 
 // replayNamed plays some of the recorded exchanges, each of which must exist.
@@ -44,20 +44,20 @@ func replayNamed(t *testing.T, group string, names ...string) {
 		if !ok {
 			t.Fatalf("%s has no exchange %q", group, name)
 		}
-		t.Run(name, func(t *testing.T) { t.Parallel(); replay(t, c) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); replayExchange(t, c) })
 	}
 }
 
 // A client without a timeout, of https, of another host, with a limit of 0: nothing is sent.
 func TestRow73UnsafeSetupNeverDials(t *testing.T) {
 	t.Parallel()
-	p := play(t, nil)
+	p := playExchanges(t, nil)
 	if _, err := controltower.New("http://127.0.0.1:"+strconv.Itoa(p.port), token, 0); !isConfig(err) {
 		t.Errorf("without a timeout: %v", err)
 	}
 	p.verify(t, 0)
 	replayNamed(t, "refused", `base URL "https://127.0.0.1:{port}"`, `base URL "http://10.0.0.1:{port}"`, "limit 0", "limit 201", "timeout below 0")
-	python(t, "tests.test_acceptance.Row73")
+	runPythonTests(t, "tests.test_acceptance.Row73")
 }
 
 func isConfig(err error) bool {
@@ -69,14 +69,14 @@ func isConfig(err error) bool {
 func TestRow74AnswersThatCannotBeTrusted(t *testing.T) {
 	t.Parallel()
 	replayNamed(t, "broken", "one byte changed", "no request id", "302 to another place", "another run")
-	python(t, "tests.test_acceptance.Row74")
+	runPythonTests(t, "tests.test_acceptance.Row74")
 }
 
 // An unknown field, a sequence repeated, `: hi`, over the bound, cut.
 func TestRow75StreamsThatCannotBeTrusted(t *testing.T) {
 	t.Parallel()
 	replayNamed(t, "stream-broken", "unknown field", "sequence repeated", "another comment", "a frame over the bound", "cut in a frame", "cut behind a frame")
-	python(t, "tests.test_acceptance.Row75")
+	runPythonTests(t, "tests.test_acceptance.Row75")
 }
 
 // Every vector gives equal bytes and digests in Go and in Python.
@@ -137,7 +137,7 @@ func TestRow77VectorsInBothLanguages(t *testing.T) {
 	if got := fixture.Report().Digest(); got != fixtures.Report.Digest {
 		t.Errorf("the fixture report has digest %s", got)
 	}
-	python(t, "tests.test_vectors.Row77")
+	runPythonTests(t, "tests.test_vectors.Row77")
 }
 
 func isTransport(err error) bool {

@@ -63,23 +63,23 @@ func (x *exchange) requestID() (string, error) {
 	return "", &ProtocolError{Detail: "the answer carries no well-formed X-Request-ID"}
 }
 
-// answer is a verified answer whose kind and identity are being checked.
-type answer struct {
+// documentReply is a verified answer whose kind and identity are being checked.
+type documentReply struct {
 	meta Metadata
 	doc  *canon.Object
 	c1   []byte
 }
 
-func (a *answer) broken(format string, args ...any) error {
+func (a *documentReply) broken(format string, args ...any) error {
 	return &ProtocolError{Detail: fmt.Sprintf(format, args...), RequestID: a.meta.RequestID}
 }
 
-func (a *answer) tampered(format string, args ...any) error {
+func (a *documentReply) tampered(format string, args ...any) error {
 	return &IntegrityError{&ProtocolError{Detail: fmt.Sprintf(format, args...), RequestID: a.meta.RequestID}}
 }
 
 // readAnswer reads and verifies a JSON answer. An error envelope is an *APIError.
-func readAnswer(x *exchange) (*answer, error) {
+func readAnswer(x *exchange) (*documentReply, error) {
 	if _, err := x.mediaType(typeJSON, typeVendor); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func readAnswer(x *exchange) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{meta: Metadata{StatusCode: x.StatusCode, RequestID: id}}
+	a := &documentReply{meta: Metadata{StatusCode: x.StatusCode, RequestID: id}}
 	body, err := x.body()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func readAnswer(x *exchange) (*answer, error) {
 	return a, nil
 }
 
-func (a *answer) apiError(x *exchange) error {
+func (a *documentReply) apiError(x *exchange) error {
 	var e document.Error
 	inner, _ := a.doc.Get("error")
 	body, _ := inner.(*canon.Object)
@@ -139,7 +139,7 @@ func (a *answer) apiError(x *exchange) error {
 }
 
 // hasKeys says that an object has n keys, these among them, none of them null.
-func (a *answer) hasKeys(o *canon.Object, n int, keys ...string) bool {
+func (a *documentReply) hasKeys(o *canon.Object, n int, keys ...string) bool {
 	if o.Len() != n {
 		return false
 	}
@@ -162,7 +162,7 @@ func retryAfter(x *exchange) int {
 
 // ofKind checks what every document says of itself; head is whether it opens like
 // an answer about one thing.
-func (a *answer) ofKind(kind string, head bool) error {
+func (a *documentReply) ofKind(kind string, head bool) error {
 	if a.text("kind") != kind || a.text("schema_version") != spine.SchemaVersion {
 		return a.broken("the answer is not %s of schema version %s", kind, spine.SchemaVersion)
 	}
@@ -173,7 +173,7 @@ func (a *answer) ofKind(kind string, head bool) error {
 }
 
 // at gives the value at a path of keys, nil where there is none.
-func (a *answer) at(path ...string) canon.Value {
+func (a *documentReply) at(path ...string) canon.Value {
 	var v canon.Value = a.doc
 	for _, key := range path {
 		o, _ := v.(*canon.Object)
@@ -182,13 +182,13 @@ func (a *answer) at(path ...string) canon.Value {
 	return v
 }
 
-func (a *answer) text(path ...string) string {
+func (a *documentReply) text(path ...string) string {
 	s, _ := a.at(path...).(string)
 	return s
 }
 
 // same checks that the answer is about what was asked for.
-func (a *answer) same(what, asked string, path ...string) error {
+func (a *documentReply) same(what, asked string, path ...string) error {
 	if a.at(path...) != canon.Value(asked) {
 		return a.broken("the answer is about another %s than the one asked for", what)
 	}
@@ -196,7 +196,7 @@ func (a *answer) same(what, asked string, path ...string) error {
 }
 
 // digest checks a digest inside the answer against what it stands for.
-func (a *answer) digest(of canon.Value, path ...string) error {
+func (a *documentReply) digest(of canon.Value, path ...string) error {
 	if _, ok := of.(*canon.Object); !ok {
 		return a.broken("the answer holds nothing that its %s could stand for", path[len(path)-1])
 	}

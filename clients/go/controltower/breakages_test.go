@@ -14,21 +14,21 @@ import (
 
 // Answers that break the contract, and exchanges that break down.
 
-func broken() []recorded {
+func brokenExchanges() []recorded {
 	early := expectation{Error: "protocol"} // before a request id was seen
 	protocol := expectation{Error: "protocol", RequestID: requestID}
 	integrity := expectation{Error: "integrity", RequestID: requestID}
 	run := func(name string, r *reply, want expectation) recorded {
-		return answered(name, "get_run", askRun, get(runTarget), r, want)
+		return answeredCall(name, "get_run", askRun, getRequest(runTarget), r, want)
 	}
 	list := func(name string, a []byte, target string, r *reply) recorded {
-		return answered(name, "list_runs", a, get(target), r, protocol)
+		return answeredCall(name, "list_runs", a, getRequest(target), r, protocol)
 	}
 	// body gives an answer whose digest is that of the document a lenient parser reads.
 	body := func(text, lenient string) *reply {
-		return answer(200, parsed(lenient)).write(text)
+		return documentReply(200, mustParse(lenient)).write(text)
 	}
-	moved := answer(302, parsed(`{"location":"http://127.0.0.1/"}`)).set("Location", "http://127.0.0.1/")
+	moved := documentReply(302, mustParse(`{"location":"http://127.0.0.1/"}`)).set("Location", "http://127.0.0.1/")
 	wrongEvidence := evidenceAnswer().swap(`"evidence_report_digest":"sha256:d3`, `"evidence_report_digest":"sha256:d4`).sealed()
 	wrongReport := evidenceAnswer().swap(`"failed"`, `"passed"`).sealed()
 	other := fixture.Report()
@@ -36,19 +36,19 @@ func broken() []recorded {
 	elsewhere := fixture.Report()
 	elsewhere.RunID = "run/demo:0003"
 	inspect := func(name string, r *reply, want expectation) recorded {
-		return answered(name, "inspect_run_evidence", args("report", reportText()), post("/run-evidence/inspect", reportText()), r, want)
+		return answeredCall(name, "inspect_run_evidence", encodeArgs("report", reportText()), postRequest("/run-evidence/inspect", reportText()), r, want)
 	}
 	envelopeAs := func(name, from, to string) recorded {
-		return run(name, envelope(404, "run_not_found", false, nil).swap(from, to).sealed(), protocol)
+		return run(name, errorReply(404, "run_not_found", false, nil).swap(from, to).sealed(), protocol)
 	}
 	events := fixtureEvents()
-	backwards := answer(200, document.NewList([]spine.Event{events[1], events[0]}, 50, ""))
-	forged := answer(200, document.NewList(events[:1], 50, "")).swap(`"state":"proposed"`, `"state":"decided"`).sealed()
+	backwards := documentReply(200, document.NewList([]spine.Event{events[1], events[0]}, 50, ""))
+	forged := documentReply(200, document.NewList(events[:1], 50, "")).swap(`"state":"proposed"`, `"state":"decided"`).sealed()
 	connection := fixture.Connections()[0]
 	return []recorded{
 		run("one byte changed", runAnswer(runID).swap("proposed", "proposeD"), integrity),
 		run("the digest of another document", runAnswer(runID).set("X-SVC-Content-Digest", fixture.Digest("1")), integrity),
-		run("a float turned integer", answer(200, parsed(`{"a":1.0}`)).write(`{"a":1}`), integrity),
+		run("a float turned integer", documentReply(200, mustParse(`{"a":1.0}`)).write(`{"a":1}`), integrity),
 		run("no digest", runAnswer(runID).drop("X-SVC-Content-Digest"), protocol),
 		run("digest without its prefix", runAnswer(runID).set("X-SVC-Content-Digest", strings.Repeat("1", 64)), protocol),
 		run("digest twice", func() *reply { r := runAnswer(runID); return r.also("X-SVC-Content-Digest", r.digest()) }(), protocol),
@@ -56,22 +56,22 @@ func broken() []recorded {
 		run("request id with a space", runAnswer(runID).set("X-Request-ID", "a b"), early),
 		run("request id of 129 characters", runAnswer(runID).set("X-Request-ID", strings.Repeat("a", 129)), early),
 		run("request id twice", runAnswer(runID).also("X-Request-ID", requestID), early),
-		run("302 to another place", plain(302, "Moved.").set("Location", "http://127.0.0.1/"), early),
+		run("302 to another place", plainReply(302, "Moved.").set("Location", "http://127.0.0.1/"), early),
 		run("302 in JSON", moved, protocol),
 		run("203", func() *reply { r := runAnswer(runID); r.status = 203; return r }(), protocol),
 		run("an HTML page", runAnswer(runID).set("Content-Type", "text/html"), early),
 		run("problem document", runAnswer(runID).set("Content-Type", "application/problem+json"), early),
 		run("another charset", runAnswer(runID).set("Content-Type", "application/json; charset=latin-1"), early),
 		run("no media type", runAnswer(runID).drop("Content-Type"), early),
-		run("414 of the parser", plain(414, "The request line is longer than 65536 bytes."), early),
-		run("431 of the parser", plain(431, "The request has more than 99 header fields."), early),
-		run("400 of the parser", plain(400, "A header field of the request is malformed."), early),
+		run("414 of the parser", plainReply(414, "The request line is longer than 65536 bytes."), early),
+		run("431 of the parser", plainReply(431, "The request has more than 99 header fields."), early),
+		run("400 of the parser", plainReply(400, "A header field of the request is malformed."), early),
 		run("another run", runAnswer("run/demo:0009"), protocol),
 		run("another kind", runAnswer(runID).swap("svc-control-tower-run-response", "svc-control-tower-run").sealed(), protocol),
 		run("another schema version", runAnswer(runID).swap(`"schema_version":"0.1"}`, `"schema_version":"0.2"}`).sealed(), protocol),
 		run("another API version", runAnswer(runID).swap(`"v1"`, `"v2"`).sealed(), protocol),
 		run("200 that is not ok", runAnswer(runID).swap(`"ok":true`, `"ok":false`).sealed(), protocol),
-		run("an error envelope with 200", func() *reply { r := envelope(404, "run_not_found", false, nil); r.status = 200; return r }(), protocol),
+		run("an error envelope with 200", func() *reply { r := errorReply(404, "run_not_found", false, nil); r.status = 200; return r }(), protocol),
 		run("404 that is no envelope", func() *reply { r := runAnswer(runID); r.status = 404; return r }(), protocol),
 		envelopeAs("envelope with an unknown key", `"ok":false`, `"ok":false,"trace":"x"`),
 		envelopeAs("envelope with an unknown key inside", `"retryable":false`, `"retryable":false,"trace":"x"`),
@@ -95,36 +95,36 @@ func broken() []recorded {
 		run("a length beyond 64 MiB", runAnswer(runID).set("Content-Length", fmt.Sprint(64<<20+1)), early),
 		run("a length that is none", runAnswer(runID).set("Content-Length", "+5"), early),
 		run("a folded field", runAnswer(runID).also("X-Folded\r\n", "x"), early),
-		answered("attempts of another run", "get_run_attempts", askRun, get(runTarget+"/attempts"), answer(200, document.NewRunAttempts(runNamed("run/x"))), protocol),
-		answered("evidence of another run", "get_run_evidence", askRun, get(runTarget+"/evidence"), evidenceAnswer(), protocol),
-		answered("evidence under another digest", "get_run_evidence", args("run_id", "run/demo:0002"), get("/runs/run/demo:0002/evidence"), wrongEvidence, integrity),
-		answered("evidence changed under its digest", "get_run_evidence", args("run_id", "run/demo:0002"), get("/runs/run/demo:0002/evidence"), wrongReport, integrity),
-		answered("another work unit", "get_work_unit", args("work_unit_id", "work/x"), get("/work-units/work/x"), workUnitAnswer(), protocol),
-		answered("another project", "get_project", args("project_id", "project/x"), get("/projects/project/x"), projectAnswer(), protocol),
-		answered("another connection", "get_connection", args("connection_id", "x"), get("/connections/x"), answer(200, document.NewConnection(connection)), protocol),
-		answered("OpenAPI document without paths", "get_openapi", nil, get("/openapi.json"),
-			answer(200, parsed(`{"openapi":"3.1.0","info":{},"x-svc-kind":"svc-openapi","x-svc-schema-version":"0.1"}`)), protocol),
-		inspect("snapshot under another digest", inspection(fixture.Report()).swap(`"snapshot_digest":"sha256:`, `"snapshot_digest":"sha255:`).sealed(), integrity),
-		inspect("snapshot of another report", inspection(other), integrity),
-		inspect("snapshot of another run", inspection(elsewhere), protocol),
+		answeredCall("attempts of another run", "get_run_attempts", askRun, getRequest(runTarget+"/attempts"), documentReply(200, document.NewRunAttempts(runNamed("run/x"))), protocol),
+		answeredCall("evidence of another run", "get_run_evidence", askRun, getRequest(runTarget+"/evidence"), evidenceAnswer(), protocol),
+		answeredCall("evidence under another digest", "get_run_evidence", encodeArgs("run_id", "run/demo:0002"), getRequest("/runs/run/demo:0002/evidence"), wrongEvidence, integrity),
+		answeredCall("evidence changed under its digest", "get_run_evidence", encodeArgs("run_id", "run/demo:0002"), getRequest("/runs/run/demo:0002/evidence"), wrongReport, integrity),
+		answeredCall("another work unit", "get_work_unit", encodeArgs("work_unit_id", "work/x"), getRequest("/work-units/work/x"), workUnitAnswer(), protocol),
+		answeredCall("another project", "get_project", encodeArgs("project_id", "project/x"), getRequest("/projects/project/x"), projectAnswer(), protocol),
+		answeredCall("another connection", "get_connection", encodeArgs("connection_id", "x"), getRequest("/connections/x"), documentReply(200, document.NewConnection(connection)), protocol),
+		answeredCall("OpenAPI document without paths", "get_openapi", nil, getRequest("/openapi.json"),
+			documentReply(200, mustParse(`{"openapi":"3.1.0","info":{},"x-svc-kind":"svc-openapi","x-svc-schema-version":"0.1"}`)), protocol),
+		inspect("snapshot under another digest", inspectionReply(fixture.Report()).swap(`"snapshot_digest":"sha256:`, `"snapshot_digest":"sha255:`).sealed(), integrity),
+		inspect("snapshot of another report", inspectionReply(other), integrity),
+		inspect("snapshot of another run", inspectionReply(elsewhere), protocol),
 		list("cursors that disagree", nil, "/runs", runsPage(2, "YQ==", "run/a").swap(`"next_cursor":"YQ==","page"`, `"next_cursor":null,"page"`).sealed()),
 		list("no cursor at all", nil, "/runs", runsPage(2, "", "run/a").swap(`"next_cursor":null,"page":{"limit":2,"next_cursor":null}`, `"page":{"limit":2}`).sealed()),
-		list("empty cursor", nil, "/runs", answer(200, document.List[spine.Run]{SchemaVersion: "0.1", Kind: "svc-list", Items: []spine.Run{}, NextCursor: ptr(""),
-			Page: document.Page{Limit: 50, NextCursor: ptr("")}})),
-		list("page of another limit", args("limit", 3), "/runs?limit=3", runsPage(2, "")),
+		list("empty cursor", nil, "/runs", documentReply(200, document.List[spine.Run]{SchemaVersion: "0.1", Kind: "svc-list", Items: []spine.Run{}, NextCursor: pointerTo(""),
+			Page: document.Page{Limit: 50, NextCursor: pointerTo("")}})),
+		list("page of another limit", encodeArgs("limit", 3), "/runs?limit=3", runsPage(2, "")),
 		list("page of limit 201", nil, "/runs", runsPage(201, "")),
 		list("more items than the limit", nil, "/runs", runsPage(1, "", "run/a", "run/b")),
-		list("a run of another state", args("state", "cancelled"), "/runs?state=cancelled", runsPage(50, "", "run/a")),
-		list("a run of another project", args("project_id", "project/x"), "/runs?project_id=project%2Fx", runsPage(50, "", "run/a")),
-		list("an item that is no run", nil, "/runs", answer(200, document.NewList(events, 50, ""))),
-		list("an item that is no object", nil, "/runs", answer(200, document.NewList([]string{"run/a"}, 50, ""))),
-		answered("events that do not rise", "list_events", nil, get("/events"), backwards, protocol),
-		answered("an event whose payload was changed", "list_events", nil, get("/events"), forged, integrity),
-		answered("an event of another run", "list_events", args("run_id", "run/x"), get("/events?run_id=run%2Fx"), answer(200, document.NewList(events, 50, "")), protocol),
+		list("a run of another state", encodeArgs("state", "cancelled"), "/runs?state=cancelled", runsPage(50, "", "run/a")),
+		list("a run of another project", encodeArgs("project_id", "project/x"), "/runs?project_id=project%2Fx", runsPage(50, "", "run/a")),
+		list("an item that is no run", nil, "/runs", documentReply(200, document.NewList(events, 50, ""))),
+		list("an item that is no object", nil, "/runs", documentReply(200, document.NewList([]string{"run/a"}, 50, ""))),
+		answeredCall("events that do not rise", "list_events", nil, getRequest("/events"), backwards, protocol),
+		answeredCall("an event whose payload was changed", "list_events", nil, getRequest("/events"), forged, integrity),
+		answeredCall("an event of another run", "list_events", encodeArgs("run_id", "run/x"), getRequest("/events?run_id=run%2Fx"), documentReply(200, document.NewList(events, 50, "")), protocol),
 	}
 }
 
-func transport() []recorded {
+func transportExchanges() []recorded {
 	full := runAnswer(runID).text()
 	fault := expectation{Error: "transport"}
 	run := func(name, then string, want expectation, pieces ...piece) recorded {
@@ -133,10 +133,10 @@ func transport() []recorded {
 			client.Timeout = 0.4 // it will run out
 		}
 		return recorded{Name: name, Client: client, Call: "get_run", Args: askRun,
-			Exchanges: []rawExchange{{Request: get(runTarget), Response: append([]piece{}, pieces...), Then: then}}, Expect: want}
+			Exchanges: []rawExchange{{Request: getRequest(runTarget), Response: append([]piece{}, pieces...), Then: then}}, Expect: want}
 	}
 	whole := func(name, then string, pieces ...piece) recorded {
-		c := run(name, then, good(runAnswer(runID)), pieces...)
+		c := run(name, then, expectDocument(runAnswer(runID)), pieces...)
 		c.Client.Timeout = 0
 		return c
 	}
@@ -175,11 +175,11 @@ func (c recorded) rest(text string) recorded {
 const opening = "retry: 3000\n\n"
 
 func streamHead() *reply {
-	return answer(200, parsed("{}")).set("Content-Type", "text/event-stream; charset=utf-8").drop("Content-Length").drop("ETag").drop("X-SVC-Content-Digest").drop("Vary").
+	return documentReply(200, mustParse("{}")).set("Content-Type", "text/event-stream; charset=utf-8").drop("Content-Length").drop("ETag").drop("X-SVC-Content-Digest").drop("Vary").
 		set("X-Accel-Buffering", "no").set("X-Request-ID", requestID).write("").drop("Content-Length")
 }
 
-func frame(n int) string { return string(fixture.RunEvents()[n-1].Frame()) }
+func eventFrame(n int) string { return string(fixture.RunEvents()[n-1].Frame()) }
 
 // askStream is the request of a stream from an event on; -1 is from the newest.
 func askStream(after int64, target string) rawRequest {
@@ -187,7 +187,7 @@ func askStream(after int64, target string) rawRequest {
 	if after >= 0 {
 		extra = append(extra, "Last-Event-ID", fmt.Sprint(after))
 	}
-	return get("/events/stream"+target, extra...)
+	return getRequest("/events/stream"+target, extra...)
 }
 
 func streamCase(name string, after int64, extra []any, want expectation, text string) recorded {
@@ -195,11 +195,11 @@ func streamCase(name string, after int64, extra []any, want expectation, text st
 	if after >= 0 {
 		a = append(a, "last_event_id", after)
 	}
-	return recorded{Name: name, Call: "stream_events", Args: args(a...), Expect: want,
+	return recorded{Name: name, Call: "stream_events", Args: encodeArgs(a...), Expect: want,
 		Exchanges: []rawExchange{{Request: askStream(after, ""), Response: []piece{{Text: streamHead().head() + text}}}}}
 }
 
-func streams() []recorded {
+func streamExchanges() []recorded {
 	end := func(reason string) string { return ": stream-ended reason=" + reason + "\n\n" }
 	ended := func(reason string, events ...int64) expectation {
 		e := expectation{RequestID: requestID, EndReason: reason, Events: events}
@@ -208,45 +208,45 @@ func streams() []recorded {
 		}
 		return e
 	}
-	both := opening + frame(1) + frame(2) + end("max-duration")
+	both := opening + eventFrame(1) + eventFrame(2) + end("max-duration")
 	bytewise := streamCase("one byte at a time", 0, nil, ended("max-duration", 1, 2), "")
 	bytewise.Exchanges[0].Response = []piece{{Text: streamHead().head()}}
 	for _, c := range []byte(both) {
 		bytewise.Exchanges[0].Response = append(bytewise.Exchanges[0].Response, piece{Text: string(c)})
 	}
 	filtered := streamCase("filters", 0, []any{"project_id", "project/demo", "filters", map[string]string{"run_id": runID, "event_type": "run.created"}},
-		ended("shutdown", 1), opening+frame(1)+end("shutdown"))
+		ended("shutdown", 1), opening+eventFrame(1)+end("shutdown"))
 	filtered.Exchanges[0].Request = askStream(0, "?project_id=project%2Fdemo&run_id=run%2Fdemo%3A0001&event_type=run.created")
 	timed := streamCase("the client's time", -1, []any{"max_seconds", 0.3}, ended("client-max-seconds"), opening)
 	timed.Exchanges[0].Then = "hold"
-	inFrame := streamCase("the client's time within a frame", 0, []any{"max_seconds", 1}, ended("client-max-seconds", 1), opening+frame(1)+"id: 2\n")
+	inFrame := streamCase("the client's time within a frame", 0, []any{"max_seconds", 1}, ended("client-max-seconds", 1), opening+eventFrame(1)+"id: 2\n")
 	inFrame.Exchanges[0].Then = "hold"
-	counted := streamCase("the client's count", 0, []any{"max_events", 1}, ended("client-max-events", 1), opening+frame(1)+frame(2))
+	counted := streamCase("the client's count", 0, []any{"max_events", 1}, ended("client-max-events", 1), opening+eventFrame(1)+eventFrame(2))
 	counted.Exchanges[0].Then = "hold"
 	resumed := ended("store-error", 2)
 	quiet := ended("max-duration")
-	quiet.LastEventID = ptr(int64(2))
+	quiet.LastEventID = pointerTo(int64(2))
 	return []recorded{
 		streamCase("both events", 0, nil, ended("max-duration", 1, 2), both),
 		bytewise,
-		streamCase("keepalives", 0, nil, ended("max-duration", 1), opening+": keepalive\n\n: keepalive\n\n"+frame(1)+": keepalive\n\n"+end("max-duration")),
-		streamCase("resumed", 1, nil, resumed, opening+frame(2)+end("store-error")),
+		streamCase("keepalives", 0, nil, ended("max-duration", 1), opening+": keepalive\n\n: keepalive\n\n"+eventFrame(1)+": keepalive\n\n"+end("max-duration")),
+		streamCase("resumed", 1, nil, resumed, opening+eventFrame(2)+end("store-error")),
 		streamCase("nothing new", 2, nil, quiet, opening+end("max-duration")),
 		filtered, timed, inFrame, counted,
-		streamCase("a frame of just the bound", 0, []any{"max_frame_bytes", len(frame(1))}, ended("shutdown", 1), opening+frame(1)+end("shutdown")),
+		streamCase("a frame of just the bound", 0, []any{"max_frame_bytes", len(eventFrame(1))}, ended("shutdown", 1), opening+eventFrame(1)+end("shutdown")),
 		streamCase("an event of a type this client does not know", 0, nil, ended("shutdown", 1),
-			opening+strings.ReplaceAll(frame(1), "run.created", "run.touched")+end("shutdown")),
-		streamCase("fields in another order", 0, nil, ended("shutdown", 1), opening+reordered(frame(1))+end("shutdown")),
+			opening+strings.ReplaceAll(eventFrame(1), "run.created", "run.touched")+end("shutdown")),
+		streamCase("fields in another order", 0, nil, ended("shutdown", 1), opening+reorderFrame(eventFrame(1))+end("shutdown")),
 	}
 }
 
-func reordered(frame string) string {
+func reorderFrame(frame string) string {
 	lines := strings.Split(strings.TrimSuffix(frame, "\n\n"), "\n")
 	return lines[2] + "\n" + lines[0] + "\n" + lines[1] + "\n\n"
 }
 
-// rehashed puts another payload, or other fields, into an event and seals it again.
-func rehashed(n int, change func(*canon.Object)) string {
+// resealEvent puts another payload, or other fields, into an event and seals it again.
+func resealEvent(n int, change func(*canon.Object)) string {
 	o := fixture.RunEvents()[n-1].Value()
 	change(o)
 	c1, err := canon.C1(o)
@@ -271,15 +271,15 @@ func brokenStreams() []recorded {
 		return streamCase(name, 0, nil, fault("protocol", events...), text)
 	}
 	set := func(key string, v canon.Value) string {
-		return opening + rehashed(1, func(o *canon.Object) { o.Set(key, v) })
+		return opening + resealEvent(1, func(o *canon.Object) { o.Set(key, v) })
 	}
 	sub := func(from, to string) string {
-		if !strings.Contains(frame(1), from) {
+		if !strings.Contains(eventFrame(1), from) {
 			panic("the frame holds no " + from)
 		}
-		return opening + strings.Replace(frame(1), from, to, 1)
+		return opening + strings.Replace(eventFrame(1), from, to, 1)
 	}
-	silent := streamCase("silence", 0, []any{"idle_timeout", 0.3}, fault("transport", 1), opening+frame(1)+"id: 2\n")
+	silent := streamCase("silence", 0, []any{"idle_timeout", 0.3}, fault("transport", 1), opening+eventFrame(1)+"id: 2\n")
 	silent.Exchanges[0].Then = "hold"
 	bound := func(name, text string, most int, then string, events ...int64) recorded {
 		c := streamCase(name, 0, []any{"max_frame_bytes", most}, fault("protocol", events...), text)
@@ -293,11 +293,11 @@ func brokenStreams() []recorded {
 		c.Exchanges[0].Then = "hold"
 		return c
 	}
-	behind := streamCase("an event not after the one asked for", 2, nil, expectation{Error: "protocol", RequestID: requestID, LastEventID: ptr(int64(2))}, opening+frame(2))
-	otherRun := streamCase("an event the filter does not ask for", 0, []any{"run_id", "run/x"}, fault("protocol"), opening+frame(1))
+	behind := streamCase("an event not after the one asked for", 2, nil, expectation{Error: "protocol", RequestID: requestID, LastEventID: pointerTo(int64(2))}, opening+eventFrame(2))
+	otherRun := streamCase("an event the filter does not ask for", 0, []any{"run_id", "run/x"}, fault("protocol"), opening+eventFrame(1))
 	otherRun.Exchanges[0].Request = askStream(0, "?run_id=run%2Fx")
 	whole := func(name string, r *reply, want expectation) recorded {
-		return answered(name, "stream_events", args("idle_timeout", 20, "last_event_id", 0), askStream(0, ""), r, want)
+		return answeredCall(name, "stream_events", encodeArgs("idle_timeout", 20, "last_event_id", 0), askStream(0, ""), r, want)
 	}
 	refused := expectation{Error: "api", StatusCode: 400, Code: "invalid_last_event_id", RequestID: requestID, Details: []byte(`{"latest_sequence":2}`)}
 	latest := canon.NewObject(canon.Member{Key: "latest_sequence", Value: canon.NewInt(2)})
@@ -311,19 +311,19 @@ func brokenStreams() []recorded {
 		bad("a field twice", sub("id: 1\n", "id: 1\nid: 1\n")),
 		bad("no id", sub("id: 1\n", "")),
 		bad("no data", opening+"id: 1\nevent: run.created\n\n"),
-		bad("sequence repeated", opening+frame(1)+frame(1), 1),
-		bad("sequence that falls", opening+frame(2)+frame(1), 2),
+		bad("sequence repeated", opening+eventFrame(1)+eventFrame(1), 1),
+		bad("sequence that falls", opening+eventFrame(2)+eventFrame(1), 2),
 		bad("another comment", opening+": hi\n\n"),
 		bad("a comment within an event", sub("event: ", ": keepalive\nevent: ")),
 		bad("an end for no reason of the server's", opening+": stream-ended reason=client-max-events\n\n"),
-		bad("more after the end", opening+end+frame(1)),
-		bad("no retry field", frame(1)),
+		bad("more after the end", opening+end+eventFrame(1)),
+		bad("no retry field", eventFrame(1)),
 		bad("an end without a retry field", end),
 		bad("retry field twice", opening+opening),
-		bad("retry field with an event", "retry: 3000\n"+frame(1)),
+		bad("retry field with an event", "retry: 3000\n"+eventFrame(1)),
 		bad("retry field of no number", "retry: soon\n\n"),
-		bad("carriage returns", strings.ReplaceAll(opening+frame(1), "\n", "\r\n")),
-		bad("a blank line too much", opening+"\n"+frame(1)),
+		bad("carriage returns", strings.ReplaceAll(opening+eventFrame(1), "\n", "\r\n")),
+		bad("a blank line too much", opening+"\n"+eventFrame(1)),
 		bad("no space behind the colon", sub("id: 1", "id:1")),
 		bad("id that is not the sequence", sub("id: 1", "id: 2")),
 		bad("id with a zero before it", sub("id: 1", "id: 01")),
@@ -332,8 +332,8 @@ func brokenStreams() []recorded {
 		bad("event_id of another sequence", set("event_id", "evt-000000000002")),
 		bad("event_id with too few digits", set("event_id", "evt-1")),
 		bad("a key too many", set("note", "x")),
-		bad("a key too few", opening+rehashed(1, func(o *canon.Object) { o.Delete("attempt_id") })),
-		bad("a key for another", opening+rehashed(1, func(o *canon.Object) { o.Delete("attempt_id"); o.Set("attempt", nil) })),
+		bad("a key too few", opening+resealEvent(1, func(o *canon.Object) { o.Delete("attempt_id") })),
+		bad("a key for another", opening+resealEvent(1, func(o *canon.Object) { o.Delete("attempt_id"); o.Set("attempt", nil) })),
 		bad("another kind", set("kind", "svc-run")),
 		bad("another schema version", set("schema_version", "0.2")),
 		bad("sequence that is a float", set("sequence", canon.Float(1))),
@@ -344,16 +344,16 @@ func brokenStreams() []recorded {
 		binary,
 		streamCase("payload changed", 0, nil, fault("integrity"), sub(`"state":"proposed"`, `"state":"decided"`)),
 		behind, otherRun,
-		bound("a frame over the bound", opening+frame(1), len(frame(1))-1, ""),
+		bound("a frame over the bound", opening+eventFrame(1), len(eventFrame(1))-1, ""),
 		bound("a frame over the bound that does not end", opening+strings.Repeat("x", 201), 200, "hold"),
-		bound("a frame over the bound behind a good one", opening+frame(1)+"id: "+strings.Repeat("1", 700), len(frame(1)), "hold", 1),
+		bound("a frame over the bound behind a good one", opening+eventFrame(1)+"id: "+strings.Repeat("1", 700), len(eventFrame(1)), "hold", 1),
 		unasked("a frame of just the bound that nobody set", controltower.DefaultMaxFrameBytes, 0.5, "transport"),
 		unasked("a frame over the bound that nobody set", controltower.DefaultMaxFrameBytes+1, 20, "protocol"),
-		streamCase("cut behind a frame", 0, nil, fault("transport", 1), opening+frame(1)),
-		streamCase("cut in a frame", 0, nil, fault("transport", 1), opening+frame(1)+"id: 2\n"),
+		streamCase("cut behind a frame", 0, nil, fault("transport", 1), opening+eventFrame(1)),
+		streamCase("cut in a frame", 0, nil, fault("transport", 1), opening+eventFrame(1)+"id: 2\n"),
 		streamCase("cut at once", 0, nil, fault("transport"), ""),
 		silent,
-		whole("refused", envelope(400, "invalid_last_event_id", false, latest), refused),
+		whole("refused", errorReply(400, "invalid_last_event_id", false, latest), refused),
 		whole("a document", runAnswer(runID), expectation{Error: "protocol", RequestID: requestID}),
 		whole("a page", streamHead().set("Content-Type", "text/html").write("<p>"), early),
 		whole("no request id", streamHead().drop("X-Request-ID"), early),

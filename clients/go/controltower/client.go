@@ -39,13 +39,13 @@ func New(baseURL, token string, timeout time.Duration, options ...Option) (*Clie
 		return nil, err
 	}
 	if len(token) < 32 || len(token) > 4096 || !tokenPattern.MatchString(token) {
-		return nil, misuse("the token must be 32 to 4096 characters from letters, digits and -._~, " +
+		return nil, misuseError("the token must be 32 to 4096 characters from letters, digits and -._~, " +
 			"the value the server has in SVC_CONTROL_TOWER_TOKEN")
 	}
 	if timeout <= 0 {
-		return nil, misuse("the timeout must be above 0")
+		return nil, misuseError("the timeout must be above 0")
 	}
-	c := &Client{endpoint: at, token: func() string { return token }, timeout: timeout, retry: RetryPolicy{MaxAttempts: 1}, wait: sleep, jitter: rand.Float64}
+	c := &Client{endpoint: at, token: func() string { return token }, timeout: timeout, retry: RetryPolicy{MaxAttempts: 1}, wait: sleepFor, jitter: rand.Float64}
 	for _, o := range options {
 		if err := o(c); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (c *Client) open(ctx context.Context, deadline time.Time, method, target st
 	return c.endpoint.exchange(ctx, deadline, append([]byte(b.String()), body...))
 }
 
-func (c *Client) ask(ctx context.Context, method, target string, body []byte, fields ...field) (*answer, error) {
+func (c *Client) ask(ctx context.Context, method, target string, body []byte, fields ...field) (*documentReply, error) {
 	deadline := time.Now().Add(c.timeout)
 	x, err := c.open(ctx, deadline, method, target, body, append([]field{{"Accept", typeJSON}}, fields...)...)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) ask(ctx context.Context, method, target string, body []byte, fi
 }
 
 // get reads a document, again and again as the retry policy allows.
-func (c *Client) get(ctx context.Context, target string) (*answer, error) {
+func (c *Client) get(ctx context.Context, target string) (*documentReply, error) {
 	for attempt := 1; ; attempt++ {
 		a, err := c.ask(ctx, "GET", target, nil)
 		if err == nil {
@@ -117,7 +117,7 @@ func (q query) add(name, value string) query {
 // on puts the parameters behind a path.
 func (q query) on(path string) (string, error) {
 	for i, f := range q {
-		if err := sound(f.name, f.value); err != nil {
+		if err := checkText(f.name, f.value); err != nil {
 			return "", err
 		}
 		sep := "&"
@@ -131,13 +131,13 @@ func (q query) on(path string) (string, error) {
 
 var subResource = regexp.MustCompile(`/(attempts|evidence|decisions)$`)
 
-// resource is the path of one resource. An id that ends like a sub-resource has
+// resourcePath is the path of one resource. An id that ends like a sub-resource has
 // that slash escaped, or it would be taken for the sub-resource of another id.
-func resource(collection, what, id string) (string, error) {
+func resourcePath(collection, what, id string) (string, error) {
 	if id == "" {
-		return "", misuse("%s must not be empty", what)
+		return "", misuseError("%s must not be empty", what)
 	}
-	if err := sound(what, id); err != nil {
+	if err := checkText(what, id); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -152,10 +152,10 @@ func resource(collection, what, id string) (string, error) {
 	return collection + subResource.ReplaceAllString(b.String(), "%2F$1"), nil
 }
 
-// sound refuses what no id, cursor or filter holds and no request line should.
-func sound(what, s string) error {
+// checkText refuses what no id, cursor or filter holds and no request line should.
+func checkText(what, s string) error {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-		return misuse("%s must be UTF-8 without control characters", what)
+		return misuseError("%s must be UTF-8 without control characters", what)
 	}
 	return nil
 }

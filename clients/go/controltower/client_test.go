@@ -24,7 +24,7 @@ func clientOf(t *testing.T, port int, options ...controltower.Option) *controlto
 
 func TestACallerWhoGivesUpIsTheCause(t *testing.T) {
 	t.Parallel()
-	p := play(t, []rawExchange{{Request: get("/status"), Then: "hold"}})
+	p := playExchanges(t, []rawExchange{{Request: getRequest("/status"), Then: "hold"}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
@@ -38,13 +38,13 @@ func TestACallerWhoGivesUpIsTheCause(t *testing.T) {
 
 func TestAStreamEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
-	p := play(t, []rawExchange{{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + frame(1)}}, Then: "hold"}})
+	p := playExchanges(t, []rawExchange{{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + eventFrame(1)}}, Then: "hold"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var state controltower.StreamState
 	var events int
 	var last error
-	for _, err := range clientOf(t, p.port).Stream(ctx, controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: ptr(int64(0)), State: &state}) {
+	for _, err := range clientOf(t, p.port).Stream(ctx, controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: pointerTo(int64(0)), State: &state}) {
 		if last = err; err == nil {
 			events++
 			cancel()
@@ -59,9 +59,9 @@ func TestAStreamEndsWithItsCaller(t *testing.T) {
 func TestLeavingTheLoopHangsUp(t *testing.T) {
 	t.Parallel()
 	// "hold" ends only when the client hangs up, and the player waits for it.
-	held := rawExchange{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + frame(1)}}, Then: "hold"}
-	p := play(t, []rawExchange{held, held})
-	events := clientOf(t, p.port).Stream(t.Context(), controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: ptr(int64(0))})
+	held := rawExchange{Request: askStream(0, ""), Response: []piece{{Text: streamHead().head() + opening + eventFrame(1)}}, Then: "hold"}
+	p := playExchanges(t, []rawExchange{held, held})
+	events := clientOf(t, p.port).Stream(t.Context(), controltower.StreamOptions{IdleTimeout: time.Minute, LastEventID: pointerTo(int64(0))})
 	for range 2 { // a sequence can be ranged over again, on a connection of its own
 		for _, err := range events {
 			if err != nil {
@@ -86,7 +86,7 @@ func TestNobodyListens(t *testing.T) {
 
 func TestAReportBeyondTheBoundIsNotSent(t *testing.T) {
 	t.Parallel()
-	p := play(t, nil)
+	p := playExchanges(t, nil)
 	if _, err := clientOf(t, p.port).InspectRunEvidence(t.Context(), make([]byte, controltower.MaxReport+1)); !isConfig(err) {
 		t.Errorf("%v", err)
 	}
@@ -108,9 +108,9 @@ func TestManyCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	var exchanges []rawExchange
 	for range 16 {
-		exchanges = append(exchanges, rawExchange{Request: get(runTarget), Response: []piece{{Text: runAnswer(runID).text()}}})
+		exchanges = append(exchanges, rawExchange{Request: getRequest(runTarget), Response: []piece{{Text: runAnswer(runID).text()}}})
 	}
-	p := play(t, exchanges)
+	p := playExchanges(t, exchanges)
 	c := clientOf(t, p.port)
 	var calls sync.WaitGroup
 	for range len(exchanges) {
@@ -172,7 +172,7 @@ func TestKeysThatDifferInCaseAlone(t *testing.T) {
 		"at the top":     runAnswer(runID).swap(`"kind":"svc-control`, `"KIND":"x","kind":"svc-control`),
 		"inside":         runAnswer(runID).swap(`"state":"proposed"`, `"State":"decided","state":"proposed"`),
 		"in an array":    runsPage(50, "", "run/a").swap(`"state":"proposed"`, `"State":"decided","state":"proposed"`),
-		"of an envelope": envelope(404, "run_not_found", false, nil).swap(`"code":`, `"Code":"x","code":`),
+		"of an envelope": errorReply(404, "run_not_found", false, nil).swap(`"code":`, `"Code":"x","code":`),
 	} {
 		target, call := runTarget, func(c *controltower.Client) error { _, err := c.Run(t.Context(), runID); return err }
 		if name == "in an array" {
@@ -181,7 +181,7 @@ func TestKeysThatDifferInCaseAlone(t *testing.T) {
 				return err
 			}
 		}
-		p := play(t, []rawExchange{{Request: get(target), Response: []piece{{Text: r.sealed().text()}}}})
+		p := playExchanges(t, []rawExchange{{Request: getRequest(target), Response: []piece{{Text: r.sealed().text()}}}})
 		err := call(clientOf(t, p.port))
 		p.verify(t, 1)
 		if _, ok := errors.AsType[*controltower.ProtocolError](err); !ok {

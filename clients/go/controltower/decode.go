@@ -9,7 +9,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/canon"
 )
 
-func decode[T any](a *answer) (Result[T], error) {
+func decodeResult[T any](a *documentReply) (Result[T], error) {
 	r := Result[T]{Document: a.doc, Metadata: a.meta}
 	if err := a.into(&r.Value, a.doc, a.c1); err != nil {
 		return Result[T]{}, err
@@ -18,8 +18,8 @@ func decode[T any](a *answer) (Result[T], error) {
 }
 
 // into fills a value from a part of the answer, given with its canonical form.
-func (a *answer) into(target any, part *canon.Object, c1 []byte) error {
-	if key := folded(reflect.TypeOf(target), part); key != "" {
+func (a *documentReply) into(target any, part *canon.Object, c1 []byte) error {
+	if key := foldedKey(reflect.TypeOf(target), part); key != "" {
 		return a.broken("the answer holds the key %q, which differs from a known one in case alone", key)
 	}
 	if err := json.Unmarshal(c1, target); err != nil {
@@ -33,23 +33,23 @@ func (a *answer) into(target any, part *canon.Object, c1 []byte) error {
 
 var exact = reflect.TypeFor[canon.Object]()
 
-// folded finds a key that encoding/json would take for another, since it matches
+// foldedKey finds a key that encoding/json would take for another, since it matches
 // names in any case: with both in one object, the value would hold what no check
 // has seen.
-func folded(t reflect.Type, v canon.Value) string {
+func foldedKey(t reflect.Type, v canon.Value) string {
 	switch o, _ := v.(*canon.Object); t.Kind() {
 	case reflect.Pointer:
-		return folded(t.Elem(), v)
+		return foldedKey(t.Elem(), v)
 	case reflect.Slice:
 		elements, _ := v.(canon.Array)
 		for _, element := range elements {
-			if key := folded(t.Elem(), element); key != "" {
+			if key := foldedKey(t.Elem(), element); key != "" {
 				return key
 			}
 		}
 	case reflect.Map:
 		for _, value := range o.All() {
-			if key := folded(t.Elem(), value); key != "" {
+			if key := foldedKey(t.Elem(), value); key != "" {
 				return key
 			}
 		}
@@ -65,7 +65,7 @@ func folded(t reflect.Type, v canon.Value) string {
 		}
 		for key, value := range o.All() {
 			if inner, ok := known[key]; ok {
-				if key := folded(inner, value); key != "" {
+				if key := foldedKey(inner, value); key != "" {
 					return key
 				}
 				continue

@@ -11,7 +11,7 @@ type ConfigError struct{ Detail string }
 
 func (e *ConfigError) Error() string { return "controltower: " + e.Detail }
 
-func misuse(format string, args ...any) error {
+func misuseError(format string, args ...any) error {
 	return &ConfigError{Detail: fmt.Sprintf(format, args...)}
 }
 

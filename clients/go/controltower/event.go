@@ -10,7 +10,7 @@ var eventKeys = canon.MustFrom(spine.Event{Payload: &canon.Object{}}).(*canon.Ob
 // event checks one envelope: its keys, its identity, its place behind after, the
 // filters, its payload. An event_type this build does not know is taken: types are
 // added.
-func (a *answer) event(o *canon.Object, filters query, after int64) (spine.Event, error) {
+func (a *documentReply) event(o *canon.Object, filters query, after int64) (spine.Event, error) {
 	var none spine.Event
 	if o.Len() != len(eventKeys) {
 		return none, a.broken("an event does not have exactly the sixteen keys of an envelope")

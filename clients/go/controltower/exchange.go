@@ -42,7 +42,7 @@ func parseEndpoint(baseURL string) (endpoint, error) {
 		port, _ = strconv.Atoi(m[2]) // at most five digits
 	}
 	if m == nil || port < 1 || port > 65535 {
-		return endpoint{}, misuse("the base URL must be http://127.0.0.1:PORT or http://localhost:PORT, without a user, " +
+		return endpoint{}, misuseError("the base URL must be http://127.0.0.1:PORT or http://localhost:PORT, without a user, " +
 			"path, query or fragment: the server listens on the loopback interface only")
 	}
 	return endpoint{authority: fmt.Sprintf("%s:%d", strings.ToLower(m[1]), port), port: port}, nil

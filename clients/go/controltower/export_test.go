@@ -11,7 +11,7 @@ func Pause(p RetryPolicy, attempt int, err error, jitter float64) (time.Duration
 }
 
 // Sleep is how a client waits.
-func Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
+func Sleep(ctx context.Context, d time.Duration) error { return sleepFor(ctx, d) }
 
 // Blocks reads a stream that comes in these chunks, and gives what each block says
 // up to the first fault.

@@ -11,7 +11,7 @@ import (
 // FuzzFrames: where the network cuts a stream does not matter, and a field never
 // holds a line's end.
 func FuzzFrames(f *testing.F) {
-	f.Add([]byte(opening+frame(1)+": keepalive\n\n"+frame(2)+": stream-ended reason=shutdown\n\n"), 30, 2000)
+	f.Add([]byte(opening+eventFrame(1)+": keepalive\n\n"+eventFrame(2)+": stream-ended reason=shutdown\n\n"), 30, 2000)
 	f.Add([]byte(opening+"id: 1\r\n"), 3, 100)
 	f.Add([]byte(opening+strings.Repeat("x", 300)), 5, 200)
 	f.Fuzz(func(t *testing.T, data []byte, cut, bound int) {

@@ -55,9 +55,9 @@ type EventQuery struct {
 // ListRuns reads one page of runs, by id.
 func (c *Client) ListRuns(ctx context.Context, q RunQuery) (Result[ListPage[spine.Run]], error) {
 	filters := query{}.add("state", q.State).add("project_id", q.ProjectID)
-	return list[spine.Run](ctx, c, "/runs", q.Limit, q.Cursor, filters, func(a *answer, items []*canon.Object) error {
+	return listPage[spine.Run](ctx, c, "/runs", q.Limit, q.Cursor, filters, func(a *documentReply, items []*canon.Object) error {
 		for _, item := range items {
-			if err := first(a.isRun(item), a.filtered(item, filters)); err != nil {
+			if err := firstFault(a.isRun(item), a.filtered(item, filters)); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ type RunsQuery struct {
 func (c *Client) Runs(ctx context.Context, q RunsQuery) iter.Seq2[Result[spine.Run], error] {
 	return func(yield func(Result[spine.Run], error) bool) {
 		if q.MaxItems < 0 {
-			yield(Result[spine.Run]{}, misuse("MaxItems must not be negative"))
+			yield(Result[spine.Run]{}, misuseError("MaxItems must not be negative"))
 			return
 		}
 		if q.PageSize == 0 {
@@ -114,19 +114,19 @@ func (c *Client) Runs(ctx context.Context, q RunsQuery) iter.Seq2[Result[spine.R
 
 // ListWorkUnits reads one page of work units, by id.
 func (c *Client) ListWorkUnits(ctx context.Context, q WorkUnitQuery) (Result[ListPage[spine.WorkUnit]], error) {
-	return list[spine.WorkUnit](ctx, c, "/work-units", q.Limit, q.Cursor, query{}.add("project_id", q.ProjectID), (*answer).haveIDs)
+	return listPage[spine.WorkUnit](ctx, c, "/work-units", q.Limit, q.Cursor, query{}.add("project_id", q.ProjectID), (*documentReply).haveIDs)
 }
 
 // ListConnections reads one page of connectors, by id.
 func (c *Client) ListConnections(ctx context.Context, q ConnectionQuery) (Result[ListPage[spine.Connection]], error) {
-	return list[spine.Connection](ctx, c, "/connections", q.Limit, q.Cursor, nil, (*answer).haveIDs)
+	return listPage[spine.Connection](ctx, c, "/connections", q.Limit, q.Cursor, nil, (*documentReply).haveIDs)
 }
 
 // ListEvents reads one page of events, by sequence. Every envelope is checked as on
 // the stream.
 func (c *Client) ListEvents(ctx context.Context, q EventQuery) (Result[ListPage[spine.Event]], error) {
 	filters := q.EventFilter.query(nil)
-	return list[spine.Event](ctx, c, "/events", q.Limit, q.Cursor, filters, func(a *answer, items []*canon.Object) error {
+	return listPage[spine.Event](ctx, c, "/events", q.Limit, q.Cursor, filters, func(a *documentReply, items []*canon.Object) error {
 		after := int64(0)
 		for _, item := range items {
 			e, err := a.event(item, filters, after)
@@ -139,11 +139,11 @@ func (c *Client) ListEvents(ctx context.Context, q EventQuery) (Result[ListPage[
 	})
 }
 
-func list[T any](ctx context.Context, c *Client, path string, limit int, cursor string, filters query,
-	check func(*answer, []*canon.Object) error) (Result[ListPage[T]], error) {
+func listPage[T any](ctx context.Context, c *Client, path string, limit int, cursor string, filters query,
+	check func(*documentReply, []*canon.Object) error) (Result[ListPage[T]], error) {
 	var none Result[ListPage[T]]
 	if limit < 0 || limit > 200 {
-		return none, misuse("the limit must be from 1 to 200, or 0 for the server's default")
+		return none, misuseError("the limit must be from 1 to 200, or 0 for the server's default")
 	}
 	q := query{}
 	if limit > 0 {
@@ -178,7 +178,7 @@ func list[T any](ctx context.Context, c *Client, path string, limit int, cursor 
 }
 
 // page checks what every page has, and gives its items.
-func (a *answer) page(asked int) ([]*canon.Object, error) {
+func (a *documentReply) page(asked int) ([]*canon.Object, error) {
 	if err := a.ofKind(document.KindList, false); err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func cursorOrNull(v canon.Value) bool {
 	return v == nil || ok && s != ""
 }
 
-func (a *answer) isRun(v canon.Value) error {
+func (a *documentReply) isRun(v canon.Value) error {
 	o, _ := v.(*canon.Object)
 	kind, _ := o.Get("kind")
 	version, _ := o.Get("schema_version")
@@ -234,7 +234,7 @@ func (a *answer) isRun(v canon.Value) error {
 	return nil
 }
 
-func (a *answer) haveIDs(items []*canon.Object) error {
+func (a *documentReply) haveIDs(items []*canon.Object) error {
 	for _, item := range items {
 		id, _ := item.Get("id")
 		if _, ok := id.(string); !ok {
@@ -245,7 +245,7 @@ func (a *answer) haveIDs(items []*canon.Object) error {
 }
 
 // filtered checks that an item is one the filters let through.
-func (a *answer) filtered(item *canon.Object, filters query) error {
+func (a *documentReply) filtered(item *canon.Object, filters query) error {
 	for _, f := range filters {
 		if v, _ := item.Get(f.name); v != canon.Value(f.value) {
 			return a.broken("the answer holds an item of another %s than the filter asks for", f.name)

@@ -15,12 +15,12 @@ const MaxReport = canon.MaxFile
 
 // Status reads what the server can do and within which limits.
 func (c *Client) Status(ctx context.Context) (Result[Status], error) {
-	return read[Status](ctx, c, "/status", func(a *answer) error { return a.ofKind("svc-control-tower-status", true) })
+	return readResult[Status](ctx, c, "/status", func(a *documentReply) error { return a.ofKind("svc-control-tower-status", true) })
 }
 
 // OpenAPI reads the OpenAPI document of the running build.
 func (c *Client) OpenAPI(ctx context.Context) (Result[map[string]any], error) {
-	return read[map[string]any](ctx, c, "/openapi.json", func(a *answer) error {
+	return readResult[map[string]any](ctx, c, "/openapi.json", func(a *documentReply) error {
 		_, info := a.at("info").(*canon.Object)
 		_, paths := a.at("paths").(*canon.Object)
 		if a.text("x-svc-kind") != "svc-openapi" || a.text("x-svc-schema-version") != "0.1" ||
@@ -33,14 +33,14 @@ func (c *Client) OpenAPI(ctx context.Context) (Result[map[string]any], error) {
 
 // Metrics reads the counters of the running process.
 func (c *Client) Metrics(ctx context.Context) (Result[Metrics], error) {
-	return read[Metrics](ctx, c, "/metrics", func(a *answer) error { return a.ofKind("svc-api-operational-metrics", false) })
+	return readResult[Metrics](ctx, c, "/metrics", func(a *documentReply) error { return a.ofKind("svc-api-operational-metrics", false) })
 }
 
 // InspectRunEvidence gives the inspection snapshot of a report, the bytes of its
 // file. Nothing is stored. It is never tried again.
 func (c *Client) InspectRunEvidence(ctx context.Context, reportJSON []byte) (Result[document.Inspection], error) {
 	if len(reportJSON) > MaxReport {
-		return Result[document.Inspection]{}, misuse("the report is longer than the %d bytes the server reads", MaxReport)
+		return Result[document.Inspection]{}, misuseError("the report is longer than the %d bytes the server reads", MaxReport)
 	}
 	a, err := c.ask(ctx, "POST", "/run-evidence/inspect", reportJSON,
 		field{"Content-Type", typeJSON}, field{"Content-Length", strconv.Itoa(len(reportJSON))})
@@ -50,10 +50,10 @@ func (c *Client) InspectRunEvidence(ctx context.Context, reportJSON []byte) (Res
 	if err != nil {
 		return Result[document.Inspection]{}, err
 	}
-	return decode[document.Inspection](a)
+	return decodeResult[document.Inspection](a)
 }
 
-func checkInspection(a *answer, sent []byte) error {
+func checkInspection(a *documentReply, sent []byte) error {
 	if err := a.ofKind(document.KindInspection, true); err != nil {
 		return err
 	}
@@ -77,64 +77,64 @@ func checkInspection(a *answer, sent []byte) error {
 
 // Run reads one run.
 func (c *Client) Run(ctx context.Context, runID string) (Result[document.Run], error) {
-	return readOne[document.Run](ctx, c, "/runs/", "run id", runID, "", func(a *answer) error {
-		return first(a.ofKind(document.KindRun, true), a.isRun(a.at("run")), a.same("run", runID, "run", "run_id"))
+	return readOne[document.Run](ctx, c, "/runs/", "run id", runID, "", func(a *documentReply) error {
+		return firstFault(a.ofKind(document.KindRun, true), a.isRun(a.at("run")), a.same("run", runID, "run", "run_id"))
 	})
 }
 
 // RunAttempts reads the attempts of a run.
 func (c *Client) RunAttempts(ctx context.Context, runID string) (Result[document.RunAttempts], error) {
-	return readOne[document.RunAttempts](ctx, c, "/runs/", "run id", runID, "/attempts", func(a *answer) error {
+	return readOne[document.RunAttempts](ctx, c, "/runs/", "run id", runID, "/attempts", func(a *documentReply) error {
 		if _, ok := a.at("attempts").(canon.Array); !ok {
 			return a.broken("the answer holds no list of attempts")
 		}
-		return first(a.ofKind(document.KindRunAttempts, true), a.same("run", runID, "run_id"))
+		return firstFault(a.ofKind(document.KindRunAttempts, true), a.same("run", runID, "run_id"))
 	})
 }
 
 // RunEvidence reads the retained evidence report of a run and recomputes its digest.
 func (c *Client) RunEvidence(ctx context.Context, runID string) (Result[document.RunEvidence], error) {
-	return readOne[document.RunEvidence](ctx, c, "/runs/", "run id", runID, "/evidence", func(a *answer) error {
-		if err := first(a.ofKind(document.KindRunEvidence, true), a.same("run", runID, "run_id")); err != nil {
+	return readOne[document.RunEvidence](ctx, c, "/runs/", "run id", runID, "/evidence", func(a *documentReply) error {
+		if err := firstFault(a.ofKind(document.KindRunEvidence, true), a.same("run", runID, "run_id")); err != nil {
 			return err
 		}
 		if a.text("evidence_report", "kind") != report.Kind {
 			return a.broken("the answer holds no evidence report")
 		}
-		return first(a.same("run", runID, "evidence_report", "run_id"), a.digest(a.at("evidence_report"), "evidence_report_digest"))
+		return firstFault(a.same("run", runID, "evidence_report", "run_id"), a.digest(a.at("evidence_report"), "evidence_report_digest"))
 	})
 }
 
 // WorkUnit reads one work unit and its revisions.
 func (c *Client) WorkUnit(ctx context.Context, workUnitID string) (Result[document.WorkUnit], error) {
-	return readOne[document.WorkUnit](ctx, c, "/work-units/", "work unit id", workUnitID, "", func(a *answer) error {
-		return first(a.ofKind(document.KindWorkUnit, true), a.same("work unit", workUnitID, "work_unit", "id"))
+	return readOne[document.WorkUnit](ctx, c, "/work-units/", "work unit id", workUnitID, "", func(a *documentReply) error {
+		return firstFault(a.ofKind(document.KindWorkUnit, true), a.same("work unit", workUnitID, "work_unit", "id"))
 	})
 }
 
 // Project reads what the runs of one project add up to.
 func (c *Client) Project(ctx context.Context, projectID string) (Result[document.Project], error) {
-	return readOne[document.Project](ctx, c, "/projects/", "project id", projectID, "", func(a *answer) error {
-		return first(a.ofKind(document.KindProject, true), a.same("project", projectID, "project", "project_id"))
+	return readOne[document.Project](ctx, c, "/projects/", "project id", projectID, "", func(a *documentReply) error {
+		return firstFault(a.ofKind(document.KindProject, true), a.same("project", projectID, "project", "project_id"))
 	})
 }
 
 // Connection reads one connector, free of secrets.
 func (c *Client) Connection(ctx context.Context, connectionID string) (Result[document.Connection], error) {
-	return readOne[document.Connection](ctx, c, "/connections/", "connection id", connectionID, "", func(a *answer) error {
-		return first(a.ofKind(document.KindConnection, true), a.same("connection", connectionID, "connection", "id"))
+	return readOne[document.Connection](ctx, c, "/connections/", "connection id", connectionID, "", func(a *documentReply) error {
+		return firstFault(a.ofKind(document.KindConnection, true), a.same("connection", connectionID, "connection", "id"))
 	})
 }
 
-func readOne[T any](ctx context.Context, c *Client, collection, what, id, sub string, check func(*answer) error) (Result[T], error) {
-	path, err := resource(collection, what, id)
+func readOne[T any](ctx context.Context, c *Client, collection, what, id, sub string, check func(*documentReply) error) (Result[T], error) {
+	path, err := resourcePath(collection, what, id)
 	if err != nil {
 		return Result[T]{}, err
 	}
-	return read[T](ctx, c, path+sub, check)
+	return readResult[T](ctx, c, path+sub, check)
 }
 
-func read[T any](ctx context.Context, c *Client, target string, check func(*answer) error) (Result[T], error) {
+func readResult[T any](ctx context.Context, c *Client, target string, check func(*documentReply) error) (Result[T], error) {
 	a, err := c.get(ctx, target)
 	if err == nil {
 		err = check(a)
@@ -142,11 +142,11 @@ func read[T any](ctx context.Context, c *Client, target string, check func(*answ
 	if err != nil {
 		return Result[T]{}, err
 	}
-	return decode[T](a)
+	return decodeResult[T](a)
 }
 
-// first gives the first fault of checks that need no order.
-func first(faults ...error) error {
+// firstFault gives the first fault of checks that need no order.
+func firstFault(faults ...error) error {
 	for _, err := range faults {
 		if err != nil {
 			return err

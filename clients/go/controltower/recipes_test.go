@@ -22,7 +22,7 @@ func runNamed(id string) spine.Run {
 
 func runAnswer(id string) *reply {
 	run := runNamed(id)
-	return answer(200, document.NewRun(document.RunDetail{Run: run, IdempotencyKey: "demo", CreateRequestDigest: spine.CreateRequestDigest(run)}))
+	return documentReply(200, document.NewRun(document.RunDetail{Run: run, IdempotencyKey: "demo", CreateRequestDigest: spine.CreateRequestDigest(run)}))
 }
 
 const (
@@ -30,15 +30,15 @@ const (
 	runTarget = "/runs/run/demo:0001"
 )
 
-var askRun = args("run_id", runID)
+var askRun = encodeArgs("run_id", runID)
 
-func head(kind string) document.Head {
+func newHead(kind string) document.Head {
 	return document.Head{APIVersion: "v1", SchemaVersion: "0.1", Kind: kind, OK: true}
 }
 
 func statusAnswer() *reply {
-	return answer(200, controltower.Status{
-		Head: head("svc-control-tower-status"), Service: "svc-control-tower", Mode: "local-read-only",
+	return documentReply(200, controltower.Status{
+		Head: newHead("svc-control-tower-status"), Service: "svc-control-tower", Mode: "local-read-only",
 		MediaTypes:      []string{"application/json", "application/vnd.svc.control-tower.v1+json"},
 		SourceContracts: []string{"svc-run-evidence-report/0.1"},
 		Schemas:         map[string]string{"event": "urn:svc:schema:event:0.1"},
@@ -56,7 +56,7 @@ func statusAnswer() *reply {
 	})
 }
 
-func parsed(text string) canon.Value {
+func mustParse(text string) canon.Value {
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
 		panic(err)
@@ -65,7 +65,7 @@ func parsed(text string) canon.Value {
 }
 
 func metricsAnswer() *reply {
-	return answer(200, parsed(`{"schema_version":"0.1","kind":"svc-api-operational-metrics","service":"svc-control-tower","service_version":"0.1.0",
+	return documentReply(200, mustParse(`{"schema_version":"0.1","kind":"svc-api-operational-metrics","service":"svc-control-tower","service_version":"0.1.0",
 		"scope":"process_lifetime","requests":{"total":3,"client_errors_total":1,"server_errors_total":0,
 		"by_status_class":{"1xx":0,"2xx":2,"3xx":0,"4xx":1,"5xx":0}},"latency_ms":{"count":3,"sum":1.25,"max":0.75,"buckets":[{"le_ms":5,"count":3}]},
 		"concurrency":{"in_flight_requests":1,"max_concurrent_requests":16,"event_stream_clients":0,"max_event_stream_clients":8},
@@ -85,33 +85,33 @@ func reportText() string {
 	return string(c1)
 }
 
-func inspection(r *report.Report) *reply { return answer(200, document.NewInspection(r)) }
+func inspectionReply(r *report.Report) *reply { return documentReply(200, document.NewInspection(r)) }
 
-func evidenceAnswer() *reply { return answer(200, document.NewRunEvidence(fixture.Report())) }
+func evidenceAnswer() *reply { return documentReply(200, document.NewRunEvidence(fixture.Report())) }
 
 func workUnitAnswer() *reply {
-	return answer(200, document.NewWorkUnit(spine.WorkUnits([]spine.Run{fixture.Run()})[0]))
+	return documentReply(200, document.NewWorkUnit(spine.WorkUnits([]spine.Run{fixture.Run()})[0]))
 }
 
 func projectAnswer() *reply {
-	return answer(200, document.NewProject(spine.ProjectOf(fixture.ProjectID, []spine.Run{fixture.Run()})))
+	return documentReply(200, document.NewProject(spine.ProjectOf(fixture.ProjectID, []spine.Run{fixture.Run()})))
 }
 
-func answers() []recorded {
+func answerExchanges() []recorded {
 	ok := func(name, call string, a []byte, target string, r *reply) recorded {
-		return answered(name, call, a, get(target), r, good(r))
+		return answeredCall(name, call, a, getRequest(target), r, expectDocument(r))
 	}
 	vendor := runAnswer(runID).set("Content-Type", "application/vnd.svc.control-tower.v1+json; charset=utf-8")
 	spaced := runAnswer(runID)
 	spaced.write(" " + strings.Replace(string(spaced.body), `,"authority":`, ",\n \"authority\" : ", 1) + "\n")
-	openapi := answer(200, parsed(`{"openapi":"3.1.0","info":{"title":"Evidence","version":"1"},"paths":{},"servers":[{"url":"/"}],
+	openapi := documentReply(200, mustParse(`{"openapi":"3.1.0","info":{"title":"Evidence","version":"1"},"paths":{},"servers":[{"url":"/"}],
 		"x-svc-kind":"svc-openapi","x-svc-schema-version":"0.1"}`))
-	attempts := answer(200, document.RunAttempts{Head: head(document.KindRunAttempts), RunID: runID, Attempts: []spine.Attempt{
+	attempts := documentReply(200, document.RunAttempts{Head: newHead(document.KindRunAttempts), RunID: runID, Attempts: []spine.Attempt{
 		{AttemptID: "attempt-1", Order: 1, ConnectorID: "fake-agent", State: spine.AttemptCreated}}})
 	named := func(name, id, target string) recorded {
-		return ok(name, "get_run", args("run_id", id), "/runs/"+target, runAnswer(id))
+		return ok(name, "get_run", encodeArgs("run_id", id), "/runs/"+target, runAnswer(id))
 	}
-	inspected := inspection(fixture.Report())
+	inspected := inspectionReply(fixture.Report())
 	return []recorded{
 		ok("status, floats stay floats", "status", nil, "/status", statusAnswer()),
 		ok("OpenAPI document", "get_openapi", nil, "/openapi.json", openapi),
@@ -125,26 +125,26 @@ func answers() []recorded {
 		named("run id to be quoted", "run é?#%", "run%20%C3%A9%3F%23%25"),
 		named("run id of dots", "../..", "../.."),
 		ok("attempts", "get_run_attempts", askRun, runTarget+"/attempts", attempts),
-		ok("evidence", "get_run_evidence", args("run_id", "run/demo:0002"), "/runs/run/demo:0002/evidence", evidenceAnswer()),
-		ok("work unit", "get_work_unit", args("work_unit_id", "work/demo-0001"), "/work-units/work/demo-0001", workUnitAnswer()),
-		ok("project", "get_project", args("project_id", fixture.ProjectID), "/projects/project/demo", projectAnswer()),
-		ok("connection", "get_connection", args("connection_id", fixture.Connections()[0].ID), "/connections/"+fixture.Connections()[0].ID,
-			answer(200, document.NewConnection(fixture.Connections()[0]))),
-		answered("inspection", "inspect_run_evidence", args("report", reportText()), post("/run-evidence/inspect", reportText()), inspected, good(inspected)),
+		ok("evidence", "get_run_evidence", encodeArgs("run_id", "run/demo:0002"), "/runs/run/demo:0002/evidence", evidenceAnswer()),
+		ok("work unit", "get_work_unit", encodeArgs("work_unit_id", "work/demo-0001"), "/work-units/work/demo-0001", workUnitAnswer()),
+		ok("project", "get_project", encodeArgs("project_id", fixture.ProjectID), "/projects/project/demo", projectAnswer()),
+		ok("connection", "get_connection", encodeArgs("connection_id", fixture.Connections()[0].ID), "/connections/"+fixture.Connections()[0].ID,
+			documentReply(200, document.NewConnection(fixture.Connections()[0]))),
+		answeredCall("inspection", "inspect_run_evidence", encodeArgs("report", reportText()), postRequest("/run-evidence/inspect", reportText()), inspected, expectDocument(inspected)),
 	}
 }
 
-// envelope is an error of the server.
-func envelope(status int, code string, retryable bool, details *canon.Object) *reply {
-	r := answer(status, document.NewError(code, "What is wrong, in a sentence.", retryable, details))
+// errorReply is an error of the server.
+func errorReply(status int, code string, retryable bool, details *canon.Object) *reply {
+	r := documentReply(status, document.NewError(code, "What is wrong, in a sentence.", retryable, details))
 	if retryable {
 		r.set("Retry-After", "1")
 	}
 	return r
 }
 
-func capacity(code string) *reply {
-	return envelope(503, code, true, canon.NewObject(canon.Member{Key: "retry_after_seconds", Value: canon.NewInt(1)}))
+func capacityReply(code string) *reply {
+	return errorReply(503, code, true, canon.NewObject(canon.Member{Key: "retry_after_seconds", Value: canon.NewInt(1)}))
 }
 
 func apiErrors() []recorded {
@@ -156,44 +156,44 @@ func apiErrors() []recorded {
 		return e
 	}
 	busy := api(503, "overloaded", `{"retry_after_seconds":1}`)
-	busy.Retryable, busy.RetryAfter = true, ptr(1)
+	busy.Retryable, busy.RetryAfter = true, pointerTo(1)
 	one := func(r *reply) rawExchange {
-		return rawExchange{Request: get(runTarget), Response: []piece{{Text: r.text()}}}
+		return rawExchange{Request: getRequest(runTarget), Response: []piece{{Text: r.text()}}}
 	}
-	gone := rawExchange{Request: get(runTarget), Response: []piece{}}
+	gone := rawExchange{Request: getRequest(runTarget), Response: []piece{}}
 	atOnce := clientSettings{Retry: &retrySetting{MaxAttempts: 3}}
 	limits := canon.NewObject(canon.Member{Key: "minimum", Value: canon.NewInt(1)}, canon.Member{Key: "maximum", Value: canon.NewInt(200)})
 	run := func(name string, client clientSettings, want expectation, exchanges ...rawExchange) recorded {
 		return recorded{Name: name, Client: client, Call: "get_run", Args: askRun, Exchanges: exchanges, Expect: want}
 	}
-	found := good(runAnswer(runID))
+	found := expectDocument(runAnswer(runID))
 	tampered := runAnswer(runID).swap("proposed", "proposeD")
-	tooLong := envelope(503, "overloaded", true, nil).set("Retry-After", "61")
+	tooLong := errorReply(503, "overloaded", true, nil).set("Retry-After", "61")
 	far := busy
-	far.Details, far.RetryAfter = nil, ptr(61)
+	far.Details, far.RetryAfter = nil, pointerTo(61)
 	return []recorded{
-		run("not found", clientSettings{}, api(404, "run_not_found", ""), one(envelope(404, "run_not_found", false, nil))),
-		run("details", clientSettings{}, api(400, "invalid_limit", `{"maximum":200,"minimum":1}`), one(envelope(400, "invalid_limit", false, limits))),
-		run("a code this client does not know", clientSettings{}, api(418, "new_code", ""), one(envelope(418, "new_code", false, nil))),
-		run("overloaded, no policy", clientSettings{}, busy, one(capacity("overloaded"))),
-		run("overloaded, then an answer", atOnce, found, one(capacity("overloaded")), one(runAnswer(runID))),
+		run("not found", clientSettings{}, api(404, "run_not_found", ""), one(errorReply(404, "run_not_found", false, nil))),
+		run("details", clientSettings{}, api(400, "invalid_limit", `{"maximum":200,"minimum":1}`), one(errorReply(400, "invalid_limit", false, limits))),
+		run("a code this client does not know", clientSettings{}, api(418, "new_code", ""), one(errorReply(418, "new_code", false, nil))),
+		run("overloaded, no policy", clientSettings{}, busy, one(capacityReply("overloaded"))),
+		run("overloaded, then an answer", atOnce, found, one(capacityReply("overloaded")), one(runAnswer(runID))),
 		run("no answer, then an answer", atOnce, found, gone, one(runAnswer(runID))),
-		run("overloaded until the attempts are spent", atOnce, busy, one(capacity("overloaded")), one(capacity("overloaded")), one(capacity("overloaded"))),
-		run("not found is not tried again", atOnce, api(404, "run_not_found", ""), one(envelope(404, "run_not_found", false, nil))),
+		run("overloaded until the attempts are spent", atOnce, busy, one(capacityReply("overloaded")), one(capacityReply("overloaded")), one(capacityReply("overloaded"))),
+		run("not found is not tried again", atOnce, api(404, "run_not_found", ""), one(errorReply(404, "run_not_found", false, nil))),
 		run("a broken digest is not tried again", atOnce, expectation{Error: "integrity", RequestID: requestID}, one(tampered)),
-		run("a broken answer is not tried again", atOnce, expectation{Error: "protocol"}, one(plain(414, "The request line is too long."))),
+		run("a broken answer is not tried again", atOnce, expectation{Error: "protocol"}, one(plainReply(414, "The request line is too long."))),
 		run("a wait beyond a minute is not waited for", clientSettings{Retry: &retrySetting{MaxAttempts: 3, HonorRetryAfter: true}}, far, one(tooLong)),
-		{Name: "an inspection is never tried again", Client: atOnce, Call: "inspect_run_evidence", Args: args("report", "{}"), Expect: busy,
-			Exchanges: []rawExchange{{Request: post("/run-evidence/inspect", "{}"), Response: []piece{{Text: capacity("overloaded").text()}}}}},
-		{Name: "a stream is never tried again", Client: atOnce, Call: "stream_events", Args: args("idle_timeout", 20), Expect: func() expectation {
+		{Name: "an inspection is never tried again", Client: atOnce, Call: "inspect_run_evidence", Args: encodeArgs("report", "{}"), Expect: busy,
+			Exchanges: []rawExchange{{Request: postRequest("/run-evidence/inspect", "{}"), Response: []piece{{Text: capacityReply("overloaded").text()}}}}},
+		{Name: "a stream is never tried again", Client: atOnce, Call: "stream_events", Args: encodeArgs("idle_timeout", 20), Expect: func() expectation {
 			e := busy
 			e.Code = "too_many_streams"
 			return e
-		}(), Exchanges: []rawExchange{{Request: get("/events/stream", "Accept", "text/event-stream"), Response: []piece{{Text: capacity("too_many_streams").text()}}}}},
+		}(), Exchanges: []rawExchange{{Request: getRequest("/events/stream", "Accept", "text/event-stream"), Response: []piece{{Text: capacityReply("too_many_streams").text()}}}}},
 		{Name: "a list is tried again", Client: atOnce, Call: "list_connections", Expect: expectation{RequestID: requestID, Limit: 50,
-			ContentDigest: answer(200, document.NewList([]spine.Connection{}, 50, "")).digest()},
-			Exchanges: []rawExchange{{Request: get("/connections"), Response: []piece{{Text: capacity("overloaded").text()}}},
-				{Request: get("/connections"), Response: []piece{{Text: answer(200, document.NewList([]spine.Connection{}, 50, "")).text()}}}}},
+			ContentDigest: documentReply(200, document.NewList([]spine.Connection{}, 50, "")).digest()},
+			Exchanges: []rawExchange{{Request: getRequest("/connections"), Response: []piece{{Text: capacityReply("overloaded").text()}}},
+				{Request: getRequest("/connections"), Response: []piece{{Text: documentReply(200, document.NewList([]spine.Connection{}, 50, "")).text()}}}}},
 	}
 }
 
@@ -204,14 +204,14 @@ func runsPage(limit int, cursor string, ids ...string) *reply {
 	for _, id := range ids {
 		runs = append(runs, runNamed(id))
 	}
-	return answer(200, document.NewList(runs, limit, cursor))
+	return documentReply(200, document.NewList(runs, limit, cursor))
 }
 
 func fixtureEvents() []spine.Event { e := fixture.RunEvents(); return e[:] }
 
-func lists() []recorded {
+func listExchanges() []recorded {
 	paged := func(r *reply, limit int, cursor string, items ...string) expectation {
-		e := good(r)
+		e := expectDocument(r)
 		e.Limit, e.Items = limit, items
 		if cursor != "" {
 			e.NextCursor = &cursor
@@ -222,38 +222,38 @@ func lists() []recorded {
 
 	topOnly := runsPage(2, "bmV4dA==", "run/a").swap(`"page":{"limit":2,"next_cursor":"bmV4dA=="}`, `"page":{"limit":2}`).sealed()
 	pageOnly := runsPage(2, "bmV4dA==", "run/a").swap(`"next_cursor":"bmV4dA==","page"`, `"page"`).sealed()
-	empty := answer(200, document.NewList([]spine.Run{}, 50, ""))
-	units := answer(200, document.NewList(spine.WorkUnits([]spine.Run{fixture.Run()}), 50, ""))
-	connections := answer(200, document.NewList(fixture.Connections(), 4, ""))
+	empty := documentReply(200, document.NewList([]spine.Run{}, 50, ""))
+	units := documentReply(200, document.NewList(spine.WorkUnits([]spine.Run{fixture.Run()}), 50, ""))
+	connections := documentReply(200, document.NewList(fixture.Connections(), 4, ""))
 	names := []string{}
 	for _, c := range fixture.Connections() {
 		names = append(names, c.ID)
 	}
-	events := answer(200, document.NewList(fixtureEvents(), 200, ""))
+	events := documentReply(200, document.NewList(fixtureEvents(), 200, ""))
 	turn := func(target string, r *reply) rawExchange {
-		return rawExchange{Request: get(target), Response: []piece{{Text: r.text()}}}
+		return rawExchange{Request: getRequest(target), Response: []piece{{Text: r.text()}}}
 	}
 	return []recorded{
-		answered("runs", "list_runs", args("limit", 2, "cursor", "YQ==", "state", "proposed", "project_id", "project/demo"),
-			get("/runs?limit=2&cursor=YQ%3D%3D&state=proposed&project_id=project%2Fdemo"), runs, paged(runs, 2, "bmV4dA==", "run/a", "run/b")),
-		answered("a cursor at the top alone", "list_runs", nil, get("/runs"), topOnly, paged(topOnly, 2, "bmV4dA==", "run/a")),
-		answered("a cursor on the page alone", "list_runs", nil, get("/runs"), pageOnly, paged(pageOnly, 2, "bmV4dA==", "run/a")),
-		answered("no runs", "list_runs", nil, get("/runs"), empty, paged(empty, 50, "")),
-		answered("work units", "list_work_units", args("project_id", "project/demo"), get("/work-units?project_id=project%2Fdemo"), units,
+		answeredCall("runs", "list_runs", encodeArgs("limit", 2, "cursor", "YQ==", "state", "proposed", "project_id", "project/demo"),
+			getRequest("/runs?limit=2&cursor=YQ%3D%3D&state=proposed&project_id=project%2Fdemo"), runs, paged(runs, 2, "bmV4dA==", "run/a", "run/b")),
+		answeredCall("a cursor at the top alone", "list_runs", nil, getRequest("/runs"), topOnly, paged(topOnly, 2, "bmV4dA==", "run/a")),
+		answeredCall("a cursor on the page alone", "list_runs", nil, getRequest("/runs"), pageOnly, paged(pageOnly, 2, "bmV4dA==", "run/a")),
+		answeredCall("no runs", "list_runs", nil, getRequest("/runs"), empty, paged(empty, 50, "")),
+		answeredCall("work units", "list_work_units", encodeArgs("project_id", "project/demo"), getRequest("/work-units?project_id=project%2Fdemo"), units,
 			paged(units, 50, "", "work/demo-0001")),
-		answered("connections", "list_connections", args("limit", 4), get("/connections?limit=4"), connections, paged(connections, 4, "", names...)),
-		answered("events", "list_events", args("limit", 200, "run_id", runID, "work_unit_id", "work/demo-0001"),
-			get("/events?limit=200&run_id=run%2Fdemo%3A0001&work_unit_id=work%2Fdemo-0001"), events,
+		answeredCall("connections", "list_connections", encodeArgs("limit", 4), getRequest("/connections?limit=4"), connections, paged(connections, 4, "", names...)),
+		answeredCall("events", "list_events", encodeArgs("limit", 200, "run_id", runID, "work_unit_id", "work/demo-0001"),
+			getRequest("/events?limit=200&run_id=run%2Fdemo%3A0001&work_unit_id=work%2Fdemo-0001"), events,
 			paged(events, 200, "", "evt-000000000001", "evt-000000000002")),
-		{Name: "every run, page after page", Call: "iter_runs", Args: args("page_size", 2, "state", "proposed"),
+		{Name: "every run, page after page", Call: "iter_runs", Args: encodeArgs("page_size", 2, "state", "proposed"),
 			Exchanges: []rawExchange{
 				turn("/runs?limit=2&state=proposed", runsPage(2, "b25l", "run/a", "run/b")),
 				turn("/runs?limit=2&cursor=b25l&state=proposed", runsPage(2, "dHdv")),
 				turn("/runs?limit=2&cursor=dHdv&state=proposed", runsPage(2, "", "run/c")),
 			}, Expect: expectation{Items: []string{"run/a", "run/b", "run/c"}}},
-		{Name: "no more runs than asked for", Call: "iter_runs", Args: args("max_items", 1),
+		{Name: "no more runs than asked for", Call: "iter_runs", Args: encodeArgs("max_items", 1),
 			Exchanges: []rawExchange{turn("/runs?limit=50", runsPage(50, "b25l", "run/a", "run/b"))}, Expect: expectation{Items: []string{"run/a"}}},
-		{Name: "a cursor that comes again", Call: "iter_runs", Args: args("page_size", 1),
+		{Name: "a cursor that comes again", Call: "iter_runs", Args: encodeArgs("page_size", 1),
 			Exchanges: []rawExchange{
 				turn("/runs?limit=1", runsPage(1, "b25l", "run/a")),
 				turn("/runs?limit=1&cursor=b25l", runsPage(1, "b25l", "run/b")),
@@ -261,8 +261,8 @@ func lists() []recorded {
 	}
 }
 
-// refused calls send nothing.
-func refused() []recorded {
+// refusedCalls calls send nothing.
+func refusedCalls() []recorded {
 	no := func(name, call string, a []byte, client clientSettings) recorded {
 		return recorded{Name: name, Client: client, Call: call, Args: a, Expect: expectation{Error: "config"}}
 	}
@@ -278,23 +278,23 @@ func refused() []recorded {
 		out = append(out, no(fmt.Sprintf("token of %d bytes ending %q", len(bad), bad[max(len(bad)-2, 0):]), "status", nil, clientSettings{Token: &bad}))
 	}
 	for _, limit := range []int{0, -1, 201} {
-		out = append(out, no(fmt.Sprintf("limit %d", limit), "list_runs", args("limit", limit), clientSettings{}))
+		out = append(out, no(fmt.Sprintf("limit %d", limit), "list_runs", encodeArgs("limit", limit), clientSettings{}))
 	}
 	return append(out,
 		no("timeout below 0", "status", nil, clientSettings{Timeout: -1}),
 		no("retry policy without an attempt", "status", nil, clientSettings{Retry: &retrySetting{}}),
 		no("retry policy whose base exceeds its most", "status", nil, clientSettings{Retry: &retrySetting{MaxAttempts: 2, BaseDelay: 2, MaxDelay: 1}}),
-		no("empty run id", "get_run", args("run_id", ""), clientSettings{}),
-		no("run id with a line break", "get_run", args("run_id", "a\r\nX-Injected: y"), clientSettings{}),
-		no("empty connection id", "get_connection", args("connection_id", ""), clientSettings{}),
-		no("cursor with a control character", "list_runs", args("cursor", "a\u0000"), clientSettings{}),
-		no("page size beyond the limit", "iter_runs", args("page_size", 201), clientSettings{}),
-		no("fewer than no runs", "iter_runs", args("max_items", -1), clientSettings{}),
-		no("stream without a timeout worth its name", "stream_events", args("idle_timeout", -1), clientSettings{}),
-		no("stream from before the first event", "stream_events", args("idle_timeout", 20, "last_event_id", -1), clientSettings{}),
-		no("stream from 19 digits", "stream_events", args("idle_timeout", 20, "last_event_id", int64(1e18)), clientSettings{}),
-		no("stream of fewer than no events", "stream_events", args("idle_timeout", 20, "max_events", -1), clientSettings{}),
-		no("stream of a time below 0", "stream_events", args("idle_timeout", 20, "max_seconds", -1), clientSettings{}),
-		no("stream with a negative bound of frames", "stream_events", args("idle_timeout", 20, "max_frame_bytes", -1), clientSettings{}),
+		no("empty run id", "get_run", encodeArgs("run_id", ""), clientSettings{}),
+		no("run id with a line break", "get_run", encodeArgs("run_id", "a\r\nX-Injected: y"), clientSettings{}),
+		no("empty connection id", "get_connection", encodeArgs("connection_id", ""), clientSettings{}),
+		no("cursor with a control character", "list_runs", encodeArgs("cursor", "a\u0000"), clientSettings{}),
+		no("page size beyond the limit", "iter_runs", encodeArgs("page_size", 201), clientSettings{}),
+		no("fewer than no runs", "iter_runs", encodeArgs("max_items", -1), clientSettings{}),
+		no("stream without a timeout worth its name", "stream_events", encodeArgs("idle_timeout", -1), clientSettings{}),
+		no("stream from before the first event", "stream_events", encodeArgs("idle_timeout", 20, "last_event_id", -1), clientSettings{}),
+		no("stream from 19 digits", "stream_events", encodeArgs("idle_timeout", 20, "last_event_id", int64(1e18)), clientSettings{}),
+		no("stream of fewer than no events", "stream_events", encodeArgs("idle_timeout", 20, "max_events", -1), clientSettings{}),
+		no("stream of a time below 0", "stream_events", encodeArgs("idle_timeout", 20, "max_seconds", -1), clientSettings{}),
+		no("stream with a negative bound of frames", "stream_events", encodeArgs("idle_timeout", 20, "max_frame_bytes", -1), clientSettings{}),
 	)
 }

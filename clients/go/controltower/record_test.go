@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "rewrite the recorded exchanges")
 func TestTheSuiteIsAsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, cases := range map[string][]recorded{
-		"answers": answers(), "lists": lists(), "errors": apiErrors(), "broken": broken(),
-		"transport": transport(), "stream": streams(), "stream-broken": brokenStreams(), "refused": refused(),
+		"answers": answerExchanges(), "lists": listExchanges(), "errors": apiErrors(), "broken": brokenExchanges(),
+		"transport": transportExchanges(), "stream": streamExchanges(), "stream-broken": brokenStreams(), "refused": refusedCalls(),
 	} {
 		seen := map[string]bool{}
 		for i, c := range cases {
@@ -64,8 +64,8 @@ type reply struct {
 	body   []byte
 }
 
-// answer makes the answer the server gives with this document.
-func answer(status int, doc any) *reply {
+// documentReply makes the answer the server gives with this document.
+func documentReply(status int, doc any) *reply {
 	v := canon.MustFrom(doc)
 	body, err := canon.C1(v)
 	if err != nil {
@@ -157,11 +157,11 @@ func (r *reply) digest() string {
 	return ""
 }
 
-func plain(status int, sentence string) *reply {
+func plainReply(status int, sentence string) *reply {
 	return (&reply{status: status, fields: []string{"Content-Type", "text/plain; charset=utf-8", "X-Request-ID", requestID, "Connection", "close"}}).write(sentence + "\n")
 }
 
-func get(target string, extra ...string) rawRequest {
+func getRequest(target string, extra ...string) rawRequest {
 	fields := map[string]string{"Accept": "application/json", "Connection": "close", "X-SVC-UI-Token": token}
 	for i := 0; i < len(extra); i += 2 {
 		fields[extra[i]] = extra[i+1]
@@ -169,13 +169,13 @@ func get(target string, extra ...string) rawRequest {
 	return rawRequest{Line: "GET /api/v1" + target + " HTTP/1.1", Fields: fields}
 }
 
-func post(target, body string) rawRequest {
-	r := get(target, "Content-Type", "application/json", "Content-Length", fmt.Sprint(len(body)))
+func postRequest(target, body string) rawRequest {
+	r := getRequest(target, "Content-Type", "application/json", "Content-Length", fmt.Sprint(len(body)))
 	r.Line, r.Body = "POST"+strings.TrimPrefix(r.Line, "GET"), body
 	return r
 }
 
-func args(pairs ...any) json.RawMessage {
+func encodeArgs(pairs ...any) json.RawMessage {
 	o := &canon.Object{}
 	for i := 0; i < len(pairs); i += 2 {
 		o.Set(pairs[i].(string), canon.MustFrom(pairs[i+1]))
@@ -187,8 +187,8 @@ func args(pairs ...any) json.RawMessage {
 	return c1
 }
 
-// answered is a call whose one request gets this answer.
-func answered(name, call string, a json.RawMessage, request rawRequest, r *reply, want expectation) recorded {
+// answeredCall is a call whose one request gets this answer.
+func answeredCall(name, call string, a json.RawMessage, request rawRequest, r *reply, want expectation) recorded {
 	return recorded{Name: name, Call: call, Args: a, Exchanges: []rawExchange{{Request: request, Response: []piece{pieceOf(r.text())}}}, Expect: want}
 }
 
@@ -199,9 +199,9 @@ func pieceOf(text string) piece {
 	return piece{Hex: hex.EncodeToString([]byte(text))}
 }
 
-// good expects the document of the answer.
-func good(r *reply) expectation {
+// expectDocument expects the document of the answer.
+func expectDocument(r *reply) expectation {
 	return expectation{RequestID: requestID, ContentDigest: r.digest()}
 }
 
-func ptr[T any](v T) *T { return &v }
+func pointerTo[T any](v T) *T { return &v }

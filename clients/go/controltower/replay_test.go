@@ -18,15 +18,15 @@ func TestRecordedExchanges(t *testing.T) {
 	t.Parallel()
 	for group, cases := range loadSuite(t) {
 		for _, c := range cases {
-			t.Run(group+"/"+c.Name, func(t *testing.T) { t.Parallel(); replay(t, c) })
+			t.Run(group+"/"+c.Name, func(t *testing.T) { t.Parallel(); replayExchange(t, c) })
 		}
 	}
 }
 
-// replay plays one recorded exchange through the Go client.
-func replay(t *testing.T, c recorded) {
-	p := play(t, c.Exchanges)
-	got, err := perform(t, p.port, c)
+// replayExchange plays one recorded exchange through the Go client.
+func replayExchange(t *testing.T, c recorded) {
+	p := playExchanges(t, c.Exchanges)
+	got, err := performCall(t, p.port, c)
 	if c.Expect.Error != "" || err != nil {
 		compareError(t, c.Expect, err)
 	}
@@ -67,7 +67,7 @@ func compareError(t *testing.T, want expectation, err error) {
 	if want.RetryAfter != nil {
 		retry = *want.RetryAfter
 	}
-	details := canonical(t, want.Details)
+	details := canonicalJSON(t, want.Details)
 	gotDetails := ""
 	if api.Details != nil {
 		c1, _ := canon.C1(api.Details)
@@ -79,7 +79,7 @@ func compareError(t *testing.T, want expectation, err error) {
 	}
 }
 
-func canonical(t *testing.T, raw json.RawMessage) string {
+func canonicalJSON(t *testing.T, raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
 	}
@@ -114,10 +114,10 @@ type arguments struct {
 	Filters       map[string]string `json:"filters"`
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// perform makes the call and gives what came of it in the terms of the suite.
-func perform(t *testing.T, port int, c recorded) (expectation, error) {
+// performCall makes the call and gives what came of it in the terms of the suite.
+func performCall(t *testing.T, port int, c recorded) (expectation, error) {
 	base := c.Client.BaseURL
 	if base == "" {
 		base = "http://127.0.0.1:{port}"
@@ -133,10 +133,10 @@ func perform(t *testing.T, port int, c recorded) (expectation, error) {
 	var options []controltower.Option
 	if r := c.Client.Retry; r != nil {
 		options = append(options, controltower.WithRetry(controltower.RetryPolicy{
-			MaxAttempts: r.MaxAttempts, BaseDelay: seconds(r.BaseDelay), MaxDelay: seconds(r.MaxDelay), IgnoreRetryAfter: !r.HonorRetryAfter,
+			MaxAttempts: r.MaxAttempts, BaseDelay: secondsToDuration(r.BaseDelay), MaxDelay: secondsToDuration(r.MaxDelay), IgnoreRetryAfter: !r.HonorRetryAfter,
 		}))
 	}
-	client, err := controltower.New(strings.ReplaceAll(base, "{port}", fmt.Sprint(port)), secret, seconds(timeout), options...)
+	client, err := controltower.New(strings.ReplaceAll(base, "{port}", fmt.Sprint(port)), secret, secondsToDuration(timeout), options...)
 	if err != nil {
 		return expectation{}, err
 	}
@@ -149,37 +149,37 @@ func perform(t *testing.T, port int, c recorded) (expectation, error) {
 	ctx := t.Context()
 	switch c.Call {
 	case "status":
-		return one(client.Status(ctx))
+		return expectOne(client.Status(ctx))
 	case "get_openapi":
-		return one(client.OpenAPI(ctx))
+		return expectOne(client.OpenAPI(ctx))
 	case "get_metrics":
-		return one(client.Metrics(ctx))
+		return expectOne(client.Metrics(ctx))
 	case "inspect_run_evidence":
-		return one(client.InspectRunEvidence(ctx, []byte(a.Report)))
+		return expectOne(client.InspectRunEvidence(ctx, []byte(a.Report)))
 	case "get_run":
-		return one(client.Run(ctx, a.RunID))
+		return expectOne(client.Run(ctx, a.RunID))
 	case "get_run_attempts":
-		return one(client.RunAttempts(ctx, a.RunID))
+		return expectOne(client.RunAttempts(ctx, a.RunID))
 	case "get_run_evidence":
-		return one(client.RunEvidence(ctx, a.RunID))
+		return expectOne(client.RunEvidence(ctx, a.RunID))
 	case "get_work_unit":
-		return one(client.WorkUnit(ctx, a.WorkUnitID))
+		return expectOne(client.WorkUnit(ctx, a.WorkUnitID))
 	case "get_project":
-		return one(client.Project(ctx, a.ProjectID))
+		return expectOne(client.Project(ctx, a.ProjectID))
 	case "get_connection":
-		return one(client.Connection(ctx, a.ConnectionID))
+		return expectOne(client.Connection(ctx, a.ConnectionID))
 	case "list_runs":
-		return page(client.ListRuns(ctx, controltower.RunQuery{Limit: limitOf(a), Cursor: a.Cursor, State: a.State, ProjectID: a.ProjectID}))
+		return expectPage(client.ListRuns(ctx, controltower.RunQuery{Limit: limitOf(a), Cursor: a.Cursor, State: a.State, ProjectID: a.ProjectID}))
 	case "list_work_units":
-		return page(client.ListWorkUnits(ctx, controltower.WorkUnitQuery{Limit: limitOf(a), Cursor: a.Cursor, ProjectID: a.ProjectID}))
+		return expectPage(client.ListWorkUnits(ctx, controltower.WorkUnitQuery{Limit: limitOf(a), Cursor: a.Cursor, ProjectID: a.ProjectID}))
 	case "list_connections":
-		return page(client.ListConnections(ctx, controltower.ConnectionQuery{Limit: limitOf(a), Cursor: a.Cursor}))
+		return expectPage(client.ListConnections(ctx, controltower.ConnectionQuery{Limit: limitOf(a), Cursor: a.Cursor}))
 	case "list_events":
-		return page(client.ListEvents(ctx, controltower.EventQuery{EventFilter: filterOf(a), Limit: limitOf(a), Cursor: a.Cursor}))
+		return expectPage(client.ListEvents(ctx, controltower.EventQuery{EventFilter: filterOf(a), Limit: limitOf(a), Cursor: a.Cursor}))
 	case "iter_runs":
-		return iterate(ctx, client, a)
+		return iteratePages(ctx, client, a)
 	case "stream_events":
-		return stream(ctx, client, a)
+		return readStream(ctx, client, a)
 	}
 	t.Fatalf("the suite has no call %q", c.Call)
 	return expectation{}, nil
@@ -205,7 +205,7 @@ func filterOf(a arguments) controltower.EventFilter {
 	return f
 }
 
-func one[T any](r controltower.Result[T], err error) (expectation, error) {
+func expectOne[T any](r controltower.Result[T], err error) (expectation, error) {
 	if err != nil {
 		return expectation{}, err
 	}
@@ -218,7 +218,7 @@ func one[T any](r controltower.Result[T], err error) (expectation, error) {
 	return expectation{RequestID: r.RequestID(), ContentDigest: canon.Digest(r.Document)}, nil
 }
 
-func page[T any](r controltower.Result[controltower.ListPage[T]], err error) (expectation, error) {
+func expectPage[T any](r controltower.Result[controltower.ListPage[T]], err error) (expectation, error) {
 	if err != nil {
 		return expectation{}, err
 	}
@@ -242,7 +242,7 @@ func idOf(o *canon.Object) string {
 	return ""
 }
 
-func iterate(ctx context.Context, client *controltower.Client, a arguments) (expectation, error) {
+func iteratePages(ctx context.Context, client *controltower.Client, a arguments) (expectation, error) {
 	var e expectation
 	for r, err := range client.Runs(ctx, controltower.RunsQuery{State: a.State, ProjectID: a.ProjectID, PageSize: a.PageSize, MaxItems: a.MaxItems}) {
 		if err != nil {
@@ -256,13 +256,13 @@ func iterate(ctx context.Context, client *controltower.Client, a arguments) (exp
 	return e, nil
 }
 
-func stream(ctx context.Context, client *controltower.Client, a arguments) (expectation, error) {
+func readStream(ctx context.Context, client *controltower.Client, a arguments) (expectation, error) {
 	var e expectation
 	var state controltower.StreamState
 	var fault error
 	for event, err := range client.Stream(ctx, controltower.StreamOptions{
-		IdleTimeout: seconds(a.IdleTimeout), LastEventID: a.LastEventID, Filter: filterOf(a), MaxEvents: a.MaxEvents,
-		MaxDuration: seconds(a.MaxSeconds), MaxFrameBytes: a.MaxFrameBytes, State: &state,
+		IdleTimeout: secondsToDuration(a.IdleTimeout), LastEventID: a.LastEventID, Filter: filterOf(a), MaxEvents: a.MaxEvents,
+		MaxDuration: secondsToDuration(a.MaxSeconds), MaxFrameBytes: a.MaxFrameBytes, State: &state,
 	}) {
 		if err != nil {
 			fault = err

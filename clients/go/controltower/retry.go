@@ -29,7 +29,7 @@ const MaxRetryAfter = time.Minute
 func WithRetry(p RetryPolicy) Option {
 	return func(c *Client) error {
 		if p.MaxAttempts < 1 || p.BaseDelay < 0 || p.MaxDelay < p.BaseDelay {
-			return misuse("a retry policy needs at least one attempt and 0 <= BaseDelay <= MaxDelay")
+			return misuseError("a retry policy needs at least one attempt and 0 <= BaseDelay <= MaxDelay")
 		}
 		c.retry = p
 		return nil
@@ -60,7 +60,7 @@ func (p RetryPolicy) pause(attempt int, err error, jitter float64) (time.Duratio
 	return max(time.Duration(jitter*most), least), true
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

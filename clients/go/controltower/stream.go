@@ -64,7 +64,7 @@ type StreamedEvent struct {
 // reconnects: to go on, stream again with the last event's sequence as LastEventID.
 func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
-		s := &stream{client: c, options: o, state: o.State}
+		s := &readStream{client: c, options: o, state: o.State}
 		if s.state == nil {
 			s.state = &StreamState{}
 		}
@@ -96,24 +96,24 @@ func (c *Client) Stream(ctx context.Context, o StreamOptions) iter.Seq2[Streamed
 	}
 }
 
-type stream struct {
+type readStream struct {
 	client  *Client
 	options StreamOptions
 	state   *StreamState
 	filters query
 	frames  frames
-	answer  answer // what faults of the stream are told under
+	answer  documentReply // what faults of the stream are told under
 	endsAt  time.Time
 	started bool // the retry block came
 }
 
-func (s *stream) open(ctx context.Context) (*exchange, error) {
+func (s *readStream) open(ctx context.Context) (*exchange, error) {
 	o := s.options
 	if o.IdleTimeout <= 0 {
-		return nil, misuse("a stream needs an IdleTimeout above 0; take 20 seconds or more for a quiet one")
+		return nil, misuseError("a stream needs an IdleTimeout above 0; take 20 seconds or more for a quiet one")
 	}
 	if o.MaxEvents < 0 || o.MaxDuration < 0 || o.MaxFrameBytes < 0 {
-		return nil, misuse("the bounds of a stream must not be negative")
+		return nil, misuseError("the bounds of a stream must not be negative")
 	}
 	s.frames.max = o.MaxFrameBytes
 	if o.MaxFrameBytes == 0 {
@@ -122,7 +122,7 @@ func (s *stream) open(ctx context.Context) (*exchange, error) {
 	fields := []field{{"Accept", typeStream}}
 	if o.LastEventID != nil {
 		if *o.LastEventID < 0 || *o.LastEventID > spine.MaxSequence {
-			return nil, misuse("LastEventID must be from 0, of at most 18 digits")
+			return nil, misuseError("LastEventID must be from 0, of at most 18 digits")
 		}
 		s.state.LastEventID = *o.LastEventID
 		fields = append(fields, field{"Last-Event-ID", strconv.FormatInt(*o.LastEventID, 10)})
@@ -146,7 +146,7 @@ func (s *stream) open(ctx context.Context) (*exchange, error) {
 	return x, nil
 }
 
-func (s *stream) checkHead(x *exchange) error {
+func (s *readStream) checkHead(x *exchange) error {
 	name, err := x.mediaType(typeStream, typeJSON, typeVendor)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *stream) checkHead(x *exchange) error {
 }
 
 // next reads up to the next event, or to the end, which state.EndReason then tells.
-func (s *stream) next(x *exchange) (StreamedEvent, error) {
+func (s *readStream) next(x *exchange) (StreamedEvent, error) {
 	for {
 		text, ok, err := s.block(x)
 		if err != nil {
@@ -200,7 +200,7 @@ func (s *stream) next(x *exchange) (StreamedEvent, error) {
 	}
 }
 
-func (s *stream) event(f *eventFields) (StreamedEvent, error) {
+func (s *readStream) event(f *eventFields) (StreamedEvent, error) {
 	value, err := canon.Parse([]byte(f.data), canon.ObjectRoot())
 	if err != nil {
 		return StreamedEvent{}, s.answer.broken("the data of an event is no acceptable JSON: %v", err)
@@ -220,7 +220,7 @@ func (s *stream) event(f *eventFields) (StreamedEvent, error) {
 
 // block reads the next block; false says that MaxDuration has passed. The idle clock
 // runs only while this waits: a slow caller is no silent server.
-func (s *stream) block(x *exchange) (string, bool, error) {
+func (s *readStream) block(x *exchange) (string, bool, error) {
 	idleAt := time.Now().Add(s.options.IdleTimeout)
 	for {
 		if !s.endsAt.IsZero() && !time.Now().Before(s.endsAt) {
@@ -253,7 +253,7 @@ func (s *stream) block(x *exchange) (string, bool, error) {
 }
 
 // receive adds what comes next to the frames; an error means that nothing came.
-func (s *stream) receive(x *exchange, deadline time.Time) error {
+func (s *readStream) receive(x *exchange, deadline time.Time) error {
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (s *stream) receive(x *exchange, deadline time.Time) error {
 
 // expectEnd reads on after the end marker, where nothing may follow. How the
 // connection then closes does not matter.
-func (s *stream) expectEnd(x *exchange) error {
+func (s *readStream) expectEnd(x *exchange) error {
 	if s.frames.empty() {
 		_ = s.receive(x, time.Now().Add(min(s.options.IdleTimeout, s.client.timeout)))
 	}

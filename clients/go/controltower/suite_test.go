@@ -125,7 +125,7 @@ type player struct {
 	faults   []string
 }
 
-func play(t testing.TB, exchanges []rawExchange) *player {
+func playExchanges(t testing.TB, exchanges []rawExchange) *player {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
 )
 
-func parse(t testing.TB, text string) canon.Value {
+func mustParse(t testing.TB, text string) canon.Value {
 	t.Helper()
 	v, err := canon.Parse([]byte(text))
 	if err != nil {
@@ -78,11 +78,11 @@ func TestNamedDigests(t *testing.T) {
 		`"caf\u00e9 \ud83d\ude00"`: "89fa4ccbaa53bc2ebec0726f73beccbe1618075d3ef9e740cf34ec284b07a66e",
 		`{"request_digest":"sha256:` + strings.Repeat("4", 64) + `","state":"proposed"}`: "984579427c11005f30c9c70b0217984ae013ce80f40150af50d2ad9fe9218dd9",
 	} {
-		if got := canon.Digest(parse(t, text)); got != "sha256:"+want {
+		if got := canon.Digest(mustParse(t, text)); got != "sha256:"+want {
 			t.Errorf("Digest(%s) = %s; want %s", text, got, want)
 		}
 	}
-	if got := canon.DigestHexC2(parse(t, `"caf\u00e9 \ud83d\ude00"`)); !strings.HasPrefix(got, "312f3c27b74fe65d") {
+	if got := canon.DigestHexC2(mustParse(t, `"caf\u00e9 \ud83d\ude00"`)); !strings.HasPrefix(got, "312f3c27b74fe65d") {
 		t.Errorf("DigestHexC2 = %s", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestVectorsOfFloats(t *testing.T) {
 		if got, err := canon.C1(canon.Float(f)); err != nil || string(got) != v.C1 {
 			t.Errorf("C1(%s) = %s, %v; want %s", v.Bits, got, err, v.C1)
 		}
-		if back := parse(t, v.C1); back != canon.Float(f) {
+		if back := mustParse(t, v.C1); back != canon.Float(f) {
 			t.Errorf("Parse(%s) = %v", v.C1, back)
 		}
 	}
@@ -179,7 +179,7 @@ func TestRefusalsNeverQuoteTheDocument(t *testing.T) {
 
 func TestFormsForPeople(t *testing.T) {
 	t.Parallel()
-	doc := parse(t, `{"b":[1,[],{},{"x":"é\u007f😀"}],"a":10.0}`)
+	doc := mustParse(t, `{"b":[1,[],{},{"x":"é\u007f😀"}],"a":10.0}`)
 	for name, c := range map[string]struct {
 		form func(canon.Value) ([]byte, error)
 		want string
@@ -309,19 +309,19 @@ func TestDocumentsFromStructs(t *testing.T) {
 
 func TestIntegersAreExact(t *testing.T) {
 	t.Parallel()
-	huge := parse(t, "-100000000000000000000000001").(canon.Int)
+	huge := mustParse(t, "-100000000000000000000000001").(canon.Int)
 	if _, fits := huge.Int64(); fits || huge.Sign() != -1 || huge.Big().String() != huge.String() {
 		t.Errorf("huge: %v", huge)
 	}
 	if canon.BigInt(huge.Big()) != huge {
 		t.Error("BigInt(Big()) differs")
 	}
-	for _, zero := range []canon.Int{{}, canon.NewInt(0), parse(t, "0").(canon.Int), parse(t, "-0").(canon.Int), canon.BigInt(new(big.Int))} {
+	for _, zero := range []canon.Int{{}, canon.NewInt(0), mustParse(t, "0").(canon.Int), mustParse(t, "-0").(canon.Int), canon.BigInt(new(big.Int))} {
 		if zero != (canon.Int{}) || zero.Sign() != 0 || zero.String() != "0" || zero.Big().Sign() != 0 {
 			t.Errorf("zero: %#v", zero)
 		}
 	}
-	if n, ok := parse(t, "9007199254740993").(canon.Int).Int64(); !ok || n != 9007199254740993 || canon.NewInt(5).Sign() != 1 {
+	if n, ok := mustParse(t, "9007199254740993").(canon.Int).Int64(); !ok || n != 9007199254740993 || canon.NewInt(5).Sign() != 1 {
 		t.Error(n, ok)
 	}
 }
@@ -418,7 +418,7 @@ func FuzzAgreesWithEncodingJSON(f *testing.F) {
 		if stdErr != nil {
 			t.Fatalf("%q: taken, encoding/json says %v", data, stdErr)
 		}
-		if !same(v, std) {
+		if !sameAsStd(v, std) {
 			t.Fatalf("%q: %v, encoding/json reads %v", data, v, std)
 		}
 	})
@@ -434,7 +434,7 @@ func strictOnly(e *canon.SyntaxError) bool {
 	return false
 }
 
-func same(v canon.Value, std any) bool {
+func sameAsStd(v canon.Value, std any) bool {
 	switch v := v.(type) {
 	case canon.Int:
 		n, ok := std.(json.Number)
@@ -450,7 +450,7 @@ func same(v canon.Value, std any) bool {
 			return false
 		}
 		for i := range a {
-			if !same(v[i], a[i]) {
+			if !sameAsStd(v[i], a[i]) {
 				return false
 			}
 		}
@@ -461,7 +461,7 @@ func same(v canon.Value, std any) bool {
 			return false
 		}
 		for k, e := range v.All() {
-			if s, ok := o[k]; !ok || !same(e, s) {
+			if s, ok := o[k]; !ok || !sameAsStd(e, s) {
 				return false
 			}
 		}

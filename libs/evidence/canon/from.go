@@ -26,7 +26,7 @@ import (
 //
 // Anything else, a NaN, an infinity or a string that is not UTF-8 fails.
 func From(x any) (Value, error) {
-	v, err := convert(reflect.ValueOf(x), 0)
+	v, err := convertValue(reflect.ValueOf(x), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ var (
 	bigType    = reflect.TypeFor[*big.Int]()
 )
 
-func convert(v reflect.Value, depth int) (Value, error) {
+func convertValue(v reflect.Value, depth int) (Value, error) {
 	if !v.IsValid() {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func convert(v reflect.Value, depth int) (Value, error) {
 	case reflect.Bool:
 		return v.Bool(), nil
 	case reflect.String:
-		return text(v.String())
+		return convertText(v.String())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return NewInt(v.Int()), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
@@ -90,11 +90,11 @@ func convert(v reflect.Value, depth int) (Value, error) {
 		if v.IsNil() {
 			return nil, nil
 		}
-		return convert(v.Elem(), depth+1)
+		return convertValue(v.Elem(), depth+1)
 	case reflect.Slice, reflect.Array:
 		out := make(Array, v.Len())
 		for i := range out {
-			e, err := convert(v.Index(i), depth+1)
+			e, err := convertValue(v.Index(i), depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -114,10 +114,10 @@ func convert(v reflect.Value, depth int) (Value, error) {
 func convertObject(o *Object, depth int) (Value, error) {
 	out := &Object{}
 	for k, m := range o.All() {
-		if _, err := text(k); err != nil {
+		if _, err := convertText(k); err != nil {
 			return nil, err
 		}
-		e, err := convert(reflect.ValueOf(m), depth+1)
+		e, err := convertValue(reflect.ValueOf(m), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func convertObject(o *Object, depth int) (Value, error) {
 	return out, nil
 }
 
-func text(s string) (Value, error) {
+func convertText(s string) (Value, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("canon: a string is not UTF-8")
 	}
@@ -141,10 +141,10 @@ func convertMap(v reflect.Value, depth int) (Value, error) {
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	out := &Object{}
 	for _, k := range keys {
-		if _, err := text(k.String()); err != nil {
+		if _, err := convertText(k.String()); err != nil {
 			return nil, err
 		}
-		e, err := convert(v.MapIndex(k), depth+1)
+		e, err := convertValue(v.MapIndex(k), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func convertStruct(v reflect.Value, out *Object, depth int) error {
 		if f.omitEmpty && isEmpty(fv) {
 			continue
 		}
-		e, err := convert(fv, depth+1)
+		e, err := convertValue(fv, depth+1)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -196,20 +196,20 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 	}
 	var out []field
 	seen := map[string]bool{}
-	if err := collect(t, nil, &out, seen); err != nil {
+	if err := collectFields(t, nil, &out, seen); err != nil {
 		return nil, err
 	}
 	fieldCache.Store(t, out)
 	return out, nil
 }
 
-func collect(t reflect.Type, at []int, out *[]field, seen map[string]bool) error {
+func collectFields(t reflect.Type, at []int, out *[]field, seen map[string]bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(slices.Clone(at), i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			if err := collect(f.Type, index, out, seen); err != nil {
+			if err := collectFields(f.Type, index, out, seen); err != nil {
 				return err
 			}
 			continue

@@ -47,13 +47,13 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string {
 	at := ""
 	if e.Path != "" {
-		at = " in " + clip(e.Path)
+		at = " in " + clipPointer(e.Path)
 	}
 	return fmt.Sprintf("%s at byte %d%s: %s", e.Reason, e.Offset, at, e.Detail)
 }
 
-// clip keeps a pointer, whose parts the document chose, short enough for one line.
-func clip(s string) string {
+// clipPointer keeps a pointer, whose parts the document chose, short enough for one line.
+func clipPointer(s string) string {
 	const most = 200
 	if len(s) <= most {
 		return s
@@ -138,9 +138,9 @@ func (p *parser) bad(format string, args ...any) *SyntaxError {
 	return p.fail(InvalidJSON, p.pos, format, args...)
 }
 
-// within notes, on the way out, in which value a failure lies. The pointer is built
+// prefixPointer notes, on the way out, in which value a failure lies. The pointer is built
 // once at the end: at every level it would copy a long key 512 times.
-func within(token string, err *SyntaxError) *SyntaxError {
+func prefixPointer(token string, err *SyntaxError) *SyntaxError {
 	err.inside = append(err.inside, token)
 	return err
 }
@@ -232,7 +232,7 @@ func (p *parser) array(depth int) (Value, *SyntaxError) {
 	for {
 		v, err := p.value(depth)
 		if err != nil {
-			return nil, within(strconv.Itoa(len(out)), err)
+			return nil, prefixPointer(strconv.Itoa(len(out)), err)
 		}
 		out = append(out, v)
 		p.space()
@@ -268,7 +268,7 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 			return nil, err
 		}
 		if _, dup := out.find(key); dup {
-			return nil, within(key, p.fail(DuplicateKey, at, "the object names this key twice"))
+			return nil, prefixPointer(key, p.fail(DuplicateKey, at, "the object names this key twice"))
 		}
 		p.space()
 		if p.peek() != ':' {
@@ -278,7 +278,7 @@ func (p *parser) object(depth int) (Value, *SyntaxError) {
 		p.space()
 		v, err := p.value(depth)
 		if err != nil {
-			return nil, within(key, err)
+			return nil, prefixPointer(key, err)
 		}
 		out.add(key, v)
 		p.space()

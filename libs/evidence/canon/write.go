@@ -17,44 +17,44 @@ import (
 // C1 writes the form of API documents, events, evidence, store rows and every
 // "sha256:" digest: keys sorted by code point, no white space, non-ASCII raw,
 // only the escapes JSON demands. It fails on a value that JSON cannot hold.
-func C1(v Value) ([]byte, error) { return write(v, form{sorted: true}, "") }
+func C1(v Value) ([]byte, error) { return writeValue(v, form{sorted: true}, "") }
 
 // C2 writes C1 with each non-ASCII character as an escape of four digits, in surrogate pairs: the
 // form of the gate family's digests.
-func C2(v Value) ([]byte, error) { return write(v, form{sorted: true, ascii: true}, "") }
+func C2(v Value) ([]byte, error) { return writeValue(v, form{sorted: true, ascii: true}, "") }
 
 // J writes C2 and a newline: what commands print under --json.
-func J(v Value) ([]byte, error) { return write(v, form{sorted: true, ascii: true}, "\n") }
+func J(v Value) ([]byte, error) { return writeValue(v, form{sorted: true, ascii: true}, "\n") }
 
 // R writes the reports of the gate family: keys in their own order, ASCII only,
 // one line without white space, and a newline.
-func R(v Value) ([]byte, error) { return write(v, form{ascii: true}, "\n") }
+func R(v Value) ([]byte, error) { return writeValue(v, form{ascii: true}, "\n") }
 
 // RPretty is R indented by two spaces.
-func RPretty(v Value) ([]byte, error) { return write(v, form{ascii: true, indent: true}, "\n") }
+func RPretty(v Value) ([]byte, error) { return writeValue(v, form{ascii: true, indent: true}, "\n") }
 
 // P writes files for people: indented by two spaces, keys sorted, non-ASCII raw,
 // and a newline.
-func P(v Value) ([]byte, error) { return write(v, form{sorted: true, indent: true}, "\n") }
+func P(v Value) ([]byte, error) { return writeValue(v, form{sorted: true, indent: true}, "\n") }
 
 // Digest is "sha256:" and the hex SHA-256 of C1(v). It panics on a value that C1
 // refuses: parsed documents and those that From made are always fit; for any
 // other take C1 and DigestBytes.
-func Digest(v Value) string { return DigestBytes(must(C1(v))) }
+func Digest(v Value) string { return DigestBytes(mustEncode(C1(v))) }
 
 // DigestBytes is the digest of a document that is in form C1 already.
 func DigestBytes(c1 []byte) string { return "sha256:" + hexSum(c1) }
 
 // DigestHexC2 is the bare hex SHA-256 of C2(v), as the gate family writes its
 // digests. It panics like Digest.
-func DigestHexC2(v Value) string { return hexSum(must(C2(v))) }
+func DigestHexC2(v Value) string { return hexSum(mustEncode(C2(v))) }
 
 func hexSum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-func must(data []byte, err error) []byte {
+func mustEncode(data []byte, err error) []byte {
 	if err != nil {
 		panic(err)
 	}
@@ -77,7 +77,7 @@ type writer struct {
 	depth int
 }
 
-func write(v Value, f form, end string) ([]byte, error) {
+func writeValue(v Value, f form, end string) ([]byte, error) {
 	w := &writer{form: f, out: make([]byte, 0, firstSize)}
 	if err := w.value(v); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func bytesOf(o *canon.Object) []byte {
 // Decode opens a cursor and gives the place after which to go on, or ErrInvalid.
 // Only the exact text that Encode wrote is taken: there is one spelling of a cursor.
 func Decode(key []byte, kind Kind, text string) (after string, err error) {
-	after, err = open(kind, text)
+	after, err = openCursor(kind, text)
 	if err != nil || !hmac.Equal([]byte(Encode(key, kind, after)), []byte(text)) {
 		return "", ErrInvalid
 	}
@@ -69,13 +69,13 @@ func Decode(key []byte, kind Kind, text string) (after string, err error) {
 // Check tells, without the key, what cannot be a cursor of this listing: ErrInvalid.
 // What passes may still be of another store.
 func Check(kind Kind, text string) error {
-	_, err := open(kind, text)
+	_, err := openCursor(kind, text)
 	return err
 }
 
-// open reads the place out of a cursor that has the form of this listing's, whatever
+// openCursor reads the place out of a cursor that has the form of this listing's, whatever
 // its seal is worth.
-func open(kind Kind, text string) (after string, err error) {
+func openCursor(kind Kind, text string) (after string, err error) {
 	if len(text) > maxLength {
 		return "", ErrInvalid
 	}
@@ -94,14 +94,14 @@ func open(kind Kind, text string) (after string, err error) {
 		return s
 	}
 	after = member("after")
-	if o.Len() != 3 || member("kind") != string(kind) || len(member("mac")) != macLength || !fits(kind, after) {
+	if o.Len() != 3 || member("kind") != string(kind) || len(member("mac")) != macLength || !isPlaceOf(kind, after) {
 		return "", ErrInvalid
 	}
 	return after, nil
 }
 
-// fits says that after can be a place in the listing.
-func fits(kind Kind, after string) bool {
+// isPlaceOf says that after can be a place in the listing.
+func isPlaceOf(kind Kind, after string) bool {
 	if kind != Events {
 		return spine.IsIdentifier(after)
 	}

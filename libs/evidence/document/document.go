@@ -38,7 +38,7 @@ type Head struct {
 	OK            bool   `json:"ok"`
 }
 
-func head(kind string) Head {
+func newHead(kind string) Head {
 	return Head{APIVersion: APIVersion, SchemaVersion: spine.SchemaVersion, Kind: kind, OK: true}
 }
 
@@ -58,7 +58,7 @@ type ErrorBody struct {
 
 // NewError makes the envelope; details may be nil.
 func NewError(code, message string, retryable bool, details *canon.Object) Error {
-	h := head(KindError)
+	h := newHead(KindError)
 	h.OK = false
 	return Error{Head: h, Error: ErrorBody{Code: code, Message: message, Retryable: retryable, Details: details}}
 }
@@ -125,7 +125,7 @@ type Run struct {
 }
 
 // NewRun makes the answer.
-func NewRun(d RunDetail) Run { return Run{head(KindRun), d} }
+func NewRun(d RunDetail) Run { return Run{newHead(KindRun), d} }
 
 // RunAttempts is the answer about a run's attempts.
 type RunAttempts struct {
@@ -136,7 +136,7 @@ type RunAttempts struct {
 
 // NewRunAttempts makes the answer.
 func NewRunAttempts(r spine.Run) RunAttempts {
-	return RunAttempts{Head: head(KindRunAttempts), RunID: r.RunID, Attempts: r.Attempts}
+	return RunAttempts{Head: newHead(KindRunAttempts), RunID: r.RunID, Attempts: r.Attempts}
 }
 
 // EvidenceDetail is a retained report.
@@ -154,7 +154,7 @@ type RunEvidence struct {
 
 // NewRunEvidence makes the answer.
 func NewRunEvidence(r *report.Report) RunEvidence {
-	return RunEvidence{head(KindRunEvidence), EvidenceDetail{RunID: r.RunID, EvidenceReportDigest: r.Digest(), EvidenceReport: r}}
+	return RunEvidence{newHead(KindRunEvidence), EvidenceDetail{RunID: r.RunID, EvidenceReportDigest: r.Digest(), EvidenceReport: r}}
 }
 
 // Inspection is the answer about a report that was brought.
@@ -167,7 +167,7 @@ type Inspection struct {
 // NewInspection makes the answer.
 func NewInspection(r *report.Report) Inspection {
 	s := report.Inspect(r)
-	return Inspection{Head: head(KindInspection), SnapshotDigest: s.Digest(), Snapshot: s}
+	return Inspection{Head: newHead(KindInspection), SnapshotDigest: s.Digest(), Snapshot: s}
 }
 
 // WorkUnit is the answer about one work unit.
@@ -177,7 +177,7 @@ type WorkUnit struct {
 }
 
 // NewWorkUnit makes the answer.
-func NewWorkUnit(w spine.WorkUnit) WorkUnit { return WorkUnit{head(KindWorkUnit), w} }
+func NewWorkUnit(w spine.WorkUnit) WorkUnit { return WorkUnit{newHead(KindWorkUnit), w} }
 
 // Project is the answer about one project.
 type Project struct {
@@ -186,7 +186,7 @@ type Project struct {
 }
 
 // NewProject makes the answer.
-func NewProject(p spine.Project) Project { return Project{head(KindProject), p} }
+func NewProject(p spine.Project) Project { return Project{newHead(KindProject), p} }
 
 // Connection is the answer about one connector.
 type Connection struct {
@@ -195,7 +195,7 @@ type Connection struct {
 }
 
 // NewConnection makes the answer.
-func NewConnection(c spine.Connection) Connection { return Connection{head(KindConnection), c} }
+func NewConnection(c spine.Connection) Connection { return Connection{newHead(KindConnection), c} }
 
 // Checkpoint is the answer about where the event log stands.
 type Checkpoint struct {
@@ -221,7 +221,7 @@ type Consistency struct {
 
 // NewCheckpoint makes the answer; consistency may be nil.
 func NewCheckpoint(c CheckpointDetail, consistency *Consistency) Checkpoint {
-	return Checkpoint{Head: head(KindCheckpoint), Checkpoint: c, Consistency: consistency}
+	return Checkpoint{Head: newHead(KindCheckpoint), Checkpoint: c, Consistency: consistency}
 }
 
 // Inclusion is the answer that proves an event to be in the log.
@@ -241,4 +241,4 @@ type InclusionDetail struct {
 }
 
 // NewInclusion makes the answer.
-func NewInclusion(d InclusionDetail) Inclusion { return Inclusion{head(KindInclusion), d} }
+func NewInclusion(d InclusionDetail) Inclusion { return Inclusion{newHead(KindInclusion), d} }

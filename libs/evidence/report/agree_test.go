@@ -48,7 +48,7 @@ func TestProjectionsThatDoNotFitTheReport(t *testing.T) {
 	}
 }
 
-func c1(t testing.TB, v canon.Value) []byte {
+func canonicalBytes(t testing.TB, v canon.Value) []byte {
 	t.Helper()
 	data, err := canon.C1(v)
 	if err != nil {
@@ -59,8 +59,8 @@ func c1(t testing.TB, v canon.Value) []byte {
 
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"attempts":[{"order":1}]}`))
-	for _, r := range []*report.Report{fixture.Report(), mixed()} {
-		f.Add(c1(f, r))
+	for _, r := range []*report.Report{fixture.Report(), mixedReport()} {
+		f.Add(canonicalBytes(f, r))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := report.Parse(data)
@@ -73,7 +73,7 @@ func FuzzReport(f *testing.F) {
 		}
 		// What passes can be shown, keeps its digest and can be made a run.
 		s := report.Inspect(r)
-		back, err := report.Parse(c1(t, r))
+		back, err := report.Parse(canonicalBytes(t, r))
 		if err != nil || back.Digest() != r.Digest() || report.Inspect(back).Digest() != s.Digest() {
 			t.Fatalf("the report does not read back: %v", err)
 		}

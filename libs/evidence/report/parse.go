@@ -36,15 +36,15 @@ func Read(v canon.Value) (*Report, error) {
 	r := &Report{
 		SchemaVersion:       o.OneOf("schema_version", InvalidValue, SchemaVersion),
 		Kind:                o.OneOf("kind", InvalidValue, Kind),
-		RunID:               identifier(o, "run_id"),
+		RunID:               readIdentifier(o, "run_id"),
 		SourceRunKind:       o.OneOf("source_run_kind", InvalidValue, SourceRunKind),
-		SourceRunDigest:     digest(o, "source_run_digest"),
-		SourceConfigDigest:  digest(o, "source_config_digest"),
+		SourceRunDigest:     readDigest(o, "source_run_digest"),
+		SourceConfigDigest:  readDigest(o, "source_config_digest"),
 		OrchestratorVersion: o.Text("orchestrator_version"),
 	}
 	unit := o.Object("work_unit", "id", "version", "digest")
-	r.WorkUnit = WorkUnit{ID: identifier(unit, "id"), Version: unit.Int("version", 1), Digest: digest(unit, "digest")}
-	r.VerifierPolicyDigest = digest(o, "verifier_policy_digest")
+	r.WorkUnit = WorkUnit{ID: readIdentifier(unit, "id"), Version: unit.Int("version", 1), Digest: readDigest(unit, "digest")}
+	r.VerifierPolicyDigest = readDigest(o, "verifier_policy_digest")
 	o.Array("attempts", 1, func(v canon.Value, path string) {
 		r.Attempts = append(r.Attempts, readAttempt(rd, rd.Object(v, path, "attempt_id", "order", "worker_adapter", "state",
 			"evidence_state", "worker", "verifier", "error")))
@@ -68,27 +68,27 @@ func Read(v canon.Value) (*Report, error) {
 	return r, nil
 }
 
-func identifier(o closed.Object, key string) string {
+func readIdentifier(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, "an identifier", spine.IsIdentifier)
 }
 
-func digest(o closed.Object, key string) string {
+func readDigest(o closed.Object, key string) string {
 	return o.Match(key, InvalidValue, `"sha256:" and 64 lower-case hex digits`, spine.IsDigest)
 }
 
 func readAttempt(rd *closed.Reader, o closed.Object) Attempt {
 	a := Attempt{
-		AttemptID:     identifier(o, "attempt_id"),
+		AttemptID:     readIdentifier(o, "attempt_id"),
 		Order:         o.Int("order", 1),
-		WorkerAdapter: identifier(o, "worker_adapter"),
+		WorkerAdapter: readIdentifier(o, "worker_adapter"),
 		State:         o.OneOf("state", InvalidValue, Verified, WorkerError, ResultManifestError, VerificationError),
 		EvidenceState: o.OneOf("evidence_state", InvalidValue, Supported, Rejected, Inconclusive, WorkerError, ResultManifestError, VerificationError),
 	}
 	if rd.OK() && !o.Null("worker") {
 		w := o.Object("worker", "id", "status", "result_manifest_id", "result_manifest_digest")
 		a.Worker = &Worker{
-			ID: identifier(w, "id"), Status: w.Text("status"),
-			ResultManifestID: identifier(w, "result_manifest_id"), ResultManifestDigest: digest(w, "result_manifest_digest"),
+			ID: readIdentifier(w, "id"), Status: w.Text("status"),
+			ResultManifestID: readIdentifier(w, "result_manifest_id"), ResultManifestDigest: readDigest(w, "result_manifest_digest"),
 		}
 	}
 	if rd.OK() && !o.Null("verifier") {
@@ -100,14 +100,14 @@ func readAttempt(rd *closed.Reader, o closed.Object) Attempt {
 
 func readVerifier(rd *closed.Reader, o closed.Object) *Verifier {
 	v := &Verifier{
-		ID: identifier(o, "id"), Status: o.Text("status"),
+		ID: readIdentifier(o, "id"), Status: o.Text("status"),
 		Recommendation:             o.OneOf("recommendation", InvalidValue, AcceptCandidate, RejectCandidate, Escalate, InsufficientEvidence),
-		VerificationSemanticDigest: digest(o, "verification_semantic_digest"),
+		VerificationSemanticDigest: readDigest(o, "verification_semantic_digest"),
 		Checks:                     []Check{},
 	}
 	o.Array("checks", 0, func(e canon.Value, path string) {
 		c := rd.Object(e, path, "id", "status", "required")
-		v.Checks = append(v.Checks, Check{ID: identifier(c, "id"), Status: c.Text("status"), Required: c.Bool("required")})
+		v.Checks = append(v.Checks, Check{ID: readIdentifier(c, "id"), Status: c.Text("status"), Required: c.Bool("required")})
 	})
 	return v
 }

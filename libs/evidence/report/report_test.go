@@ -14,9 +14,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
 )
 
-// put gives the fixture report with the value at a JSON pointer replaced, or with the
+// putAt gives the fixture report with the value at a JSON pointer replaced, or with the
 // key there removed when v is remove.
-func put(t *testing.T, doc canon.Value, pointer string, v canon.Value) canon.Value {
+func putAt(t *testing.T, doc canon.Value, pointer string, v canon.Value) canon.Value {
 	t.Helper()
 	if pointer == "" {
 		return v
@@ -176,7 +176,7 @@ func TestEveryReason(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := report.Read(put(t, fixtureValue(), c.at, c.v))
+			_, err := report.Read(putAt(t, fixtureValue(), c.at, c.v))
 			path := c.path
 			switch path {
 			case "":
@@ -212,7 +212,7 @@ func TestReasonsOfTheParser(t *testing.T) {
 }
 
 // All four states, an overlap of ids, an optional check, the array out of order.
-func mixed() *report.Report {
+func mixedReport() *report.Report {
 	r := fixture.Report()
 	one, two := r.Attempts[0], r.Attempts[1]
 	text, empty := "the worker did not start", ""
@@ -240,7 +240,7 @@ func TestSnapshotsAreFrozen(t *testing.T) {
 	single := fixture.Report()
 	single.Attempts = single.Attempts[:1]
 	single.Summary = report.Summarize(single.Attempts)
-	for name, r := range map[string]*report.Report{"fixture": fixture.Report(), "mixed": mixed(), "single": single} {
+	for name, r := range map[string]*report.Report{"fixture": fixture.Report(), "mixed": mixedReport(), "single": single} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := r.Check(); err != nil {
@@ -297,7 +297,7 @@ func TestSnapshotDependsOnTheReportAlone(t *testing.T) {
 	if s.Attempts[0].AttemptID != "attempt-1" || s.Provenance.Attempts[1].Order != 2 || s.Source.EvidenceReportDigest == first.Source.EvidenceReportDigest {
 		t.Error("the snapshot does not go by order")
 	}
-	for i, e := range report.Inspect(mixed()).Timeline {
+	for i, e := range report.Inspect(mixedReport()).Timeline {
 		if e.Sequence != int64(i)+1 {
 			t.Errorf("timeline entry %d has sequence %d", i+1, e.Sequence)
 		}
@@ -306,7 +306,7 @@ func TestSnapshotDependsOnTheReportAlone(t *testing.T) {
 
 func TestRunsMadeOfTheirReports(t *testing.T) {
 	t.Parallel()
-	r := mixed()
+	r := mixedReport()
 	run, err := r.Run("project/x", fixture.SourceRevision, "evidence_ready")
 	if err != nil {
 		t.Fatal(err)
@@ -344,7 +344,7 @@ func TestRunsMadeOfTheirReports(t *testing.T) {
 			t.Errorf("%s was made", name)
 		}
 	}
-	long := mixed()
+	long := mixedReport()
 	long.Attempts[0].WorkerAdapter = strings.Repeat("w", 192)
 	if _, err := long.Run("project/x", fixture.SourceRevision, "evidence_ready"); err == nil {
 		t.Error("a connector id of 199 characters was made")

@@ -36,7 +36,7 @@ func (r *Report) Run(projectID, sourceRevision string, state spine.State) (spine
 		EvidenceReportDigest: &digest,
 	}
 	for _, a := range r.ByOrder() {
-		run.Routing.AdmittedConnectors = append(run.Routing.AdmittedConnectors, connector(a))
+		run.Routing.AdmittedConnectors = append(run.Routing.AdmittedConnectors, connectorOf(a))
 		run.Attempts = append(run.Attempts, r.attempt(a))
 	}
 	slices.Sort(run.Routing.AdmittedConnectors)
@@ -60,12 +60,12 @@ func checkImportState(state spine.State) error {
 		Detail: fmt.Sprintf("a run with a report and no decision is %s or %s", spine.EvidenceReady, spine.AwaitingHumanDecision)}
 }
 
-func connector(a Attempt) string { return "import/" + a.WorkerAdapter }
+func connectorOf(a Attempt) string { return "import/" + a.WorkerAdapter }
 
 // attempt makes the projection's attempt of a report's. How far it came decides which
 // digests it has; of its candidate a report knows only where to look it up.
 func (r *Report) attempt(a Attempt) spine.Attempt {
-	out := spine.Attempt{AttemptID: a.AttemptID, Order: a.Order, ConnectorID: connector(a), State: spineState(a.State)}
+	out := spine.Attempt{AttemptID: a.AttemptID, Order: a.Order, ConnectorID: connectorOf(a), State: spineState(a.State)}
 	if a.State != WorkerError {
 		candidate := canon.Digest(canon.NewObject(
 			canon.Member{Key: "attempt_id", Value: a.AttemptID},
@@ -134,10 +134,10 @@ func sameAttempt(have spine.Attempt, want Attempt) bool {
 		verification = &want.Verifier.VerificationSemanticDigest
 	}
 	return have.AttemptID == want.AttemptID && have.Order == want.Order && have.State == spineState(want.State) &&
-		equal(have.ResultManifestDigest, manifest) && equal(have.VerificationSemanticDigest, verification)
+		equalOrNil(have.ResultManifestDigest, manifest) && equalOrNil(have.VerificationSemanticDigest, verification)
 }
 
-func equal(a, b *string) bool {
+func equalOrNil(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -153,7 +153,7 @@ func Inspect(r *Report) *Snapshot {
 			Kind: Kind, SchemaVersion: r.SchemaVersion, EvidenceReportDigest: r.Digest(), RunID: r.RunID,
 			SourceRunDigest: r.SourceRunDigest, SourceConfigDigest: r.SourceConfigDigest, VerifierPolicyDigest: r.VerifierPolicyDigest,
 		},
-		WorkUnit: r.WorkUnit, Summary: r.Summary, Attention: attention(r),
+		WorkUnit: r.WorkUnit, Summary: r.Summary, Attention: listAttention(r),
 		Warnings: slices.Clone(r.Warnings), HumanDecision: r.HumanDecision, Authority: r.Authority,
 		InterpretationRules: slices.Clone(interpretationRules),
 		Provenance: Provenance{
@@ -168,23 +168,23 @@ func Inspect(r *Report) *Snapshot {
 		},
 	}
 	for _, a := range r.ByOrder() {
-		s.Attempts = append(s.Attempts, view(a))
-		s.Provenance.Attempts = append(s.Provenance.Attempts, provenance(a))
+		s.Attempts = append(s.Attempts, viewAttempt(a))
+		s.Provenance.Attempts = append(s.Provenance.Attempts, traceAttempt(a))
 	}
-	s.Timeline = timeline(r)
+	s.Timeline = buildTimeline(r)
 	return s
 }
 
 // Digest is the snapshot_digest.
 func (s *Snapshot) Digest() string { return canon.Digest(s) }
 
-func overlaps(a Attempt) bool {
+func overlapsIDs(a Attempt) bool {
 	return a.Worker != nil && a.Verifier != nil && a.Worker.ID == a.Verifier.ID
 }
 
-func attention(r *Report) []Attention {
+func listAttention(r *Report) []Attention {
 	out := []Attention{}
-	if slices.ContainsFunc(r.Attempts, overlaps) {
+	if slices.ContainsFunc(r.Attempts, overlapsIDs) {
 		out = append(out, Attention{"high", IdentityOverlap, titleOverlap, whyOverlap})
 	}
 	if r.Summary.VerificationDisagreement {
@@ -203,7 +203,7 @@ func attention(r *Report) []Attention {
 	return append(out, Attention{"action", HumanDecisionPending, titlePending, whyPending})
 }
 
-func view(a Attempt) AttemptView {
+func viewAttempt(a Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.AttemptID, Order: a.Order, State: a.State, EvidenceState: a.EvidenceState,
 		WorkerAdapter: a.WorkerAdapter, Error: a.Error,
@@ -220,7 +220,7 @@ func view(a Attempt) AttemptView {
 	return v
 }
 
-func provenance(a Attempt) ProvenanceAttempt {
+func traceAttempt(a Attempt) ProvenanceAttempt {
 	p := ProvenanceAttempt{
 		AttemptID: a.AttemptID, Order: a.Order, WorkerAdapter: a.WorkerAdapter, EvidenceState: a.EvidenceState, Error: a.Error,
 	}
@@ -234,9 +234,9 @@ func provenance(a Attempt) ProvenanceAttempt {
 	p.Verification = &ProvenanceVerification{
 		VerifierID: f.ID, VerifierStatus: f.Status, Recommendation: f.Recommendation,
 		VerificationSemanticDigest: f.VerificationSemanticDigest, RequiredChecks: []CheckStatus{},
-		IdentityDistinctFromWorker: !overlaps(a), IndependenceClaim: independenceDistinct,
+		IdentityDistinctFromWorker: !overlapsIDs(a), IndependenceClaim: independenceDistinct,
 	}
-	if overlaps(a) {
+	if overlapsIDs(a) {
 		p.Verification.IndependenceClaim = independenceOverlap
 	}
 	for _, c := range f.Checks {

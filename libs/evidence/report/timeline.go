@@ -33,7 +33,7 @@ func (l *line) add(kind, title, detail, actor string, attempt, ref *string) {
 	})
 }
 
-func timeline(r *Report) []TimelineEntry {
+func buildTimeline(r *Report) []TimelineEntry {
 	var l line
 	seen := fmt.Sprintf(detailObservationOne, r.OrchestratorVersion)
 	if n := len(r.Attempts); n > 1 {

@@ -46,10 +46,10 @@ func ReadConnection(v canon.Value) (Connection, error) {
 		Driver:             o.Match("driver", InvalidIdentifier, "a driver's name", IsConnectionID),
 		Enabled:            o.Bool("enabled"),
 		AuthRefConfigured:  o.Bool("auth_ref_configured"),
-		CapabilityTiers:    texts(rd, o, "capability_tiers"),
-		TaskClasses:        texts(rd, o, "task_classes"),
-		Tools:              texts(rd, o, "tools"),
-		CandidateTypes:     texts(rd, o, "candidate_types"),
+		CapabilityTiers:    readTexts(rd, o, "capability_tiers"),
+		TaskClasses:        readTexts(rd, o, "task_classes"),
+		Tools:              readTexts(rd, o, "tools"),
+		CandidateTypes:     readTexts(rd, o, "candidate_types"),
 		MaxRisk:            o.OneOf("max_risk", InvalidValue, Risks()...),
 		ExternalProcessing: o.Bool("external_processing"),
 		MaxConcurrency:     o.Int("max_concurrency", 1),
@@ -70,7 +70,7 @@ func ReadConnection(v canon.Value) (Connection, error) {
 	return c, nil
 }
 
-func texts(rd *closed.Reader, o closed.Object, key string) []string {
+func readTexts(rd *closed.Reader, o closed.Object, key string) []string {
 	out := []string{}
 	o.Array(key, 0, func(v canon.Value, path string) {
 		s := rd.Text(v, path)

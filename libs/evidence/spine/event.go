@@ -75,7 +75,7 @@ func EventID(sequence int64) string { return fmt.Sprintf("evt-%012d", sequence) 
 // in; evidence is nil unless its report was stored with it. requestDigest is its
 // create_request_digest.
 func CreatedEvent(sequence int64, at string, run Run, requestDigest string, evidence *EvidenceRef) Event {
-	e := envelope(sequence, at, RunCreated, run, canon.NewObject(
+	e := sealEnvelope(sequence, at, RunCreated, run, canon.NewObject(
 		canon.Member{Key: "state", Value: string(run.State)},
 		canon.Member{Key: "request_digest", Value: requestDigest},
 	))
@@ -85,13 +85,13 @@ func CreatedEvent(sequence int64, at string, run Run, requestDigest string, evid
 
 // CancelledEvent is the event of a run's cancellation.
 func CancelledEvent(sequence int64, at string, run Run, previous State) Event {
-	return envelope(sequence, at, RunCancelled, run, canon.NewObject(
+	return sealEnvelope(sequence, at, RunCancelled, run, canon.NewObject(
 		canon.Member{Key: "previous_state", Value: string(previous)},
 		canon.Member{Key: "state", Value: string(Cancelled)},
 	))
 }
 
-func envelope(sequence int64, at, eventType string, run Run, payload *canon.Object) Event {
+func sealEnvelope(sequence int64, at, eventType string, run Run, payload *canon.Object) Event {
 	revision := run.WorkUnit.SourceRevision
 	return Event{
 		SchemaVersion: SchemaVersion, Kind: EventKind, EventID: EventID(sequence), Sequence: sequence,
@@ -145,18 +145,18 @@ func ReadEvent(v canon.Value) (Event, error) {
 	p := o.Object("principal", "type", "id")
 	e.Principal = Principal{Type: p.Text("type"), ID: p.Text("id")}
 	e.AuthorityClass = o.OneOf("authority_class", InvalidValue, LocalControl, WorkerObservation, VerifierRecommendation, HumanDecision)
-	e.ProjectID, e.WorkUnitID, e.RunID = identifier(o, "project_id"), identifier(o, "work_unit_id"), identifier(o, "run_id")
+	e.ProjectID, e.WorkUnitID, e.RunID = readIdentifier(o, "project_id"), readIdentifier(o, "work_unit_id"), readIdentifier(o, "run_id")
 	e.AttemptID = o.MatchOrNull("attempt_id", InvalidIdentifier, "null or an identifier", IsIdentifier)
 	e.SourceRevision = o.MatchOrNull("source_revision", InvalidSourceRevision, "null or a revision", IsRevision)
 	if rd.OK() && !o.Null("evidence_reference") {
 		ref := o.Object("evidence_reference", "kind", "digest")
-		e.EvidenceReference = &EvidenceRef{Kind: ref.Text("kind"), Digest: digest(ref, "digest")}
+		e.EvidenceReference = &EvidenceRef{Kind: ref.Text("kind"), Digest: readDigest(ref, "digest")}
 	}
 	payload, ok := o.Value("payload").(*canon.Object)
 	if !ok {
 		o.Fail(InvalidShape, "payload", "an object must stand here")
 	}
-	e.Payload, e.PayloadDigest = payload, digest(o, "payload_digest")
+	e.Payload, e.PayloadDigest = payload, readDigest(o, "payload_digest")
 	if rd.OK() {
 		checkEvent(o, rd, e)
 	}
@@ -182,7 +182,7 @@ func checkEvent(o closed.Object, rd *closed.Reader, e Event) {
 	p := rd.Object(e.Payload, "/payload", payloadKeys[e.EventType]...)
 	for _, k := range payloadKeys[e.EventType] {
 		if k == "request_digest" {
-			digest(p, k)
+			readDigest(p, k)
 			continue
 		}
 		s := p.Match(k, InvalidState, "a state of a run", func(s string) bool { return State(s).Valid() })

@@ -63,7 +63,7 @@ func TestFixtureEvents(t *testing.T) {
 
 func TestEventOfAnImportedRun(t *testing.T) {
 	t.Parallel()
-	run := imported(t)
+	run := importedRun(t)
 	e := spine.CreatedEvent(3, fixture.CreatedAt, run, spine.ImportRequestDigest(run, *run.EvidenceReportDigest),
 		&spine.EvidenceRef{Kind: "svc-run-evidence-report", Digest: *run.EvidenceReportDigest})
 	if state, _ := e.Payload.Get("state"); state != "awaiting_human_decision" {
@@ -82,7 +82,7 @@ func TestEveryFaultOfAnEvent(t *testing.T) {
 	// resealed changes the payload and its digest, so that only the payload is at fault.
 	resealed := func(change func(p *canon.Object)) func(*canon.Object) {
 		return func(o *canon.Object) {
-			p := sub(o, "payload")
+			p := subObject(o, "payload")
 			change(p)
 			o.Set("payload_digest", canon.Digest(p))
 		}
@@ -109,7 +109,7 @@ func TestEveryFaultOfAnEvent(t *testing.T) {
 		{"local time", 0, set("occurred_at", "2026-01-02T03:04:05+01:00"), spine.InvalidTimestamp, "/occurred_at"},
 		{"unknown type", 0, set("event_type", "run.merged"), spine.InvalidEventType, "/event_type"},
 		{"principal as text", 0, set("principal", "me"), spine.InvalidShape, "/principal"},
-		{"principal without an id", 0, func(o *canon.Object) { sub(o, "principal").Set("id", "") }, spine.InvalidValue, "/principal/id"},
+		{"principal without an id", 0, func(o *canon.Object) { subObject(o, "principal").Set("id", "") }, spine.InvalidValue, "/principal/id"},
 		{"unknown class", 0, set("authority_class", "root"), spine.InvalidValue, "/authority_class"},
 		{"blank run", 0, set("run_id", " "), spine.InvalidIdentifier, "/run_id"},
 		{"blank attempt", 0, set("attempt_id", ""), spine.InvalidIdentifier, "/attempt_id"},
@@ -123,7 +123,7 @@ func TestEveryFaultOfAnEvent(t *testing.T) {
 		{"cancelled into admitted", 1, resealed(func(p *canon.Object) { p.Set("state", "admitted") }), spine.InvalidState, "/payload/state"},
 		{"cancelled from decided", 1, resealed(func(p *canon.Object) { p.Set("previous_state", "decided") }), spine.InvalidState, "/payload/previous_state"},
 		{"bare payload digest", 0, set("payload_digest", "3b90"), spine.InvalidDigest, "/payload_digest"},
-		{"other payload", 0, func(o *canon.Object) { sub(o, "payload").Set("state", "previewed") }, spine.PayloadDigestMismatch, "/payload_digest"},
+		{"other payload", 0, func(o *canon.Object) { subObject(o, "payload").Set("state", "previewed") }, spine.PayloadDigestMismatch, "/payload_digest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -38,9 +38,9 @@ func parseRun(v canon.Value, revision func(string) string) (Run, error) {
 	run := Run{
 		SchemaVersion: o.OneOf("schema_version", UnsupportedVersion, SchemaVersion),
 		Kind:          o.OneOf("kind", InvalidKind, RunKind),
-		RunID:         identifier(o, "run_id"),
-		RequestDigest: digest(o, "request_digest"),
-		ProjectID:     identifier(o, "project_id"),
+		RunID:         readIdentifier(o, "run_id"),
+		RequestDigest: readDigest(o, "request_digest"),
+		ProjectID:     readIdentifier(o, "project_id"),
 	}
 	run.WorkUnit = readRevision(o.Object("work_unit", "id", "version", "digest", "source_revision"), revision)
 	run.Routing = readRouting(rd, o.Object("routing", "policy_version", "authority_mode", "admitted_connectors"))
@@ -67,11 +67,11 @@ func parseRun(v canon.Value, revision func(string) string) (Run, error) {
 	return run, nil
 }
 
-func identifier(o closed.Object, key string) string {
+func readIdentifier(o closed.Object, key string) string {
 	return o.Match(key, InvalidIdentifier, "an identifier", IsIdentifier)
 }
 
-func digest(o closed.Object, key string) string {
+func readDigest(o closed.Object, key string) string {
 	return o.Match(key, InvalidDigest, `"sha256:" and 64 lower-case hex digits`, IsDigest)
 }
 
@@ -81,9 +81,9 @@ func digestOrNull(o closed.Object, key string) *string {
 
 func readRevision(o closed.Object, lower func(string) string) Revision {
 	return Revision{
-		ID:      identifier(o, "id"),
+		ID:      readIdentifier(o, "id"),
 		Version: o.Int("version", 1),
-		Digest:  digest(o, "digest"),
+		Digest:  readDigest(o, "digest"),
 		SourceRevision: lower(o.Match("source_revision", InvalidSourceRevision, "a revision of 40 or 64 hex digits",
 			func(s string) bool { return IsRevision(lower(s)) })),
 	}
@@ -109,9 +109,9 @@ func readRouting(rd *closed.Reader, o closed.Object) Routing {
 func readAttempt(o closed.Object) Attempt {
 	text := func(s string) bool { return s != "" }
 	return Attempt{
-		AttemptID:   identifier(o, "attempt_id"),
+		AttemptID:   readIdentifier(o, "attempt_id"),
 		Order:       o.Int("order", 1),
-		ConnectorID: identifier(o, "connector_id"),
+		ConnectorID: readIdentifier(o, "connector_id"),
 		State: AttemptState(o.Match("state", InvalidAttemptState, "a state of an attempt",
 			func(s string) bool { return AttemptState(s).Valid() })),
 		ProviderReference:          o.MatchOrNull("provider_reference", InvalidValue, "null or a text", text),

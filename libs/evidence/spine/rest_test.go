@@ -153,7 +153,7 @@ func TestNothingThatMayHoldASecretIsStored(t *testing.T) {
 
 func TestWhatRunsAddUpTo(t *testing.T) {
 	t.Parallel()
-	one, two, three, four := fixture.Run(), imported(t), fixture.Run(), fixture.Run()
+	one, two, three, four := fixture.Run(), importedRun(t), fixture.Run(), fixture.Run()
 	three.RunID, three.WorkUnit.Version, three.WorkUnit.SourceRevision = "run/3", 2, strings.Repeat("4", 40)
 	four.RunID, four.WorkUnit.ID, four.ProjectID = "run/4", "work/another", "project/other"
 	five := one

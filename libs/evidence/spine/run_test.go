@@ -11,9 +11,9 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/vectors/vectortest"
 )
 
-// imported is the run made of the fixture report: awaiting a decision, two verified
+// importedRun is the run made of the fixture report: awaiting a decision, two verified
 // attempts.
-func imported(t testing.TB) spine.Run {
+func importedRun(t testing.TB) spine.Run {
 	t.Helper()
 	run, err := fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.AwaitingHumanDecision)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestFixtureRun(t *testing.T) {
 	if got := spine.MintRunID(v.Minted.Key, v.Minted.Digest); got != v.Minted.RunID || !spine.IsIdentifier(got) {
 		t.Errorf("minted %s; want %s", got, v.Minted.RunID)
 	}
-	second := imported(t)
+	second := importedRun(t)
 	if got := canon.Digest(second); got != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" || got != v.Imported.Digest {
 		t.Errorf("imported projection %s", got)
 	}
@@ -87,14 +87,14 @@ func TestSourceRevisionsAreLoweredOnInputOnly(t *testing.T) {
 	}
 }
 
-// edit gives the document of a run with one change.
-func edit(run spine.Run, change func(o *canon.Object)) canon.Value {
+// editRun gives the document of a run with one change.
+func editRun(run spine.Run, change func(o *canon.Object)) canon.Value {
 	o := run.Value()
 	change(o)
 	return o
 }
 
-func sub(o *canon.Object, keys ...string) *canon.Object {
+func subObject(o *canon.Object, keys ...string) *canon.Object {
 	for _, k := range keys {
 		v, _ := o.Get(k)
 		o = v.(*canon.Object)
@@ -113,12 +113,12 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 		return func(o *canon.Object) { o.Set(key, v) }
 	}
 	in := func(parent, key string, v canon.Value) func(*canon.Object) {
-		return func(o *canon.Object) { sub(o, parent).Set(key, v) }
+		return func(o *canon.Object) { subObject(o, parent).Set(key, v) }
 	}
 	first := func(key string, v canon.Value) func(*canon.Object) {
 		return func(o *canon.Object) { attemptOf(o, 0).Set(key, v) }
 	}
-	proposed, waiting := fixture.Run(), imported(t)
+	proposed, waiting := fixture.Run(), importedRun(t)
 	for _, c := range []struct {
 		name   string
 		run    spine.Run
@@ -127,7 +127,7 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 		path   string
 	}{
 		{"no state", proposed, func(o *canon.Object) { o.Delete("state") }, spine.MissingField, "/state"},
-		{"no merge flag", proposed, func(o *canon.Object) { sub(o, "authority").Delete("merge") }, spine.MissingField, "/authority/merge"},
+		{"no merge flag", proposed, func(o *canon.Object) { subObject(o, "authority").Delete("merge") }, spine.MissingField, "/authority/merge"},
 		{"no attempt state", waiting, func(o *canon.Object) { attemptOf(o, 1).Delete("state") }, spine.MissingField, "/attempts/1/state"},
 		{"extra key", proposed, set("a/b", nil), spine.UnknownField, "/a~1b"},
 		{"extra key in the work unit", proposed, in("work_unit", "name", "x"), spine.UnknownField, "/work_unit/name"},
@@ -175,7 +175,7 @@ func TestEveryFaultOfAProjection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := spine.ParseRun(edit(c.run, c.change))
+			_, err := spine.ParseRun(editRun(c.run, c.change))
 			var f *spine.Fault
 			if !errors.As(err, &f) || f.Code != c.code || f.Path != c.path {
 				t.Errorf("got %v; want %s at %s", err, c.code, c.path)
@@ -205,7 +205,7 @@ func TestEvidenceOfAttemptsByState(t *testing.T) {
 	for _, state := range spine.AttemptStates() {
 		allowed := " " + strings.Join(fits[state], " ") + " "
 		for bits := range 16 {
-			run := imported(t)
+			run := importedRun(t)
 			run.State = spine.Cancelled
 			a := spine.Attempt{AttemptID: "a", Order: 1, ConnectorID: "c", State: state}
 			held := ""
@@ -239,7 +239,7 @@ func TestCheckOfABrokenRun(t *testing.T) {
 	if err := run.Check(); err == nil {
 		t.Error("a run id that is no text passed")
 	}
-	c := imported(t).Clone()
+	c := importedRun(t).Clone()
 	d := c.Clone()
 	d.Attempts[0].AttemptID, d.Routing.AdmittedConnectors[0] = "other", "other"
 	if c.Attempts[0].AttemptID == "other" || c.Routing.AdmittedConnectors[0] == "other" {
@@ -248,7 +248,7 @@ func TestCheckOfABrokenRun(t *testing.T) {
 }
 
 func FuzzRun(f *testing.F) {
-	for _, run := range []spine.Run{fixture.Run(), imported(f)} {
+	for _, run := range []spine.Run{fixture.Run(), importedRun(f)} {
 		data, err := canon.C1(run)
 		if err != nil {
 			f.Fatal(err)

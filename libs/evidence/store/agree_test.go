@@ -23,13 +23,13 @@ func TestRunsAreHeldAgainstTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "s.db")
-			w := writer(t, path, store.WriterOptions{})
-			got(w.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "k", At: at}))
+			w := openWriter(t, path, store.WriterOptions{})
+			mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "k", At: at}))
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			edit(t, path, change)
-			r := reader(t, path, store.ReadWait)
+			editStore(t, path, change)
+			r := openReader(t, path, store.ReadWait)
 			_, err := r.Run(t.Context(), "run/demo:0001")
 			if e := wantCode(t, err, store.PersistedStateCorrupt); e.ID != "run/demo:0001" {
 				t.Errorf("the error names %q, want the run", e.ID)
@@ -42,17 +42,17 @@ func TestRunsAreHeldAgainstTheLog(t *testing.T) {
 			wantCode(t, err, store.PersistedStateCorrupt)
 		})
 	}
-	path := fixtures(t)
-	edit(t, path, "UPDATE runs SET updated_at = '2027-01-01T00:00:00Z' WHERE run_id = 'run/demo:0002'")
-	_, err := reader(t, path, store.ReadWait).Evidence(t.Context(), "run/demo:0002")
+	path := fixtureStore(t)
+	editStore(t, path, "UPDATE runs SET updated_at = '2027-01-01T00:00:00Z' WHERE run_id = 'run/demo:0002'")
+	_, err := openReader(t, path, store.ReadWait).Evidence(t.Context(), "run/demo:0002")
 	wantCode(t, err, store.PersistedStateCorrupt)
 }
 
 // Every column of an event, changed so that the event still looks whole by itself.
 func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 	t.Parallel()
-	source := fixtures(t)
-	whole := got(os.ReadFile(source))
+	source := fixtureStore(t)
+	whole := mustGet(os.ReadFile(source))
 	for column, value := range map[string]string{
 		"occurred_at": "'2026-01-02T03:04:06Z'", "project_id": "'project/other'", "work_unit_id": "'work/other'",
 		"run_id": "'run/demo:0003'", "attempt_id": "'attempt-1'", "source_revision": "'" + fixture.SourceRevision[1:] + "9'",
@@ -64,8 +64,8 @@ func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 			if err := os.WriteFile(path, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			unguard(t, path, "UPDATE events SET "+column+" = "+value+" WHERE sequence = 1")
-			r := reader(t, path, store.ReadWait)
+			editWithoutTriggers(t, path, "UPDATE events SET "+column+" = "+value+" WHERE sequence = 1")
+			r := openReader(t, path, store.ReadWait)
 			_, err := r.Events(t.Context(), store.EventQuery{})
 			wantCode(t, err, store.StoreError)
 			_, _, err = r.EventsAfter(t.Context(), 0, store.EventFilter{}, 10)
@@ -80,8 +80,8 @@ func TestEventsAreHeldAgainstTheirRuns(t *testing.T) {
 // What follows from one cause is one finding, and the worst stands first.
 func TestOneFindingPerCause(t *testing.T) {
 	t.Parallel()
-	source, options := signed(t)
-	whole := got(os.ReadFile(source))
+	source, options := signedStore(t)
+	whole := mustGet(os.ReadFile(source))
 	for name, c := range map[string]struct {
 		edits []string
 		bytes func([]byte) []byte
@@ -114,16 +114,16 @@ func TestOneFindingPerCause(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.edits != nil {
-				unguard(t, path, c.edits...)
+				editWithoutTriggers(t, path, c.edits...)
 			}
-			v := got(store.Verify(t.Context(), path, options))
-			if got := codes(v); got != c.want {
+			v := mustGet(store.Verify(t.Context(), path, options))
+			if got := faultCodes(v); got != c.want {
 				t.Errorf("findings %s, want %s", got, c.want)
 			}
 		})
 	}
 	// Without a key signatures are counted and not checked.
-	v := got(store.Verify(t.Context(), source, store.VerifyOptions{}))
+	v := mustGet(store.Verify(t.Context(), source, store.VerifyOptions{}))
 	if !v.OK || v.Checked.SignedCheckpoints != 2 || v.Checked.SignedEvents != 0 || v.OldestSigned != 0 {
 		t.Errorf("without a key: %+v, want 2 signed checkpoints and no signed events", v)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// million makes a store with n events of a few runs, written past the store: what
+// largeStore makes a store with n events of a few runs, written past the store: what
 // is measured is reading.
-func million(b *testing.B, n int) string {
+func largeStore(b *testing.B, n int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "s.db")
-	w := writer(b, path, store.WriterOptions{})
+	w := openWriter(b, path, store.WriterOptions{})
 	for i := range 10 {
-		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+		mustGet(w.CreateRun(b.Context(), store.CreateRun{Projection: numberedRun(i), IdempotencyKey: fmt.Sprint(i)}))
 	}
 	_ = w.Close()
-	edit(b, path, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN",
+	editStore(b, path, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -200000", "BEGIN",
 		"DROP INDEX events_by_run", "DROP INDEX events_by_project", "DROP INDEX events_by_work_unit", "DROP INDEX events_by_type", fmt.Sprintf(`
 		INSERT INTO events
 		SELECT n, printf('evt-%%012d', n), occurred_at, event_type, principal_json, authority_class, project_id, work_unit_id,
@@ -36,17 +36,17 @@ func million(b *testing.B, n int) string {
 // stays allocated after them.
 func BenchmarkEventPages(b *testing.B) {
 	const n = 1_000_000
-	path := million(b, n)
-	r := reader(b, path, store.ReadWait)
+	path := largeStore(b, n)
+	r := openReader(b, path, store.ReadWait)
 	for name, query := range map[string]func(i int64) (int64, store.EventFilter){
 		"anywhere": func(i int64) (int64, store.EventFilter) { return i * 7919 * 200 % (n - 200), store.EventFilter{} },
 		"tail":     func(int64) (int64, store.EventFilter) { return n - 200, store.EventFilter{} },
-		"rare run": func(int64) (int64, store.EventFilter) { return 0, store.EventFilter{RunID: ptr("run/test:000009")} },
+		"rare run": func(int64) (int64, store.EventFilter) { return 0, store.EventFilter{RunID: pointerTo("run/test:000009")} },
 		"rare run of the project": func(int64) (int64, store.EventFilter) {
-			return 0, store.EventFilter{RunID: ptr("run/test:000009"), ProjectID: ptr(fixture.ProjectID), EventType: ptr("run.created")}
+			return 0, store.EventFilter{RunID: pointerTo("run/test:000009"), ProjectID: pointerTo(fixture.ProjectID), EventType: pointerTo("run.created")}
 		},
 		"no match": func(int64) (int64, store.EventFilter) {
-			return 0, store.EventFilter{EventType: ptr("run.cancelled"), ProjectID: ptr(fixture.ProjectID)}
+			return 0, store.EventFilter{EventType: pointerTo("run.cancelled"), ProjectID: pointerTo(fixture.ProjectID)}
 		},
 	} {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
@@ -70,27 +70,27 @@ func BenchmarkEventPages(b *testing.B) {
 // BenchmarkRun reads one run after the other from a store of a hundred.
 func BenchmarkRun(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.db")
-	w := writer(b, path, store.WriterOptions{})
+	w := openWriter(b, path, store.WriterOptions{})
 	for i := range 100 {
-		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+		mustGet(w.CreateRun(b.Context(), store.CreateRun{Projection: numberedRun(i), IdempotencyKey: fmt.Sprint(i)}))
 	}
 	_ = w.Close()
-	r := reader(b, path, store.ReadWait)
+	r := openReader(b, path, store.ReadWait)
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
 		i++
-		got(r.Run(b.Context(), run(i%100).RunID))
+		mustGet(r.Run(b.Context(), numberedRun(i%100).RunID))
 	}
 }
 
 // BenchmarkCreate is one durable create: three rows, an event, a checkpoint.
 func BenchmarkCreate(b *testing.B) {
-	w := writer(b, filepath.Join(b.TempDir(), "s.db"), store.WriterOptions{})
+	w := openWriter(b, filepath.Join(b.TempDir(), "s.db"), store.WriterOptions{})
 	i := 0
 	for b.Loop() {
 		i++
-		got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(i), IdempotencyKey: fmt.Sprint(i)}))
+		mustGet(w.CreateRun(b.Context(), store.CreateRun{Projection: numberedRun(i), IdempotencyKey: fmt.Sprint(i)}))
 	}
 }
 
@@ -99,21 +99,21 @@ func BenchmarkCreate(b *testing.B) {
 // against its documents anew each time.
 func BenchmarkFilteredRuns(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "s.db")
-	w := writer(b, path, store.WriterOptions{})
-	got(w.CreateRun(b.Context(), store.CreateRun{Projection: run(0), IdempotencyKey: "0"}))
-	edit(b, path, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+	w := openWriter(b, path, store.WriterOptions{})
+	mustGet(w.CreateRun(b.Context(), store.CreateRun{Projection: numberedRun(0), IdempotencyKey: "0"}))
+	editStore(b, path, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
 		INSERT INTO runs SELECT run_id || '-' || i, idempotency_key || '-' || i, request_digest, state, metadata_json, created_at, updated_at,
 			row_kind, project_id, work_unit_id FROM runs, n`)
-	r := reader(b, path, store.ReadWait)
+	r := openReader(b, path, store.ReadWait)
 	for _, written := range []bool{false, true} {
 		b.Run(fmt.Sprint("written=", written), func(b *testing.B) {
 			for b.Loop() {
 				if written {
 					b.StopTimer()
-					edit(b, path, "UPDATE connections SET updated_at = updated_at", "INSERT OR REPLACE INTO store_meta VALUES ('bench', datetime())")
+					editStore(b, path, "UPDATE connections SET updated_at = updated_at", "INSERT OR REPLACE INTO store_meta VALUES ('bench', datetime())")
 					b.StartTimer()
 				}
-				if _, err := r.Runs(b.Context(), store.RunQuery{State: ptr("cancelled")}); err != nil {
+				if _, err := r.Runs(b.Context(), store.RunQuery{State: pointerTo("cancelled")}); err != nil {
 					b.Fatal(err)
 				}
 			}

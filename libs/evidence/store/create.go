@@ -37,11 +37,11 @@ func (w *Writer) CreateRun(ctx context.Context, c CreateRun) (Written, error) {
 		return Written{}, err
 	}
 	if c.Projection.State != spine.Proposed {
-		return Written{}, fault(CreateRequiresProposed, "A run is created in state proposed, not %s.", c.Projection.State)
+		return Written{}, newFault(CreateRequiresProposed, "A run is created in state proposed, not %s.", c.Projection.State)
 	}
 	if c.Projection.EvidenceReportDigest != nil {
 		// There would be a digest and no report, which is what an altered store looks like.
-		return Written{}, fault(InvalidRunEvidence, "A run is created without evidence: evidence_report_digest is null until a report is imported with the run.")
+		return Written{}, newFault(InvalidRunEvidence, "A run is created without evidence: evidence_report_digest is null until a report is imported with the run.")
 	}
 	digest := spine.CreateRequestDigest(c.Projection)
 	return w.insert(ctx, insertRun{
@@ -51,7 +51,7 @@ func (w *Writer) CreateRun(ctx context.Context, c CreateRun) (Written, error) {
 }
 
 func invalidKey(err error) error {
-	e := fault(InvalidIdempotencyKey, "An idempotency key has 1 to 256 characters and no control character.")
+	e := newFault(InvalidIdempotencyKey, "An idempotency key has 1 to 256 characters and no control character.")
 	e.Err = err
 	return e
 }
@@ -133,13 +133,13 @@ func (l *log) replay(in insertRun) (Written, error) {
 		err := l.row(`SELECT (SELECT count(*) FROM runs WHERE run_id = ? OR idempotency_key = ?)
 			+ (SELECT count(*) FROM idempotency WHERE run_id = ?)`, in.projection.RunID, in.key, in.projection.RunID).Scan(&taken)
 		if err == nil && taken > 0 {
-			err = fault(IdempotencyConflict, "The run id %s is taken by another request.", in.projection.RunID)
+			err = newFault(IdempotencyConflict, "The run id %s is taken by another request.", in.projection.RunID)
 		}
 		return Written{}, err
 	case err != nil:
 		return Written{}, err
 	case digest != in.digest:
-		return Written{}, fault(IdempotencyConflict, "The idempotency key was used for another request.")
+		return Written{}, newFault(IdempotencyConflict, "The idempotency key was used for another request.")
 	}
 	row, err := l.runRow(id)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *Writer) CancelRun(ctx context.Context, id string, at time.Time) (out Wr
 		}
 		next, err := run.Projection.Move(spine.Cancelled)
 		if err != nil {
-			e := fault(CancelNotAllowed, "A run in state %s cannot be cancelled.", previous)
+			e := newFault(CancelNotAllowed, "A run in state %s cannot be cancelled.", previous)
 			e.ID, e.Err = id, err
 			return e
 		}
@@ -223,7 +223,7 @@ func (l *log) lostCancel(id string, out *Written, err error) error {
 		return err
 	}
 	if out.Run.Projection.State != spine.Cancelled {
-		e := fault(CancelConflict, "The run changed while it was being cancelled; look again.")
+		e := newFault(CancelConflict, "The run changed while it was being cancelled; look again.")
 		e.ID = id
 		return e
 	}
@@ -264,7 +264,7 @@ func (w *Writer) ImportConnections(ctx context.Context, connections []spine.Conn
 
 func formatStamp(at time.Time) (string, error) {
 	if y := at.UTC().Year(); y < 1 || y > 9999 {
-		return "", fault(InvalidTimestamp, "The year %d cannot be written in four digits.", y)
+		return "", newFault(InvalidTimestamp, "The year %d cannot be written in four digits.", y)
 	}
 	return spine.FormatTime(at), nil
 }

@@ -153,6 +153,6 @@ func inTx(ctx context.Context, db *sql.DB, begin string, fn func(tx) error) erro
 // needsRecovery tells that a writer died in mid-transaction: what it left lies beside
 // the file, and a read-only connection may not play it back.
 func needsRecovery(err error) bool {
-	code := extended(err)
+	code := extendedCode(err)
 	return code == sqlite3.SQLITE_READONLY_ROLLBACK || code == sqlite3.SQLITE_READONLY_RECOVERY
 }

@@ -95,17 +95,17 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-func fault(code Code, format string, args ...any) *Error {
+func newFault(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func corrupt(id, format string, args ...any) *Error {
+func corruptFault(id, format string, args ...any) *Error {
 	reason := fmt.Sprintf(format, args...)
 	return &Error{Code: PersistedStateCorrupt, ID: id, Reason: reason,
 		Message: fmt.Sprintf("The stored run %s is inconsistent: %s.", id, reason)}
 }
 
-func broken(cause error, format string, args ...any) *Error {
+func brokenFault(cause error, format string, args ...any) *Error {
 	return &Error{Code: StoreError, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
@@ -121,23 +121,23 @@ func storeFault(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, fs.ErrNotExist):
-		return broken(err, "The store file does not exist.")
+		return brokenFault(err, "The store file does not exist.")
 	}
-	switch primary(err) {
+	switch primaryCode(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return broken(err, "The store stayed locked by another process.")
+		return brokenFault(err, "The store stayed locked by another process.")
 	case sqlite3.SQLITE_NOTADB:
-		return broken(err, "The store file is not an SQLite database.")
+		return brokenFault(err, "The store file is not an SQLite database.")
 	case sqlite3.SQLITE_CORRUPT:
-		return broken(err, "The store file is damaged.")
+		return brokenFault(err, "The store file is damaged.")
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
-		return broken(err, "The store file cannot be opened.")
+		return brokenFault(err, "The store file cannot be opened.")
 	}
-	return broken(err, "The store cannot be read or written.")
+	return brokenFault(err, "The store cannot be read or written.")
 }
 
-// extended is SQLite's extended result code of err, or 0.
-func extended(err error) int {
+// extendedCode is SQLite's extended result code of err, or 0.
+func extendedCode(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		return e.Code()
@@ -145,4 +145,4 @@ func extended(err error) int {
 	return 0
 }
 
-func primary(err error) int { return extended(err) & 0xff }
+func primaryCode(err error) int { return extendedCode(err) & 0xff }

@@ -11,10 +11,10 @@ import (
 // An error says what is wrong once: the code and the sentence do not repeat each other.
 func TestErrorsSayAThingOnce(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, "UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'",
+	path := fixtureStore(t)
+	editStore(t, path, "UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'",
 		`UPDATE runs SET metadata_json = '{"kind":"product-spine-cli-run"}' WHERE run_id = 'run/demo:0001'`)
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	_, err := r.Connection(t.Context(), "demo-scm")
 	e := wantCode(t, err, store.ConnectionRecordInvalid)
 	if got, want := e.Reason, "/id: the key is missing"; got != want {
@@ -28,7 +28,7 @@ func TestErrorsSayAThingOnce(t *testing.T) {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 	missing := filepath.Join(t.TempDir(), "none.db")
-	_, err = reader(t, missing, store.ReadWait).Run(t.Context(), "x")
+	_, err = openReader(t, missing, store.ReadWait).Run(t.Context(), "x")
 	want := "store_error: The store file does not exist: stat " + missing + ": no such file or directory"
 	if got := wantCode(t, err, store.StoreError).Error(); got != want {
 		t.Errorf("error %q, want %q", got, want)

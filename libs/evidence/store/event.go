@@ -164,7 +164,7 @@ func (e *eventRow) leaf() tree.Hash { return tree.Leaf(e.envelope()) }
 
 func (e *eventRow) event() (Event, error) {
 	if err := e.check(); err != nil {
-		return Event{}, broken(err, "The stored event %d is inconsistent.", e.sequence)
+		return Event{}, brokenFault(err, "The stored event %d is inconsistent.", e.sequence)
 	}
 	return Event{Sequence: e.sequence, ID: e.id, Type: e.kind, OccurredAt: e.occurredAt,
 		ProjectID: e.projectID, WorkUnitID: e.workUnitID, RunID: e.runID, Envelope: e.envelope()}, nil
@@ -207,7 +207,7 @@ func rowOf(e spine.Event) (*eventRow, error) {
 	row := &eventRow{sequence: e.Sequence, id: e.EventID, occurredAt: e.OccurredAt, kind: e.EventType,
 		principal: string(principal), authorityClass: e.AuthorityClass,
 		projectID: e.ProjectID, workUnitID: e.WorkUnitID, runID: e.RunID,
-		attemptID: nullable(e.AttemptID), sourceRevision: nullable(e.SourceRevision),
+		attemptID: nullableString(e.AttemptID), sourceRevision: nullableString(e.SourceRevision),
 		payload: string(payload), payloadDigest: e.PayloadDigest}
 	if e.EvidenceReference != nil {
 		reference, err := canon.C1(*e.EvidenceReference)
@@ -219,7 +219,7 @@ func rowOf(e spine.Event) (*eventRow, error) {
 	return row, nil
 }
 
-func nullable(s *string) sql.NullString {
+func nullableString(s *string) sql.NullString {
 	if s == nil {
 		return sql.NullString{}
 	}

@@ -25,24 +25,24 @@ const (
 	churnName = "EVIDENCE_STORE_CHURN_NAME"
 )
 
-// churn creates 1,000 runs and names each on standard output once it is committed.
-func churn(path, name string) {
+// createRuns creates 1,000 runs and names each on standard output once it is committed.
+func createRuns(path, name string) {
 	ctx := context.Background()
-	w := got(store.OpenWriter(ctx, path, store.WriterOptions{}))
+	w := mustGet(store.OpenWriter(ctx, path, store.WriterOptions{}))
 	for i := range 1000 {
-		p := run(i)
+		p := numberedRun(i)
 		p.RunID += "/" + name
-		got(w.CreateRun(ctx, store.CreateRun{Projection: p, IdempotencyKey: p.RunID}))
+		mustGet(w.CreateRun(ctx, store.CreateRun{Projection: p, IdempotencyKey: p.RunID}))
 		fmt.Println(p.RunID)
 	}
 }
 
 func startChurn(t *testing.T, path, name string) (*exec.Cmd, *strings.Builder, func(n int)) {
 	t.Helper()
-	cmd := exec.Command(got(os.Executable()))
+	cmd := exec.Command(mustGet(os.Executable()))
 	cmd.Env = append(os.Environ(), churnPath+"="+path, churnName+"="+name)
 	out := &strings.Builder{}
-	pipe := got(cmd.StdoutPipe())
+	pipe := mustGet(cmd.StdoutPipe())
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -84,9 +84,9 @@ func TestKilledWriterLeavesAWholeStore(t *testing.T) {
 			t.Fatalf("%d runs, %d events, %d confirmed", v.Checked.Runs, v.Checked.Events, len(confirmed))
 		}
 	}
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	for _, id := range confirmed {
-		got(r.Run(t.Context(), id))
+		mustGet(r.Run(t.Context(), id))
 	}
 	v := wantSound(t, path)
 	t.Logf("%d runs after %d kills, %d of them with a journal left", v.Checked.Runs, 4, hot)
@@ -98,20 +98,20 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
-			w := got(store.OpenWriter(context.Background(), path, store.WriterOptions{}))
+			w := mustGet(store.OpenWriter(context.Background(), path, store.WriterOptions{}))
 			defer func() { _ = w.Close() }()
 			for i := range 25 {
 				// Half the runs are all writers' own, half are asked for by all.
-				p := run(i)
+				p := numberedRun(i)
 				if i%2 == 0 {
 					p.RunID += fmt.Sprint("/", n)
 				}
-				got(w.CreateRun(context.Background(), store.CreateRun{Projection: p, IdempotencyKey: p.RunID}))
-				got(w.CancelRun(context.Background(), p.RunID, time.Time{}))
+				mustGet(w.CreateRun(context.Background(), store.CreateRun{Projection: p, IdempotencyKey: p.RunID}))
+				mustGet(w.CancelRun(context.Background(), p.RunID, time.Time{}))
 			}
 		})
 	}
-	r := reader(t, path, store.CommandWait)
+	r := openReader(t, path, store.CommandWait)
 	stop := make(chan struct{})
 	group.Go(func() {
 		for {
@@ -129,7 +129,7 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
 	want := int64(4*13 + 12)
-	for got(count(path)) < 2*want {
+	for mustGet(countEvents(path)) < 2*want {
 		runtime.Gosched()
 	}
 	close(stop)
@@ -139,8 +139,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	}
 }
 
-// count is how many events a store has; a store that is not there yet has none.
-func count(path string) (int64, error) {
+// countEvents is how many events a store has; a store that is not there yet has none.
+func countEvents(path string) (int64, error) {
 	r := store.NewReader(path, store.CommandWait)
 	defer func() { _ = r.Close() }()
 	n, err := r.LatestSequence(context.Background())
@@ -152,15 +152,15 @@ func count(path string) (int64, error) {
 
 func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
+	path := fixtureStore(t)
 	ctx := t.Context()
-	r := reader(t, path, 200*time.Millisecond)
+	r := openReader(t, path, 200*time.Millisecond)
 	ok := func() {
 		t.Helper()
-		if page := got(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 3 {
+		if page := mustGet(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 3 {
 			t.Fatalf("%d runs", len(page.Items))
 		}
-		got(r.Mark(ctx))
+		mustGet(r.Mark(ctx))
 	}
 	bad := func() *store.Error {
 		t.Helper()
@@ -176,8 +176,8 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 	}
 	ok()
 
-	db := raw(t, path)
-	conn := got(db.Conn(ctx))
+	db := openRaw(t, path)
+	conn := mustGet(db.Conn(ctx))
 	if _, err := conn.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 	_ = db.Close()
 	ok()
 
-	whole := got(os.ReadFile(path))
+	whole := mustGet(os.ReadFile(path))
 	overwrite := func(content []byte) {
 		t.Helper()
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -229,52 +229,52 @@ func TestLockedTruncatedGarbageRemovedReplaced(t *testing.T) {
 	ok()
 
 	// Another store at the same path is seen with the next read.
-	mark := got(r.Mark(ctx))
+	mark := mustGet(r.Mark(ctx))
 	other := filepath.Join(t.TempDir(), "other.db")
-	w := writer(t, other, store.WriterOptions{})
-	got(w.CreateRun(ctx, store.CreateRun{Projection: run(7), IdempotencyKey: "k"}))
+	w := openWriter(t, other, store.WriterOptions{})
+	mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(7), IdempotencyKey: "k"}))
 	_ = w.Close()
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)
 	}
-	if page := got(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 1 || page.Items[0].Projection.RunID != run(7).RunID {
+	if page := mustGet(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 1 || page.Items[0].Projection.RunID != numberedRun(7).RunID {
 		t.Fatalf("replaced: %+v", page)
 	}
-	if got(r.Mark(ctx)) == mark {
+	if mustGet(r.Mark(ctx)) == mark {
 		t.Fatal("the mark of a replaced store is the same")
 	}
 }
 
 func TestMarkChangesWithEachCommit(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, store.ReadWait)
-	w := writer(t, path, store.WriterOptions{})
-	before := got(r.Mark(t.Context()))
-	got(r.Events(t.Context(), store.EventQuery{}))
-	if got(r.Mark(t.Context())) != before {
+	path := fixtureStore(t)
+	r := openReader(t, path, store.ReadWait)
+	w := openWriter(t, path, store.WriterOptions{})
+	before := mustGet(r.Mark(t.Context()))
+	mustGet(r.Events(t.Context(), store.EventQuery{}))
+	if mustGet(r.Mark(t.Context())) != before {
 		t.Fatal("the mark moved without a commit")
 	}
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k"}))
-	if got(r.Mark(t.Context())) == before {
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k"}))
+	if mustGet(r.Mark(t.Context())) == before {
 		t.Fatal("the mark did not move with a commit")
 	}
 }
 
 func TestReaderNeverWrites(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	before := got(os.ReadFile(path))
-	r := reader(t, path, store.ReadWait)
-	got(r.Runs(t.Context(), store.RunQuery{}))
-	got(r.Project(t.Context(), "project/demo"))
-	got(r.Inclusion(t.Context(), "evt-000000000001"))
+	path := fixtureStore(t)
+	before := mustGet(os.ReadFile(path))
+	r := openReader(t, path, store.ReadWait)
+	mustGet(r.Runs(t.Context(), store.RunQuery{}))
+	mustGet(r.Project(t.Context(), "project/demo"))
+	mustGet(r.Inclusion(t.Context(), "evt-000000000001"))
 	wantClean(t, path)
-	if string(before) != string(got(os.ReadFile(path))) {
+	if string(before) != string(mustGet(os.ReadFile(path))) {
 		t.Fatal("reading changed the file")
 	}
 	missing := filepath.Join(t.TempDir(), "none.db")
-	_, err := reader(t, missing, store.ReadWait).Run(t.Context(), "x")
+	_, err := openReader(t, missing, store.ReadWait).Run(t.Context(), "x")
 	wantCode(t, err, store.StoreError)
 	if _, err := os.Stat(missing); err == nil {
 		t.Fatal("reading made a file")
@@ -319,9 +319,9 @@ func TestRowFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			path := fixtures(t)
-			edit(t, path, c.edit...)
-			r := reader(t, path, store.ReadWait)
+			path := fixtureStore(t)
+			editStore(t, path, c.edit...)
+			r := openReader(t, path, store.ReadWait)
 			_, err := r.Run(t.Context(), c.id)
 			if e := wantCode(t, err, c.run); e != nil && e.ID != c.id {
 				t.Fatalf("the error names %q", e.ID)
@@ -337,10 +337,10 @@ func TestRowFaults(t *testing.T) {
 			}
 		})
 	}
-	path := fixtures(t)
-	edit(t, path, "UPDATE connections SET metadata_json = json_set(metadata_json, '$.extra', 1) WHERE connection_id = 'demo-scm'",
+	path := fixtureStore(t)
+	editStore(t, path, "UPDATE connections SET metadata_json = json_set(metadata_json, '$.extra', 1) WHERE connection_id = 'demo-scm'",
 		drop, "UPDATE events SET payload_json = '{}' WHERE sequence = 2")
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	_, err := r.Connection(t.Context(), "demo-scm")
 	wantCode(t, err, store.ConnectionRecordInvalid)
 	_, err = r.Connections(t.Context(), store.Window{})
@@ -349,30 +349,30 @@ func TestRowFaults(t *testing.T) {
 	}
 	_, err = r.Events(t.Context(), store.EventQuery{})
 	wantCode(t, err, store.StoreError)
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	bad := fixture.Connections()
 	bad[0].MaxRisk = "none"
 	wantCode(t, w.ImportConnections(t.Context(), bad, time.Time{}), store.ConnectionRecordInvalid)
 	if err := w.ImportConnections(t.Context(), fixture.Connections(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	got(r.Connections(t.Context(), store.Window{}))
+	mustGet(r.Connections(t.Context(), store.Window{}))
 }
 
 // A row that fails its checks fails the page that it is on, and not the one before.
 func TestFaultsFailTheirOwnPage(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	w := writer(t, path, store.WriterOptions{})
+	path := fixtureStore(t)
+	w := openWriter(t, path, store.WriterOptions{})
 	other := fixture.Run()
 	other.RunID, other.WorkUnit.ID = "run/other:0001", "work/other-0001"
 	if _, err := w.CreateRun(t.Context(), store.CreateRun{Projection: other, IdempotencyKey: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, path, "UPDATE runs SET state = 'decided' WHERE run_id = 'run/other:0001'",
+	editStore(t, path, "UPDATE runs SET state = 'decided' WHERE run_id = 'run/other:0001'",
 		"UPDATE connections SET metadata_json = '{}' WHERE connection_id = 'demo-scm'",
 		"DROP TRIGGER events_no_update", "UPDATE events SET payload_json = '{}' WHERE sequence = 5")
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	ctx := t.Context()
 	runs := func(w store.Window) (string, error) {
 		page, err := r.Runs(ctx, store.RunQuery{Window: w})
@@ -420,24 +420,24 @@ func TestNothingIsAppendedToAChangedLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := fixtures(t)
-			edit(t, path, change...)
-			w := writer(t, path, store.WriterOptions{})
-			_, err := w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k"})
+			path := fixtureStore(t)
+			editStore(t, path, change...)
+			w := openWriter(t, path, store.WriterOptions{})
+			_, err := w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k"})
 			wantCode(t, err, store.StoreError)
 		})
 	}
 	// A lost frontier alone is made anew.
-	path := fixtures(t)
-	edit(t, path, "DELETE FROM store_meta WHERE key = 'tree_frontier'")
-	w := writer(t, path, store.WriterOptions{})
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k"}))
+	path := fixtureStore(t)
+	editStore(t, path, "DELETE FROM store_meta WHERE key = 'tree_frontier'")
+	w := openWriter(t, path, store.WriterOptions{})
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k"}))
 	wantClean(t, path)
 }
 
-func key(t testing.TB) (note.Signer, note.Verifier) {
+func newTestKey(t testing.TB) (note.Signer, note.Verifier) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
-	public := got(store.GenerateKey(path))
-	return got(store.LoadSigner(path)), got(note.NewVerifier(public))
+	public := mustGet(store.GenerateKey(path))
+	return mustGet(store.LoadSigner(path)), mustGet(note.NewVerifier(public))
 }

@@ -24,9 +24,9 @@ const foreignKind = "sample-batch-job"
 // cursor key included. A file that is there and not empty is refused.
 func WriteFixtures(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return broken(nil, "The target exists and is not empty.")
+		return brokenFault(nil, "The target exists and is not empty.")
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return broken(err, "The target cannot be looked at.")
+		return brokenFault(err, "The target cannot be looked at.")
 	}
 	at, err := spine.ParseTime(fixture.CreatedAt)
 	if err != nil {

@@ -58,11 +58,11 @@ func (s *source) acquire() (*handle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, broken(fs.ErrClosed, "The store was closed.")
+		return nil, brokenFault(fs.ErrClosed, "The store was closed.")
 	}
 	info, err := os.Stat(s.path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = broken(nil, "The store path is not a regular file.")
+		err = brokenFault(nil, "The store path is not a regular file.")
 	}
 	// A store never shrinks: one that did was cut or written over, and its pages in
 	// the cache tell of what is no longer there.

@@ -121,7 +121,7 @@ func copyStore(ctx context.Context, path string, limit int64) (made *image, err 
 		}
 	}
 	if limit > 0 && total > limit {
-		return nil, broken(nil, "A writer left the store unfinished, and it is too large to be copied: run `svc store migrate` on it, which recovers it.")
+		return nil, brokenFault(nil, "A writer left the store unfinished, and it is too large to be copied: run `svc store migrate` on it, which recovers it.")
 	}
 	folder, err := os.MkdirTemp("", "svc-store-")
 	if err != nil {

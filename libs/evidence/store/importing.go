@@ -44,7 +44,7 @@ func (w *Writer) ImportEvidence(ctx context.Context, in ImportEvidence) (Written
 	if in.SourceRunRecord != nil {
 		record = in.SourceRunRecord
 		if err := checkRunRecord(record, found); err != nil {
-			return Written{}, fault(InvalidRunEvidence, "The run record cannot be kept: %v.", err)
+			return Written{}, newFault(InvalidRunEvidence, "The run record cannot be kept: %v.", err)
 		}
 	}
 	create := spine.ImportRequestDigest(projection, digest)
@@ -171,11 +171,11 @@ func (rec *record) checkAgainst(id string, found *report.Report) error {
 	manifests, verifications := digestsOf(found)
 	if canon.Digest(manifests) != canon.Digest(rec.imported.manifests) ||
 		canon.Digest(verifications) != canon.Digest(rec.imported.verifications) {
-		return corrupt(id, "the digests of manifests or verifications are not those of the report")
+		return corruptFault(id, "the digests of manifests or verifications are not those of the report")
 	}
 	if rec.imported.sourceRunRecord != nil {
 		if err := checkRunRecord(rec.imported.sourceRunRecord, found); err != nil {
-			return corrupt(id, "source_run_record: %v", err)
+			return corruptFault(id, "source_run_record: %v", err)
 		}
 	}
 	return nil

@@ -18,9 +18,9 @@ import (
 // deadStore is a sample store that a writer left in mid-transaction, its journal beside it.
 func deadStore(t testing.TB) string {
 	t.Helper()
-	path := fixtures(t)
+	path := fixtureStore(t)
 	ctx := t.Context()
-	conn := got(raw(t, path).Conn(ctx))
+	conn := mustGet(openRaw(t, path).Conn(ctx))
 	// A tiny cache spills the unfinished transaction into the file.
 	for _, s := range []string{"PRAGMA cache_size = 1", "PRAGMA cache_spill = 1", "BEGIN IMMEDIATE",
 		"UPDATE runs SET metadata_json = metadata_json || hex(zeroblob(200000))"} {
@@ -30,7 +30,7 @@ func deadStore(t testing.TB) string {
 	}
 	dead := filepath.Join(t.TempDir(), "dead.db")
 	for _, suffix := range []string{"", "-journal"} {
-		if err := os.WriteFile(dead+suffix, got(os.ReadFile(path+suffix)), 0o600); err != nil {
+		if err := os.WriteFile(dead+suffix, mustGet(os.ReadFile(path+suffix)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,9 +47,9 @@ func deadStore(t testing.TB) string {
 func folderState(t testing.TB, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, entry := range got(os.ReadDir(folder)) {
-		info := got(entry.Info())
-		all[entry.Name()] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime(), " ", string(got(os.ReadFile(filepath.Join(folder, entry.Name())))))
+	for _, entry := range mustGet(os.ReadDir(folder)) {
+		info := mustGet(entry.Info())
+		all[entry.Name()] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime(), " ", string(mustGet(os.ReadFile(filepath.Join(folder, entry.Name())))))
 	}
 	return all
 }
@@ -72,7 +72,7 @@ func wantUnchanged(t testing.TB, folder string, fn func()) {
 
 func wantEmptyFolder(t testing.TB, folder string) {
 	t.Helper()
-	if entries := got(os.ReadDir(folder)); len(entries) > 0 {
+	if entries := mustGet(os.ReadDir(folder)); len(entries) > 0 {
 		t.Fatalf("%s holds %v, want nothing", folder, entries)
 	}
 }
@@ -94,12 +94,12 @@ func TestReadersLeaveTheJournalOfADeadWriter(t *testing.T) {
 	ctx := t.Context()
 	wantUnchanged(t, filepath.Dir(path), func() {
 		for name, r := range map[string]*store.Reader{
-			"command": reader(t, path, store.CommandWait), "server": store.NewServerReader(path),
+			"command": openReader(t, path, store.CommandWait), "server": store.NewServerReader(path),
 		} {
-			if page := got(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 3 {
+			if page := mustGet(r.Runs(ctx, store.RunQuery{})); len(page.Items) != 3 {
 				t.Errorf("%s: %d runs, want 3", name, len(page.Items))
 			}
-			got(r.Mark(ctx))
+			mustGet(r.Mark(ctx))
 			if _, _, err := r.Stamp(ctx); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -110,19 +110,19 @@ func TestReadersLeaveTheJournalOfADeadWriter(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		v := got(store.Verify(ctx, path, store.VerifyOptions{}))
-		if got, want := codes(v), "journal_left(journal)"; got != want || !v.OK {
+		v := mustGet(store.Verify(ctx, path, store.VerifyOptions{}))
+		if got, want := faultCodes(v), "journal_left(journal)"; got != want || !v.OK {
 			t.Errorf("findings %s, ok %v, want %s and true", got, v.OK, want)
 		}
 	})
 	// A reader that is open reads the store itself again once a writer recovered it.
-	r := reader(t, path, store.ReadWait)
-	got(r.Run(ctx, "run/demo:0001"))
-	before := got(r.Mark(ctx))
-	w := writer(t, path, store.WriterOptions{})
-	got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "k"}))
-	got(r.Run(ctx, run(1).RunID))
-	if r.Notice() != "" || got(r.Mark(ctx)) == before {
+	r := openReader(t, path, store.ReadWait)
+	mustGet(r.Run(ctx, "run/demo:0001"))
+	before := mustGet(r.Mark(ctx))
+	w := openWriter(t, path, store.WriterOptions{})
+	mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k"}))
+	mustGet(r.Run(ctx, numberedRun(1).RunID))
+	if r.Notice() != "" || mustGet(r.Mark(ctx)) == before {
 		t.Errorf("after recovery: notice %q, want none, and another mark than before", r.Notice())
 	}
 	wantClean(t, path)
@@ -132,12 +132,12 @@ func TestReadersLeaveTheJournalOfADeadWriter(t *testing.T) {
 func TestJournalOfADamagedStore(t *testing.T) {
 	t.Parallel()
 	path := deadStore(t)
-	w := writer(t, path, store.WriterOptions{}) // recovers it
+	w := openWriter(t, path, store.WriterOptions{}) // recovers it
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, path, "UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'")
-	whole := got(os.ReadFile(path))
+	editStore(t, path, "UPDATE runs SET state = 'decided' WHERE run_id = 'run/demo:0001'")
+	whole := mustGet(os.ReadFile(path))
 	journal := journalOf(t, path)
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
@@ -145,8 +145,8 @@ func TestJournalOfADamagedStore(t *testing.T) {
 	if err := os.WriteFile(path+"-journal", journal, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
-	if got, want := codes(v), "persisted_state_corrupt(run/demo:0001) journal_left(journal)"; got != want || v.OK {
+	v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
+	if got, want := faultCodes(v), "persisted_state_corrupt(run/demo:0001) journal_left(journal)"; got != want || v.OK {
 		t.Errorf("findings %s, ok %v, want %s and false", got, v.OK, want)
 	}
 }
@@ -154,14 +154,14 @@ func TestJournalOfADamagedStore(t *testing.T) {
 // journalOf is the journal of a transaction on a store that was not finished.
 func journalOf(t testing.TB, path string) []byte {
 	t.Helper()
-	conn := got(raw(t, path).Conn(t.Context()))
+	conn := mustGet(openRaw(t, path).Conn(t.Context()))
 	for _, s := range []string{"PRAGMA cache_size = 1", "PRAGMA cache_spill = 1", "BEGIN IMMEDIATE",
 		"UPDATE runs SET metadata_json = metadata_json || hex(zeroblob(200000))"} {
 		if _, err := conn.ExecContext(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	journal := got(os.ReadFile(path + "-journal"))
+	journal := mustGet(os.ReadFile(path + "-journal"))
 	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
@@ -173,18 +173,18 @@ func journalOf(t testing.TB, path string) []byte {
 
 func TestWhatIsNoJournalIsFoundAndKept(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
+	path := fixtureStore(t)
 	if err := os.WriteFile(path+"-journal", []byte("somebody's notes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wantUnchanged(t, filepath.Dir(path), func() {
-		r := reader(t, path, store.ReadWait)
-		got(r.Run(t.Context(), "run/demo:0001"))
+		r := openReader(t, path, store.ReadWait)
+		mustGet(r.Run(t.Context(), "run/demo:0001"))
 		if !strings.Contains(r.Notice(), "no journal") {
 			t.Errorf("notice %q, want one of what is no journal", r.Notice())
 		}
-		v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
-		if got, want := codes(v), "journal_foreign(journal)"; got != want || v.OK {
+		v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
+		if got, want := faultCodes(v), "journal_foreign(journal)"; got != want || v.OK {
 			t.Errorf("findings %s, ok %v, want %s and false", got, v.OK, want)
 		}
 	})
@@ -193,12 +193,12 @@ func TestWhatIsNoJournalIsFoundAndKept(t *testing.T) {
 // In write-ahead mode even readers write beside the file; they read a copy instead.
 func TestReadersLeaveWriteAheadModeAlone(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, "PRAGMA journal_mode = WAL")
+	path := fixtureStore(t)
+	editStore(t, path, "PRAGMA journal_mode = WAL")
 	wantUnchanged(t, filepath.Dir(path), func() {
-		got(reader(t, path, store.ReadWait).Run(t.Context(), "run/demo:0001"))
-		v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
-		if got, want := codes(v), "store_journal(journal_mode)"; got != want || v.OK {
+		mustGet(openReader(t, path, store.ReadWait).Run(t.Context(), "run/demo:0001"))
+		v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
+		if got, want := faultCodes(v), "store_journal(journal_mode)"; got != want || v.OK {
 			t.Errorf("findings %s, ok %v, want %s and false", got, v.OK, want)
 		}
 	})
@@ -223,8 +223,8 @@ func TestCopiesAreRemoved(t *testing.T) {
 	path := deadStore(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	r := store.NewReader(path, store.ReadWait)
-	got(r.Run(t.Context(), "run/demo:0001"))
-	if entries := got(os.ReadDir(os.TempDir())); len(entries) != 1 {
+	mustGet(r.Run(t.Context(), "run/demo:0001"))
+	if entries := mustGet(os.ReadDir(os.TempDir())); len(entries) != 1 {
 		t.Fatalf("%d copies, want 1", len(entries))
 	}
 	if err := r.Close(); err != nil {
@@ -237,19 +237,19 @@ func TestRefusedFirstWriteLeavesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "new", "folder", "s.db")
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	_, err := w.CancelRun(t.Context(), "run/none", at)
 	wantCode(t, err, store.RunNotFound)
-	_, err = w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "a\nb"})
+	_, err = w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "a\nb"})
 	wantCode(t, err, store.InvalidIdempotencyKey)
 	wantEmptyFolder(t, folder)
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k"}))
-	got(w.CancelRun(t.Context(), run(1).RunID, at))
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k"}))
+	mustGet(w.CancelRun(t.Context(), numberedRun(1).RunID, at))
 	wantClean(t, path)
-	if entries := got(os.ReadDir(filepath.Dir(path))); len(entries) != 1 {
+	if entries := mustGet(os.ReadDir(filepath.Dir(path))); len(entries) != 1 {
 		t.Errorf("files %v, want the store alone", entries)
 	}
-	if info := got(os.Stat(path)); info.Mode() != fs.FileMode(0o600) {
+	if info := mustGet(os.Stat(path)); info.Mode() != fs.FileMode(0o600) {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
 }
@@ -261,9 +261,9 @@ func TestFirstWritesAtOnce(t *testing.T) {
 	const writers = 8
 	var group sync.WaitGroup
 	for n := range writers {
-		w := writer(t, path, store.WriterOptions{})
+		w := openWriter(t, path, store.WriterOptions{})
 		group.Go(func() {
-			if _, err := w.CreateRun(t.Context(), store.CreateRun{Projection: run(n), IdempotencyKey: fmt.Sprint(n)}); err != nil {
+			if _, err := w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(n), IdempotencyKey: fmt.Sprint(n)}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -29,7 +29,7 @@ func (t tx) newestCheckpoint() (checkpointRow, error) {
 	var c checkpointRow
 	err := c.scan(t.row("SELECT " + checkpointColumns + " FROM checkpoints ORDER BY tree_size DESC LIMIT 1"))
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, broken(nil, "The store has no checkpoint of its event log.")
+		return c, brokenFault(nil, "The store has no checkpoint of its event log.")
 	}
 	return c, err
 }
@@ -104,7 +104,7 @@ func (t tx) openLog(signer note.Signer) (*log, error) {
 }
 
 func logChanged() error {
-	return broken(nil, "The event log is not the one that its newest checkpoint describes: run `svc verify` on the store.")
+	return brokenFault(nil, "The event log is not the one that its newest checkpoint describes: run `svc verify` on the store.")
 }
 
 // next is the sequence that the next event gets.

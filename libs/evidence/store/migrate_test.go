@@ -13,20 +13,20 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// old makes a store of version 1 or 2 as it was: the fixture run, a foreign row,
+// oldStore makes a store of version 1 or 2 as it was: the fixture run, a foreign row,
 // and from version 2 on the run's event, if it had one.
-func old(t testing.TB, version int, withEvent bool) string {
+func oldStore(t testing.TB, version int, withEvent bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")
 	var steps []string
 	for i, name := range []string{"1_base", "2_events"} {
 		if i < version {
-			steps = append(steps, string(got(os.ReadFile("migrations/"+name+".sql"))))
+			steps = append(steps, string(mustGet(os.ReadFile("migrations/"+name+".sql"))))
 		}
 	}
 	p := fixture.Run()
 	digest := spine.CreateRequestDigest(p)
-	metadata := got(canon.C1(canon.NewObject(
+	metadata := mustGet(canon.C1(canon.NewObject(
 		canon.Member{Key: "schema_version", Value: "0.1"}, canon.Member{Key: "kind", Value: spine.CreatedRow},
 		canon.Member{Key: "create_request_digest", Value: digest}, canon.Member{Key: "product_spine_request_digest", Value: p.RequestDigest},
 		canon.Member{Key: "projection", Value: p.Value()})))
@@ -38,10 +38,10 @@ func old(t testing.TB, version int, withEvent bool) string {
 	if withEvent {
 		e := fixture.RunEvents()[0]
 		steps = append(steps, fmt.Sprintf(`INSERT INTO events VALUES (1, '%s', '%s', '%s', '%s', '%s', '%s', '%s', '%s', NULL, '%s', NULL, '%s', '%s')`,
-			e.EventID, e.OccurredAt, e.EventType, got(canon.C1(e.Principal)), e.AuthorityClass, e.ProjectID, e.WorkUnitID, e.RunID,
-			*e.SourceRevision, got(canon.C1(e.Payload)), e.PayloadDigest))
+			e.EventID, e.OccurredAt, e.EventType, mustGet(canon.C1(e.Principal)), e.AuthorityClass, e.ProjectID, e.WorkUnitID, e.RunID,
+			*e.SourceRevision, mustGet(canon.C1(e.Payload)), e.PayloadDigest))
 	}
-	edit(t, path, steps...)
+	editStore(t, path, steps...)
 	return path
 }
 
@@ -59,26 +59,26 @@ func TestMigrations(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.version, c.withEvent), func(t *testing.T) {
 			t.Parallel()
-			path := old(t, c.version, c.withEvent)
-			before := got(os.ReadFile(path))
-			r := reader(t, path, store.ReadWait)
+			path := oldStore(t, c.version, c.withEvent)
+			before := mustGet(os.ReadFile(path))
+			r := openReader(t, path, store.ReadWait)
 			_, err := r.Run(t.Context(), "run/demo:0001")
 			if e := wantCode(t, err, store.StoreError); !strings.Contains(e.Message, "svc store migrate") {
 				t.Fatal(e.Message)
 			}
-			if string(before) != string(got(os.ReadFile(path))) {
+			if string(before) != string(mustGet(os.ReadFile(path))) {
 				t.Fatal("a reader migrated")
 			}
-			if from := got(store.Migrate(t.Context(), path, store.WriterOptions{})); from != c.version {
+			if from := mustGet(store.Migrate(t.Context(), path, store.WriterOptions{})); from != c.version {
 				t.Fatalf("migrated from %d", from)
 			}
-			after := got(os.ReadFile(path))
-			if from := got(store.Migrate(t.Context(), path, store.WriterOptions{})); from != store.Version || string(after) != string(got(os.ReadFile(path))) {
+			after := mustGet(os.ReadFile(path))
+			if from := mustGet(store.Migrate(t.Context(), path, store.WriterOptions{})); from != store.Version || string(after) != string(mustGet(os.ReadFile(path))) {
 				t.Fatalf("a store of version %d was migrated again", from)
 			}
 			// The same reader reads it now.
-			got(r.Run(t.Context(), "run/demo:0001"))
-			if page := got(r.Runs(t.Context(), store.RunQuery{ProjectID: ptr("project/demo")})); len(page.Items) != 1 {
+			mustGet(r.Run(t.Context(), "run/demo:0001"))
+			if page := mustGet(r.Runs(t.Context(), store.RunQuery{ProjectID: pointerTo("project/demo")})); len(page.Items) != 1 {
 				t.Fatalf("%d runs of the project", len(page.Items))
 			}
 			v := wantClean(t, path)
@@ -86,12 +86,12 @@ func TestMigrations(t *testing.T) {
 				t.Fatalf("checked %+v", v.Checked)
 			}
 			var since string
-			if err := raw(t, path).QueryRowContext(t.Context(), "SELECT value FROM store_meta WHERE key = 'events_since'").Scan(&since); err != nil || since != c.since {
+			if err := openRaw(t, path).QueryRowContext(t.Context(), "SELECT value FROM store_meta WHERE key = 'events_since'").Scan(&since); err != nil || since != c.since {
 				t.Fatalf("events_since %s %v", since, err)
 			}
-			w := writer(t, path, store.WriterOptions{})
-			got(w.CancelRun(t.Context(), "run/demo:0001", at))
-			got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k2"}))
+			w := openWriter(t, path, store.WriterOptions{})
+			mustGet(w.CancelRun(t.Context(), "run/demo:0001", at))
+			mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k2"}))
 			wantClean(t, path)
 		})
 	}
@@ -99,16 +99,16 @@ func TestMigrations(t *testing.T) {
 
 func TestNewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, "PRAGMA user_version = 4")
-	_, err := reader(t, path, store.ReadWait).Run(t.Context(), "run/demo:0001")
+	path := fixtureStore(t)
+	editStore(t, path, "PRAGMA user_version = 4")
+	_, err := openReader(t, path, store.ReadWait).Run(t.Context(), "run/demo:0001")
 	wantCode(t, err, store.StoreError)
 	_, err = store.OpenWriter(t.Context(), path, store.WriterOptions{})
 	if e := wantCode(t, err, store.StoreError); !strings.Contains(e.Message, "newer") {
 		t.Fatal(e.Message)
 	}
 	strange := filepath.Join(t.TempDir(), "other.db")
-	edit(t, strange, "CREATE TABLE theirs (x)")
+	editStore(t, strange, "CREATE TABLE theirs (x)")
 	_, err = store.OpenWriter(t.Context(), strange, store.WriterOptions{})
 	wantCode(t, err, store.StoreError)
 }

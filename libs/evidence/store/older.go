@@ -37,7 +37,7 @@ func (t tx) olderRuns() (f frontier, err error) {
 			canon.Member{Key: "run_id", Value: id}, canon.Member{Key: "created_at", Value: createdAt},
 			canon.Member{Key: "request_digest", Value: digest}, canon.Member{Key: "state", Value: state}))
 		if err != nil { // text that is no UTF-8, which this build never writes
-			return corrupt(id, "a column is no text")
+			return corruptFault(id, "a column is no text")
 		}
 		f.add(tree.Leaf(leaf))
 		return nil

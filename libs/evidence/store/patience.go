@@ -57,7 +57,7 @@ func isBusy(err error) bool {
 	if err == nil || isKnown(err) {
 		return false
 	}
-	code := primary(err)
+	code := primaryCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 

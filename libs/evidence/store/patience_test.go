@@ -13,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// held locks a store as a writer does, to the end of the test or until the lock is
+// holdLock locks a store as a writer does, to the end of the test or until the lock is
 // given back.
-func held(t *testing.T, path string) (release func()) {
+func holdLock(t *testing.T, path string) (release func()) {
 	t.Helper()
-	conn := got(raw(t, path).Conn(t.Context()))
+	conn := mustGet(openRaw(t, path).Conn(t.Context()))
 	t.Cleanup(func() { _ = conn.Close() })
-	got(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
-	return func() { got(conn.ExecContext(context.Background(), "ROLLBACK")) }
+	mustGet(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
+	return func() { mustGet(conn.ExecContext(context.Background(), "ROLLBACK")) }
 }
 
 // long is a wait that no test lives through.
@@ -28,9 +28,9 @@ const long = time.Hour
 
 func TestLockDeadlineBoundsAllWaitsTogether(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, long)
-	held(t, path)
+	path := fixtureStore(t)
+	r := openReader(t, path, long)
+	holdLock(t, path)
 	began := time.Now()
 	ctx := store.WithLockDeadline(t.Context(), began.Add(300*time.Millisecond))
 	for name, read := range map[string]func() error{
@@ -50,18 +50,18 @@ func TestLockDeadlineBoundsAllWaitsTogether(t *testing.T) {
 
 func TestReaderWaitBoundsALaterDeadline(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, 10*time.Millisecond)
-	held(t, path)
+	path := fixtureStore(t)
+	r := openReader(t, path, 10*time.Millisecond)
+	holdLock(t, path)
 	_, err := r.Run(store.WithLockDeadline(t.Context(), time.Now().Add(long)), fixture.Run().RunID)
 	wantCode(t, err, store.StoreError)
 }
 
 func TestContextEndsAWaitForALock(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, long)
-	held(t, path)
+	path := fixtureStore(t)
+	r := openReader(t, path, long)
+	holdLock(t, path)
 	cause := errors.New("cut")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
@@ -75,32 +75,32 @@ func TestContextEndsAWaitForALock(t *testing.T) {
 
 func TestReadGoesOnWhenTheLockIsGone(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, long)
-	release := held(t, path)
+	path := fixtureStore(t)
+	r := openReader(t, path, long)
+	release := holdLock(t, path)
 	time.AfterFunc(50*time.Millisecond, release)
-	got(r.Run(t.Context(), fixture.Run().RunID))
+	mustGet(r.Run(t.Context(), fixture.Run().RunID))
 }
 
 // TestSettledPagesAreDroppedToo: a reader that trusts its pages, since the file has not
 // changed for a while, sees the next byte that does.
 func TestSettledPagesAreDroppedToo(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, store.ReadWait)
+	path := fixtureStore(t)
+	r := openReader(t, path, store.ReadWait)
 	id := fixture.Run().RunID
-	whole := got(os.ReadFile(path))
+	whole := mustGet(os.ReadFile(path))
 	for range 3 {
-		settled(t, r)
+		awaitStamp(t, r)
 		for range 3 {
-			run := got(r.Run(t.Context(), id))
-			if string(run.Document) != string(got(canon.C1(run.Projection))) {
+			run := mustGet(r.Run(t.Context(), id))
+			if string(run.Document) != string(mustGet(canon.C1(run.Projection))) {
 				t.Fatalf("%s", run.Document)
 			}
 		}
-		f := got(os.OpenFile(path, os.O_WRONLY, 0))
+		f := mustGet(os.OpenFile(path, os.O_WRONLY, 0))
 		for _, text := range []string{strings.ReplaceAll(string(whole), `"agent_candidate"`, `"agent_candidatf"`), string(whole)} {
-			got(f.WriteAt([]byte(text), 0))
+			mustGet(f.WriteAt([]byte(text), 0))
 			_, err := r.Run(t.Context(), id)
 			if text == string(whole) {
 				if err != nil {
@@ -116,10 +116,10 @@ func TestSettledPagesAreDroppedToo(t *testing.T) {
 
 func TestGlanceIsTheStampWithoutTheLook(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, 10*time.Millisecond)
-	want := settled(t, r)
-	held(t, path)
+	path := fixtureStore(t)
+	r := openReader(t, path, 10*time.Millisecond)
+	want := awaitStamp(t, r)
+	holdLock(t, path)
 	if stamp, ok := r.Glance(); !ok || stamp != want {
 		t.Errorf("%v %v, want %v", stamp, ok, want)
 	}
@@ -134,7 +134,7 @@ func TestGlanceIsTheStampWithoutTheLook(t *testing.T) {
 // TestReadersShareFewConnections: more readers than connections all get their turn.
 func TestReadersShareFewConnections(t *testing.T) {
 	t.Parallel()
-	r := reader(t, fixtures(t), store.ReadWait)
+	r := openReader(t, fixtureStore(t), store.ReadWait)
 	const readers = 64
 	errs := make(chan error, readers)
 	for range readers {

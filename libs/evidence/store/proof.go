@@ -130,7 +130,7 @@ func (r *Reader) Checkpoint(ctx context.Context, since int64) (Checkpoint, []tre
 		return c, nil, err
 	}
 	if since < 0 || since > c.TreeSize {
-		return c, nil, fault(InvalidTreeSize, "The log has %d events; `since` is a size from 1 to that.", c.TreeSize)
+		return c, nil, newFault(InvalidTreeSize, "The log has %d events; `since` is a size from 1 to that.", c.TreeSize)
 	}
 	var path []tree.Hash
 	err = r.prove(ctx, c, func(h *hashes) error {
@@ -177,7 +177,7 @@ func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
 		}
 		root, err := tree.ParseHex(row.root)
 		if err != nil {
-			return broken(err, "The newest checkpoint's root is no hash.")
+			return brokenFault(err, "The newest checkpoint's root is no hash.")
 		}
 		c = Checkpoint{Origin: originPrefix + id, TreeSize: row.size, Root: root,
 			CreatedAt: row.createdAt, SignedNote: row.note.String}

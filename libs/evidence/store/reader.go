@@ -101,7 +101,7 @@ type EventQuery struct {
 // cursor was issued for this listing shows only against the store's key.
 func (w Window) Check() error {
 	if w.Limit < 0 || w.Limit > MaxLimit {
-		return fault(InvalidLimit, "limit is an integer from 1 to %d.", MaxLimit)
+		return newFault(InvalidLimit, "limit is an integer from 1 to %d.", MaxLimit)
 	}
 	if w.Cursor != nil && strings.TrimSpace(*w.Cursor) == "" {
 		return invalidCursor()
@@ -150,7 +150,7 @@ func checkState(state *string) error {
 	if state == nil || spine.State(*state).Valid() {
 		return nil
 	}
-	e := fault(InvalidState, "state is not a lifecycle state.")
+	e := newFault(InvalidState, "state is not a lifecycle state.")
 	for _, s := range spine.States() {
 		e.Allowed = append(e.Allowed, string(s))
 	}
@@ -161,20 +161,20 @@ func checkEventType(name *string) error {
 	if name == nil || slices.Contains(spine.EventTypes(), *name) {
 		return nil
 	}
-	e := fault(InvalidEventType, "event_type is not a known type.")
+	e := newFault(InvalidEventType, "event_type is not a known type.")
 	e.Allowed = spine.EventTypes()
 	return e
 }
 
 func checkFilter(name string, value *string) error {
 	if value != nil && strings.TrimSpace(*value) == "" {
-		return fault(InvalidFilter, "%s must not be blank.", name)
+		return newFault(InvalidFilter, "%s must not be blank.", name)
 	}
 	return nil
 }
 
 func invalidCursor() error {
-	return fault(InvalidCursor, "The cursor was not issued by this service for this listing.")
+	return newFault(InvalidCursor, "The cursor was not issued by this service for this listing.")
 }
 
 // cursorKey reads the key that cursors are sealed with.
@@ -185,7 +185,7 @@ func (t tx) cursorKey() ([]byte, error) {
 	}
 	key, err := hex.DecodeString(text)
 	if err != nil || len(key) != 32 {
-		return nil, broken(nil, "The store's cursor key is damaged.")
+		return nil, brokenFault(nil, "The store's cursor key is damaged.")
 	}
 	return key, nil
 }
@@ -259,7 +259,7 @@ func (r *Reader) Runs(ctx context.Context, q RunQuery) (page Page[Run], err erro
 			last = page.Items[n-1].Projection.RunID
 		}
 		return t.noStray(func(s stray) bool {
-			return is(q.State, s.state) && is(q.ProjectID, s.project) && within(page, p.after, last, s.id)
+			return filterAllows(q.State, s.state) && filterAllows(q.ProjectID, s.project) && pageHolds(page, p.after, last, s.id)
 		})
 	})
 	if err != nil {
@@ -320,7 +320,7 @@ func isCorrupt(err error) bool {
 }
 
 func noRun(id string) error {
-	e := fault(RunNotFound, "The store has no run of this id.")
+	e := newFault(RunNotFound, "The store has no run of this id.")
 	if spine.IsIdentifier(id) {
 		e.ID = id
 	}
@@ -378,7 +378,7 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 		if n := len(page.Items); n > 0 {
 			last = page.Items[n-1].ID
 		}
-		return t.noStray(func(s stray) bool { return is(q.ProjectID, s.project) && within(page, p.after, last, s.unit) })
+		return t.noStray(func(s stray) bool { return filterAllows(q.ProjectID, s.project) && pageHolds(page, p.after, last, s.unit) })
 	})
 	if err != nil {
 		return Page[spine.WorkUnit]{}, err
@@ -398,7 +398,7 @@ func (r *Reader) WorkUnit(ctx context.Context, id string) (unit spine.WorkUnit, 
 			}
 		}
 		if unit.RunCount == 0 {
-			return fault(WorkUnitNotFound, "No stored run references this work unit.")
+			return newFault(WorkUnitNotFound, "No stored run references this work unit.")
 		}
 		return nil
 	})
@@ -447,7 +447,7 @@ func (r *Reader) Project(ctx context.Context, id string) (project spine.Project,
 			}
 		}
 		if project.RunCount == 0 {
-			return fault(ProjectNotFound, "No stored run names this project.")
+			return newFault(ProjectNotFound, "No stored run names this project.")
 		}
 		return nil
 	})
@@ -492,7 +492,7 @@ func (r *Reader) Connection(ctx context.Context, id string) (c spine.Connection,
 		var metadata string
 		err := t.row("SELECT metadata_json FROM connections WHERE connection_id = ?", id).Scan(&metadata)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !spine.IsConnectionID(id) {
-			return fault(ConnectionNotFound, "The store has no connector of this id.")
+			return newFault(ConnectionNotFound, "The store has no connector of this id.")
 		}
 		if err != nil {
 			return err
@@ -596,7 +596,7 @@ func (t tx) events(after int64, f EventFilter, limit int) ([]Event, error) {
 			}
 			e, err := row.event()
 			if err == nil && !agrees {
-				err = broken(nil, "The stored event %d is not the one that its run %s stands for.", row.sequence, row.runID)
+				err = brokenFault(nil, "The stored event %d is not the one that its run %s stands for.", row.sequence, row.runID)
 			}
 			items = append(items, e)
 			return err

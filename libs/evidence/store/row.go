@@ -139,7 +139,7 @@ func foreignRun(id string) error {
 func (r *runRow) record() (*record, error) {
 	object, err := canonicalObject(r.metadata)
 	if err != nil {
-		return nil, corrupt(r.id, "%v", err)
+		return nil, corruptFault(r.id, "%v", err)
 	}
 	rec := &record{object: object}
 	kind, _ := object.Get("kind")
@@ -171,14 +171,14 @@ func (r *runRow) record() (*record, error) {
 		}
 	}
 	if f := rd.Fault(); f != nil {
-		return nil, corrupt(r.id, "%s", describeFault(f))
+		return nil, corruptFault(r.id, "%s", describeFault(f))
 	}
 	projection := o.Value("projection")
 	if rec.projection, err = spine.ReadRun(projection); err != nil {
-		return nil, corrupt(r.id, "the projection is invalid (%s)", describeFault(err))
+		return nil, corruptFault(r.id, "the projection is invalid (%s)", describeFault(err))
 	}
 	if rec.document, err = canon.C1(projection); err != nil {
-		return nil, corrupt(r.id, "the projection is invalid (%v)", err)
+		return nil, corruptFault(r.id, "the projection is invalid (%v)", err)
 	}
 	return rec, nil
 }
@@ -201,7 +201,7 @@ func (r *runRow) check(rec *record) error {
 		{"create_request_digest", rec.createRequestDigest, rec.expectedDigest()},
 	} {
 		if c.stored != c.want {
-			return corrupt(r.id, "%s does not agree with the projection", c.what)
+			return corruptFault(r.id, "%s does not agree with the projection", c.what)
 		}
 	}
 	prefix := spine.CreateKeyPrefix
@@ -210,13 +210,13 @@ func (r *runRow) check(rec *record) error {
 	}
 	key, ok := strings.CutPrefix(r.key, prefix)
 	if trimmed, err := spine.IdempotencyKey(key); !ok || err != nil || trimmed != key {
-		return corrupt(r.id, "idempotency_key is none that this kind of row has")
+		return corruptFault(r.id, "idempotency_key is none that this kind of row has")
 	}
 	if !r.keyRun.Valid || r.keyRun.String != r.id || r.keyDigest.String != r.requestDigest || r.keyCreatedAt.String != r.createdAt {
-		return corrupt(r.id, "the idempotency row does not agree with the run")
+		return corruptFault(r.id, "the idempotency row does not agree with the run")
 	}
 	if !spine.IsTimestamp(r.createdAt) || !spine.IsTimestamp(r.updatedAt) {
-		return corrupt(r.id, "created_at or updated_at is no UTC time")
+		return corruptFault(r.id, "created_at or updated_at is no UTC time")
 	}
 	if rec.imported != nil {
 		return rec.imported.checkShape(r.id)
@@ -236,31 +236,31 @@ func (r *runRow) checkEvents(rec *record) error {
 		if int64(i) < r.events {
 			kinds = append(kinds, e.kind.String)
 			if e.projectID.String != r.projectID || e.workUnitID.String != r.workUnitID {
-				return corrupt(r.id, "the log has it in another project or work unit")
+				return corruptFault(r.id, "the log has it in another project or work unit")
 			}
 		}
 	}
 	state, changedAt := first, r.createdAt
 	switch log := strings.Join(kinds, " "); {
 	case r.events > 2:
-		return corrupt(r.id, "the log has %d events of it, more than a run can have", r.events)
+		return corruptFault(r.id, "the log has %d events of it, more than a run can have", r.events)
 	case log == spine.RunCreated, log == spine.RunCreated+" "+spine.RunCancelled:
 		payload := `{"request_digest":"` + r.requestDigest + `","state":"` + string(first) + `"}`
 		if r.first.occurredAt.String != r.createdAt || r.first.payload.String != payload {
-			return corrupt(r.id, "it is not the run that the log has as created")
+			return corruptFault(r.id, "it is not the run that the log has as created")
 		}
 	case r.isOlder() && (log == "" || log == spine.RunCancelled):
 		if log == "" {
 			return nil // nothing was recorded of it
 		}
 	default:
-		return corrupt(r.id, "the log has no %s of it, or events that cannot follow one another", spine.RunCreated)
+		return corruptFault(r.id, "the log has no %s of it, or events that cannot follow one another", spine.RunCreated)
 	}
 	if kinds[len(kinds)-1] == spine.RunCancelled {
 		state, changedAt = spine.Cancelled, r.newest.occurredAt.String
 	}
 	if rec.projection.State != state || r.updatedAt != changedAt {
-		return corrupt(r.id, "by the log it is %s since %s", state, changedAt)
+		return corruptFault(r.id, "by the log it is %s since %s", state, changedAt)
 	}
 	return nil
 }
@@ -296,20 +296,20 @@ func (rec *record) inState(state spine.State) canon.Value {
 func (p *importedPart) checkShape(id string) error {
 	if p.sourceRunRecord != nil {
 		if _, ok := p.sourceRunRecord.(*canon.Object); !ok {
-			return corrupt(id, "source_run_record is no object")
+			return corruptFault(id, "source_run_record is no object")
 		}
 		if err := spine.CheckStorable(p.sourceRunRecord); err != nil {
-			return corrupt(id, "source_run_record: %v", err)
+			return corruptFault(id, "source_run_record: %v", err)
 		}
 	}
 	for _, digests := range []canon.Value{p.manifests, p.verifications} {
 		o, ok := digests.(*canon.Object)
 		if !ok {
-			return corrupt(id, "the digests of manifests or verifications are no object")
+			return corruptFault(id, "the digests of manifests or verifications are no object")
 		}
 		for attempt, v := range o.All() {
 			if s, ok := v.(string); !ok || !spine.IsDigest(s) || !spine.IsIdentifier(attempt) {
-				return corrupt(id, "the digests of manifests or verifications are not digests by attempt")
+				return corruptFault(id, "the digests of manifests or verifications are not digests by attempt")
 			}
 		}
 	}

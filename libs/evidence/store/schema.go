@@ -75,20 +75,20 @@ func (t tx) checkVersion() error {
 	case err != nil:
 		return err
 	case v > Version:
-		return newer(v)
+		return newerVersionFault(v)
 	case v < Version:
-		return broken(nil, "The store has version %d, this build reads %d: run `svc store migrate` on it first.", v, Version)
+		return brokenFault(nil, "The store has version %d, this build reads %d: run `svc store migrate` on it first.", v, Version)
 	}
 	return nil
 }
 
-func newer(v int) error {
-	return broken(nil, "The store has version %d, newer than this build's %d: use a newer build.", v, Version)
+func newerVersionFault(v int) error {
+	return brokenFault(nil, "The store has version %d, newer than this build's %d: use a newer build.", v, Version)
 }
 
-// migrate brings the file to [Version] in one transaction and returns the version
+// migrateSchema brings the file to [Version] in one transaction and returns the version
 // that it had. A file of this version is not written to.
-func migrate(ctx context.Context, db *sql.DB, born identity) (from int, err error) {
+func migrateSchema(ctx context.Context, db *sql.DB, born identity) (from int, err error) {
 	err = inTx(ctx, db, "BEGIN", func(t tx) error {
 		from, err = t.version()
 		return err
@@ -102,7 +102,7 @@ func migrate(ctx context.Context, db *sql.DB, born identity) (from int, err erro
 			return err
 		}
 		if from > Version {
-			return newer(from)
+			return newerVersionFault(from)
 		}
 		if from == 0 {
 			var tables int
@@ -110,7 +110,7 @@ func migrate(ctx context.Context, db *sql.DB, born identity) (from int, err erro
 				return err
 			}
 			if tables > 0 {
-				return broken(nil, "The file is an SQLite database, but no store of this product.")
+				return brokenFault(nil, "The file is an SQLite database, but no store of this product.")
 			}
 		}
 		for v := from; v < Version; v++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// settled waits until a stamp says something and gives it.
-func settled(t *testing.T, r *store.Reader) store.Stamp {
+// awaitStamp waits until a stamp says something and gives it.
+func awaitStamp(t *testing.T, r *store.Reader) store.Stamp {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -29,19 +29,19 @@ func settled(t *testing.T, r *store.Reader) store.Stamp {
 
 func TestStampChangesWithEveryByte(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, store.ReadWait)
-	last := settled(t, r)
-	if settled(t, r) != last {
+	path := fixtureStore(t)
+	r := openReader(t, path, store.ReadWait)
+	last := awaitStamp(t, r)
+	if awaitStamp(t, r) != last {
 		t.Fatal("two stamps of one state")
 	}
-	info := got(os.Stat(path))
-	text := got(os.ReadFile(path))
+	info := mustGet(os.Stat(path))
+	text := mustGet(os.ReadFile(path))
 	for name, change := range map[string]func(){
-		"a commit": func() { edit(t, path, "UPDATE connections SET updated_at = updated_at || '1'") },
+		"a commit": func() { editStore(t, path, "UPDATE connections SET updated_at = updated_at || '1'") },
 		"a byte, and its time put back": func() {
-			f := got(os.OpenFile(path, os.O_WRONLY, 0))
-			got(f.WriteAt(text[5000:5001], 5000))
+			f := mustGet(os.OpenFile(path, os.O_WRONLY, 0))
+			mustGet(f.WriteAt(text[5000:5001], 5000))
 			_ = f.Close()
 			if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestStampChangesWithEveryByte(t *testing.T) {
 		},
 	} {
 		change()
-		next := settled(t, r)
+		next := awaitStamp(t, r)
 		if next == last {
 			t.Errorf("%s left the stamp", name)
 		}
@@ -67,17 +67,17 @@ func TestStampChangesWithEveryByte(t *testing.T) {
 
 func TestStampFailsWhereAReadFails(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, 10*time.Millisecond)
-	settled(t, r)
-	db := raw(t, path)
-	conn := got(db.Conn(t.Context()))
-	got(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
+	path := fixtureStore(t)
+	r := openReader(t, path, 10*time.Millisecond)
+	awaitStamp(t, r)
+	db := openRaw(t, path)
+	conn := mustGet(db.Conn(t.Context()))
+	mustGet(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))
 	_, _, err := r.Stamp(t.Context())
 	wantCode(t, err, store.StoreError)
-	got(conn.ExecContext(t.Context(), "ROLLBACK"))
+	mustGet(conn.ExecContext(t.Context(), "ROLLBACK"))
 	_ = conn.Close()
-	settled(t, r)
+	awaitStamp(t, r)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -91,19 +91,19 @@ func TestStampFailsWhereAReadFails(t *testing.T) {
 // TestNoPageOutlivesItsRead edits the file around SQLite, which moves no counter.
 func TestNoPageOutlivesItsRead(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, store.ReadWait)
+	path := fixtureStore(t)
+	r := openReader(t, path, store.ReadWait)
 	id := fixture.Run().RunID
-	got(r.Run(t.Context(), id))
-	text := got(os.ReadFile(path))
+	mustGet(r.Run(t.Context(), id))
+	text := mustGet(os.ReadFile(path))
 	const was, is = `"agent_candidate"`, `"agent_candidatf"`
 	for at := 0; at+len(was) < len(text); at++ {
 		if string(text[at:at+len(was)]) == was {
 			copy(text[at:], is)
 		}
 	}
-	f := got(os.OpenFile(path, os.O_WRONLY, 0))
-	got(f.WriteAt(text, 0))
+	f := mustGet(os.OpenFile(path, os.O_WRONLY, 0))
+	mustGet(f.WriteAt(text, 0))
 	_ = f.Close()
 	_, err := r.Run(t.Context(), id)
 	wantCode(t, err, store.PersistedStateCorrupt)

@@ -24,14 +24,14 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(churnPath); path != "" {
-		churn(path, os.Getenv(churnName))
+		createRuns(path, os.Getenv(churnName))
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// got fails the test on an error.
-func got[T any](v T, err error) T {
+// mustGet fails the test on an error.
+func mustGet[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -48,8 +48,8 @@ func wantCode(t testing.TB, err error, code store.Code) *store.Error {
 	return e
 }
 
-// fixtures makes the sample store.
-func fixtures(t testing.TB) string {
+// fixtureStore makes the sample store.
+func fixtureStore(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := store.WriteFixtures(t.Context(), path); err != nil {
@@ -58,13 +58,13 @@ func fixtures(t testing.TB) string {
 	return path
 }
 
-func reader(t testing.TB, path string, wait time.Duration) *store.Reader {
+func openReader(t testing.TB, path string, wait time.Duration) *store.Reader {
 	r := store.NewReader(path, wait)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 
-func writer(t testing.TB, path string, o store.WriterOptions) *store.Writer {
+func openWriter(t testing.TB, path string, o store.WriterOptions) *store.Writer {
 	t.Helper()
 	w, err := store.OpenWriter(t.Context(), path, o)
 	if err != nil {
@@ -74,18 +74,18 @@ func writer(t testing.TB, path string, o store.WriterOptions) *store.Writer {
 	return w
 }
 
-// raw opens the file behind the store's back.
-func raw(t testing.TB, path string) *sql.DB {
+// openRaw opens the file behind the store's back.
+func openRaw(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db := got(sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)"))
+	db := mustGet(sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)"))
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-func edit(t testing.TB, path string, statements ...string) {
+func editStore(t testing.TB, path string, statements ...string) {
 	t.Helper()
-	db := raw(t, path)
+	db := openRaw(t, path)
 	for _, s := range statements {
 		if _, err := db.ExecContext(context.Background(), s); err != nil {
 			t.Fatalf("%s: %v", s, err)
@@ -96,34 +96,34 @@ func edit(t testing.TB, path string, statements ...string) {
 	}
 }
 
-func run(n int) spine.Run {
+func numberedRun(n int) spine.Run {
 	r := fixture.Run()
 	r.RunID = fmt.Sprintf("run/test:%06d", n)
 	return r
 }
 
-func ptr(s string) *string { return &s }
+func pointerTo(s string) *string { return &s }
 
-var at = got(spine.ParseTime(fixture.CreatedAt))
+var at = mustGet(spine.ParseTime(fixture.CreatedAt))
 
 func TestFixtureRunThroughTheStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a folder", "with ? and %41", "s.db")
-	w := writer(t, path, store.WriterOptions{})
-	out := got(w.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: " key ", At: at}))
+	w := openWriter(t, path, store.WriterOptions{})
+	out := mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: " key ", At: at}))
 	if !out.Created || out.Replayed || out.IdempotencyKey != "key" ||
 		out.CreateRequestDigest != "sha256:de61a65aba8edd1971f333a21f2ba1a694c7a0a26dd147277934704bae013f1f" {
 		t.Fatalf("created %+v", out)
 	}
-	cancelled := got(w.CancelRun(t.Context(), "run/demo:0001", got(spine.ParseTime(fixture.CancelledAt))))
+	cancelled := mustGet(w.CancelRun(t.Context(), "run/demo:0001", mustGet(spine.ParseTime(fixture.CancelledAt))))
 	if !cancelled.Changed || cancelled.Projection.State != spine.Cancelled {
 		t.Fatalf("cancelled %+v", cancelled)
 	}
-	if again := got(w.CancelRun(t.Context(), "run/demo:0001", time.Time{})); again.Changed || again.UpdatedAt != fixture.CancelledAt {
+	if again := mustGet(w.CancelRun(t.Context(), "run/demo:0001", time.Time{})); again.Changed || again.UpdatedAt != fixture.CancelledAt {
 		t.Fatalf("cancelled again %+v", again)
 	}
-	r := reader(t, path, store.ReadWait)
-	page := got(r.Events(t.Context(), store.EventQuery{}))
+	r := openReader(t, path, store.ReadWait)
+	page := mustGet(r.Events(t.Context(), store.EventQuery{}))
 	if len(page.Items) != 2 || page.Next != "" {
 		t.Fatalf("%d events", len(page.Items))
 	}
@@ -145,12 +145,12 @@ func TestFixtureRunThroughTheStore(t *testing.T) {
 	if err := tree.CheckConsistency(1, 2, leaf, c.Root, path1); err != nil {
 		t.Fatal(err)
 	}
-	proof := got(r.Inclusion(t.Context(), first.ID))
+	proof := mustGet(r.Inclusion(t.Context(), first.ID))
 	if err := tree.CheckInclusion(leaf, 0, proof.TreeSize, proof.Root, proof.Path); err != nil || proof.Leaf != leaf {
 		t.Fatal(err)
 	}
 	wantClean(t, path)
-	info := got(os.Stat(path))
+	info := mustGet(os.Stat(path))
 	if info.Mode().Perm() != 0o600 {
 		t.Fatalf("the file that holds the cursor key has mode %v", info.Mode())
 	}
@@ -169,9 +169,9 @@ func wantClean(t testing.TB, path string) store.Verification {
 func TestCreateRefusesEvidence(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	p := fixture.Run()
-	p.EvidenceReportDigest = ptr(fixture.Digest("1"))
+	p.EvidenceReportDigest = pointerTo(fixture.Digest("1"))
 	_, err := w.CreateRun(t.Context(), store.CreateRun{Projection: p, IdempotencyKey: "k"})
 	wantCode(t, err, store.InvalidRunEvidence)
 	wantEmptyFolder(t, filepath.Dir(path))
@@ -180,41 +180,41 @@ func TestCreateRefusesEvidence(t *testing.T) {
 func TestReplayAndConflict(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	ctx := t.Context()
-	got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "one", At: at}))
-	again := got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "one"}))
+	mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one", At: at}))
+	again := mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one"}))
 	if again.Created || !again.Replayed || again.CreatedAt != fixture.CreatedAt {
 		t.Fatalf("replay %+v", again)
 	}
-	before := got(os.ReadFile(path))
-	other := run(1)
+	before := mustGet(os.ReadFile(path))
+	other := numberedRun(1)
 	other.RequestDigest = fixture.Digest("f")
 	_, err := w.CreateRun(ctx, store.CreateRun{Projection: other, IdempotencyKey: "one"})
 	wantCode(t, err, store.IdempotencyConflict)
-	_, err = w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "two"})
+	_, err = w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "two"})
 	wantCode(t, err, store.IdempotencyConflict)
 	for _, key := range []string{"", "  ", "a\nb", strings.Repeat("k", 257)} {
-		_, err = w.CreateRun(ctx, store.CreateRun{Projection: run(2), IdempotencyKey: key})
+		_, err = w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(2), IdempotencyKey: key})
 		wantCode(t, err, store.InvalidIdempotencyKey)
 	}
-	moved := run(3)
+	moved := numberedRun(3)
 	moved.State = spine.Previewed
 	_, err = w.CreateRun(ctx, store.CreateRun{Projection: moved, IdempotencyKey: "three"})
 	wantCode(t, err, store.CreateRequiresProposed)
 	moved.RunID = "no id"
 	_, err = w.CreateRun(ctx, store.CreateRun{Projection: moved, IdempotencyKey: "three"})
 	wantCode(t, err, spine.InvalidIdentifier)
-	_, err = w.CreateRun(ctx, store.CreateRun{Projection: run(4), IdempotencyKey: "four", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	_, err = w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(4), IdempotencyKey: "four", At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	wantCode(t, err, store.InvalidTimestamp)
 	_, err = w.CancelRun(ctx, "run/none", time.Time{})
 	wantCode(t, err, store.RunNotFound)
-	if string(before) != string(got(os.ReadFile(path))) {
+	if string(before) != string(mustGet(os.ReadFile(path))) {
 		t.Fatal("a refused write changed the file")
 	}
 	// A replay of a run that has moved on shows it as it is now.
-	got(w.CancelRun(ctx, run(1).RunID, time.Time{}))
-	if moved := got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "one"})); moved.Projection.State != spine.Cancelled {
+	mustGet(w.CancelRun(ctx, numberedRun(1).RunID, time.Time{}))
+	if moved := mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "one"})); moved.Projection.State != spine.Cancelled {
 		t.Fatalf("replayed in state %s", moved.Projection.State)
 	}
 	wantClean(t, path)
@@ -223,7 +223,7 @@ func TestReplayAndConflict(t *testing.T) {
 func TestImportEvidence(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	ctx := t.Context()
 	in := store.ImportEvidence{Report: fixture.Report().Value(), ProjectID: fixture.ProjectID, SourceRevision: fixture.SourceRevision, IdempotencyKey: "k"}
 
@@ -231,7 +231,7 @@ func TestImportEvidence(t *testing.T) {
 	document := canon.Clone(in.Report).(*canon.Object)
 	document.Set("source_run_digest", fixture.Digest("e"))
 	altered.Report = document
-	projection := got(fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.AwaitingHumanDecision))
+	projection := mustGet(fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.AwaitingHumanDecision))
 	altered.Projection = &projection
 	_, err := w.ImportEvidence(ctx, altered)
 	wantCode(t, err, store.InvalidRunEvidence)
@@ -245,43 +245,43 @@ func TestImportEvidence(t *testing.T) {
 	wantCode(t, err, store.InvalidState)
 	wantEmptyFolder(t, filepath.Dir(path))
 
-	out := got(w.ImportEvidence(ctx, in))
+	out := mustGet(w.ImportEvidence(ctx, in))
 	if out.CreateRequestDigest != "sha256:37c27f9f501f33b1dc6295a04e9262e183daa9d4bae0806a88f53c545ba83145" {
 		t.Fatalf("imported %+v", out)
 	}
 	if d := canon.Digest(out.Projection.Value()); d != "sha256:7c9ed5b443c91eab63ea558df849c1bc4b201f94e35e4fbc6057683cd33ba88d" {
 		t.Fatalf("projection %s", d)
 	}
-	if again := got(w.ImportEvidence(ctx, in)); !again.Replayed {
+	if again := mustGet(w.ImportEvidence(ctx, in)); !again.Replayed {
 		t.Fatalf("replay %+v", again)
 	}
-	r := reader(t, path, store.ReadWait)
-	evidence := got(r.Evidence(ctx, "run/demo:0002"))
+	r := openReader(t, path, store.ReadWait)
+	evidence := mustGet(r.Evidence(ctx, "run/demo:0002"))
 	if evidence.Digest != "sha256:d3ee44db187a100d4803c8819f2b076cefc2cf7b21dd4ab4b5f5229dc3e9edec" || canon.Digest(evidence.Report) != evidence.Digest {
 		t.Fatalf("evidence %s", evidence.Digest)
 	}
-	event := got(r.Events(ctx, store.EventQuery{})).Items[0]
+	event := mustGet(r.Events(ctx, store.EventQuery{})).Items[0]
 	if !strings.Contains(string(event.Envelope), `"evidence_reference":{"digest":"`+evidence.Digest+`","kind":"svc-run-evidence-report"}`) ||
 		!strings.Contains(string(event.Envelope), `"state":"awaiting_human_decision"`) {
 		t.Fatalf("event %s", event.Envelope)
 	}
 	// Cancelled: the evidence stays.
-	got(w.CancelRun(ctx, "run/demo:0002", time.Time{}))
-	got(r.Evidence(ctx, "run/demo:0002"))
+	mustGet(w.CancelRun(ctx, "run/demo:0002", time.Time{}))
+	mustGet(r.Evidence(ctx, "run/demo:0002"))
 	wantClean(t, path)
 
 	ready := filepath.Join(t.TempDir(), "ready.db")
-	w2 := writer(t, ready, store.WriterOptions{})
+	w2 := openWriter(t, ready, store.WriterOptions{})
 	in.State = spine.EvidenceReady
-	got(w2.ImportEvidence(ctx, in))
+	mustGet(w2.ImportEvidence(ctx, in))
 	_, err = w2.CancelRun(ctx, "run/demo:0002", time.Time{})
 	wantCode(t, err, store.CancelNotAllowed)
 }
 
 func TestFixturesAreTheSameBytes(t *testing.T) {
 	t.Parallel()
-	one, two := fixtures(t), fixtures(t)
-	if string(got(os.ReadFile(one))) != string(got(os.ReadFile(two))) {
+	one, two := fixtureStore(t), fixtureStore(t)
+	if string(mustGet(os.ReadFile(one))) != string(mustGet(os.ReadFile(two))) {
 		t.Fatal("two fixture stores differ")
 	}
 	if err := store.WriteFixtures(t.Context(), one); err == nil {
@@ -292,7 +292,7 @@ func TestFixturesAreTheSameBytes(t *testing.T) {
 	if v.Checked != want {
 		t.Fatalf("checked %+v", v.Checked)
 	}
-	w := writer(t, one, store.WriterOptions{})
+	w := openWriter(t, one, store.WriterOptions{})
 	if err := store.Seed(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
@@ -303,14 +303,14 @@ func TestFixturesAreTheSameBytes(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	r := reader(t, path, store.ReadWait)
+	path := fixtureStore(t)
+	r := openReader(t, path, store.ReadWait)
 	ctx := t.Context()
 	var ids []string
 	q := store.RunQuery{Window: store.Window{Limit: 1}}
 	var first string
 	for {
-		page := got(r.Runs(ctx, q))
+		page := mustGet(r.Runs(ctx, q))
 		for _, item := range page.Items {
 			ids = append(ids, item.Projection.RunID)
 		}
@@ -320,7 +320,7 @@ func TestPages(t *testing.T) {
 		if first == "" {
 			first = page.Next
 		}
-		q.Cursor = ptr(page.Next)
+		q.Cursor = pointerTo(page.Next)
 	}
 	if strings.Join(ids, " ") != "run/demo:0001 run/demo:0002 run/demo:0003" {
 		t.Fatalf("runs %v", ids)
@@ -330,7 +330,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("cursor %s", first)
 	}
 	// Another reader, as after a restart, takes the cursor.
-	if page := got(reader(t, path, store.ReadWait).Runs(ctx, store.RunQuery{Window: store.Window{Cursor: &first}})); len(page.Items) != 2 {
+	if page := mustGet(openReader(t, path, store.ReadWait).Runs(ctx, store.RunQuery{Window: store.Window{Cursor: &first}})); len(page.Items) != 2 {
 		t.Fatalf("%d runs after a restart", len(page.Items))
 	}
 	_, err := r.Events(ctx, store.EventQuery{Window: store.Window{Cursor: &first}})
@@ -343,67 +343,67 @@ func TestPages(t *testing.T) {
 		_, err = r.Runs(ctx, store.RunQuery{Window: store.Window{Limit: limit}})
 		wantCode(t, err, store.InvalidLimit)
 	}
-	_, err = r.Runs(ctx, store.RunQuery{State: ptr("nope")})
+	_, err = r.Runs(ctx, store.RunQuery{State: pointerTo("nope")})
 	if e := wantCode(t, err, store.InvalidState); len(e.Allowed) != 14 {
 		t.Fatalf("allowed %v", e.Allowed)
 	}
-	_, err = r.Runs(ctx, store.RunQuery{ProjectID: ptr(" ")})
+	_, err = r.Runs(ctx, store.RunQuery{ProjectID: pointerTo(" ")})
 	wantCode(t, err, store.InvalidFilter)
-	_, err = r.Events(ctx, store.EventQuery{EventFilter: store.EventFilter{EventType: ptr("run.x")}})
+	_, err = r.Events(ctx, store.EventQuery{EventFilter: store.EventFilter{EventType: pointerTo("run.x")}})
 	wantCode(t, err, store.InvalidEventType)
 
 	for _, c := range []struct {
 		q    store.RunQuery
 		want int
 	}{
-		{store.RunQuery{State: ptr("cancelled")}, 1},
-		{store.RunQuery{State: ptr("cancelled"), ProjectID: ptr("project/demo")}, 1},
-		{store.RunQuery{ProjectID: ptr("unknown")}, 0},
+		{store.RunQuery{State: pointerTo("cancelled")}, 1},
+		{store.RunQuery{State: pointerTo("cancelled"), ProjectID: pointerTo("project/demo")}, 1},
+		{store.RunQuery{ProjectID: pointerTo("unknown")}, 0},
 	} {
-		if page := got(r.Runs(ctx, c.q)); len(page.Items) != c.want || page.Items == nil {
+		if page := mustGet(r.Runs(ctx, c.q)); len(page.Items) != c.want || page.Items == nil {
 			t.Fatalf("%+v: %d", c.q, len(page.Items))
 		}
 	}
 	for filter, want := range map[store.EventFilter]int{
 		{}:                            4,
-		{RunID: ptr("run/demo:0003")}: 2,
-		{RunID: ptr("run/demo:0003"), EventType: ptr("run.cancelled")}: 1,
-		{WorkUnitID: ptr("work/demo-0001")}:                            4,
-		{ProjectID: ptr("other")}:                                      0,
+		{RunID: pointerTo("run/demo:0003")}: 2,
+		{RunID: pointerTo("run/demo:0003"), EventType: pointerTo("run.cancelled")}: 1,
+		{WorkUnitID: pointerTo("work/demo-0001")}:                            4,
+		{ProjectID: pointerTo("other")}:                                      0,
 	} {
-		if page := got(r.Events(ctx, store.EventQuery{EventFilter: filter})); len(page.Items) != want {
+		if page := mustGet(r.Events(ctx, store.EventQuery{EventFilter: filter})); len(page.Items) != want {
 			t.Fatalf("%+v: %d events, want %d", filter, len(page.Items), want)
 		}
 	}
-	one := got(r.Events(ctx, store.EventQuery{Window: store.Window{Limit: 3}}))
-	rest := got(r.Events(ctx, store.EventQuery{Window: store.Window{Cursor: &one.Next}}))
+	one := mustGet(r.Events(ctx, store.EventQuery{Window: store.Window{Limit: 3}}))
+	rest := mustGet(r.Events(ctx, store.EventQuery{Window: store.Window{Cursor: &one.Next}}))
 	if len(one.Items) != 3 || len(rest.Items) != 1 || rest.Items[0].Sequence != 4 || rest.Next != "" {
 		t.Fatalf("events %d and %d", len(one.Items), len(rest.Items))
 	}
-	items, seen, err := r.EventsAfter(ctx, 1, store.EventFilter{RunID: ptr("run/demo:0001")}, 200)
+	items, seen, err := r.EventsAfter(ctx, 1, store.EventFilter{RunID: pointerTo("run/demo:0001")}, 200)
 	if err != nil || len(items) != 0 || seen != 4 {
 		t.Fatalf("after 1: %d, seen %d, %v", len(items), seen, err)
 	}
 
-	units := got(r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: ptr("project/demo")}))
+	units := mustGet(r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: pointerTo("project/demo")}))
 	if len(units.Items) != 1 || units.Items[0].RunCount != 3 || len(units.Items[0].Revisions) != 1 {
 		t.Fatalf("units %+v", units)
 	}
-	if unit := got(r.WorkUnit(ctx, "work/demo-0001")); unit.RunCount != 3 {
+	if unit := mustGet(r.WorkUnit(ctx, "work/demo-0001")); unit.RunCount != 3 {
 		t.Fatalf("unit %+v", unit)
 	}
-	project := got(r.Project(ctx, "project/demo"))
+	project := mustGet(r.Project(ctx, "project/demo"))
 	if project.RunCount != 3 || project.WorkUnitCount != 1 || len(project.RunsByState) != 14 || project.RunsByState[spine.Cancelled] != 1 {
 		t.Fatalf("project %+v", project)
 	}
-	connections := got(r.Connections(ctx, store.Window{Limit: 3}))
+	connections := mustGet(r.Connections(ctx, store.Window{Limit: 3}))
 	if len(connections.Items) != 3 || connections.Items[0].ID != "demo-agent" {
 		t.Fatalf("connections %+v", connections)
 	}
-	if last := got(r.Connections(ctx, store.Window{Cursor: &connections.Next})); len(last.Items) != 1 || last.Next != "" {
+	if last := mustGet(r.Connections(ctx, store.Window{Cursor: &connections.Next})); len(last.Items) != 1 || last.Next != "" {
 		t.Fatalf("connections %+v", last)
 	}
-	if c := got(r.Connection(ctx, "demo-model")); c.ProjectSpendUSDMax != 5 {
+	if c := mustGet(r.Connection(ctx, "demo-model")); c.ProjectSpendUSDMax != 5 {
 		t.Fatalf("connection %+v", c)
 	}
 	for _, id := range []string{"none", "no id", "", "run/demo:0001\n"} {
@@ -425,19 +425,19 @@ func TestPages(t *testing.T) {
 func TestOrderIsOfCodePoints(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
-	w := writer(t, path, store.WriterOptions{})
+	w := openWriter(t, path, store.WriterOptions{})
 	for _, id := range []string{"a", "Z", "a/b", "a-b", "A", "0"} {
 		p := fixture.Run()
 		p.RunID, p.WorkUnit.ID = id, id
-		got(w.CreateRun(t.Context(), store.CreateRun{Projection: p, IdempotencyKey: id}))
+		mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: p, IdempotencyKey: id}))
 	}
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	var ids, units []string
-	for _, item := range got(r.Runs(t.Context(), store.RunQuery{})).Items {
+	for _, item := range mustGet(r.Runs(t.Context(), store.RunQuery{})).Items {
 		ids = append(ids, item.Projection.RunID)
 	}
 	for q := (store.WorkUnitQuery{Window: store.Window{Limit: 2}}); ; {
-		page := got(r.WorkUnits(t.Context(), q))
+		page := mustGet(r.WorkUnits(t.Context(), q))
 		for _, u := range page.Items {
 			units = append(units, u.ID)
 		}

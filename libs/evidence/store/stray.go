@@ -62,16 +62,16 @@ func (t tx) noStray(selects func(stray) bool) error {
 		if _, err := row.run(); err != nil {
 			return err
 		}
-		return corrupt(s.id, "state, project_id or work_unit_id is no text, so no filter finds it")
+		return corruptFault(s.id, "state, project_id or work_unit_id is no text, so no filter finds it")
 	}
 	return nil
 }
 
-// is says that a filter, if there is one, selects a value.
-func is(filter *string, value string) bool { return filter == nil || *filter == value }
+// filterAllows says that a filter, if there is one, selects a value.
+func filterAllows(filter *string, value string) bool { return filter == nil || *filter == value }
 
-// within says that a page that begins after one key and, unless it is the last, ends
+// pageHolds says that a page that begins after one key and, unless it is the last, ends
 // with another holds a key.
-func within[T any](page Page[T], after, last, key string) bool {
+func pageHolds[T any](page Page[T], after, last, key string) bool {
 	return key > after && (page.Next == "" || key < last)
 }

@@ -14,19 +14,19 @@ import (
 func TestChangedColumnsFailFilteredReads(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	proposed, demo, unit := ptr("proposed"), ptr("project/demo"), "work/demo-0001"
+	proposed, demo, unit := pointerTo("proposed"), pointerTo("project/demo"), "work/demo-0001"
 	source := filepath.Join(t.TempDir(), "s.db")
-	w := writer(t, source, store.WriterOptions{})
+	w := openWriter(t, source, store.WriterOptions{})
 	for i := range 4 {
-		p := run(i)
+		p := numberedRun(i)
 		if i == 3 {
 			p.ProjectID, p.WorkUnit.ID = "project/other", "work/other"
 		}
-		got(w.CreateRun(ctx, store.CreateRun{Projection: p, IdempotencyKey: p.RunID, At: at}))
+		mustGet(w.CreateRun(ctx, store.CreateRun{Projection: p, IdempotencyKey: p.RunID, At: at}))
 	}
 	_ = w.Close()
-	first, third := run(0).RunID, run(2).RunID
-	r := reader(t, source, store.ReadWait)
+	first, third := numberedRun(0).RunID, numberedRun(2).RunID
+	r := openReader(t, source, store.ReadWait)
 	page := func(q store.RunQuery) error { _, err := r.Runs(ctx, q); return err }
 	reads := map[string]func() error{
 		"runs of the state":     func() error { return page(store.RunQuery{State: proposed}) },
@@ -36,18 +36,18 @@ func TestChangedColumnsFailFilteredReads(t *testing.T) {
 		"work units":            func() error { _, err := r.WorkUnits(ctx, store.WorkUnitQuery{}); return err },
 		"units of the project":  func() error { _, err := r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: demo}); return err },
 		"another project":       func() error { _, err := r.Project(ctx, "project/other"); return err },
-		"another's runs":        func() error { return page(store.RunQuery{ProjectID: ptr("project/other")}) },
+		"another's runs":        func() error { return page(store.RunQuery{ProjectID: pointerTo("project/other")}) },
 		"another unit":          func() error { _, err := r.WorkUnit(ctx, "work/other"); return err },
-		"another state":         func() error { return page(store.RunQuery{State: ptr("cancelled")}) },
+		"another state":         func() error { return page(store.RunQuery{State: pointerTo("cancelled")}) },
 		"a page before the row": func() error { return page(store.RunQuery{ProjectID: demo, Window: store.Window{Limit: 1}}) },
 		"another project's unit": func() error {
-			_, err := r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: ptr("project/other")})
+			_, err := r.WorkUnits(ctx, store.WorkUnitQuery{ProjectID: pointerTo("project/other")})
 			return err
 		},
 	}
 	try := func(name, change, id string, fail ...string) {
 		t.Helper()
-		edit(t, source, change)
+		editStore(t, source, change)
 		want := map[string]bool{}
 		for _, f := range fail {
 			want[f] = true

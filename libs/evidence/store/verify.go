@@ -122,7 +122,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 	var err error
 	if o.Checkpoint != nil {
 		if v.older, v.olderNote, err = parseCheckpoint(o.Checkpoint); err != nil {
-			return Verification{}, broken(err, "The older checkpoint cannot be read.")
+			return Verification{}, brokenFault(err, "The older checkpoint cannot be read.")
 		}
 	}
 	s := &source{path: path, wait: o.Wait}
@@ -131,7 +131,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Verification, er
 		return inTx(ctx, h.db, "BEGIN", func(t tx) error {
 			v.begin(h)
 			err := v.all(t)
-			if code := primary(err); (code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_ERROR) && v.opened {
+			if code := primaryCode(err); (code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_ERROR) && v.opened {
 				v.find(FindingSQLite, "store", "%v", err)
 				err = nil
 			}
@@ -231,12 +231,12 @@ func (v *verifier) finish() {
 			g.Detail += fmt.Sprintf(" So it is with %d more, the last of them %s.", g.more, g.last)
 		}
 		// Stored text need not be UTF-8, which a document must be.
-		v.out.Findings = append(v.out.Findings, Finding{g.Code, printable(g.Subject), printable(g.Detail)})
+		v.out.Findings = append(v.out.Findings, Finding{g.Code, toPrintable(g.Subject), toPrintable(g.Detail)})
 		v.out.OK = v.out.OK && g.Code == FindingJournalLeft
 	}
 }
 
-func printable(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+func toPrintable(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // fault turns the fault of a row into a finding; other errors go on.
 func (v *verifier) fault(subject string, err error) error {

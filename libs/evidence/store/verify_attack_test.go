@@ -14,28 +14,28 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// forgeries is a store whose rows an attacker copies into another: a run, and a
+// forgedStore is a store whose rows an attacker copies into another: a run, and a
 // run with retained evidence, whole but for their events.
-func forgeries(t testing.TB) string {
+func forgedStore(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "forged.db")
-	w := writer(t, path, store.WriterOptions{})
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(7), IdempotencyKey: "forged", At: at}))
+	w := openWriter(t, path, store.WriterOptions{})
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(7), IdempotencyKey: "forged", At: at}))
 	report := fixture.Report()
 	report.RunID = "run/forged"
-	got(w.ImportEvidence(t.Context(), store.ImportEvidence{Report: report.Value(), ProjectID: fixture.ProjectID,
+	mustGet(w.ImportEvidence(t.Context(), store.ImportEvidence{Report: report.Value(), ProjectID: fixture.ProjectID,
 		SourceRevision: fixture.SourceRevision, IdempotencyKey: "forged", At: at}))
 	_ = w.Close()
 	return path
 }
 
-// forge are the statements that put the forged run id into a store.
-func forge(forged, id string) string {
+// forgeStatements are the statements that put the forged run id into a store.
+func forgeStatements(forged, id string) string {
 	return fmt.Sprintf(`ATTACH '%s' AS forged; INSERT INTO main.runs SELECT * FROM forged.runs WHERE run_id = '%[2]s';
 		INSERT INTO main.idempotency SELECT * FROM forged.idempotency WHERE run_id = '%[2]s'; DETACH forged`, forged, id)
 }
 
-func since(text string) string {
+func sinceText(text string) string {
 	return fmt.Sprintf("UPDATE store_meta SET value = '%s' WHERE key = 'events_since'", text)
 }
 
@@ -44,9 +44,9 @@ const justPast = "2026-01-02T03:04:05.000000001Z" // at, and a nanosecond
 // What somebody who can write the file, and has no key, may try.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	source, options := signed(t)
-	whole := got(os.ReadFile(source))
-	forged := forgeries(t)
+	source, options := signedStore(t)
+	whole := mustGet(os.ReadFile(source))
+	forged := forgedStore(t)
 	const hide = "UPDATE runs SET row_kind = 'other-kind', metadata_json = '{\"kind\":\"other-kind\"}'"
 	rebuilt := func(table, columns, extra string) string {
 		return fmt.Sprintf("CREATE TABLE copied AS SELECT * FROM %[1]s; DROP TABLE %[1]s; CREATE TABLE %[1]s (%[2]s); INSERT INTO %[1]s SELECT * FROM copied; DROP TABLE copied; %[3]s",
@@ -62,10 +62,10 @@ func TestAttacks(t *testing.T) {
 			", idempotency_key = 'other:1' WHERE run_id = 'run/demo:0002'", "persisted_state_corrupt(run/demo:0002)"},
 		"a row without events that has our key": {"UPDATE runs SET idempotency_key = 'product-spine-cli:create:x' WHERE run_id = 'foreign/batch-0001'",
 			"persisted_state_corrupt(foreign/batch-0001)"},
-		"a forged run, events_since far ahead":  {since("2099-01-01T00:00:00Z") + ";" + forge(forged, run(7).RunID), "store_meta_invalid(events_since)"},
-		"a forged run, events_since as it fits": {since(justPast) + ";" + forge(forged, run(7).RunID), "older_runs(older_runs)"},
-		"forged evidence":                       {since(justPast) + ";" + forge(forged, "run/forged"), "older_runs(older_runs)"},
-		"cancelled without an event, events_since far ahead": {since("2099-01-01T00:00:00Z") + `; UPDATE runs SET state = 'cancelled', updated_at = '2030-01-01T00:00:00Z',
+		"a forged run, events_since far ahead":  {sinceText("2099-01-01T00:00:00Z") + ";" + forgeStatements(forged, numberedRun(7).RunID), "store_meta_invalid(events_since)"},
+		"a forged run, events_since as it fits": {sinceText(justPast) + ";" + forgeStatements(forged, numberedRun(7).RunID), "older_runs(older_runs)"},
+		"forged evidence":                       {sinceText(justPast) + ";" + forgeStatements(forged, "run/forged"), "older_runs(older_runs)"},
+		"cancelled without an event, events_since far ahead": {sinceText("2099-01-01T00:00:00Z") + `; UPDATE runs SET state = 'cancelled', updated_at = '2030-01-01T00:00:00Z',
 			metadata_json = json_set(metadata_json, '$.projection.state', 'cancelled') WHERE run_id = 'run/demo:0002'`, "event_missing(run/demo:0002)"},
 		"rows without constraints": {rebuilt("runs", "run_id, idempotency_key, request_digest, state, metadata_json, created_at, updated_at, row_kind, project_id, work_unit_id",
 			"INSERT INTO runs SELECT * FROM runs WHERE run_id = 'run/demo:0001'"), "store_schema(runs)"},
@@ -91,10 +91,10 @@ func TestAttacks(t *testing.T) {
 			if err := os.WriteFile(path, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			unguard(t, path, c.change)
+			editWithoutTriggers(t, path, c.change)
 			v, err := store.Verify(t.Context(), path, options)
-			if err != nil || v.OK || !strings.Contains(codes(v), c.want) {
-				t.Fatalf("%s: %s %v", c.want, codes(v), err)
+			if err != nil || v.OK || !strings.Contains(faultCodes(v), c.want) {
+				t.Fatalf("%s: %s %v", c.want, faultCodes(v), err)
 			}
 		})
 	}
@@ -104,9 +104,9 @@ func TestAttacks(t *testing.T) {
 // verification.
 func TestHiddenRunFailsReads(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, `UPDATE runs SET row_kind = 'other-kind', metadata_json = '{"kind":"other-kind"}', idempotency_key = 'other:1' WHERE run_id = 'run/demo:0002'`)
-	r := reader(t, path, store.ReadWait)
+	path := fixtureStore(t)
+	editStore(t, path, `UPDATE runs SET row_kind = 'other-kind', metadata_json = '{"kind":"other-kind"}', idempotency_key = 'other:1' WHERE run_id = 'run/demo:0002'`)
+	r := openReader(t, path, store.ReadWait)
 	_, err := r.Run(t.Context(), "run/demo:0002")
 	wantCode(t, err, store.PersistedStateCorrupt)
 	_, err = r.Evidence(t.Context(), "run/demo:0002")
@@ -123,27 +123,27 @@ func TestHiddenRunFailsReads(t *testing.T) {
 func TestRegrownLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
-	signer, verifier := key(t)
+	signer, verifier := newTestKey(t)
 	options := store.VerifyOptions{PublicKey: verifier}
-	w := writer(t, path, store.WriterOptions{Signer: signer})
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "1", At: at}))
+	w := openWriter(t, path, store.WriterOptions{Signer: signer})
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "1", At: at}))
 	_ = w.Close()
-	v := got(store.Verify(t.Context(), path, options))
+	v := mustGet(store.Verify(t.Context(), path, options))
 	if !v.OK || v.Checked.SignedEvents != 1 || v.OldestSigned != 1 {
 		t.Fatalf("%+v", v)
 	}
-	w = writer(t, path, store.WriterOptions{})
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(2), IdempotencyKey: "2", At: at}))
+	w = openWriter(t, path, store.WriterOptions{})
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(2), IdempotencyKey: "2", At: at}))
 	_ = w.Close()
-	if v = got(store.Verify(t.Context(), path, options)); v.OK || codes(v) != "checkpoint_unsigned(event 2)" || v.Checked.SignedEvents != 1 {
-		t.Fatalf("%s %+v", codes(v), v.Checked)
+	if v = mustGet(store.Verify(t.Context(), path, options)); v.OK || faultCodes(v) != "checkpoint_unsigned(event 2)" || v.Checked.SignedEvents != 1 {
+		t.Fatalf("%s %+v", faultCodes(v), v.Checked)
 	}
 	// Whoever has the key vouches for them with the next act.
-	w = writer(t, path, store.WriterOptions{Signer: signer})
-	got(w.CancelRun(t.Context(), run(2).RunID, at.Add(time.Hour)))
+	w = openWriter(t, path, store.WriterOptions{Signer: signer})
+	mustGet(w.CancelRun(t.Context(), numberedRun(2).RunID, at.Add(time.Hour)))
 	_ = w.Close()
-	if v = got(store.Verify(t.Context(), path, options)); !v.OK || v.Checked.SignedEvents != 3 {
-		t.Fatalf("%s %+v", codes(v), v.Checked)
+	if v = mustGet(store.Verify(t.Context(), path, options)); !v.OK || v.Checked.SignedEvents != 3 {
+		t.Fatalf("%s %+v", faultCodes(v), v.Checked)
 	}
 }
 
@@ -151,52 +151,52 @@ func TestRegrownLog(t *testing.T) {
 func TestOlderRuns(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	signer, verifier := key(t)
-	forged := forgeries(t)
+	signer, verifier := newTestKey(t)
+	forged := forgedStore(t)
 	for _, late := range []bool{false, true} { // signed when it is migrated, or by a later act
 		t.Run(fmt.Sprint(late), func(t *testing.T) {
 			t.Parallel()
-			path := old(t, 1, false)
+			path := oldStore(t, 1, false)
 			o := store.WriterOptions{Signer: signer}
 			if late {
 				o.Signer = nil
 			}
-			got(store.Migrate(ctx, path, o))
+			mustGet(store.Migrate(ctx, path, o))
 			if v := wantClean(t, path); v.Checked.RunsWithoutEvents != 1 {
 				t.Fatalf("%+v", v.Checked)
 			}
-			w := writer(t, path, store.WriterOptions{Signer: signer})
-			got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "1", At: at.Add(-time.Hour)}))
-			got(w.CancelRun(ctx, fixture.Run().RunID, at.Add(time.Hour)))
+			w := openWriter(t, path, store.WriterOptions{Signer: signer})
+			mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "1", At: at.Add(-time.Hour)}))
+			mustGet(w.CancelRun(ctx, fixture.Run().RunID, at.Add(time.Hour)))
 			_ = w.Close()
 			check := func(want string) {
 				t.Helper()
-				v := got(store.Verify(ctx, path, store.VerifyOptions{PublicKey: verifier}))
-				if codes(v) != want {
-					t.Fatalf("%q, want %q", codes(v), want)
+				v := mustGet(store.Verify(ctx, path, store.VerifyOptions{PublicKey: verifier}))
+				if faultCodes(v) != want {
+					t.Fatalf("%q, want %q", faultCodes(v), want)
 				}
 			}
 			check("")
-			edit(t, path, forge(forged, run(7).RunID))
+			editStore(t, path, forgeStatements(forged, numberedRun(7).RunID))
 			check("older_runs(older_runs)")
 			// Neither a note that is gone nor the next signature covers it up.
-			edit(t, path, "DELETE FROM store_meta WHERE key = 'older_runs'")
+			editStore(t, path, "DELETE FROM store_meta WHERE key = 'older_runs'")
 			check("older_runs(older_runs)")
-			w = writer(t, path, store.WriterOptions{Signer: signer})
-			got(w.CancelRun(ctx, run(1).RunID, at.Add(2*time.Hour)))
+			w = openWriter(t, path, store.WriterOptions{Signer: signer})
+			mustGet(w.CancelRun(ctx, numberedRun(1).RunID, at.Add(2*time.Hour)))
 			_ = w.Close()
 			check("older_runs(older_runs)")
 		})
 	}
 	// A run with its event is not older, whatever its time says.
-	path := old(t, 1, false)
-	got(store.Migrate(ctx, path, store.WriterOptions{}))
-	w := writer(t, path, store.WriterOptions{})
-	got(w.CreateRun(ctx, store.CreateRun{Projection: run(1), IdempotencyKey: "1", At: at.Add(-time.Hour)}))
+	path := oldStore(t, 1, false)
+	mustGet(store.Migrate(ctx, path, store.WriterOptions{}))
+	w := openWriter(t, path, store.WriterOptions{})
+	mustGet(w.CreateRun(ctx, store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "1", At: at.Add(-time.Hour)}))
 	_ = w.Close()
-	edit(t, path, fmt.Sprintf(`UPDATE runs SET state = '%s', metadata_json = replace(metadata_json, '"proposed"', '"%[1]s"') WHERE run_id = '%s'`,
-		spine.Previewed, run(1).RunID))
-	if v := got(store.Verify(ctx, path, store.VerifyOptions{})); codes(v) != "event_missing("+run(1).RunID+")" {
-		t.Fatal(codes(v))
+	editStore(t, path, fmt.Sprintf(`UPDATE runs SET state = '%s', metadata_json = replace(metadata_json, '"proposed"', '"%[1]s"') WHERE run_id = '%s'`,
+		spine.Previewed, numberedRun(1).RunID))
+	if v := mustGet(store.Verify(ctx, path, store.VerifyOptions{})); faultCodes(v) != "event_missing("+numberedRun(1).RunID+")" {
+		t.Fatal(faultCodes(v))
 	}
 }

@@ -19,24 +19,24 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/tree"
 )
 
-// signed is a fixture store with signed checkpoints over five and six events.
-func signed(t testing.TB) (path string, o store.VerifyOptions) {
+// signedStore is a fixture store with signed checkpoints over five and six events.
+func signedStore(t testing.TB) (path string, o store.VerifyOptions) {
 	t.Helper()
-	path = fixtures(t)
-	signer, verifier := key(t)
-	w := writer(t, path, store.WriterOptions{Signer: signer})
-	got(w.CreateRun(t.Context(), store.CreateRun{Projection: run(1), IdempotencyKey: "k", At: at.Add(time.Hour)}))
-	got(w.CancelRun(t.Context(), run(1).RunID, at.Add(2*time.Hour)))
+	path = fixtureStore(t)
+	signer, verifier := newTestKey(t)
+	w := openWriter(t, path, store.WriterOptions{Signer: signer})
+	mustGet(w.CreateRun(t.Context(), store.CreateRun{Projection: numberedRun(1), IdempotencyKey: "k", At: at.Add(time.Hour)}))
+	mustGet(w.CancelRun(t.Context(), numberedRun(1).RunID, at.Add(2*time.Hour)))
 	_ = w.Close()
 	return path, store.VerifyOptions{PublicKey: verifier}
 }
 
-// unguard takes the triggers away and puts them back after the edits.
-func unguard(t testing.TB, path string, edits ...string) {
+// editWithoutTriggers takes the triggers away and puts them back after the edits.
+func editWithoutTriggers(t testing.TB, path string, edits ...string) {
 	t.Helper()
-	db := raw(t, path)
+	db := openRaw(t, path)
 	triggers := map[string]string{}
-	rows := got(db.QueryContext(context.Background(), "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+	rows := mustGet(db.QueryContext(context.Background(), "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
 	for rows.Next() {
 		var name, text string
 		if err := rows.Scan(&name, &text); err != nil {
@@ -58,10 +58,10 @@ func unguard(t testing.TB, path string, edits ...string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, path, all...)
+	editStore(t, path, all...)
 }
 
-func codes(v store.Verification) string {
+func faultCodes(v store.Verification) string {
 	var all []string
 	for _, f := range v.Findings {
 		all = append(all, f.Code+"("+f.Subject+")")
@@ -72,11 +72,11 @@ func codes(v store.Verification) string {
 // Every column of every table, changed in one row behind the store's back.
 func TestEveryChangedColumnIsFound(t *testing.T) {
 	t.Parallel()
-	source, options := signed(t)
+	source, options := signedStore(t)
 	if v, err := store.Verify(t.Context(), source, options); err != nil || !v.OK || v.Checked.SignedCheckpoints != 2 || v.OldestSigned != 5 {
 		t.Fatalf("the untouched store: %+v %v", v, err)
 	}
-	whole := got(os.ReadFile(source))
+	whole := mustGet(os.ReadFile(source))
 
 	where := map[string]string{
 		"runs": "run_id = 'run/demo:0002'", "idempotency": "run_id = 'run/demo:0002'", "events": "sequence = 2",
@@ -100,10 +100,10 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 		"checkpoints.root_hash": "'" + strings.Repeat("0", 64) + "'", "checkpoints.created_at": "'2026-01-02T03:04:06Z'",
 		"checkpoints.note": "replace(note, char(10) || char(10), char(10) || 'x' || char(10) || char(10))",
 	}
-	db := raw(t, source)
+	db := openRaw(t, source)
 	tables := map[string][]string{}
 	for table := range where {
-		rows := got(db.QueryContext(t.Context(), "SELECT name FROM pragma_table_info(?)", table))
+		rows := mustGet(db.QueryContext(t.Context(), "SELECT name FROM pragma_table_info(?)", table))
 		for rows.Next() {
 			var name sql.NullString
 			if err := rows.Scan(&name); err != nil {
@@ -122,12 +122,12 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 			if err := os.WriteFile(path, whole, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			unguard(t, path, change)
+			editWithoutTriggers(t, path, change)
 			v, err := store.Verify(t.Context(), path, options)
 			if err != nil || v.OK || len(v.Findings) == 0 {
 				t.Fatalf("%s was not found: %+v %v", change, v, err)
 			}
-			t.Log(codes(v))
+			t.Log(faultCodes(v))
 		})
 	}
 	for table, names := range tables {
@@ -177,11 +177,11 @@ func TestEveryChangedColumnIsFound(t *testing.T) {
 // Row 76 of the acceptance list: an edited event, the triggers gone.
 func TestEditedEventIsNamed(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, "DROP TRIGGER events_no_update", "UPDATE events SET payload_json = replace(payload_json, 'proposed', 'previewed') WHERE sequence = 1")
-	v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
+	path := fixtureStore(t)
+	editStore(t, path, "DROP TRIGGER events_no_update", "UPDATE events SET payload_json = replace(payload_json, 'proposed', 'previewed') WHERE sequence = 1")
+	v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
 	const want = "event_payload_digest(event 1) tree_root_mismatch(checkpoint 1) trigger_missing(events)"
-	if got := codes(v); v.OK || got != want {
+	if got := faultCodes(v); v.OK || got != want {
 		t.Fatalf("findings %s, want %s", got, want)
 	}
 	if got, want := v.Findings[1].Detail, "The events do not make up its root. So it is with 3 more, the last of them checkpoint 4."; got != want {
@@ -191,8 +191,8 @@ func TestEditedEventIsNamed(t *testing.T) {
 
 func TestTriggersRefuseChanges(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	db := raw(t, path)
+	path := fixtureStore(t)
+	db := openRaw(t, path)
 	for _, change := range []string{"UPDATE events SET occurred_at = ''", "DELETE FROM events", "UPDATE checkpoints SET note = ''", "DELETE FROM checkpoints"} {
 		if _, err := db.ExecContext(t.Context(), change); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Fatalf("%s: %v", change, err)
@@ -202,36 +202,36 @@ func TestTriggersRefuseChanges(t *testing.T) {
 
 func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 	t.Parallel()
-	path, options := signed(t)
+	path, options := signedStore(t)
 	ctx := t.Context()
-	r := reader(t, path, store.ReadWait)
+	r := openReader(t, path, store.ReadWait)
 	c, _, err := r.Checkpoint(ctx, 0)
 	if err != nil || c.SignedNote == "" || c.TreeSize != 6 || !strings.HasPrefix(c.SignedNote, c.Origin+"\n6\n") {
 		t.Fatalf("checkpoint %+v %v", c, err)
 	}
-	_, stranger := key(t)
-	if v := got(store.Verify(ctx, path, store.VerifyOptions{PublicKey: stranger})); v.OK || !strings.Contains(codes(v), "checkpoint_signature") {
-		t.Fatalf("another key: %s", codes(v))
+	_, stranger := newTestKey(t)
+	if v := mustGet(store.Verify(ctx, path, store.VerifyOptions{PublicKey: stranger})); v.OK || !strings.Contains(faultCodes(v), "checkpoint_signature") {
+		t.Fatalf("another key: %s", faultCodes(v))
 	}
-	unsigned := fixtures(t)
-	if v := got(store.Verify(ctx, unsigned, options)); v.OK || !strings.Contains(codes(v), "checkpoint_unsigned") {
-		t.Fatalf("unsigned: %s", codes(v))
+	unsigned := fixtureStore(t)
+	if v := mustGet(store.Verify(ctx, unsigned, options)); v.OK || !strings.Contains(faultCodes(v), "checkpoint_unsigned") {
+		t.Fatalf("unsigned: %s", faultCodes(v))
 	}
 	document := fmt.Sprintf(`{"kind":"svc-event-log-checkpoint","checkpoint":{"origin":%q,"tree_size":6,"root_hash":%q,"created_at":"x","signed_note":null}}`, c.Origin, tree.Hex(c.Root))
 	body, _, _ := strings.Cut(c.SignedNote, "\n\n")
 	for name, older := range map[string]string{"note": c.SignedNote, "text": body + "\n", "document": document} {
 		o := options
 		o.Checkpoint = []byte(older)
-		if v := got(store.Verify(ctx, path, o)); !v.OK {
-			t.Fatalf("%s: %s", name, codes(v))
+		if v := mustGet(store.Verify(ctx, path, o)); !v.OK {
+			t.Fatalf("%s: %s", name, faultCodes(v))
 		}
 		// The log that never had those two events does not continue it.
-		if v := got(store.Verify(ctx, unsigned, store.VerifyOptions{Checkpoint: []byte(older)})); v.OK || !strings.Contains(codes(v), "checkpoint_inconsistent") {
-			t.Fatalf("%s on a shorter log: %s", name, codes(v))
+		if v := mustGet(store.Verify(ctx, unsigned, store.VerifyOptions{Checkpoint: []byte(older)})); v.OK || !strings.Contains(faultCodes(v), "checkpoint_inconsistent") {
+			t.Fatalf("%s on a shorter log: %s", name, faultCodes(v))
 		}
 	}
 	other := c.Origin + "\n6\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
-	if v := got(store.Verify(ctx, path, store.VerifyOptions{Checkpoint: []byte(other)})); v.OK {
+	if v := mustGet(store.Verify(ctx, path, store.VerifyOptions{Checkpoint: []byte(other)})); v.OK {
 		t.Fatal("another root was taken")
 	}
 	for _, bad := range []string{"", "x", "{}", "svc/x\n-1\nAAAA\n", `{"kind":"svc-event-log-checkpoint"}`} {
@@ -244,17 +244,17 @@ func TestSignaturesAndOlderCheckpoints(t *testing.T) {
 // What is wrong with a row is told also if its id can be no JSON string.
 func TestFindingsAreText(t *testing.T) {
 	t.Parallel()
-	path := fixtures(t)
-	edit(t, path, "PRAGMA foreign_keys = OFF; UPDATE runs SET run_id = CAST(x'ff41' AS TEXT) WHERE run_id = 'run/demo:0001'",
+	path := fixtureStore(t)
+	editStore(t, path, "PRAGMA foreign_keys = OFF; UPDATE runs SET run_id = CAST(x'ff41' AS TEXT) WHERE run_id = 'run/demo:0001'",
 		"UPDATE connections SET connection_id = CAST(x'ff' AS TEXT) WHERE connection_id = 'demo-scm'")
-	v := got(store.Verify(t.Context(), path, store.VerifyOptions{}))
+	v := mustGet(store.Verify(t.Context(), path, store.VerifyOptions{}))
 	for _, f := range v.Findings {
 		if !utf8.ValidString(f.Subject) || !utf8.ValidString(f.Detail) {
 			t.Errorf("%q %q", f.Subject, f.Detail)
 		}
 	}
-	got(canon.From(v))
-	if all := codes(v); !strings.Contains(all, "persisted_state_corrupt(\ufffdA)") || !strings.Contains(all, "connection_record_invalid(\ufffd)") {
+	mustGet(canon.From(v))
+	if all := faultCodes(v); !strings.Contains(all, "persisted_state_corrupt(\ufffdA)") || !strings.Contains(all, "connection_record_invalid(\ufffd)") {
 		t.Error(all)
 	}
 }
@@ -262,16 +262,16 @@ func TestFindingsAreText(t *testing.T) {
 func TestKeyFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
-	public := got(store.GenerateKey(path))
+	public := mustGet(store.GenerateKey(path))
 	if _, err := store.GenerateKey(path); err == nil {
 		t.Fatal("a key was written over")
 	}
-	got(store.LoadSigner(path))
+	mustGet(store.LoadSigner(path))
 	pub := path + ".pub"
 	if err := os.WriteFile(pub, []byte(public+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got(store.LoadVerifier(pub))
+	mustGet(store.LoadVerifier(pub))
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}

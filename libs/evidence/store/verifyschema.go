@@ -41,7 +41,7 @@ func (v *verifier) foreignKeys(t tx) error {
 		v.findIn(parent, FindingForeignKey, fmt.Sprintf("%s row %d", table, row.Int64), "It refers to a row that %s does not have.", parent)
 		return nil
 	})
-	if primary(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
+	if primaryCode(err) == sqlite3.SQLITE_ERROR { // of tables that were made anew
 		v.find(FindingForeignKey, "store", "%v", err)
 		return nil
 	}

@@ -100,7 +100,7 @@ func newWriter(path string, o WriterOptions) (*Writer, error) {
 func (w *Writer) open(ctx context.Context) (from int, err error) {
 	info, err := os.Stat(w.path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = broken(nil, "The store path is not a regular file.")
+		err = brokenFault(nil, "The store path is not a regular file.")
 	}
 	if err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func (w *Writer) openMigrated(ctx context.Context, path string) (db *sql.DB, fro
 	}
 	// One connection: SQLite has one writer anyway.
 	db.SetMaxOpenConns(1)
-	if from, err = migrate(ctx, db, w.born); err == nil {
+	if from, err = migrateSchema(ctx, db, w.born); err == nil {
 		err = rollbackJournal(ctx, db)
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ func TestFixtureEvents(t *testing.T) {
 
 // root and the two proofs as RFC 9162 defines them, over a list of leaves.
 
-func split(n int) int {
+func splitPoint(n int) int {
 	k := 1
 	for k*2 < n {
 		k *= 2
@@ -43,47 +43,47 @@ func split(n int) int {
 	return k
 }
 
-func root(leaves []tree.Hash) tree.Hash {
+func merkleRoot(leaves []tree.Hash) tree.Hash {
 	switch n := len(leaves); n {
 	case 0:
 		return sha256.Sum256(nil)
 	case 1:
 		return leaves[0]
 	default:
-		k := split(n)
-		l, r := root(leaves[:k]), root(leaves[k:])
+		k := splitPoint(n)
+		l, r := merkleRoot(leaves[:k]), merkleRoot(leaves[k:])
 		return sha256.Sum256(append(append([]byte{1}, l[:]...), r[:]...))
 	}
 }
 
-func path(m int, leaves []tree.Hash) []tree.Hash {
+func inclusionPath(m int, leaves []tree.Hash) []tree.Hash {
 	n := len(leaves)
 	if n == 1 {
 		return nil
 	}
-	k := split(n)
+	k := splitPoint(n)
 	if m < k {
-		return append(path(m, leaves[:k]), root(leaves[k:]))
+		return append(inclusionPath(m, leaves[:k]), merkleRoot(leaves[k:]))
 	}
-	return append(path(m-k, leaves[k:]), root(leaves[:k]))
+	return append(inclusionPath(m-k, leaves[k:]), merkleRoot(leaves[:k]))
 }
 
-func proof(m int, leaves []tree.Hash, whole bool) []tree.Hash {
+func consistencyProof(m int, leaves []tree.Hash, whole bool) []tree.Hash {
 	n := len(leaves)
 	if m == n {
 		if whole {
 			return nil
 		}
-		return []tree.Hash{root(leaves)}
+		return []tree.Hash{merkleRoot(leaves)}
 	}
-	k := split(n)
+	k := splitPoint(n)
 	if m <= k {
-		return append(proof(m, leaves[:k], whole), root(leaves[k:]))
+		return append(consistencyProof(m, leaves[:k], whole), merkleRoot(leaves[k:]))
 	}
-	return append(proof(m-k, leaves[k:], false), root(leaves[:k]))
+	return append(consistencyProof(m-k, leaves[k:], false), merkleRoot(leaves[:k]))
 }
 
-func equal(a, b []tree.Hash) bool { return fmt.Sprint(tree.HexPath(a)) == fmt.Sprint(tree.HexPath(b)) }
+func equalHashes(a, b []tree.Hash) bool { return fmt.Sprint(tree.HexPath(a)) == fmt.Sprint(tree.HexPath(b)) }
 
 func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 	t.Parallel()
@@ -98,12 +98,12 @@ func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 		log.Append(leaf)
 		leaves = append(leaves, leaf)
 		top, err := log.Root(int64(size))
-		if err != nil || top != root(leaves) || log.Size() != int64(size) {
+		if err != nil || top != merkleRoot(leaves) || log.Size() != int64(size) {
 			t.Fatalf("root of %d: %v", size, err)
 		}
 		for i := range size {
 			got, err := log.Inclusion(int64(i), int64(size))
-			if err != nil || !equal(got, path(i, leaves)) {
+			if err != nil || !equalHashes(got, inclusionPath(i, leaves)) {
 				t.Fatalf("inclusion of %d in %d: %v, %v", i, size, got, err)
 			}
 			if err := tree.CheckInclusion(leaves[i], int64(i), int64(size), top, got); err != nil {
@@ -116,13 +116,13 @@ func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 			}
 			old := leaves[:i+1]
 			got, err = log.Consistency(int64(i+1), int64(size))
-			if err != nil || !equal(got, proof(i+1, leaves, true)) {
+			if err != nil || !equalHashes(got, consistencyProof(i+1, leaves, true)) {
 				t.Fatalf("consistency of %d with %d: %v, %v", i+1, size, got, err)
 			}
-			if err := tree.CheckConsistency(int64(i+1), int64(size), root(old), top, got); err != nil {
+			if err := tree.CheckConsistency(int64(i+1), int64(size), merkleRoot(old), top, got); err != nil {
 				t.Fatal(i+1, size, err)
 			}
-			if err := tree.CheckConsistency(int64(i+1), int64(size), tree.Node(root(old), top), top, got); !errors.Is(err, tree.ErrProof) {
+			if err := tree.CheckConsistency(int64(i+1), int64(size), tree.Node(merkleRoot(old), top), top, got); !errors.Is(err, tree.ErrProof) {
 				t.Fatalf("another old root passes: %d, %d", i+1, size)
 			}
 		}

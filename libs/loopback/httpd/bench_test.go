@@ -36,7 +36,7 @@ func BenchmarkBesideNetHTTP(b *testing.B) {
 	var rates [2]float64
 	for b.Loop() {
 		for range rounds {
-			a, t := rate(b, ours), rate(b, theirs)
+			a, t := readRate(b, ours), readRate(b, theirs)
 			ratios = append(ratios, a/t)
 			rates[0] = max(rates[0], a)
 			rates[1] = max(rates[1], t)
@@ -54,7 +54,7 @@ func benchOurs(b *testing.B, body []byte) string {
 		b.Fatal(err)
 	}
 	base := loopback.BaseHeaders("bench/0.1", "1")
-	return serve(b, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	return serveListener(b, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		digest := sha256.Sum256(body)
 		text := hex.EncodeToString(digest[:])
 		h := append(make(httpd.Header, 0, 16), base...)
@@ -82,8 +82,8 @@ func benchTheirs(b *testing.B, body []byte) string {
 	return l.Addr().String()
 }
 
-// rate is how many reads a second the server at addr answers.
-func rate(b *testing.B, addr string) float64 {
+// readRate is how many reads a second the server at addr answers.
+func readRate(b *testing.B, addr string) float64 {
 	const span = 400 * time.Millisecond
 	var done atomic.Int64
 	var wg sync.WaitGroup
@@ -92,7 +92,7 @@ func rate(b *testing.B, addr string) float64 {
 		wg.Go(func() {
 			buf := make([]byte, 8<<10)
 			for time.Since(began) < span {
-				if !read(addr, buf) {
+				if !readOnce(addr, buf) {
 					b.Error("no answer")
 					return
 				}
@@ -104,8 +104,8 @@ func rate(b *testing.B, addr string) float64 {
 	return float64(done.Load()) / time.Since(began).Seconds()
 }
 
-// read does one read; it is the same client for both.
-func read(addr string, buf []byte) bool {
+// readOnce does one read; it is the same client for both.
+func readOnce(addr string, buf []byte) bool {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return false

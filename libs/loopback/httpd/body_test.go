@@ -15,8 +15,8 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// sized reads a body of the length that the request tells.
-func sized(w *httpd.Writer, r *httpd.Request) {
+// readSizedBody reads a body of the length that the request tells.
+func readSizedBody(w *httpd.Writer, r *httpd.Request) {
 	n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
 	if err != nil {
 		_ = w.Answer(411, nil, nil)
@@ -32,19 +32,19 @@ func sized(w *httpd.Writer, r *httpd.Request) {
 
 func TestReadBody(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: sized})
+	addr := startServer(t, &httpd.Server{Handler: readSizedBody})
 	big := strings.Repeat("0123456789abcdef", 2<<20/16)
 	for _, body := range []string{"", "x", big} {
 		text := fmt.Sprintf("POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		if res, got := parse(t, "POST", exchange(t, addr, text)); res.StatusCode != 200 || got != body {
+		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text)); res.StatusCode != 200 || got != body {
 			t.Errorf("%v, %d bytes", res, len(got))
 		}
 		// What follows the body is ignored.
-		if res, got := parse(t, "POST", exchange(t, addr, text+"GET / HTTP/1.1\r\n\r\n")); res.StatusCode != 200 || got != body {
+		if res, got := parseAnswer(t, "POST", exchangeText(t, addr, text+"GET / HTTP/1.1\r\n\r\n")); res.StatusCode != 200 || got != body {
 			t.Errorf("followed: %v, %d bytes", res, len(got))
 		}
 		// The body in a packet of its own.
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		head, _, _ := strings.Cut(text, "\r\n\r\n")
 		for _, part := range []string{head + "\r\n\r\n", body} {
 			if _, err := io.WriteString(c, part); err != nil {
@@ -59,13 +59,13 @@ func TestReadBody(t *testing.T) {
 
 func TestBodyInTwoReads(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		a, err := r.ReadBody(2)
 		b, err2 := r.ReadBody(3)
 		_, err3 := r.ReadBody(-1)
 		_ = w.Answer(200, nil, fmt.Appendf(nil, "%s %s %v %v %v", a, b, err, err2, errors.Is(err3, httpd.ErrTimeout)))
 	}})
-	if _, body := parse(t, "POST", exchange(t, addr, "POST / HTTP/1.1\r\n\r\nabcdef")); body != "ab cde <nil> <nil> true" {
+	if _, body := parseAnswer(t, "POST", exchangeText(t, addr, "POST / HTTP/1.1\r\n\r\nabcdef")); body != "ab cde <nil> <nil> true" {
 		t.Errorf("%q", body)
 	}
 }
@@ -73,17 +73,17 @@ func TestBodyInTwoReads(t *testing.T) {
 func TestBodyLateOrCut(t *testing.T) {
 	t.Parallel()
 	const due = time.Second
-	addr := start(t, &httpd.Server{Handler: sized, RequestTimeout: due})
+	addr := startServer(t, &httpd.Server{Handler: readSizedBody, RequestTimeout: due})
 	const text = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabcd"
 	began := time.Now()
-	if res, _ := parse(t, "POST", exchange(t, addr, text)); res.StatusCode != 408 {
+	if res, _ := parseAnswer(t, "POST", exchangeText(t, addr, text)); res.StatusCode != 408 {
 		t.Errorf("late: %v", res)
 	}
 	if took := time.Since(began); took < due || took > due+5*time.Second {
 		t.Errorf("answered after %v", took)
 	}
 	began = time.Now()
-	c := dial(t, addr)
+	c := dialServer(t, addr)
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestBodyLateOrCut(t *testing.T) {
 
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: sized})
+	addr := startServer(t, &httpd.Server{Handler: readSizedBody})
 	const asks = "HTTP/1.1 100 Continue\r\n\r\n"
 	for _, row := range []struct {
 		name, head, body string
@@ -117,7 +117,7 @@ func TestExpectContinue(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			c := dial(t, addr)
+			c := dialServer(t, addr)
 			if _, err := io.WriteString(c, row.head); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestExpectContinue(t *testing.T) {
 // the bound; beyond it they may be reset.
 func TestUnreadBodyIsDiscarded(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) { _ = w.Answer(413, nil, []byte("no\n")) }})
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) { _ = w.Answer(413, nil, []byte("no\n")) }})
 	began := time.Now()
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 262144\r\n\r\n",
@@ -151,7 +151,7 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 		"PUT / HTTP/1.1\r\n\r\n",
 	} {
 		for range 5 {
-			c := dial(t, addr)
+			c := dialServer(t, addr)
 			if _, err := io.WriteString(c, request); err != nil {
 				t.Fatal(err)
 			}
@@ -174,11 +174,11 @@ func TestUnreadBodyIsDiscarded(t *testing.T) {
 
 func TestDiscardEnds(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) { _ = w.Answer(413, nil, nil) }})
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) { _ = w.Answer(413, nil, nil) }})
 	const request = "POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"
 	t.Run("by bytes", func(t *testing.T) {
 		t.Parallel()
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		_, _ = io.WriteString(c, request)
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestDiscardEnds(t *testing.T) {
 	t.Run("by time", func(t *testing.T) {
 		t.Parallel()
 		began := time.Now()
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		_, _ = io.WriteString(c, request)
 		if _, err := io.ReadAll(c); err != nil {
 			t.Fatal(err)
@@ -224,10 +224,10 @@ func TestDiscardEnds(t *testing.T) {
 // the peer.
 func TestReadIsClosedAtOnce(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: echo, MaxConns: 1})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest, MaxConns: 1})
 	began := time.Now()
 	for range 20 {
-		c := dial(t, addr) // stays open on this side
+		c := dialServer(t, addr) // stays open on this side
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

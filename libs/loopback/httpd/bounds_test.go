@@ -15,40 +15,40 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// line makes a line of size bytes, its terminator counted, around a filling.
-func line(before, after string, size int) string {
+// makeLine makes a line of size bytes, its terminator counted, around a filling.
+func makeLine(before, after string, size int) string {
 	return before + strings.Repeat("x", size-len(before)-len(after)) + after
 }
 
-func fields(n int) string { return strings.Repeat("A: b\r\n", n) }
+func makeFields(n int) string { return strings.Repeat("A: b\r\n", n) }
 
 func TestParserLevelAnswers(t *testing.T) {
 	t.Parallel()
 	refused := func(status int) httpd.Header {
 		return httpd.Header{{Name: "X-Refused", Value: fmt.Sprint(status)}}
 	}
-	addr := start(t, &httpd.Server{Handler: echo, Refused: refused})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest, Refused: refused})
 	const get = "GET / HTTP/1.1\r\n"
 	id := regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 	for _, row := range []struct {
 		name, request string
 		status        int
 	}{
-		{"request line at the bound", line("GET /", " HTTP/1.1\r\n", 65536) + "\r\n", 200},
-		{"request line one past it", line("GET /", " HTTP/1.1\r\n", 65537) + "\r\n", 414},
-		{"request line at the bound, line feed", line("GET /", " HTTP/1.1\n", 65536) + "\n", 200},
-		{"request line one past it, line feed", line("GET /", " HTTP/1.1\n", 65537) + "\n", 414},
+		{"request line at the bound", makeLine("GET /", " HTTP/1.1\r\n", 65536) + "\r\n", 200},
+		{"request line one past it", makeLine("GET /", " HTTP/1.1\r\n", 65537) + "\r\n", 414},
+		{"request line at the bound, line feed", makeLine("GET /", " HTTP/1.1\n", 65536) + "\n", 200},
+		{"request line one past it, line feed", makeLine("GET /", " HTTP/1.1\n", 65537) + "\n", 414},
 		{"request line without end", "GET /" + strings.Repeat("x", 300000), 414},
-		{"header line at the bound", get + line("A: ", "\r\n", 65536) + "\r\n", 200},
-		{"header line one past it", get + line("A: ", "\r\n", 65537) + "\r\n", 431},
-		{"last header line one past it", get + fields(98) + line("A: ", "\n", 65537) + "\r\n", 431},
+		{"header line at the bound", get + makeLine("A: ", "\r\n", 65536) + "\r\n", 200},
+		{"header line one past it", get + makeLine("A: ", "\r\n", 65537) + "\r\n", 431},
+		{"last header line one past it", get + makeFields(98) + makeLine("A: ", "\n", 65537) + "\r\n", 431},
 		{"header line without end", get + "A: " + strings.Repeat("x", 65534), 431},
-		{"fields at the bound", get + fields(99) + "\r\n", 200},
-		{"fields one past it", get + fields(100) + "\r\n", 431},
-		{"fields one past it, no end", get + fields(100), 431},
-		{"malformed beyond the bound is too many", get + fields(99) + "bad\r\n\r\n", 431},
-		{"malformed before the bound is malformed", get + "bad\r\n" + fields(99) + "\r\n", 400},
-		{"largest head", line("GET /", " HTTP/1.1\r\n", 65536) + strings.Repeat(line("A: ", "\r\n", 65536), 99) + "\r\n", 200},
+		{"fields at the bound", get + makeFields(99) + "\r\n", 200},
+		{"fields one past it", get + makeFields(100) + "\r\n", 431},
+		{"fields one past it, no end", get + makeFields(100), 431},
+		{"malformed beyond the bound is too many", get + makeFields(99) + "bad\r\n\r\n", 431},
+		{"malformed before the bound is malformed", get + "bad\r\n" + makeFields(99) + "\r\n", 400},
+		{"largest head", makeLine("GET /", " HTTP/1.1\r\n", 65536) + strings.Repeat(makeLine("A: ", "\r\n", 65536), 99) + "\r\n", 200},
 		{"HTTP/0.9", "GET /\r\n", 400},
 		{"no request line", "\r\n" + get + "\r\n", 400},
 		{"no target", "GET  HTTP/1.1\r\n\r\n", 400},
@@ -78,7 +78,7 @@ func TestParserLevelAnswers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			res, body := parse(t, "GET", exchange(t, addr, row.request))
+			res, body := parseAnswer(t, "GET", exchangeText(t, addr, row.request))
 			if res.StatusCode != row.status || !res.Close || res.ContentLength != int64(len(body)) || res.Header.Get("Date") == "" {
 				t.Fatalf("%v %q, want %d", res, body, row.status)
 			}
@@ -104,37 +104,37 @@ func TestParserLevelAnswers(t *testing.T) {
 // TestSameAnswerHoweverItArrives sends heads byte by byte.
 func TestSameAnswerHoweverItArrives(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: echo})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest})
 	for _, text := range []string{"GET /a?b HTTP/1.0\r\nHost: h\r\nB:\r\n\r\n", "GET / HTTP/1.1\r\n bad\r\n\r\n"} {
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		for i := range len(text) {
 			if _, err := io.WriteString(c, text[i:i+1]); err != nil {
 				break // the answer may be there already
 			}
 		}
 		answer, _ := io.ReadAll(c)
-		want := exchange(t, addr, text)
-		if cut(string(answer)) != cut(want) {
+		want := exchangeText(t, addr, text)
+		if statusLine(string(answer)) != statusLine(want) {
 			t.Errorf("%q\nwant %q", answer, want)
 		}
 	}
 }
 
-// cut leaves the status line.
-func cut(answer string) string { first, _, _ := strings.Cut(answer, "\r\n"); return first }
+// statusLine leaves the status line.
+func statusLine(answer string) string { first, _, _ := strings.Cut(answer, "\r\n"); return first }
 
 func TestHead(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: echo})
-	get := exchange(t, addr, "GET /abc HTTP/1.1\r\n\r\n")
-	head := exchange(t, addr, "HEAD /abc HTTP/1.1\r\n\r\n")
+	addr := startServer(t, &httpd.Server{Handler: echoRequest})
+	get := exchangeText(t, addr, "GET /abc HTTP/1.1\r\n\r\n")
+	head := exchangeText(t, addr, "HEAD /abc HTTP/1.1\r\n\r\n")
 	// The echo's body names the method, which is one letter longer.
 	want := strings.Replace(get[:strings.Index(get, "\r\n\r\n")+4], "Content-Length: 17", "Content-Length: 18", 1)
 	date := regexp.MustCompile(`Date: [^\r]+`)
 	if date.ReplaceAllString(head, "") != date.ReplaceAllString(want, "") {
 		t.Errorf("%q\nwant %q", head, want)
 	}
-	refused := exchange(t, addr, "HEAD / HTTP/1.1\r\n"+fields(100)+"\r\n")
+	refused := exchangeText(t, addr, "HEAD / HTTP/1.1\r\n"+makeFields(100)+"\r\n")
 	if !strings.HasPrefix(refused, "HTTP/1.1 431 ") || !strings.HasSuffix(refused, "\r\n\r\n") {
 		t.Errorf("%q", refused)
 	}
@@ -142,7 +142,7 @@ func TestHead(t *testing.T) {
 
 func TestExactBytes(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
 		h := httpd.Header{{Name: "B", Value: "1\r\nEvil: 2"}, {Name: "A", Value: "é"}, {Name: "Date", Value: "now"}}
 		if err := w.Answer(404, h, []byte("no\n")); err != nil {
 			t.Error(err)
@@ -155,7 +155,7 @@ func TestExactBytes(t *testing.T) {
 		}
 	}})
 	const want = "HTTP/1.1 404 Not Found\r\nB: 1  Evil: 2\r\nA: é\r\nDate: now\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n"
-	if got := exchange(t, addr, "GET / HTTP/1.1\r\n\r\n"); got != want {
+	if got := exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n"); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 }
@@ -163,7 +163,7 @@ func TestExactBytes(t *testing.T) {
 func TestRequestFields(t *testing.T) {
 	t.Parallel()
 	got := make(chan httpd.Request, 1)
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		got <- *r
 		_ = w.Answer(200, nil, nil)
 	}})
@@ -185,7 +185,7 @@ func TestRequestFields(t *testing.T) {
 		{target: "/a://b", path: "/a://b"},
 		{target: "?://", path: "", query: "://", hasQuery: true},
 	} {
-		exchange(t, addr, "GET "+row.target+" HTTP/1.1\r\nA:  b \r\na: c\r\nB:\td\r\n\r\n")
+		exchangeText(t, addr, "GET "+row.target+" HTTP/1.1\r\nA:  b \r\na: c\r\nB:\td\r\n\r\n")
 		r := <-got
 		if r.Target != row.target || r.Path != row.path || r.RawQuery != row.query || r.HasQuery != row.hasQuery ||
 			r.Authority != row.authority || r.Absolute != row.absolute {
@@ -208,12 +208,12 @@ func TestLargeAnswer(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	for _, size := range []int{16 << 10, 16<<10 + 1, len(body)} {
-		addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
+		addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
 			if err := w.Answer(200, nil, body[:size]); err != nil {
 				t.Error(err)
 			}
 		}})
-		if _, got := parse(t, "GET", exchange(t, addr, "GET / HTTP/1.1\r\n\r\n")); got != string(body[:size]) {
+		if _, got := parseAnswer(t, "GET", exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n")); got != string(body[:size]) {
 			t.Errorf("%d bytes, want %d", len(got), size)
 		}
 	}
@@ -223,12 +223,12 @@ func TestLargeAnswer(t *testing.T) {
 func TestLateAndCutHeads(t *testing.T) {
 	t.Parallel()
 	const due = 200 * time.Millisecond
-	addr := start(t, &httpd.Server{Handler: echo, RequestTimeout: due, MaxConns: 64})
-	for _, text := range []string{"", "GET", "GET / HTTP/1.1\r\nA: b\r\n", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", 60000), "GET / HTTP/1.1\r\n" + strings.Repeat(line("A: ", "\r\n", 60000), 20)} {
+	addr := startServer(t, &httpd.Server{Handler: echoRequest, RequestTimeout: due, MaxConns: 64})
+	for _, text := range []string{"", "GET", "GET / HTTP/1.1\r\nA: b\r\n", "GET / HTTP/1.1\r\nA: " + strings.Repeat("x", 60000), "GET / HTTP/1.1\r\n" + strings.Repeat(makeLine("A: ", "\r\n", 60000), 20)} {
 		t.Run("late", func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			c := dial(t, addr)
+			c := dialServer(t, addr)
 			if _, err := io.WriteString(c, text); err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +242,7 @@ func TestLateAndCutHeads(t *testing.T) {
 		})
 		t.Run("cut", func(t *testing.T) {
 			t.Parallel()
-			c := dial(t, addr)
+			c := dialServer(t, addr)
 			if _, err := io.WriteString(c, text); err != nil {
 				t.Fatal(err)
 			}
@@ -260,9 +260,9 @@ func TestLateAndCutHeads(t *testing.T) {
 func TestDripDoesNotMoveTheDeadline(t *testing.T) {
 	t.Parallel()
 	const due = 300 * time.Millisecond
-	addr := start(t, &httpd.Server{Handler: echo, RequestTimeout: due})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest, RequestTimeout: due})
 	began := time.Now()
-	c := dial(t, addr)
+	c := dialServer(t, addr)
 	closed := make(chan struct{})
 	go func() { defer close(closed); _, _ = io.ReadAll(c) }()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -285,15 +285,15 @@ func TestDripDoesNotMoveTheDeadline(t *testing.T) {
 func TestStalledHeads(t *testing.T) {
 	t.Parallel()
 	const due = 500 * time.Millisecond
-	addr := start(t, &httpd.Server{Handler: echo, RequestTimeout: due, MaxConns: 280})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest, RequestTimeout: due, MaxConns: 280})
 	for range 1000 {
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nA: b\r\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	began := time.Now()
-	if res, _ := parse(t, "GET", exchange(t, addr, "GET /healthz HTTP/1.1\r\n\r\n")); res.StatusCode != 200 {
+	if res, _ := parseAnswer(t, "GET", exchangeText(t, addr, "GET /healthz HTTP/1.1\r\n\r\n")); res.StatusCode != 200 {
 		t.Errorf("%v", res)
 	}
 	// 1,000 take their turns, 280 at a time, half a second each.
@@ -306,14 +306,14 @@ func TestStalledHeads(t *testing.T) {
 func TestListenerPauses(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan struct{}, 8), make(chan struct{})
-	addr := start(t, &httpd.Server{MaxConns: 3, Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr := startServer(t, &httpd.Server{MaxConns: 3, Handler: func(w *httpd.Writer, r *httpd.Request) {
 		entered <- struct{}{}
 		<-leave
-		echo(w, r)
+		echoRequest(w, r)
 	}})
 	var held []net.Conn
 	for range 4 {
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		held = append(held, c)
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ var buffers = sync.Pool{New: func() any {
 const (
 	readingHead int32 = iota
 	busy
-	cut
+	statusLine
 )
 
 // conn is one connection and its one request.

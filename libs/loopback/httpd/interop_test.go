@@ -15,12 +15,12 @@ import (
 // body unread.
 func TestNetHTTPClient(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		if r.Path == "/refuse" {
 			_ = w.Answer(413, nil, []byte("no\n"))
 			return
 		}
-		sized(w, r)
+		readSizedBody(w, r)
 	}})
 	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: limit}, Timeout: limit}
 	t.Cleanup(client.CloseIdleConnections)

@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/libs/loopback/httpd"
 )
 
-// run serves until stop is called, which waits for Serve.
-func run(t *testing.T, s *httpd.Server) (addr string, cancel func(), done <-chan error) {
+// runServer serves until stop is called, which waits for Serve.
+func runServer(t *testing.T, s *httpd.Server) (addr string, cancel func(), done <-chan error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,7 +31,7 @@ func run(t *testing.T, s *httpd.Server) (addr string, cancel func(), done <-chan
 	return l.Addr().String(), cancel, ended
 }
 
-func await(t *testing.T, done <-chan error) {
+func awaitEnd(t *testing.T, done <-chan error) {
 	t.Helper()
 	select {
 	case err := <-done:
@@ -46,12 +46,12 @@ func await(t *testing.T, done <-chan error) {
 func TestShutdownCutsHeadsAndWaitsForHandlers(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan struct{}), make(chan struct{})
-	addr, cancel, done := run(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr, cancel, done := runServer(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		close(entered)
 		<-leave
-		echo(w, r)
+		echoRequest(w, r)
 	}})
-	idle, busy := dial(t, addr), dial(t, addr)
+	idle, busy := dialServer(t, addr), dialServer(t, addr)
 	if _, err := io.WriteString(idle, "GET /"); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestShutdownCutsHeadsAndWaitsForHandlers(t *testing.T) {
 	if answer, err := io.ReadAll(busy); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
 		t.Errorf("%q, %v", answer, err)
 	}
-	await(t, done)
+	awaitEnd(t, done)
 }
 
 func TestAbortCutsHandlers(t *testing.T) {
@@ -98,24 +98,24 @@ func TestAbortCutsHandlers(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}}
-	addr, cancel, done := run(t, s)
+	addr, cancel, done := runServer(t, s)
 	for _, path := range []string{"/body", "/stream"} {
-		if _, err := io.WriteString(dial(t, addr), "POST "+path+" HTTP/1.1\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(dialServer(t, addr), "POST "+path+" HTTP/1.1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		<-entered
 	}
 	cancel()
 	s.Abort()
-	await(t, done)
+	awaitEnd(t, done)
 }
 
 func TestServeIsCalledOnce(t *testing.T) {
 	t.Parallel()
-	s := &httpd.Server{Handler: echo}
-	_, cancel, done := run(t, s)
+	s := &httpd.Server{Handler: echoRequest}
+	_, cancel, done := runServer(t, s)
 	cancel()
-	await(t, done)
+	awaitEnd(t, done)
 	if err := s.Serve(context.Background(), nil); err == nil {
 		t.Error("served twice")
 	}
@@ -128,7 +128,7 @@ func TestListenerThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	if err := (&httpd.Server{Handler: echo, MaxConns: 1}).Serve(context.Background(), l); !errors.Is(err, net.ErrClosed) {
+	if err := (&httpd.Server{Handler: echoRequest, MaxConns: 1}).Serve(context.Background(), l); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 }
@@ -157,8 +157,8 @@ func TestAcceptFaultsPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	addr := serve(t, &httpd.Server{Handler: echo, Log: slog.New(slog.NewTextHandler(&log, nil)), MaxConns: 1}, &scarce{Listener: l, left: 3})
-	exchange(t, addr, "GET / HTTP/1.1\r\n\r\n")
+	addr := serveListener(t, &httpd.Server{Handler: echoRequest, Log: slog.New(slog.NewTextHandler(&log, nil)), MaxConns: 1}, &scarce{Listener: l, left: 3})
+	exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n")
 	if strings.Count(log.String(), "accept failed") != 3 {
 		t.Error(log.String())
 	}
@@ -167,25 +167,25 @@ func TestAcceptFaultsPass(t *testing.T) {
 func TestPanicAndSilence(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	addr, cancel, done := run(t, &httpd.Server{Log: slog.New(slog.NewTextHandler(&log, nil)), Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr, cancel, done := runServer(t, &httpd.Server{Log: slog.New(slog.NewTextHandler(&log, nil)), Handler: func(w *httpd.Writer, r *httpd.Request) {
 		switch r.Path {
 		case "/panic":
 			panic("oh")
 		case "/silent":
 		default:
-			echo(w, r)
+			echoRequest(w, r)
 		}
 	}})
 	for _, path := range []string{"/panic", "/silent"} {
-		if answer := exchange(t, addr, "GET "+path+" HTTP/1.1\r\n\r\n"); answer != "" {
+		if answer := exchangeText(t, addr, "GET "+path+" HTTP/1.1\r\n\r\n"); answer != "" {
 			t.Errorf("%q", answer)
 		}
 	}
-	if answer := exchange(t, addr, "GET / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+	if answer := exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
 		t.Errorf("%q", answer)
 	}
 	cancel()
-	await(t, done)
+	awaitEnd(t, done)
 	if !strings.Contains(log.String(), "handler panicked") || !strings.Contains(log.String(), "oh") {
 		t.Error(log.String())
 	}
@@ -194,7 +194,7 @@ func TestPanicAndSilence(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	next := make(chan string)
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
 		s, err := w.Stream(200, httpd.Header{{Name: "A", Value: "b"}, {Name: "Date", Value: "now"}}, limit)
 		if err != nil {
 			t.Error(err)
@@ -206,7 +206,7 @@ func TestStream(t *testing.T) {
 			}
 		}
 	}})
-	c := dial(t, addr)
+	c := dialServer(t, addr)
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestStream(t *testing.T) {
 func TestGone(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
 		s, err := w.Stream(200, nil, limit)
 		if err != nil {
 			t.Error(err)
@@ -244,7 +244,7 @@ func TestGone(t *testing.T) {
 		"half-close": func(c *net.TCPConn) { _ = c.CloseWrite() },
 		"flood":      func(c *net.TCPConn) { _, _ = c.Write(make([]byte, 300<<10)) },
 	} {
-		c := dial(t, addr)
+		c := dialServer(t, addr)
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestStreamWriteDeadline(t *testing.T) {
 	t.Parallel()
 	const due = 300 * time.Millisecond
 	failed := make(chan time.Duration, 1)
-	addr := start(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
+	addr := startServer(t, &httpd.Server{Handler: func(w *httpd.Writer, _ *httpd.Request) {
 		s, err := w.Stream(200, nil, due)
 		if err != nil {
 			t.Error(err)
@@ -279,7 +279,7 @@ func TestStreamWriteDeadline(t *testing.T) {
 			}
 		}
 	}})
-	c := dial(t, addr)
+	c := dialServer(t, addr)
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +297,10 @@ func TestStreamWriteDeadline(t *testing.T) {
 func TestAnswerDeadline(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	addr := start(t, &httpd.Server{RequestTimeout: 300 * time.Millisecond, Handler: func(w *httpd.Writer, _ *httpd.Request) {
+	addr := startServer(t, &httpd.Server{RequestTimeout: 300 * time.Millisecond, Handler: func(w *httpd.Writer, _ *httpd.Request) {
 		failed <- w.Answer(200, nil, make([]byte, 64<<20))
 	}})
-	if _, err := io.WriteString(dial(t, addr), "GET / HTTP/1.1\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(dialServer(t, addr), "GET / HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -316,24 +316,24 @@ func TestAnswerDeadline(t *testing.T) {
 // TestNothingIsLeft runs apart from the rest: it counts goroutines.
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
-	addr, cancel, done := run(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
+	addr, cancel, done := runServer(t, &httpd.Server{Handler: func(w *httpd.Writer, r *httpd.Request) {
 		if r.Path == "/stream" {
 			if s, err := w.Stream(200, nil, limit); err == nil {
 				_, _ = io.WriteString(s, "x")
 			}
 			return
 		}
-		echo(w, r)
+		echoRequest(w, r)
 	}})
 	for range 50 {
-		exchange(t, addr, "GET / HTTP/1.1\r\n\r\n")
-		exchange(t, addr, "GET /stream HTTP/1.1\r\n\r\n")
-		exchange(t, addr, "GET / HTTP/9.1\r\n\r\n")
-		_ = dial(t, addr).Close()
+		exchangeText(t, addr, "GET / HTTP/1.1\r\n\r\n")
+		exchangeText(t, addr, "GET /stream HTTP/1.1\r\n\r\n")
+		exchangeText(t, addr, "GET / HTTP/9.1\r\n\r\n")
+		_ = dialServer(t, addr).Close()
 	}
-	dial(t, addr) // says nothing
+	dialServer(t, addr) // says nothing
 	cancel()
-	await(t, done)
+	awaitEnd(t, done)
 	for until := time.Now().Add(limit); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(until) {
 			stacks := make([]byte, 1<<20)

@@ -60,7 +60,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	close(s.ending)
 	s.mu.Lock()
 	for c := range s.conns {
-		if c.state.CompareAndSwap(readingHead, cut) {
+		if c.state.CompareAndSwap(readingHead, statusLine) {
 			_ = c.nc.Close()
 		}
 	}

@@ -18,17 +18,17 @@ import (
 // limit is how long a test waits for what must come.
 const limit = 10 * time.Second
 
-// start serves until the test ends and returns the address.
-func start(t testing.TB, s *httpd.Server) string {
+// startServer serves until the test ends and returns the address.
+func startServer(t testing.TB, s *httpd.Server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, s, l)
+	return serveListener(t, s, l)
 }
 
-func serve(t testing.TB, s *httpd.Server, l net.Listener) string {
+func serveListener(t testing.TB, s *httpd.Server, l net.Listener) string {
 	t.Helper()
 	if s.RequestTimeout == 0 {
 		s.RequestTimeout = limit
@@ -47,12 +47,12 @@ func serve(t testing.TB, s *httpd.Server, l net.Listener) string {
 	return l.Addr().String()
 }
 
-// echo answers with what it was asked.
-func echo(w *httpd.Writer, r *httpd.Request) {
+// echoRequest answers with what it was asked.
+func echoRequest(w *httpd.Writer, r *httpd.Request) {
 	_ = w.Answer(200, httpd.Header{{"Content-Type", "text/plain"}}, fmt.Appendf(nil, "%s %s|%s|%v|%d", r.Method, r.Path, r.RawQuery, r.HasQuery, len(r.Header)))
 }
 
-func dial(t testing.TB, addr string) net.Conn {
+func dialServer(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -65,10 +65,10 @@ func dial(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// exchange sends text and reads until the server closes; a reset is an error.
-func exchange(t testing.TB, addr, text string) string {
+// exchangeText sends text and reads until the server closes; a reset is an error.
+func exchangeText(t testing.TB, addr, text string) string {
 	t.Helper()
-	c := dial(t, addr)
+	c := dialServer(t, addr)
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func exchange(t testing.TB, addr, text string) string {
 	return string(answer)
 }
 
-// parse reads one answer and fails if bytes follow it.
-func parse(t testing.TB, method, answer string) (*http.Response, string) {
+// parseAnswer reads one answer and fails if bytes follow it.
+func parseAnswer(t testing.TB, method, answer string) (*http.Response, string) {
 	t.Helper()
 	in := bufio.NewReader(strings.NewReader(answer))
 	res, err := http.ReadResponse(in, &http.Request{Method: method})
@@ -99,7 +99,7 @@ func parse(t testing.TB, method, answer string) (*http.Response, string) {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &httpd.Server{Handler: echo})
+	addr := startServer(t, &httpd.Server{Handler: echoRequest})
 	for _, row := range []struct{ name, request, want string }{
 		{"get", "GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a|b|true|1"},
 		{"1.0", "GET /a HTTP/1.0\r\n\r\n", "GET /a||false|0"},
@@ -110,7 +110,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			res, body := parse(t, "GET", exchange(t, addr, row.request))
+			res, body := parseAnswer(t, "GET", exchangeText(t, addr, row.request))
 			if res.StatusCode != 200 || body != row.want || !res.Close || res.ContentLength != int64(len(body)) {
 				t.Errorf("%v %q, want %q", res, body, row.want)
 			}

@@ -79,7 +79,7 @@ func appendHead(b []byte, status int, h Header) []byte {
 	}
 	if !dated {
 		b = append(b, "Date: "...)
-		b = append(b, date()...)
+		b = append(b, dateField()...)
 		b = append(b, "\r\n"...)
 	}
 	return append(b, "Connection: close\r\n"...)
@@ -106,8 +106,8 @@ type stamp struct {
 
 var lastStamp atomic.Pointer[stamp]
 
-// date is the value of the Date field; its text is made once a second.
-func date() string {
+// dateField is the value of the Date field; its text is made once a second.
+func dateField() string {
 	now := time.Now()
 	if s := lastStamp.Load(); s != nil && s.second == now.Unix() {
 		return s.text

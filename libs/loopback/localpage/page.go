@@ -21,11 +21,11 @@ import (
 var kit embed.FS
 
 // JSON is the part of the kit that reads and writes JSON; it needs no browser.
-var JSON = read("json.js")
+var JSON = readAsset("json.js")
 
-var script = strings.Join([]string{JSON, read("dom.js"), read("session.js"), read("keys.js")}, "\n")
+var script = strings.Join([]string{JSON, readAsset("dom.js"), readAsset("session.js"), readAsset("keys.js")}, "\n")
 
-func read(name string) string {
+func readAsset(name string) string {
 	data, err := kit.ReadFile("kit/" + name)
 	if err != nil {
 		panic(err) // the file is part of the binary

@@ -11,7 +11,7 @@ import (
 
 const nonce = "bm9uY2Utb2YtdGhlLXRlc3Q"
 
-func render(t *testing.T, boot *localpage.Boot) string {
+func renderPage(t *testing.T, boot *localpage.Boot) string {
 	t.Helper()
 	out, err := localpage.Page{Title: "A <page>", Body: "<main></main>", Style: "main { color: red; }", Script: "start();"}.HTML(nonce, boot)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestBootStaysData(t *testing.T) {
 		``, `{"a":"</script><script>alert(1)</script>"}`, `<!--<script>`, "line\u2028end", `]]>`, `"quotes" 'and' \u0041`, "\ufeff{}",
 		`123456789012345678901234567890.000`, strings.Repeat("<", 100),
 	} {
-		page := render(t, &localpage.Boot{Token: "t&<", Document: text})
+		page := renderPage(t, &localpage.Boot{Token: "t&<", Document: text})
 		found := bootForm.FindAllStringSubmatch(page, -1)
 		if len(found) != 1 {
 			t.Fatalf("%q: %d boot elements", text, len(found))
@@ -52,7 +52,7 @@ func TestBootStaysData(t *testing.T) {
 
 func TestBarePage(t *testing.T) {
 	t.Parallel()
-	page := render(t, nil)
+	page := renderPage(t, nil)
 	if got := bootForm.FindStringSubmatch(page); got == nil || strings.TrimSpace(got[1]) != "null" {
 		t.Errorf("the bare page carries %q", got)
 	}
@@ -64,7 +64,7 @@ func TestBarePage(t *testing.T) {
 // TestPolicy: nothing in the page needs more than the nonce, and nothing reads data as markup.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	page := render(t, nil)
+	page := renderPage(t, nil)
 	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "javascript:", " style=", "http://", "https://", "@import", "url("} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)

@@ -13,7 +13,7 @@ import (
 // TestContrast computes the WCAG 2 contrast of every pair of colours that the style sheet lays on each other.
 func TestContrast(t *testing.T) {
 	t.Parallel()
-	light, dark := tokens(t)
+	light, dark := readTokens(t)
 	const text, edge = 4.5, 3.0
 	pairs := []struct {
 		on, under string
@@ -31,7 +31,7 @@ func TestContrast(t *testing.T) {
 	}
 	for name, colours := range map[string]map[string]string{"light": light, "dark": dark} {
 		for _, p := range pairs {
-			if got := contrast(t, colours[p.on], colours[p.under]); got < p.least {
+			if got := contrastRatio(t, colours[p.on], colours[p.under]); got < p.least {
 				t.Errorf("%s: %s on %s has contrast %.2f, want at least %.1f", name, p.on, p.under, got, p.least)
 			}
 		}
@@ -50,7 +50,7 @@ func TestColoursAreTokens(t *testing.T) {
 	}
 }
 
-func tokens(t *testing.T) (light, dark map[string]string) {
+func readTokens(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	blocks := regexp.MustCompile(`:root \{([^}]*)\}`).FindAllStringSubmatch(theme.CSS, -1)
 	if len(blocks) != 2 {
@@ -72,13 +72,13 @@ func tokens(t *testing.T) (light, dark map[string]string) {
 	return light, dark
 }
 
-func contrast(t *testing.T, a, b string) float64 {
+func contrastRatio(t *testing.T, a, b string) float64 {
 	t.Helper()
-	la, lb := luminance(t, a), luminance(t, b)
+	la, lb := relativeLuminance(t, a), relativeLuminance(t, b)
 	return (max(la, lb) + .05) / (min(la, lb) + .05)
 }
 
-func luminance(t *testing.T, colour string) float64 {
+func relativeLuminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	if len(colour) != 7 {
 		t.Fatalf("colour %q is not #rrggbb", colour)

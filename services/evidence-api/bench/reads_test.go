@@ -40,7 +40,7 @@ func BenchmarkReads(b *testing.B) {
 		{"runs", "/api/v1/runs"},
 		{"events", "/api/v1/events"},
 	} {
-		b.Run(read.name, func(b *testing.B) { beside(b, tower, []string{read.target}) })
+		b.Run(read.name, func(b *testing.B) { compareWithFloor(b, tower, []string{read.target}) })
 	}
 }
 
@@ -66,14 +66,14 @@ func BenchmarkDifferentRuns(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	beside(b, evidenceapitest.Start(b, evidenceapitest.At(path)), targets)
+	compareWithFloor(b, evidenceapitest.Start(b, evidenceapitest.At(path)), targets)
 }
 
-// beside asks the tower for the targets in turn, and the floor for an answer like the
+// compareWithFloor asks the tower for the targets in turn, and the floor for an answer like the
 // first, and reports both.
-func beside(b *testing.B, tower *evidenceapitest.Tower, targets []string) {
+func compareWithFloor(b *testing.B, tower *evidenceapitest.Tower, targets []string) {
 	body := tower.Get(targets[0]).Want(200, "").Body
-	floor := bare(b, body)
+	floor := startFloor(b, body)
 	var asked, askedFloor [][]byte
 	for _, target := range targets {
 		request := evidenceapitest.Request{Target: target}
@@ -82,22 +82,22 @@ func beside(b *testing.B, tower *evidenceapitest.Tower, targets []string) {
 	var turn, turnFloor atomic.Int64
 	for b.Loop() {
 		var ours, theirs, ratios []float64
-		measure(b, tower.Addr, asked, &turn, len(body)) // warm
-		measure(b, floor, askedFloor, &turnFloor, len(body))
+		measureRate(b, tower.Addr, asked, &turn, len(body)) // warm
+		measureRate(b, floor, askedFloor, &turnFloor, len(body))
 		for range rounds {
-			t := measure(b, floor, askedFloor, &turnFloor, len(body))
-			o := measure(b, tower.Addr, asked, &turn, len(body))
+			t := measureRate(b, floor, askedFloor, &turnFloor, len(body))
+			o := measureRate(b, tower.Addr, asked, &turn, len(body))
 			ours, theirs, ratios = append(ours, o), append(theirs, t), append(ratios, o/t)
 		}
-		b.ReportMetric(median(ours), "req/s")
-		b.ReportMetric(median(theirs), "floor-req/s")
-		b.ReportMetric(median(ratios), "ratio")
+		b.ReportMetric(medianOf(ours), "req/s")
+		b.ReportMetric(medianOf(theirs), "floor-req/s")
+		b.ReportMetric(medianOf(ratios), "ratio")
 		b.ReportMetric(0, "ns/op")
 	}
 }
 
-// bare starts the floor and gives its address.
-func bare(b *testing.B, body []byte) string {
+// startFloor starts the floor and gives its address.
+func startFloor(b *testing.B, body []byte) string {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -120,9 +120,9 @@ func bare(b *testing.B, body []byte) string {
 	return l.Addr().String()
 }
 
-// measure asks over 16 connections at a time, a new one for each request, and gives
+// measureRate asks over 16 connections at a time, a new one for each request, and gives
 // the answers a second.
-func measure(b *testing.B, addr string, requests [][]byte, turn *atomic.Int64, size int) float64 {
+func measureRate(b *testing.B, addr string, requests [][]byte, turn *atomic.Int64, size int) float64 {
 	b.Helper()
 	var done atomic.Int64
 	var failed atomic.Pointer[error]
@@ -133,7 +133,7 @@ func measure(b *testing.B, addr string, requests [][]byte, turn *atomic.Int64, s
 			buffer := make([]byte, 64<<10)
 			for time.Since(began) < aRound {
 				request := requests[turn.Add(1)%int64(len(requests))]
-				if err := ask(addr, request, buffer, size); err != nil {
+				if err := sendRequest(addr, request, buffer, size); err != nil {
 					failed.Store(&err)
 					return
 				}
@@ -148,8 +148,8 @@ func measure(b *testing.B, addr string, requests [][]byte, turn *atomic.Int64, s
 	return float64(done.Load()) / time.Since(began).Seconds()
 }
 
-// ask sends one request and reads to the end of its connection.
-func ask(addr string, request, buffer []byte, size int) error {
+// sendRequest sends one request and reads to the end of its connection.
+func sendRequest(addr string, request, buffer []byte, size int) error {
 	c, err := net.Dial("tcp4", addr)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func ask(addr string, request, buffer []byte, size int) error {
 	return nil
 }
 
-func median(list []float64) float64 {
+func medianOf(list []float64) float64 {
 	slices.Sort(list)
 	return list[len(list)/2]
 }

@@ -47,8 +47,8 @@ func roundTime(b *testing.B) time.Duration {
 	return 3 * time.Second
 }
 
-// bodies vary, since a row that repeats makes trees look faster than they are.
-func bodies() [][]byte {
+// predictBodies vary, since a row that repeats makes trees look faster than they are.
+func predictBodies() [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var out [][]byte
 	for range 256 {
@@ -65,8 +65,8 @@ func bodies() [][]byte {
 	return out
 }
 
-// echo is the floor: a bare handler that reads JSON and writes it.
-func echo(w http.ResponseWriter, r *http.Request) {
+// echoJSON is the floor: a bare handler that reads JSON and writes it.
+func echoJSON(w http.ResponseWriter, r *http.Request) {
 	var v any
 	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -81,10 +81,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // BenchmarkPredict runs floor and service in turn, with credentials, metrics, snapshots and micro-batching
 // on, and reports the medians of the rounds' ratios.
 func BenchmarkPredict(b *testing.B) {
-	url := serve(b)
-	floor := httptest.NewServer(http.HandlerFunc(echo))
+	url := startService(b)
+	floor := httptest.NewServer(http.HandlerFunc(echoJSON))
 	b.Cleanup(floor.Close)
-	rows := bodies()
+	rows := predictBodies()
 	ctx := context.Background()
 	load := func(url string, d time.Duration) Result {
 		r, err := Load(ctx, url, bearer, rows, clients, d)
@@ -110,17 +110,17 @@ func BenchmarkPredict(b *testing.B) {
 			p99s = append(p99s, float64(p.P99.Microseconds()))
 		}
 	}
-	b.Log(snapshots(b, url))
+	b.Log(snapshotSummary(b, url))
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(floors), "floor/s")
-	b.ReportMetric(median(predicts), "predict/s")
-	b.ReportMetric(median(p99s), "p99-us")
-	b.ReportMetric(median(rates), "ratio")
-	b.ReportMetric(median(tails), "p99-ratio")
+	b.ReportMetric(medianOf(floors), "floor/s")
+	b.ReportMetric(medianOf(predicts), "predict/s")
+	b.ReportMetric(medianOf(p99s), "p99-us")
+	b.ReportMetric(medianOf(rates), "ratio")
+	b.ReportMetric(medianOf(tails), "p99-ratio")
 }
 
-// snapshots says what became of the predictions' snapshots.
-func snapshots(b *testing.B, predictURL string) string {
+// snapshotSummary says what became of the predictions' snapshots.
+func snapshotSummary(b *testing.B, predictURL string) string {
 	resp, err := http.Get(strings.TrimSuffix(predictURL, "/predict/runtime") + "/metrics")
 	if err != nil {
 		b.Fatal(err)
@@ -133,13 +133,13 @@ func snapshots(b *testing.B, predictURL string) string {
 	return string(bytes.Join(regexp.MustCompile(`(?m)^(snapshot_|batch_rows_(sum|count)).*$`).FindAll(text, -1), []byte(", ")))
 }
 
-func median(v []float64) float64 {
+func medianOf(v []float64) float64 {
 	slices.Sort(v)
 	return v[len(v)/2]
 }
 
-// serve runs the service with one tree model and answers the URL that predicts.
-func serve(b *testing.B) string {
+// startService runs the service with one tree model and answers the URL that predicts.
+func startService(b *testing.B) string {
 	reg := fixture.NewRegistry(b)
 	reg.Alias("runtime", "Production", reg.Register("runtime", fixture.Trees(b, "runtime", features, trees, depth), nil))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

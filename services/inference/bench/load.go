@@ -99,7 +99,7 @@ func byGo(ctx context.Context, url, bearer string, bodies [][]byte, clients int,
 			bad := 0
 			for i := c; ctx.Err() == nil; i++ {
 				start := time.Now()
-				err := once(ctx, client, url, bearer, bodies[i%len(bodies)])
+				err := sendOnce(ctx, client, url, bearer, bodies[i%len(bodies)])
 				switch {
 				case err == nil:
 					mine = append(mine, time.Since(start))
@@ -123,7 +123,7 @@ func byGo(ctx context.Context, url, bearer string, bodies [][]byte, clients int,
 	}, nil
 }
 
-func once(ctx context.Context, client *http.Client, url, bearer string, body []byte) error {
+func sendOnce(ctx context.Context, client *http.Client, url, bearer string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (l *Log) Write(e Entry) {
 	}
 	text, err := canon.C1(line{
 		Event: "http_request", Service: document.ServiceName, RequestID: e.RequestID,
-		Method: clip(e.Method, maxMethod), Path: clip(e.Path, maxPath), Status: e.Status, ResponseBytes: e.Bytes,
+		Method: clipText(e.Method, maxMethod), Path: clipText(e.Path, maxPath), Status: e.Status, ResponseBytes: e.Bytes,
 		DurationMS: math.Round(float64(e.Took)/float64(time.Microsecond)) / 1000,
 		OccurredAt: e.At.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano),
 	})
@@ -75,8 +75,8 @@ func (l *Log) Write(e Entry) {
 	_, _ = l.out.Write(append(text, '\n'))
 }
 
-// clip keeps text that a caller chose within most bytes of UTF-8.
-func clip(s string, most int) string {
+// clipText keeps text that a caller chose within most bytes of UTF-8.
+func clipText(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/admission"
 )
 
-// enter takes a slot and fails unless that gives what is wanted.
-func enter(t *testing.T, c *admission.Control, want admission.Refusal) admission.Slot {
+// enterSlot takes a slot and fails unless that gives what is wanted.
+func enterSlot(t *testing.T, c *admission.Control, want admission.Refusal) admission.Slot {
 	t.Helper()
 	s, got := c.Enter()
 	if got != want {
@@ -17,7 +17,7 @@ func enter(t *testing.T, c *admission.Control, want admission.Refusal) admission
 	return s
 }
 
-func swap(t *testing.T, s *admission.Slot, want admission.Refusal) {
+func swapSlot(t *testing.T, s *admission.Slot, want admission.Refusal) {
 	t.Helper()
 	if got := s.ToStream(); got != want {
 		t.Fatalf("refusal %d, want %d", got, want)
@@ -41,25 +41,25 @@ func TestBounds(t *testing.T) {
 		c := admission.New(size[0], size[1])
 		var streams, requests []admission.Slot
 		for range size[1] {
-			s := enter(t, c, admission.None)
-			swap(t, &s, admission.None)
+			s := enterSlot(t, c, admission.None)
+			swapSlot(t, &s, admission.None)
 			streams = append(streams, s)
 		}
 		// Streams take nothing from requests.
 		for range size[0] {
-			requests = append(requests, enter(t, c, admission.None))
+			requests = append(requests, enterSlot(t, c, admission.None))
 		}
-		enter(t, c, admission.Overloaded)
+		enterSlot(t, c, admission.Overloaded)
 		want := admission.Stats{Requests: size[0], MaxRequests: size[0], Streams: size[1], MaxStreams: size[1], Overloaded: 1}
 		if got := c.Stats(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		// One stream too many keeps its request slot for the answer.
-		swap(t, &requests[0], admission.TooManyStreams)
-		enter(t, c, admission.Overloaded)
+		swapSlot(t, &requests[0], admission.TooManyStreams)
+		enterSlot(t, c, admission.Overloaded)
 		streams[0].Release()
-		swap(t, &requests[0], admission.None)
-		last := enter(t, c, admission.None)
+		swapSlot(t, &requests[0], admission.None)
+		last := enterSlot(t, c, admission.None)
 		for _, s := range append(append(streams, requests...), last) {
 			s.Release()
 			s.Release() // does nothing
@@ -74,12 +74,12 @@ func TestBounds(t *testing.T) {
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	c := admission.New(2, 1)
-	a, b := enter(t, c, admission.None), enter(t, c, admission.None)
-	swap(t, &b, admission.None)
+	a, b := enterSlot(t, c, admission.None), enterSlot(t, c, admission.None)
+	swapSlot(t, &b, admission.None)
 	c.Drain()
 	c.Drain()
-	enter(t, c, admission.Draining)
-	swap(t, &a, admission.Draining)
+	enterSlot(t, c, admission.Draining)
+	swapSlot(t, &a, admission.Draining)
 	if isIdle(c) {
 		t.Error("idle with a request and a stream")
 	}
@@ -91,7 +91,7 @@ func TestDrain(t *testing.T) {
 	if !isIdle(c) {
 		t.Error("not idle")
 	}
-	enter(t, c, admission.Draining)
+	enterSlot(t, c, admission.Draining)
 	want := admission.Stats{MaxRequests: 2, MaxStreams: 1, Drained: 3, Draining: true}
 	if got := c.Stats(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -102,12 +102,12 @@ func TestDrain(t *testing.T) {
 func TestFullAndDraining(t *testing.T) {
 	t.Parallel()
 	c := admission.New(1, 1)
-	a := enter(t, c, admission.None)
-	swap(t, &a, admission.None)
-	b := enter(t, c, admission.None)
+	a := enterSlot(t, c, admission.None)
+	swapSlot(t, &a, admission.None)
+	b := enterSlot(t, c, admission.None)
 	c.Drain()
-	enter(t, c, admission.Draining)
-	swap(t, &b, admission.Draining)
+	enterSlot(t, c, admission.Draining)
+	swapSlot(t, &b, admission.Draining)
 	if got := c.Stats(); got.Overloaded != 0 || got.Drained != 2 {
 		t.Errorf("%+v", got)
 	}

@@ -10,13 +10,13 @@ import (
 func (x *exchange) admit() *catalogue.Fault {
 	slot, refusal := x.app.Admission.Enter()
 	if refusal != admission.None {
-		return refused(refusal)
+		return refusalFault(refusal)
 	}
 	x.slot = slot
 	return nil
 }
 
-func refused(r admission.Refusal) *catalogue.Fault {
+func refusalFault(r admission.Refusal) *catalogue.Fault {
 	switch r {
 	case admission.Draining:
 		return catalogue.New(catalogue.ShuttingDown)

@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/internal/negotiate"
 )
 
-// write gives a document in the form in which it is sent and digested.
-func write(document any) ([]byte, error) { return canon.C1(document) }
+// encodeDocument gives a document in the form in which it is sent and digested.
+func encodeDocument(document any) ([]byte, error) { return canon.C1(document) }
 
 // named are the fields that tie an answer to its request.
 func (x *exchange) named(h httpd.Header) httpd.Header {
@@ -57,7 +57,7 @@ func (x *exchange) text(mediaType, body string) {
 
 // document answers 200 with a document.
 func (x *exchange) document(document any) {
-	body, err := write(document)
+	body, err := encodeDocument(document)
 	if err != nil {
 		x.fail(&catalogue.Fault{Code: catalogue.InternalError, Cause: err})
 		return
@@ -68,11 +68,11 @@ func (x *exchange) document(document any) {
 // fail answers with a fault.
 func (x *exchange) fail(f *catalogue.Fault) {
 	x.report(f)
-	body, err := write(f.Envelope())
+	body, err := encodeDocument(f.Envelope())
 	if err != nil { // a stored text in the details that no document can hold
 		f = &catalogue.Fault{Code: catalogue.InternalError, Cause: err}
 		x.report(f)
-		if body, err = write(f.Envelope()); err != nil {
+		if body, err = encodeDocument(f.Envelope()); err != nil {
 			panic(err) // the envelope is constant
 		}
 	}

@@ -55,7 +55,7 @@ type App struct {
 func New(o Options) (*App, error) {
 	a := &App{Options: o, fields: append(loopback.BaseHeaders(Interface, o.Version), about...)}
 	var err error
-	if a.status, err = write(status.New(o.Settings)); err != nil {
+	if a.status, err = encodeDocument(status.New(o.Settings)); err != nil {
 		return nil, fmt.Errorf("write the status document: %w", err)
 	}
 	if a.openapi, err = controltower.OpenAPI(o.Version); err != nil {

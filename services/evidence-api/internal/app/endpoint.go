@@ -76,7 +76,7 @@ func (x *exchange) read(op *route.Op, id string, values query.Values) {
 	}
 	body, ok := doc.(written)
 	if !ok {
-		if body, err = write(doc); err != nil {
+		if body, err = encodeDocument(doc); err != nil {
 			x.fail(&catalogue.Fault{Code: catalogue.InternalError, Cause: err})
 			return
 		}

@@ -17,11 +17,11 @@ type written []byte
 // firstItems is how the form C1 of a page begins: "items" is the first of its keys.
 var firstItems = []byte(`{"items":[`)
 
-// events answers with a page of envelopes. They come from the store in form C1; the
+// lookUpEvents answers with a page of envelopes. They come from the store in form C1; the
 // page is written around them, since reading and writing each again would cost most
 // of the request.
-func events(_ string, v query.Values) (lookup, error) {
-	w, err := window(v, cursor.Events)
+func lookUpEvents(_ string, v query.Values) (lookup, error) {
+	w, err := parseWindow(v, cursor.Events)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func events(_ string, v query.Values) (lookup, error) {
 }
 
 func eventPage(page store.Page[store.Event], limit int) (any, error) {
-	frame, err := write(document.NewList([]any{}, limit, page.Next))
+	frame, err := encodeDocument(document.NewList([]any{}, limit, page.Next))
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // inspect answers with the snapshot of a report. Nothing of it stays.
 func (x *exchange) inspect() {
-	n, f := framing(x.r.Header)
+	n, f := readBodyLength(x.r.Header)
 	if f != nil {
 		x.fail(f)
 		return
@@ -39,13 +39,13 @@ func (x *exchange) inspect() {
 	x.document(document.NewInspection(r))
 }
 
-// framing reads how long the body is, from what the header says of it.
-func framing(h httpd.Header) (int64, *catalogue.Fault) {
+// readBodyLength reads how long the body is, from what the header says of it.
+func readBodyLength(h httpd.Header) (int64, *catalogue.Fault) {
 	if len(h.Values("Transfer-Encoding")) > 0 {
 		return 0, catalogue.New(catalogue.UnsupportedTransferEncoding)
 	}
 	if contentType, ok := h.Sole("Content-Type"); !ok || !negotiate.IsJSON(contentType) {
-		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", texts(negotiate.JSON, negotiate.Vendor))
+		return 0, catalogue.New(catalogue.UnsupportedMediaType, "supported", textArray(negotiate.JSON, negotiate.Vendor))
 	}
 	lengths := h.Values("Content-Length")
 	if len(lengths) == 0 {
@@ -71,7 +71,7 @@ func plainLength(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
-	if n, ok := digits(strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:], 18); ok {
+	if n, ok := parseDigits(strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:], 18); ok {
 		return n, true
 	}
 	return math.MaxInt64, true

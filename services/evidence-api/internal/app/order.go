@@ -57,7 +57,7 @@ func (x *exchange) serve() {
 	}
 	values, ok := query.Parse(r.RawQuery, op.Query)
 	if !ok {
-		x.fail(unexpected(op.Query))
+		x.fail(unexpectedParameter(op.Query))
 		return
 	}
 	if op.Negotiates() {
@@ -87,19 +87,19 @@ func (x *exchange) enter(op *route.Op) *catalogue.Fault {
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-func unexpected(allowed []string) *catalogue.Fault {
-	return catalogue.New(catalogue.UnexpectedQueryParameters, "allowed", texts(allowed...))
+func unexpectedParameter(allowed []string) *catalogue.Fault {
+	return catalogue.New(catalogue.UnexpectedQueryParameters, "allowed", textArray(allowed...))
 }
 
 func notAcceptable(stream bool) *catalogue.Fault {
-	supported := texts(negotiate.JSON, negotiate.Vendor)
+	supported := textArray(negotiate.JSON, negotiate.Vendor)
 	if stream {
 		supported = append(supported, negotiate.EventStream)
 	}
 	return catalogue.New(catalogue.NotAcceptable, "supported", supported)
 }
 
-func texts(list ...string) canon.Array {
+func textArray(list ...string) canon.Array {
 	out := canon.Array{}
 	for _, s := range list {
 		out = append(out, s)

@@ -20,7 +20,7 @@ func (x *exchange) page() {
 	}
 	values, ok := query.Parse(x.r.RawQuery, []string{launch})
 	if !ok {
-		x.fail(unexpected([]string{launch}))
+		x.fail(unexpectedParameter([]string{launch}))
 		return
 	}
 	var boot *page.Boot

@@ -23,73 +23,73 @@ type lookup func(ctx context.Context, s *store.Reader) (any, error)
 // its values before the store is looked at.
 var reads = map[string]func(id string, v query.Values) (lookup, error){
 	route.Runs: func(_ string, v query.Values) (lookup, error) {
-		w, err := window(v, cursor.Runs)
+		w, err := parseWindow(v, cursor.Runs)
 		if err != nil {
 			return nil, err
 		}
 		q := store.RunQuery{Window: w, State: v.Get(route.State), ProjectID: v.Get(route.ProjectID)}
 		return func(ctx context.Context, s *store.Reader) (any, error) {
 			page, err := s.Runs(ctx, q)
-			return list(page, w, func(r store.Run) canon.Raw { return r.Document }), err
+			return listPage(page, w, func(r store.Run) canon.Raw { return r.Document }), err
 		}, q.Check()
 	},
-	route.Run: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.Run: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
-		return stored{Head: head(document.KindRun), Run: r.Document, IdempotencyKey: r.IdempotencyKey,
+		return stored{Head: newHead(document.KindRun), Run: r.Document, IdempotencyKey: r.IdempotencyKey,
 			CreateRequestDigest: r.CreateRequestDigest}, err
 	}),
-	route.RunAttempts: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.RunAttempts: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		r, err := s.Run(ctx, id)
 		return document.NewRunAttempts(r.Projection), err
 	}),
-	route.RunEvidence: one(evidence),
+	route.RunEvidence: readOne(readEvidence),
 	route.WorkUnits: func(_ string, v query.Values) (lookup, error) {
-		w, err := window(v, cursor.WorkUnits)
+		w, err := parseWindow(v, cursor.WorkUnits)
 		if err != nil {
 			return nil, err
 		}
 		q := store.WorkUnitQuery{Window: w, ProjectID: v.Get(route.ProjectID)}
 		return func(ctx context.Context, s *store.Reader) (any, error) {
 			page, err := s.WorkUnits(ctx, q)
-			return list(page, w, same[spine.WorkUnit]), err
+			return listPage(page, w, keepAsIs[spine.WorkUnit]), err
 		}, q.Check()
 	},
-	route.WorkUnit: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.WorkUnit: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		u, err := s.WorkUnit(ctx, id)
 		return document.NewWorkUnit(u), err
 	}),
-	route.Project: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.Project: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		p, err := s.Project(ctx, id)
 		return document.NewProject(p), err
 	}),
 	route.Connections: func(_ string, v query.Values) (lookup, error) {
-		w, err := window(v, cursor.Connections)
+		w, err := parseWindow(v, cursor.Connections)
 		return func(ctx context.Context, s *store.Reader) (any, error) {
 			page, err := s.Connections(ctx, w)
-			return list(page, w, same[spine.Connection]), err
+			return listPage(page, w, keepAsIs[spine.Connection]), err
 		}, err
 	},
-	route.Connection: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.Connection: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		c, err := s.Connection(ctx, id)
 		return document.NewConnection(c), err
 	}),
-	route.Events:     events,
-	route.Checkpoint: checkpoint,
-	route.Proof: one(func(ctx context.Context, s *store.Reader, id string) (any, error) {
+	route.Events:     lookUpEvents,
+	route.Checkpoint: lookUpCheckpoint,
+	route.Proof: readOne(func(ctx context.Context, s *store.Reader, id string) (any, error) {
 		p, err := s.Inclusion(ctx, id)
 		return document.NewInclusion(document.InclusionDetail{EventID: p.EventID, Sequence: p.Sequence, LeafHash: tree.Hex(p.Leaf),
-			TreeSize: p.TreeSize, RootHash: tree.Hex(p.Root), InclusionPath: hexes(p.Path)}), err
+			TreeSize: p.TreeSize, RootHash: tree.Hex(p.Root), InclusionPath: hexPath(p.Path)}), err
 	}),
 }
 
-// one is an endpoint about one thing: there are no values to check.
-func one(read func(ctx context.Context, s *store.Reader, id string) (any, error)) func(string, query.Values) (lookup, error) {
+// readOne is an endpoint about one thing: there are no values to check.
+func readOne(read func(ctx context.Context, s *store.Reader, id string) (any, error)) func(string, query.Values) (lookup, error) {
 	return func(id string, _ query.Values) (lookup, error) {
 		return func(ctx context.Context, s *store.Reader) (any, error) { return read(ctx, s, id) }, nil
 	}
 }
 
-func head(kind string) document.Head {
+func newHead(kind string) document.Head {
 	return document.Head{APIVersion: document.APIVersion, SchemaVersion: spine.SchemaVersion, Kind: kind, OK: true}
 }
 
@@ -115,15 +115,15 @@ type retained struct {
 	EvidenceReport       *canon.Object `json:"evidence_report"`
 }
 
-func evidence(ctx context.Context, s *store.Reader, id string) (any, error) {
+func readEvidence(ctx context.Context, s *store.Reader, id string) (any, error) {
 	e, err := s.Evidence(ctx, id)
 	return retained{
-		Head: head(document.KindRunEvidence), RunID: e.RunID, EvidenceReportDigest: e.Digest, EvidenceReport: e.Report,
+		Head: newHead(document.KindRunEvidence), RunID: e.RunID, EvidenceReportDigest: e.Digest, EvidenceReport: e.Report,
 	}, err
 }
 
-func checkpoint(_ string, v query.Values) (lookup, error) {
-	since, asked, err := size(v.Get(route.Since))
+func lookUpCheckpoint(_ string, v query.Values) (lookup, error) {
+	since, asked, err := parseTreeSize(v.Get(route.Since))
 	return func(ctx context.Context, s *store.Reader) (any, error) {
 		c, path, err := s.Checkpoint(ctx, since)
 		detail := document.CheckpointDetail{Origin: c.Origin, TreeSize: c.TreeSize, RootHash: tree.Hex(c.Root), CreatedAt: c.CreatedAt}
@@ -132,13 +132,13 @@ func checkpoint(_ string, v query.Values) (lookup, error) {
 		}
 		var consistency *document.Consistency
 		if asked {
-			consistency = &document.Consistency{FromSize: since, Path: hexes(path)}
+			consistency = &document.Consistency{FromSize: since, Path: hexPath(path)}
 		}
 		return document.NewCheckpoint(detail, consistency), err
 	}, err
 }
 
-func hexes(path []tree.Hash) []string {
+func hexPath(path []tree.Hash) []string {
 	out := []string{}
 	for _, h := range path {
 		out = append(out, tree.Hex(h))
@@ -146,10 +146,10 @@ func hexes(path []tree.Hash) []string {
 	return out
 }
 
-func same[T any](x T) T { return x }
+func keepAsIs[T any](x T) T { return x }
 
-// list makes the page document of what the store gave.
-func list[S, T any](page store.Page[S], w store.Window, item func(S) T) any {
+// listPage makes the page document of what the store gave.
+func listPage[S, T any](page store.Page[S], w store.Window, item func(S) T) any {
 	items := make([]T, len(page.Items))
 	for i, s := range page.Items {
 		items[i] = item(s)
@@ -169,11 +169,11 @@ func asFault(err error) *catalogue.Fault {
 	return catalogue.FromStore(err)
 }
 
-// window reads limit and cursor. Of the cursor it checks what needs no store.
-func window(v query.Values, kind cursor.Kind) (store.Window, error) {
+// parseWindow reads limit and cursor. Of the cursor it checks what needs no store.
+func parseWindow(v query.Values, kind cursor.Kind) (store.Window, error) {
 	w := store.Window{Limit: store.DefaultLimit, Cursor: v.Get(route.Cursor)}
 	if text := v.Get(route.Limit); text != nil {
-		n, ok := digits(*text, 9)
+		n, ok := parseDigits(*text, 9)
 		if !ok || n < 1 || n > store.MaxLimit {
 			return w, catalogue.BadLimit()
 		}
@@ -185,20 +185,20 @@ func window(v query.Values, kind cursor.Kind) (store.Window, error) {
 	return w, nil
 }
 
-// size reads the since of a checkpoint.
-func size(text *string) (n int64, asked bool, err error) {
+// parseTreeSize reads the since of a checkpoint.
+func parseTreeSize(text *string) (n int64, asked bool, err error) {
 	if text == nil {
 		return 0, false, nil
 	}
-	n, ok := digits(*text, 18)
+	n, ok := parseDigits(*text, 18)
 	if !ok || n < 1 {
 		return 0, true, catalogue.New(catalogue.InvalidTreeSize)
 	}
 	return n, true, nil
 }
 
-// digits reads 1 to most ASCII digits; 18 fit into an int64.
-func digits(s string, most int) (n int64, ok bool) {
+// parseDigits reads 1 to most ASCII digits; 18 fit into an int64.
+func parseDigits(s string, most int) (n int64, ok bool) {
 	if s == "" || len(s) > most || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}

@@ -23,7 +23,7 @@ func (x *exchange) stream(values query.Values) {
 		x.fail(asFault(err))
 		return
 	}
-	after, f := place(x.r.Header.Values(lastEventID))
+	after, f := parsePosition(x.r.Header.Values(lastEventID))
 	if f != nil {
 		x.fail(f)
 		return
@@ -41,7 +41,7 @@ func (x *exchange) stream(values query.Values) {
 		return
 	}
 	if refusal := x.slot.ToStream(); refusal != admission.None {
-		x.fail(refused(refusal))
+		x.fail(refusalFault(refusal))
 		return
 	}
 	h := append(x.head(),
@@ -71,12 +71,12 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// place reads after which event a stream goes on; nil is the end of the log.
-func place(values []string) (*int64, *catalogue.Fault) {
+// parsePosition reads after which event a stream goes on; nil is the end of the log.
+func parsePosition(values []string) (*int64, *catalogue.Fault) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	n, ok := digits(strings.Trim(values[0], " \t"), 18)
+	n, ok := parseDigits(strings.Trim(values[0], " \t"), 18)
 	if !ok || len(values) > 1 {
 		return nil, catalogue.New(catalogue.InvalidLastEventID)
 	}

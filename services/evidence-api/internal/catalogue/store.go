@@ -27,7 +27,7 @@ func FromStore(err error) *Fault {
 	case StoreError:
 		f.Message = e.Message // names the cause: locked, damaged, of another version
 	case InvalidLimit:
-		f.Details = limits()
+		f.Details = describeLimits()
 	case InvalidState, InvalidEventType:
 		allowed := make(canon.Array, len(e.Allowed))
 		for i, a := range e.Allowed {
@@ -44,9 +44,9 @@ func FromStore(err error) *Fault {
 }
 
 // BadLimit is the fault of a limit that is no number of items.
-func BadLimit() *Fault { return &Fault{Code: InvalidLimit, Details: limits()} }
+func BadLimit() *Fault { return &Fault{Code: InvalidLimit, Details: describeLimits()} }
 
-func limits() *canon.Object {
+func describeLimits() *canon.Object {
 	return canon.NewObject(canon.Member{Key: "minimum", Value: 1}, canon.Member{Key: "maximum", Value: store.MaxLimit})
 }
 

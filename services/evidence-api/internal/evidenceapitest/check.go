@@ -39,8 +39,8 @@ const lockedDown = "default-src 'none'; base-uri 'none'; form-action 'none'; fra
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// check holds an answer against everything that is promised of all answers.
-func check(t testing.TB, q Request, r *Response) {
+// checkResponse holds an answer against everything that is promised of all answers.
+func checkResponse(t testing.TB, q Request, r *Response) {
 	t.Helper()
 	contentType := r.Header.Get("Content-Type")
 	switch r.Status {
@@ -61,11 +61,11 @@ func check(t testing.TB, q Request, r *Response) {
 	} else if r.Header.Get("ETag")+r.Header.Get("X-SVC-Content-Digest")+r.Header.Get("Vary") != "" {
 		t.Errorf("%s: the fields of a document on %s", q.Target, contentType)
 	}
-	if retry := r.Header.Get("Retry-After"); (retry != "") != retryable(r) {
+	if retry := r.Header.Get("Retry-After"); (retry != "") != isRetryable(r) {
 		t.Errorf("%s: Retry-After %q on %s", q.Target, retry, r.Code())
 	}
 	if op, _ := route.Match(path); op != nil {
-		if err := documented(op, q, r); err != nil {
+		if err := checkDocumented(op, q, r); err != nil {
 			t.Errorf("%s %s: %v: %.300s", q.Method, q.Target, err, r.Body)
 		}
 	}
@@ -89,7 +89,7 @@ func CheckFields(t testing.TB, r *Response) {
 	}
 }
 
-func retryable(r *Response) bool {
+func isRetryable(r *Response) bool {
 	e, _ := catalogue.Lookup(catalogue.Code(r.Code()))
 	return e.Retryable
 }
@@ -179,8 +179,8 @@ func (d *document) schema(ref string) (*jsonschema.Schema, error) {
 	return d.made[ref], nil
 }
 
-// documented says where an answer is none that the OpenAPI document has for the endpoint.
-func documented(op *route.Op, q Request, r *Response) error {
+// checkDocumented says where an answer is none that the OpenAPI document has for the endpoint.
+func checkDocumented(op *route.Op, q Request, r *Response) error {
 	d, err := loaded()
 	if err != nil {
 		return err

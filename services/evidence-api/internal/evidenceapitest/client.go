@@ -148,7 +148,7 @@ func (c *Conn) Answer() *Response {
 	if r.Header.Get("Connection") != "close" {
 		c.t.Error("the connection is not to be closed")
 	}
-	check(c.t, c.request, r)
+	checkResponse(c.t, c.request, r)
 	return r
 }
 

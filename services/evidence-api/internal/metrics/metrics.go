@@ -142,7 +142,7 @@ func (c *Counters) Document(g Gauges) Document {
 		SchemaVersion: spine.SchemaVersion, Kind: "svc-api-operational-metrics",
 		Service: document.ServiceName, ServiceVersion: g.Version, Scope: "process_lifetime",
 		Requests: Requests{ClientErrors: c.classes[3], ServerErrors: c.classes[4], ByStatusClass: map[string]int64{}},
-		Latency:  Latency{Count: c.count, Sum: thousandths(c.sum), Max: thousandths(c.max)},
+		Latency:  Latency{Count: c.count, Sum: roundToThousandths(c.sum), Max: roundToThousandths(c.max)},
 		Concurrency: Concurrency{InFlight: g.Requests, MaxInFlight: g.MaxRequests,
 			Streams: g.Streams, MaxStreams: g.MaxStreams},
 		Admission:    Admission{Overload: g.Overloaded, Draining: g.Drained, RateLimitStatus: notImplemented},
@@ -165,5 +165,5 @@ func (c *Counters) Document(g Gauges) Document {
 	return d
 }
 
-// thousandths rounds to three decimals.
-func thousandths(ms float64) float64 { return math.Round(ms*1000) / 1000 }
+// roundToThousandths rounds to three decimals.
+func roundToThousandths(ms float64) float64 { return math.Round(ms*1000) / 1000 }

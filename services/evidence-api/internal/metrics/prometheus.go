@@ -31,11 +31,11 @@ func (d Document) Text() []byte {
 	}
 	family(prefix+"request_duration_seconds", "histogram", "Time from the head of the request to its answer; of a stream, to its first byte.")
 	for _, bucket := range d.Latency.Buckets {
-		fmt.Fprintf(&b, "%srequest_duration_seconds_bucket{le=%q} %d\n", prefix, seconds(float64(bucket.LeMS)), bucket.Count)
+		fmt.Fprintf(&b, "%srequest_duration_seconds_bucket{le=%q} %d\n", prefix, formatSeconds(float64(bucket.LeMS)), bucket.Count)
 	}
 	fmt.Fprintf(&b, "%srequest_duration_seconds_bucket{le=\"+Inf\"} %d\n", prefix, d.Latency.Count)
 	fmt.Fprintf(&b, "%srequest_duration_seconds_sum %s\n%srequest_duration_seconds_count %d\n",
-		prefix, seconds(d.Latency.Sum), prefix, d.Latency.Count)
+		prefix, formatSeconds(d.Latency.Sum), prefix, d.Latency.Count)
 	single(prefix+"requests_in_flight", "gauge", "Requests under way.", int64(d.Concurrency.InFlight))
 	single(prefix+"requests_in_flight_limit", "gauge", "Requests that may be under way.", int64(d.Concurrency.MaxInFlight))
 	single(prefix+"event_streams", "gauge", "Open event streams.", int64(d.Concurrency.Streams))
@@ -47,4 +47,4 @@ func (d Document) Text() []byte {
 	return []byte(b.String())
 }
 
-func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'g', -1, 64) }
+func formatSeconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'g', -1, 64) }

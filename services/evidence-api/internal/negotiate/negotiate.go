@@ -24,7 +24,7 @@ func Accept(values []string, stream bool) (mediaType string, ok bool) {
 	mediaType = JSON
 	for entry := range strings.SplitSeq(all, ",") {
 		name, params, _ := strings.Cut(entry, ";")
-		if refused(params) {
+		if hasZeroQuality(params) {
 			continue
 		}
 		switch strings.ToLower(strings.TrimSpace(name)) {
@@ -39,22 +39,22 @@ func Accept(values []string, stream bool) (mediaType string, ok bool) {
 	return mediaType, ok
 }
 
-// refused says that the parameters hold a quality of 0. A malformed one is ignored.
-func refused(params string) bool {
+// hasZeroQuality says that the parameters hold a quality of 0. A malformed one is ignored.
+func hasZeroQuality(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
 			continue
 		}
-		if q, ok := quality(strings.TrimSpace(value)); ok && q == 0 {
+		if q, ok := parseQuality(strings.TrimSpace(value)); ok && q == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// quality reads a qvalue: 0 to 1 with at most three decimals.
-func quality(s string) (float64, bool) {
+// parseQuality reads a qvalue: 0 to 1 with at most three decimals.
+func parseQuality(s string) (float64, bool) {
 	if s == "" || len(s) > 5 || strings.Trim(s, "0123456789.") != "" || len(s) > 1 && s[1] != '.' {
 		return 0, false
 	}

@@ -47,13 +47,13 @@ func Document(version string) ([]byte, error) {
 	c.ref("api-error")
 	paths := object{}
 	for _, o := range route.Table() {
-		op, err := operation(c, o)
+		op, err := describeOperation(c, o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.ID, err)
 		}
 		paths[o.Path] = object{strings.ToLower(o.Method): op}
 	}
-	answers := shared(paths)
+	answers := shareResponses(paths)
 	made, err := c.all()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Document(version string) ([]byte, error) {
 		"paths":                paths,
 		"components": object{
 			"schemas":   made,
-			"headers":   headers(),
+			"headers":   describeHeaders(),
 			"responses": answers,
 			"securitySchemes": object{"LocalSessionToken": object{
 				"type": "apiKey", "in": "header", "name": loopback.TokenHeader,
@@ -77,20 +77,20 @@ func Document(version string) ([]byte, error) {
 	})
 }
 
-func operation(c *components, o *route.Op) (object, error) {
-	answer, err := success(c, o)
+func describeOperation(c *components, o *route.Op) (object, error) {
+	answer, err := describeSuccess(c, o)
 	if err != nil {
 		return nil, err
 	}
 	op := object{
 		"operationId": o.ID,
 		"summary":     o.Summary,
-		"responses":   failures(o, object{"200": answer}),
+		"responses":   describeFailures(o, object{"200": answer}),
 	}
 	if o.Open {
 		op["security"] = []any{}
 	}
-	if p := parameters(o); len(p) > 0 {
+	if p := describeParameters(o); len(p) > 0 {
 		op["parameters"] = p
 	}
 	if o.ID == route.Inspect {
@@ -99,9 +99,9 @@ func operation(c *components, o *route.Op) (object, error) {
 	return op, nil
 }
 
-// success is what a request gets that nothing is wrong with.
-func success(c *components, o *route.Op) (object, error) {
-	r := object{"description": o.Summary + ".", "headers": refs(o.Text == "")}
+// describeSuccess is what a request gets that nothing is wrong with.
+func describeSuccess(c *components, o *route.Op) (object, error) {
+	r := object{"description": o.Summary + ".", "headers": headerRefs(o.Text == "")}
 	switch {
 	case o.Text != "":
 		r["content"] = object{o.Text: object{"schema": object{"type": "string"}}}
@@ -119,22 +119,22 @@ func success(c *components, o *route.Op) (object, error) {
 	return r, nil
 }
 
-// failures adds the answers of every code that the endpoint has, by status, and those
+// describeFailures adds the answers of every code that the endpoint has, by status, and those
 // of the parser, which are no envelopes.
-func failures(o *route.Op, responses object) object {
+func describeFailures(o *route.Op, responses object) object {
 	byStatus := map[int][]catalogue.Code{}
 	for _, code := range o.AllCodes() {
 		e, _ := catalogue.Lookup(code)
 		byStatus[e.Status] = append(byStatus[e.Status], code)
 	}
 	for status, codes := range byStatus {
-		h := refs(true)
+		h := headerRefs(true)
 		var says []string
 		for _, code := range codes {
 			e, _ := catalogue.Lookup(code)
 			says = append(says, fmt.Sprintf("`%s`: %s", code, e.When))
 			if e.Retryable {
-				h["Retry-After"] = optional("RetryAfter")
+				h["Retry-After"] = headerRef("RetryAfter")
 			}
 			if status == 405 {
 				h["Allow"] = object{"$ref": "#/components/headers/Allow"}
@@ -162,9 +162,9 @@ func failures(o *route.Op, responses object) object {
 	return responses
 }
 
-// shared moves the answers that say the same into components, so that each is told
+// shareResponses moves the answers that say the same into components, so that each is told
 // once. They are named after their codes.
-func shared(paths object) object {
+func shareResponses(paths object) object {
 	all := object{}
 	for _, item := range paths {
 		for _, op := range item.(object) {
@@ -193,7 +193,7 @@ func jsonContent(schema any) object {
 
 var pathName = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-func parameters(o *route.Op) []any {
+func describeParameters(o *route.Op) []any {
 	var out []any
 	for _, m := range pathName.FindAllStringSubmatch(o.Path, -1) {
 		schema := object{"type": "string", "pattern": `^[A-Za-z0-9][A-Za-z0-9._:/-]{0,191}$`}
@@ -240,8 +240,8 @@ func querySchema(name string) object {
 	return object{"type": "string", "pattern": `\S`}
 }
 
-// headers are the fields that clients use; the rest confine browsers.
-func headers() object {
+// describeHeaders are the fields that clients use; the rest confine browsers.
+func describeHeaders() object {
 	text := func(says, pattern string) object {
 		return object{"description": says, "required": true, "schema": object{"type": "string", "pattern": pattern}}
 	}
@@ -258,10 +258,10 @@ func headers() object {
 	}
 }
 
-func optional(name string) object { return object{"$ref": "#/components/headers/" + name} }
+func headerRef(name string) object { return object{"$ref": "#/components/headers/" + name} }
 
-// refs are the headers of an answer; a document has two more.
-func refs(document bool) object {
+// headerRefs are the headers of an answer; a document has two more.
+func headerRefs(document bool) object {
 	names := []string{"X-Request-ID", "RequestID", "X-SVC-Service", "Service", "X-SVC-Service-Version", "ServiceVersion",
 		"X-SVC-API-Version", "APIVersion", "X-SVC-Read-Only", "ReadOnly"}
 	if document {

@@ -153,7 +153,7 @@ func TestEveryRouteStandsInIt(t *testing.T) {
 	if err := json.Unmarshal(text, &any); err != nil {
 		t.Fatal(err)
 	}
-	walk(any, func(ref string) {
+	walkRefs(any, func(ref string) {
 		var at = interface{}(any)
 		for _, part := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
 			m, _ := at.(map[string]interface{})
@@ -165,18 +165,18 @@ func TestEveryRouteStandsInIt(t *testing.T) {
 	})
 }
 
-func walk(v interface{}, fn func(ref string)) {
+func walkRefs(v interface{}, fn func(ref string)) {
 	switch v := v.(type) {
 	case []interface{}:
 		for _, e := range v {
-			walk(e, fn)
+			walkRefs(e, fn)
 		}
 	case map[string]interface{}:
 		if ref, ok := v["$ref"].(string); ok {
 			fn(ref)
 		}
 		for _, e := range v {
-			walk(e, fn)
+			walkRefs(e, fn)
 		}
 	}
 }

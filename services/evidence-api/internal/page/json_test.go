@@ -75,7 +75,7 @@ func TestVectorsCanon(t *testing.T) {
 		}
 		form, reason := r.read(t, text)
 		if reason != "" || form != want {
-			t.Errorf("%s: %s (%s), want %s", v.Name, clip(form), reason, clip(want))
+			t.Errorf("%s: %s (%s), want %s", v.Name, clipText(form), reason, clipText(want))
 		}
 		if sum := sha256.Sum256([]byte(form)); hex.EncodeToString(sum[:]) != v.SHA256 {
 			t.Errorf("%s: another digest", v.Name)
@@ -99,7 +99,7 @@ func TestVectorsRefused(t *testing.T) {
 		}
 		tried++
 		if form, reason := r.read(t, string(data)); reason != v.Reason {
-			t.Errorf("%s: reason %q (form %s), want %q", v.Name, reason, clip(form), v.Reason)
+			t.Errorf("%s: reason %q (form %s), want %q", v.Name, reason, clipText(form), v.Reason)
 		}
 	}
 	if tried == 0 {
@@ -158,7 +158,7 @@ func FuzzSameForm(f *testing.F) {
 	})
 }
 
-func clip(s string) string {
+func clipText(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "…"
 	}

@@ -24,21 +24,21 @@ var parts = []string{"api.js", "inspection.js", "overview.js", "runs.js", "story
 
 var tower = localpage.Page{
 	Title:  "Control tower",
-	Body:   asset("page.html"),
-	Style:  asset("page.css"),
-	Script: script(),
+	Body:   readAsset("page.html"),
+	Style:  readAsset("page.css"),
+	Script: joinScripts(),
 }
 
-func script() string {
+func joinScripts() string {
 	var all strings.Builder
 	for _, name := range parts {
-		all.WriteString(asset(name))
+		all.WriteString(readAsset(name))
 		all.WriteByte('\n')
 	}
 	return all.String()
 }
 
-func asset(name string) string {
+func readAsset(name string) string {
 	data, err := assets.ReadFile("assets/" + name)
 	if err != nil {
 		panic(err) // the file is part of the binary

@@ -13,7 +13,7 @@ import (
 
 const nonce = "bm9uY2Utb2YtdGhlLXRlc3Q"
 
-func render(t *testing.T, boot *page.Boot) string {
+func renderPage(t *testing.T, boot *page.Boot) string {
 	t.Helper()
 	out, err := page.HTML(nonce, boot)
 	if err != nil {
@@ -27,7 +27,7 @@ func TestBare(t *testing.T) {
 	t.Parallel()
 	token := strings.Repeat("T", 32)
 	report := json.RawMessage(`{"run_id":"run/of-the-report"}`)
-	full, bare := render(t, &page.Boot{Token: token, Report: report}), render(t, nil)
+	full, bare := renderPage(t, &page.Boot{Token: token, Report: report}), renderPage(t, nil)
 	if !strings.Contains(full, token) || !strings.Contains(full, "run/of-the-report") && !strings.Contains(full, `run\/of-the-report`) {
 		t.Error("the first load lacks the token or the report")
 	}
@@ -39,7 +39,7 @@ func TestBare(t *testing.T) {
 // TestReportIsAnyText: a report file that is no JSON still reaches the editor.
 func TestReportIsAnyText(t *testing.T) {
 	t.Parallel()
-	if got := render(t, &page.Boot{Token: strings.Repeat("T", 32), Report: json.RawMessage(`not json </script>`)}); !strings.Contains(got, `not json \u003c/script\u003e`) {
+	if got := renderPage(t, &page.Boot{Token: strings.Repeat("T", 32), Report: json.RawMessage(`not json </script>`)}); !strings.Contains(got, `not json \u003c/script\u003e`) {
 		t.Error("the report's text is not in the page")
 	}
 }
@@ -47,7 +47,7 @@ func TestReportIsAnyText(t *testing.T) {
 // TestScriptParses compiles the whole script and looks for what the policy of the page forbids.
 func TestScriptParses(t *testing.T) {
 	t.Parallel()
-	html := render(t, nil)
+	html := renderPage(t, nil)
 	found := regexp.MustCompile(`(?s)<script nonce="[^"]*">(.*)</script>`).FindStringSubmatch(html)
 	if found == nil {
 		t.Fatal("the page has no script")
@@ -66,7 +66,7 @@ func TestScriptParses(t *testing.T) {
 // TestIDs: every label, panel and script finds the element it names, once.
 func TestIDs(t *testing.T) {
 	t.Parallel()
-	html := render(t, nil)
+	html := renderPage(t, nil)
 	ids := map[string]int{}
 	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(html, -1) {
 		ids[m[1]]++

@@ -28,21 +28,21 @@ func Parse(raw string, allowed []string) (Values, bool) {
 			continue
 		}
 		name, value, _ := strings.Cut(part, "=")
-		name = decode(name)
+		name = decodePercent(name)
 		if _, twice := v[name]; twice || !slices.Contains(allowed, name) {
 			return nil, false
 		}
 		if v == nil {
 			v = Values{}
 		}
-		v[name] = decode(value)
+		v[name] = decodePercent(value)
 	}
 	return v, true
 }
 
-// decode undoes the escapes of a query: "+" is a space, and an escape that is none
+// decodePercent undoes the escapes of a query: "+" is a space, and an escape that is none
 // stays literal.
-func decode(s string) string {
+func decodePercent(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return s
 	}

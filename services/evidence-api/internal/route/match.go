@@ -61,19 +61,19 @@ func Match(path string) (op *Op, id string) {
 		if name == "" {
 			return nil, ""
 		}
-		return byID[name], decode(rest)
+		return byID[name], decodeSegment(rest)
 	}
 	if rest, ok := strings.CutPrefix(path, Prefix+"events/"); ok {
 		if id, ok := strings.CutSuffix(rest, "/proof"); ok && id != "" {
-			return byID[Proof], decode(id)
+			return byID[Proof], decodeSegment(id)
 		}
 	}
 	return nil, ""
 }
 
-// decode undoes the escapes of an id. With a bad one among them it gives the raw text,
+// decodeSegment undoes the escapes of an id. With a bad one among them it gives the raw text,
 // whose "%" no identifier has, so that the resource is not found.
-func decode(raw string) string {
+func decodeSegment(raw string) string {
 	if !strings.Contains(raw, "%") {
 		return raw
 	}

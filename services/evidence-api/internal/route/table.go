@@ -112,7 +112,7 @@ var table = []Op{
 		Summary: "What the runs of a work unit add up to", Codes: []catalogue.Code{catalogue.WorkUnitNotFound, catalogue.PersistedStateCorrupt}},
 	{ID: Project, Path: Prefix + "projects/{project_id}", Store: true, Schema: "control-tower-project-response",
 		Summary: "What the runs of a project add up to", Codes: []catalogue.Code{catalogue.ProjectNotFound, catalogue.PersistedStateCorrupt}},
-	{ID: Events, Path: Prefix + "events", Query: append([]string{Cursor}, insert(eventFilters, 1, Limit)...), Store: true, Schema: "list", Item: "event",
+	{ID: Events, Path: Prefix + "events", Query: append([]string{Cursor}, insertAt(eventFilters, 1, Limit)...), Store: true, Schema: "list", Item: "event",
 		Summary: "Events by sequence", Codes: []catalogue.Code{catalogue.InvalidLimit, catalogue.InvalidCursor, catalogue.InvalidFilter, catalogue.InvalidEventType}},
 	{ID: StreamEvents, Path: Prefix + "events/stream", Query: eventFilters, Store: true, Stream: true, Text: "text/event-stream",
 		Summary: "Events as they come, after those above Last-Event-ID",
@@ -123,7 +123,7 @@ var table = []Op{
 		Summary: "That the event is in the log", Codes: []catalogue.Code{catalogue.EventNotFound}},
 }
 
-func insert(list []string, at int, s string) []string {
+func insertAt(list []string, at int, s string) []string {
 	out := append([]string{}, list[:at]...)
 	return append(append(out, s), list[at:]...)
 }

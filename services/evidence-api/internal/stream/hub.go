@@ -215,8 +215,8 @@ func appendFrame(b []byte, e store.Event) []byte {
 	return append(b, "\n\n"...)
 }
 
-// matches tells whether a filter, as the store applies it, lets the event through.
-func matches(f store.EventFilter, e *store.Event) bool {
+// matchesFilter tells whether a filter, as the store applies it, lets the event through.
+func matchesFilter(f store.EventFilter, e *store.Event) bool {
 	return (f.ProjectID == nil || *f.ProjectID == e.ProjectID) && (f.RunID == nil || *f.RunID == e.RunID) &&
 		(f.WorkUnitID == nil || *f.WorkUnitID == e.WorkUnitID) && (f.EventType == nil || *f.EventType == e.Type)
 }

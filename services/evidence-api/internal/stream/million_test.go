@@ -55,8 +55,8 @@ func manyEvents(t testing.TB, path string, n int) {
 	}
 }
 
-// held is the heap that is in use once all garbage is gone.
-func held() int64 {
+// heapInUse is the heap that is in use once all garbage is gone.
+func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -73,8 +73,8 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 	began := time.Now()
 	manyEvents(t, path, events)
 	t.Logf("%d events made in %v", events, time.Since(began))
-	s := serve(t, path, options{})
-	before := held()
+	s := serveStream(t, path, options{})
+	before := heapInUse()
 
 	clients := make([]*client, streams)
 	for i := range clients {
@@ -88,7 +88,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 		clients[2+i] = s.follow(t, fmt.Sprint("/", events-tail))
 		clients[2+i].want(fmt.Sprintf("%sid: %d\n", retry, events-tail+1))
 	}
-	if used := held() - before; used > most {
+	if used := heapInUse() - before; used > most {
 		t.Errorf("%d streams that lag hold %d bytes", streams, used)
 	}
 
@@ -124,7 +124,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 		case <-done:
 			running = false
 		case <-time.After(200 * time.Millisecond):
-			peak = max(peak, held()-before)
+			peak = max(peak, heapInUse()-before)
 		}
 	}
 	if peak > most {
@@ -136,7 +136,7 @@ func TestLaggingStreamsAreFlat(t *testing.T) {
 // TestTailerEndsWithTheLastStream runs apart from the rest: it looks at goroutines.
 func TestTailerEndsWithTheLastStream(t *testing.T) {
 	l := newLog(t)
-	s := serve(t, l.path, options{})
+	s := serveStream(t, l.path, options{})
 	tailers := func() int {
 		stacks := make([]byte, 1<<20)
 		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "stream.(*tailer).run(")

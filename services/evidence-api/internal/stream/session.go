@@ -148,7 +148,7 @@ func (s *Session) ended(peer Peer, end <-chan time.Time, t *tailer) Reason {
 func (s *Session) sendFrames(peer Peer, beat *time.Timer, frames []frame, high int64) bool {
 	b := s.buffer[:0]
 	for i := range frames {
-		if matches(s.filter, &frames[i].Event) {
+		if matchesFilter(s.filter, &frames[i].Event) {
 			b = append(b, frames[i].text...)
 		}
 		s.at = frames[i].Sequence

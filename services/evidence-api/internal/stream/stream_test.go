@@ -41,9 +41,9 @@ type options struct {
 	wait         time.Duration // of the store
 }
 
-// serve streams the store at path. The request's target is the place to start
+// serveStream streams the store at path. The request's target is the place to start
 // after, "/" for the end of the log, and the filter: /12?run_id
-func serve(t testing.TB, path string, o options) *server {
+func serveStream(t testing.TB, path string, o options) *server {
 	t.Helper()
 	if o.Heartbeat == 0 {
 		o.Heartbeat = limit
@@ -222,7 +222,7 @@ const (
 	keepalive = ": keepalive\n\n"
 )
 
-func marker(r stream.Reason) string { return ": stream-ended reason=" + string(r) + "\n\n" }
+func endMarker(r stream.Reason) string { return ": stream-ended reason=" + string(r) + "\n\n" }
 
 func (s *server) wantReason(t testing.TB, want stream.Reason) {
 	t.Helper()
@@ -268,7 +268,7 @@ func (l *log) create(n int) {
 	}
 }
 
-func stamp(t testing.TB, text string) time.Time {
+func parseStamp(t testing.TB, text string) time.Time {
 	t.Helper()
 	at, err := spine.ParseTime(text)
 	if err != nil {
@@ -283,11 +283,11 @@ const firstSize, firstDigest = 682, "d13da651677c3b058e1adabded69d7db7775c293218
 func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
-	s := serve(t, l.path, options{})
+	s := serveStream(t, l.path, options{})
 	live := s.follow(t, "/")
 	live.want(retry)
 
-	if _, err := l.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "k", At: stamp(t, fixture.CreatedAt)}); err != nil {
+	if _, err := l.CreateRun(t.Context(), store.CreateRun{Projection: fixture.Run(), IdempotencyKey: "k", At: parseStamp(t, fixture.CreatedAt)}); err != nil {
 		t.Fatal(err)
 	}
 	committed := time.Now()
@@ -302,7 +302,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	}
 	t.Logf("%v from commit to byte", took)
 
-	if _, err := l.CancelRun(t.Context(), fixture.Run().RunID, stamp(t, fixture.CancelledAt)); err != nil {
+	if _, err := l.CancelRun(t.Context(), fixture.Run().RunID, parseStamp(t, fixture.CancelledAt)); err != nil {
 		t.Fatal(err)
 	}
 	second := live.next(len("id: 2\nevent: run.cancelled\ndata: "))
@@ -316,7 +316,7 @@ func TestFixtureEventsLiveAndReplayed(t *testing.T) {
 	none := s.follow(t, "/2")
 	none.want(retry)
 	s.hub.Shutdown()
-	if rest := none.rest(); rest != marker(stream.Shutdown) {
+	if rest := none.rest(); rest != endMarker(stream.Shutdown) {
 		t.Errorf("%q", rest)
 	}
 }
@@ -342,7 +342,7 @@ func TestBeyondTheLog(t *testing.T) {
 func TestHeartbeatAndLongestTime(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
-	s := serve(t, l.path, options{Config: stream.Config{Heartbeat: 200 * time.Millisecond, MaxStream: 1500 * time.Millisecond}})
+	s := serveStream(t, l.path, options{Config: stream.Config{Heartbeat: 200 * time.Millisecond, MaxStream: 1500 * time.Millisecond}})
 	began := time.Now()
 	c := s.follow(t, "/")
 	c.want(retry + keepalive)
@@ -351,7 +351,7 @@ func TestHeartbeatAndLongestTime(t *testing.T) {
 	}
 	text := c.rest()
 	took := time.Since(began)
-	if took < 1500*time.Millisecond || !strings.HasSuffix(text, marker(stream.MaxDuration)) || strings.ReplaceAll(strings.TrimSuffix(text, marker(stream.MaxDuration)), keepalive, "") != "" {
+	if took < 1500*time.Millisecond || !strings.HasSuffix(text, endMarker(stream.MaxDuration)) || strings.ReplaceAll(strings.TrimSuffix(text, endMarker(stream.MaxDuration)), keepalive, "") != "" {
 		t.Errorf("%v: %q", took, text)
 	}
 	if n := strings.Count(text, keepalive); n > 7 {
@@ -378,7 +378,7 @@ func TestFilters(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		l.create(n)
 	}
-	s := serve(t, l.path, options{})
+	s := serveStream(t, l.path, options{})
 	one, all := s.follow(t, "/0?"+runID(2)), s.follow(t, "/")
 	all.want(retry)
 	one.want(retry)
@@ -399,7 +399,7 @@ func TestFilters(t *testing.T) {
 		t.Error(id)
 	}
 	s.hub.Shutdown()
-	if rest := one.rest(); rest != marker(stream.Shutdown) {
+	if rest := one.rest(); rest != endMarker(stream.Shutdown) {
 		t.Errorf("%q", rest)
 	}
 }
@@ -417,7 +417,7 @@ func TestStoreFailsUnderStreams(t *testing.T) {
 	}
 	other := newLog(t)
 	_ = other.Close()
-	s := serve(t, l.path, options{wait: 200 * time.Millisecond})
+	s := serveStream(t, l.path, options{wait: 200 * time.Millisecond})
 	put := func(content []byte) {
 		t.Helper()
 		if err := os.WriteFile(l.path, content, 0o600); err != nil {
@@ -446,7 +446,7 @@ func TestStoreFailsUnderStreams(t *testing.T) {
 		b.want(retry)
 		harm()
 		for _, c := range []*client{a, b} {
-			if text := c.rest(); text != marker(stream.StoreError) {
+			if text := c.rest(); text != endMarker(stream.StoreError) {
 				t.Errorf("%s: %q", name, text)
 			}
 			s.wantReason(t, stream.StoreError)
@@ -461,7 +461,7 @@ func TestStoreFailsUnderStreams(t *testing.T) {
 func TestNoneIsMissed(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
-	s := serve(t, l.path, options{})
+	s := serveStream(t, l.path, options{})
 	const events = 150
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -491,7 +491,7 @@ func TestPeerThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
 	manyEvents(t, path, 30_000)
-	s := serve(t, path, options{writeTimeout: 300 * time.Millisecond})
+	s := serveStream(t, path, options{writeTimeout: 300 * time.Millisecond})
 	c := s.follow(t, "/0")
 	s.wantReason(t, stream.Gone)
 	if text, _ := io.ReadAll(c); strings.Contains(string(text), "stream-ended") {
@@ -502,7 +502,7 @@ func TestPeerThatTakesNothing(t *testing.T) {
 func TestPeerThatLeaves(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)
-	s := serve(t, l.path, options{})
+	s := serveStream(t, l.path, options{})
 	c := s.follow(t, "/")
 	c.want(retry)
 	_ = c.Close()
@@ -514,17 +514,17 @@ func TestShutdownInHistory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
 	manyEvents(t, path, 30_000)
-	s := serve(t, path, options{})
+	s := serveStream(t, path, options{})
 	c := s.follow(t, "/0")
 	c.want(retry + "id: 1\n")
 	s.hub.Shutdown()
 	text := c.rest()
-	if !strings.HasSuffix(text, "\n\n"+marker(stream.Shutdown)) || strings.Contains(text, "id: 30000\n") {
+	if !strings.HasSuffix(text, "\n\n"+endMarker(stream.Shutdown)) || strings.Contains(text, "id: 30000\n") {
 		t.Errorf("%d bytes, the last %q", len(text), text[max(0, len(text)-100):])
 	}
 	s.wantReason(t, stream.Shutdown)
 	// One that starts later learns the same.
-	if text := s.follow(t, "/").rest(); text != retry+marker(stream.Shutdown) {
+	if text := s.follow(t, "/").rest(); text != retry+endMarker(stream.Shutdown) {
 		t.Errorf("%q", text)
 	}
 }

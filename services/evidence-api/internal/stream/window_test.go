@@ -7,8 +7,8 @@ import (
 	"github.com/mlp-platform/platform/libs/evidence/store"
 )
 
-// batch makes n events above a sequence, with envelopes of size bytes.
-func batch(after int64, n, size int) []store.Event {
+// makeBatch makes n events above a sequence, with envelopes of size bytes.
+func makeBatch(after int64, n, size int) []store.Event {
 	events := make([]store.Event, n)
 	for i := range events {
 		events[i] = store.Event{Sequence: after + int64(i) + 1, Type: "run.created", Envelope: bytes.Repeat([]byte("x"), size)}
@@ -34,7 +34,7 @@ func TestWindow(t *testing.T) {
 	check(105, 0, false) // a stream that opened later than the tailer's last look
 
 	_, _, _, wake := w.view(100)
-	w.publish(batch(100, batchSize, 10), 100+batchSize)
+	w.publish(makeBatch(100, batchSize, 10), 100+batchSize)
 	select {
 	case <-wake:
 	default:
@@ -44,10 +44,10 @@ func TestWindow(t *testing.T) {
 	check(100+batchSize-1, 1, false)
 
 	// The window is full, then moves on.
-	w.publish(batch(300, batchSize, 10), 500)
+	w.publish(makeBatch(300, batchSize, 10), 500)
 	check(100, windowSize, false)
 	held, _, _, _ := w.view(499)
-	w.publish(batch(500, 1, 10), 501)
+	w.publish(makeBatch(500, 1, 10), 501)
 	check(100, 0, true)
 	check(101, windowSize, false)
 	check(501, 0, false)
@@ -59,13 +59,13 @@ func TestWindow(t *testing.T) {
 	}
 
 	// Bytes bound it too; an event that is too large for it is read from the store.
-	w.publish(batch(501, 100, windowBytes/64), 601)
+	w.publish(makeBatch(501, 100, windowBytes/64), 601)
 	if w.bytes > windowBytes || len(w.frames) < 60 {
 		t.Errorf("%d frames, %d bytes", len(w.frames), w.bytes)
 	}
 	check(601-int64(len(w.frames)), len(w.frames), false)
 	check(601-int64(len(w.frames))-1, 0, true)
-	w.publish(batch(601, 1, windowBytes+1), 602)
+	w.publish(makeBatch(601, 1, windowBytes+1), 602)
 	if len(w.frames) != 0 || w.bytes != 0 {
 		t.Errorf("%d frames, %d bytes", len(w.frames), w.bytes)
 	}

@@ -11,14 +11,14 @@ import (
 // Events are all that this service publishes.
 var Events = outbox.NewCatalogue(
 	outbox.AuditDeclaration,
-	declare("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
-	declare("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
-	declare("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),
-	declare("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
-	declare("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),
+	declareEvent("deploy", "model_loaded", Loaded{}, "a replica serves this version from now on"),
+	declareEvent("deploy", "load_failed", Loaded{}, "a replica could not load this version and goes on with what it has"),
+	declareEvent("drift", "status_changed", DriftStatus{}, "a model's drift has another status or overall level than at the last look"),
+	declareEvent("drift", "baseline_set", DriftSet{}, "newer predictions are what drift is measured against"),
+	declareEvent("drift", "reset", DriftSet{}, "the kept predictions of a model were deleted"),
 )
 
-func declare(namespace, name string, data any, when string) outbox.Declaration {
+func declareEvent(namespace, name string, data any, when string) outbox.Declaration {
 	return outbox.Declaration{Namespace: namespace, Name: name, Data: data, When: when, Platform: true}
 }
 

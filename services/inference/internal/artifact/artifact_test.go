@@ -13,11 +13,11 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/inferencetest/fixture"
 )
 
-func files() map[string][]byte {
+func sampleFiles() map[string][]byte {
 	return map[string][]byte{"MLmodel": []byte("flavors: {}\n"), "model.onnx": []byte("graph"), "extra/notes.txt": []byte("n")}
 }
 
-func setup(t *testing.T, require bool) (*fixture.Registry, *tracker.Client, *Store, string) {
+func setupStore(t *testing.T, require bool) (*fixture.Registry, *tracker.Client, *Store, string) {
 	t.Helper()
 	reg := fixture.NewRegistry(t)
 	client := tracker.New(reg.URL, nil, tracker.Backoff(time.Millisecond))
@@ -29,7 +29,7 @@ func setup(t *testing.T, require bool) (*fixture.Registry, *tracker.Client, *Sto
 	return reg, client, s, dir
 }
 
-func version(t *testing.T, c *tracker.Client, number string) tracker.ModelVersion {
+func getVersion(t *testing.T, c *tracker.Client, number string) tracker.ModelVersion {
 	t.Helper()
 	v, err := c.GetModelVersion(context.Background(), "m", number)
 	if err != nil {
@@ -40,14 +40,14 @@ func version(t *testing.T, c *tracker.Client, number string) tracker.ModelVersio
 
 func TestFetchKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
-	reg, client, s, dir := setup(t, true)
-	v := version(t, client, reg.Register("m", files(), nil))
+	reg, client, s, dir := setupStore(t, true)
+	v := getVersion(t, client, reg.Register("m", sampleFiles(), nil))
 	ctx := context.Background()
 	a, err := s.Fetch(ctx, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Verified || a.Digest != fixture.Digest(files()) || a.Dir != filepath.Join(dir, a.Digest) {
+	if !a.Verified || a.Digest != fixture.Digest(sampleFiles()) || a.Dir != filepath.Join(dir, a.Digest) {
 		t.Errorf("artifact %+v", a)
 	}
 	if b, err := os.ReadFile(filepath.Join(a.Dir, "extra", "notes.txt")); err != nil || string(b) != "n" {
@@ -76,15 +76,15 @@ func TestFetchKeepsWhatItHas(t *testing.T) {
 
 func TestFetchRefuses(t *testing.T) {
 	t.Parallel()
-	reg, client, s, dir := setup(t, true)
+	reg, client, s, dir := setupStore(t, true)
 	for name, tags := range map[string]map[string]string{
 		"other digest": {DigestTag: strings.Repeat("ab", 32)}, "no digest": {DigestTag: ""}, "a path": {DigestTag: "../../etc"},
 	} {
-		if _, err := s.Fetch(context.Background(), version(t, client, reg.Register("m", files(), tags))); !errors.Is(err, ErrDigest) {
+		if _, err := s.Fetch(context.Background(), getVersion(t, client, reg.Register("m", sampleFiles(), tags))); !errors.Is(err, ErrDigest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	v := version(t, client, reg.Register("m", files(), nil))
+	v := getVersion(t, client, reg.Register("m", sampleFiles(), nil))
 	reg.Down(true)
 	if _, err := s.Fetch(context.Background(), v); !errors.Is(err, tracker.ErrUnavailable) {
 		t.Errorf("with the tracker down: %v", err)
@@ -96,7 +96,7 @@ func TestFetchRefuses(t *testing.T) {
 
 func TestTrimKeepsTheRecent(t *testing.T) {
 	t.Parallel()
-	_, _, s, dir := setup(t, false)
+	_, _, s, dir := setupStore(t, false)
 	old := time.Now().Add(-2 * time.Hour)
 	name := func(i int) string {
 		return strings.Repeat("0", 62) + string("0123456789abcdef"[i/16]) + string("0123456789abcdef"[i%16])

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/model"
 )
 
-func open(t testing.TB, files map[string][]byte) *model.Model {
+func openModel(t testing.TB, files map[string][]byte) *model.Model {
 	t.Helper()
 	dir := t.TempDir()
 	for name, b := range files {
@@ -33,7 +33,7 @@ func open(t testing.TB, files map[string][]byte) *model.Model {
 	return m
 }
 
-func job(m *model.Model, x float64) *Job {
+func newTestJob(m *model.Model, x float64) *Job {
 	j := NewJob()
 	m.Schema().Fit(&j.Row)
 	m.Schema().Numbers(&j.Row, 0)[0] = x
@@ -42,7 +42,7 @@ func job(m *model.Model, x float64) *Job {
 
 func TestEachJobGetsItsOwnResult(t *testing.T) {
 	t.Parallel()
-	m := open(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "x", Kind: "number", Weight: 2}))
+	m := openModel(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "x", Kind: "number", Weight: 2}))
 	var rows atomic.Int64
 	for _, opt := range []Options{
 		{Sessions: 2, Rows: 32, Waiting: 64},
@@ -63,7 +63,7 @@ func TestEachJobGetsItsOwnResult(t *testing.T) {
 			wg.Go(func() {
 				for n := range 200 {
 					x := float64(w*1000 + n)
-					j := job(m, x)
+					j := newTestJob(m, x)
 					q.Submit(j)
 					// Some leave at once; Abandon is false when the result was first, and then it is there.
 					left := rand.IntN(10) == 0

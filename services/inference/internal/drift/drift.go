@@ -59,7 +59,7 @@ const (
 // judgePSI holds psi against its thresholds, and against chance itself where those are too low for the window.
 func judgePSI(psi float64, baseline []float64, n, nb int) Measure {
 	warn, critical := psiThresholds(len(baseline), n, nb)
-	return above(psi, warn, critical).unlessChance(n, func(atLeast float64) float64 {
+	return gradeAbove(psi, warn, critical).unlessChance(n, func(atLeast float64) float64 {
 		return psiChance(psi, baseline, n, nb, atLeast)
 	})
 }
@@ -125,8 +125,8 @@ func (s Sample) Moments() (mean, std *float64) {
 	if !ok {
 		return nil, nil
 	}
-	m, d := moments(v)
-	return finite(m), finite(d)
+	m, d := meanAndStd(v)
+	return finiteOrNil(m), finiteOrNil(d)
 }
 
 // Measure is one comparison.
@@ -197,17 +197,17 @@ func Evaluate(live, base Sample, mode Mode) Report {
 }
 
 func (r *Report) numbers(live, base []float64, mode Mode) {
-	m, _ := moments(live)
-	mu, sigma := moments(base)
-	w1 := wasserstein(live, base)
+	m, _ := meanAndStd(live)
+	mu, sigma := meanAndStd(base)
+	w1 := wassersteinDistance(live, base)
 	if sigma == 0 {
 		z := Measure{Status: Critical}
 		w := Measure{Status: Critical}
 		if m == mu {
-			z = Measure{Status: OK, Value: finite(0)}
+			z = Measure{Status: OK, Value: finiteOrNil(0)}
 		}
 		if w1 == 0 {
-			w = Measure{Status: OK, Value: finite(0)}
+			w = Measure{Status: OK, Value: finiteOrNil(0)}
 		}
 		if z.Value == nil || w.Value == nil {
 			r.Reason = "zero_variance_baseline"
@@ -217,14 +217,14 @@ func (r *Report) numbers(live, base []float64, mode Mode) {
 	} else {
 		spread := math.Abs(m-mu) / sigma
 		r.scores(spread, spread/seFactor(len(live), len(base)), mode)
-		r.Measures[measureW1] = above(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), func(atLeast float64) float64 {
+		r.Measures[measureW1] = gradeAbove(w1/sigma, w1Warn, w1Critical).unlessChance(len(live), func(atLeast float64) float64 {
 			return wassersteinChance(w1, live, base, atLeast)
 		})
 	}
 	psi, bins := psiNumbers(live, base)
 	r.Measures[measurePSI] = judgePSI(psi, bins, len(live), len(base))
-	d, p := ks(live, base)
-	k := Measure{Status: OK, Value: finite(d), P: finite(p)}
+	d, p := twoSampleKS(live, base)
+	k := Measure{Status: OK, Value: finiteOrNil(d), P: finiteOrNil(p)}
 	switch {
 	case p < ksCritical:
 		k.Status = Critical
@@ -235,10 +235,10 @@ func (r *Report) numbers(live, base []float64, mode Mode) {
 }
 
 func (r *Report) labels(live, base []string, mode Mode) {
-	p, q := shares(live), shares(base)
+	p, q := labelShares(live), labelShares(base)
 	nb := float64(len(base))
 	var z float64
-	for class := range union(p, q) {
+	for class := range unionKeys(p, q) {
 		// A class that was never or always seen has no variance of its own; 1/n is the least a sample of
 		// this size could have shown.
 		kept := min(max(q[class], 1/nb), 1-1/nb)
@@ -246,7 +246,7 @@ func (r *Report) labels(live, base []string, mode Mode) {
 	}
 	r.scores(z, z/seFactor(len(live), len(base)), mode)
 	classes := make([]float64, 0, len(q))
-	for _, class := range slices.Sorted(maps.Keys(union(p, q))) {
+	for _, class := range slices.Sorted(maps.Keys(unionKeys(p, q))) {
 		classes = append(classes, q[class])
 	}
 	r.Measures[measurePSI] = judgePSI(psiShares(p, q), classes, len(live), len(base))
@@ -257,17 +257,17 @@ func (r *Report) scores(spread, se float64, mode Mode) {
 	if mode == StandardError {
 		z = se
 	}
-	m := above(z, zWarn, zCritical)
+	m := gradeAbove(z, zWarn, zCritical)
 	r.Measures[measureZ] = m
-	r.Z, r.ZSE = m.Value, finite(se)
+	r.Z, r.ZSE = m.Value, finiteOrNil(se)
 }
 
 // seFactor turns a deviation in units of the spread into one of the standard error of a difference of
 // two means.
 func seFactor(n, nb int) float64 { return math.Sqrt(1/float64(n) + 1/float64(nb)) }
 
-func above(v, warn, critical float64) Measure {
-	m := Measure{Status: OK, Value: finite(v)}
+func gradeAbove(v, warn, critical float64) Measure {
+	m := Measure{Status: OK, Value: finiteOrNil(v)}
 	switch {
 	case m.Value == nil, v >= critical:
 		m.Status = Critical
@@ -279,7 +279,7 @@ func above(v, warn, critical float64) Measure {
 
 func severity(l Level) int { return slices.Index([]Level{OK, Warning, Critical}, l) }
 
-func finite(v float64) *float64 {
+func finiteOrNil(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -287,7 +287,7 @@ func finite(v float64) *float64 {
 }
 
 func hasNonFinite(v []float64) bool {
-	return slices.ContainsFunc(v, func(x float64) bool { return finite(x) == nil })
+	return slices.ContainsFunc(v, func(x float64) bool { return finiteOrNil(x) == nil })
 }
 
 func zeroShare(v []float64) float64 {

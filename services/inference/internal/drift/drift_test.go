@@ -40,29 +40,29 @@ func TestAgreesWithSciPy(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			r := Evaluate(Sample{v.Live, v.LiveLabels}, Sample{v.Base, v.BaseLabels}, Spread)
-			near(t, "z", r.Z, v.Z)
-			near(t, "z_se", r.ZSE, v.ZSE)
-			near(t, "psi", r.Measures["psi"].Value, v.PSI)
+			requireClose(t, "z", r.Z, v.Z)
+			requireClose(t, "z_se", r.ZSE, v.ZSE)
+			requireClose(t, "psi", r.Measures["psi"].Value, v.PSI)
 			if v.LiveLabels != nil {
 				if len(r.Measures) != 2 {
 					t.Errorf("labels have measures %v, want z_score and psi only", r.Measures)
 				}
 				return
 			}
-			near(t, "ks", r.Measures["ks"].Value, v.KS)
-			near(t, "ks p", r.Measures["ks"].P, v.KSP)
-			near(t, "wasserstein", r.Measures["wasserstein"].Value, v.W1)
-			near(t, "live mean", r.LiveMean, v.LiveMean)
-			near(t, "live std", r.LiveStd, v.LiveStd)
-			near(t, "baseline mean", r.BaselineMean, v.BaseMean)
-			near(t, "baseline std", r.BaselineStd, v.BaseStd)
+			requireClose(t, "ks", r.Measures["ks"].Value, v.KS)
+			requireClose(t, "ks p", r.Measures["ks"].P, v.KSP)
+			requireClose(t, "wasserstein", r.Measures["wasserstein"].Value, v.W1)
+			requireClose(t, "live mean", r.LiveMean, v.LiveMean)
+			requireClose(t, "live std", r.LiveStd, v.LiveStd)
+			requireClose(t, "baseline mean", r.BaselineMean, v.BaseMean)
+			requireClose(t, "baseline std", r.BaselineStd, v.BaseStd)
 			se := Evaluate(Sample{Values: v.Live}, Sample{Values: v.Base}, StandardError)
-			near(t, "z by standard error", se.Z, v.ZSE)
+			requireClose(t, "z by standard error", se.Z, v.ZSE)
 		})
 	}
 }
 
-func near(t *testing.T, what string, got *float64, want float64) {
+func requireClose(t *testing.T, what string, got *float64, want float64) {
 	t.Helper()
 	if got == nil {
 		t.Errorf("%s is null, want %g", what, want)
@@ -73,9 +73,9 @@ func near(t *testing.T, what string, got *float64, want float64) {
 	}
 }
 
-func repeat(v float64, n int) []float64 { return slices.Repeat([]float64{v}, n) }
+func repeatValue(v float64, n int) []float64 { return slices.Repeat([]float64{v}, n) }
 
-func ramp(n int, step float64) []float64 {
+func rampValues(n int, step float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		out[i] = 1 + float64(i)*step
@@ -85,9 +85,9 @@ func ramp(n int, step float64) []float64 {
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	base := ramp(100, 0.01) // mean 1.495, std 0.2887
+	base := rampValues(100, 0.01) // mean 1.495, std 0.2887
 	shift := func(z float64) []float64 {
-		_, sigma := moments(base)
+		_, sigma := meanAndStd(base)
 		out := slices.Clone(base)
 		for i := range out {
 			out[i] += z * sigma
@@ -109,13 +109,13 @@ func TestVerdicts(t *testing.T) {
 		{"nothing at all", Sample{}, Sample{}, NoBaseline, NoBaseline, "no_baseline", true},
 		{"nine snapshots", Sample{Values: base[:9]}, Sample{Values: base}, Insufficient, Insufficient, "not_enough_snapshots", true},
 		{"none live", Sample{}, Sample{Values: base}, Insufficient, Insufficient, "not_enough_snapshots", true},
-		{"constant, same mean", Sample{Values: repeat(0.1, 50)}, Sample{Values: repeat(0.1, 500)}, OK, OK, "", false},
-		{"constant, other mean", Sample{Values: repeat(0.2, 50)}, Sample{Values: repeat(0.1, 500)}, Critical, Critical, "zero_variance_baseline", true},
-		{"not a number", Sample{Values: append(ramp(20, 1), math.NaN())}, Sample{Values: base}, Corrupt, Corrupt, "non_finite_prediction", true},
+		{"constant, same mean", Sample{Values: repeatValue(0.1, 50)}, Sample{Values: repeatValue(0.1, 500)}, OK, OK, "", false},
+		{"constant, other mean", Sample{Values: repeatValue(0.2, 50)}, Sample{Values: repeatValue(0.1, 500)}, Critical, Critical, "zero_variance_baseline", true},
+		{"not a number", Sample{Values: append(rampValues(20, 1), math.NaN())}, Sample{Values: base}, Corrupt, Corrupt, "non_finite_prediction", true},
 		{"infinite, without baseline", Sample{Values: []float64{math.Inf(-1)}}, Sample{}, Corrupt, Corrupt, "non_finite_prediction", true},
-		{"zeros", Sample{Values: append(repeat(0, 50), base[:50]...)}, Sample{Values: base}, Corrupt, Corrupt, "zeros", true},
-		{"fewer zeros", Sample{Values: append(repeat(0, 49), base[:51]...)}, Sample{Values: base}, Warning, Critical, "", false},
-		{"zeros are usual", Sample{Values: repeat(0, 50)}, Sample{Values: append(repeat(0, 10), base...)}, Warning, Critical, "", false},
+		{"zeros", Sample{Values: append(repeatValue(0, 50), base[:50]...)}, Sample{Values: base}, Corrupt, Corrupt, "zeros", true},
+		{"fewer zeros", Sample{Values: append(repeatValue(0, 49), base[:51]...)}, Sample{Values: base}, Warning, Critical, "", false},
+		{"zeros are usual", Sample{Values: repeatValue(0, 50)}, Sample{Values: append(repeatValue(0, 10), base...)}, Warning, Critical, "", false},
 		{"label zero is no zero", Sample{Labels: slices.Repeat([]string{"0"}, 30)}, Sample{Labels: slices.Repeat([]string{"0", "1"}, 30)}, OK, Critical, "", false},
 		{"labels against numbers", Sample{Labels: slices.Repeat([]string{"a"}, 30)}, Sample{Values: base}, NoBaseline, NoBaseline, "baseline_of_other_kind", true},
 	} {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// moments are mean and population standard deviation. Equal values have exactly no deviation.
-func moments(v []float64) (mean, std float64) {
+// meanAndStd are mean and population standard deviation. Equal values have exactly no deviation.
+func meanAndStd(v []float64) (mean, std float64) {
 	if slices.Min(v) == slices.Max(v) {
 		return v[0], 0
 	}
@@ -43,7 +43,7 @@ func psiNumbers(live, base []float64) (psi float64, baseline []float64) {
 	slices.Sort(sorted)
 	var edges []float64
 	for i := 1; i < 10; i++ {
-		if e := quantile(sorted, float64(i)/10); len(edges) == 0 || e > edges[len(edges)-1] {
+		if e := interpolateQuantile(sorted, float64(i)/10); len(edges) == 0 || e > edges[len(edges)-1] {
 			edges = append(edges, e)
 		}
 	}
@@ -65,8 +65,8 @@ func psiNumbers(live, base []float64) (psi float64, baseline []float64) {
 	return psi, q
 }
 
-// quantile interpolates linearly (Hyndman and Fan 1996, type 7).
-func quantile(sorted []float64, p float64) float64 {
+// interpolateQuantile interpolates linearly (Hyndman and Fan 1996, type 7).
+func interpolateQuantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(at)
 	if i+1 >= len(sorted) {
@@ -75,7 +75,7 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-func shares(labels []string) map[string]float64 {
+func labelShares(labels []string) map[string]float64 {
 	counts := map[string]int{}
 	for _, l := range labels {
 		counts[l]++
@@ -87,7 +87,7 @@ func shares(labels []string) map[string]float64 {
 	return out
 }
 
-func union(a, b map[string]float64) map[string]struct{} {
+func unionKeys(a, b map[string]float64) map[string]struct{} {
 	out := make(map[string]struct{}, len(a)+len(b))
 	for k := range a {
 		out[k] = struct{}{}
@@ -100,16 +100,16 @@ func union(a, b map[string]float64) map[string]struct{} {
 
 func psiShares(p, q map[string]float64) float64 {
 	var sum float64
-	for class := range union(p, q) {
+	for class := range unionKeys(p, q) {
 		sum += psiTerm(p[class], q[class])
 	}
 	return sum
 }
 
-// ks is the two-sample Kolmogorov-Smirnov statistic and its exact two-sided p-value, ties not
+// twoSampleKS is the two-sample Kolmogorov-Smirnov statistic and its exact two-sided p-value, ties not
 // corrected for. The p-value counts lattice paths (Hodges 1958) as a probability of reaching the border,
 // so that small ones keep their precision. Time grows with the product of the sizes.
-func ks(a, b []float64) (d, p float64) {
+func twoSampleKS(a, b []float64) (d, p float64) {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)
 	slices.Sort(b)
@@ -124,7 +124,7 @@ func ks(a, b []float64) (d, p float64) {
 		for j < n && b[j] == x {
 			j++
 		}
-		most = max(most, abs(i*n-j*m))
+		most = max(most, absInt(i*n-j*m))
 	}
 	d = float64(most) / (float64(m) * float64(n))
 	if most == 0 {
@@ -142,7 +142,7 @@ func ks(a, b []float64) (d, p float64) {
 			row[0] = 1
 		}
 		for j := 1; j <= n; j++ {
-			if abs(i*n-j*m) >= most {
+			if absInt(i*n-j*m) >= most {
 				row[j] = 1
 				continue
 			}
@@ -153,15 +153,15 @@ func ks(a, b []float64) (d, p float64) {
 	return d, row[n]
 }
 
-func abs(x int) int {
+func absInt(x int) int {
 	if x < 0 {
 		return -x
 	}
 	return x
 }
 
-// wasserstein is the first-order distance: the area between the two distribution functions.
-func wasserstein(a, b []float64) float64 {
+// wassersteinDistance is the first-order distance: the area between the two distribution functions.
+func wassersteinDistance(a, b []float64) float64 {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)
 	slices.Sort(b)

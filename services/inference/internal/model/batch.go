@@ -87,16 +87,16 @@ func (b *Batch) fill(i int, rows []*schema.Row) {
 	switch in.info.Type {
 	case runtime.Float:
 		t.Floats = full.Floats[:n]
-		numbers(b.m.schema, in, rows, t.Floats)
+		fillNumbers(b.m.schema, in, rows, t.Floats)
 	case runtime.Double:
 		t.Doubles = full.Doubles[:n]
-		numbers(b.m.schema, in, rows, t.Doubles)
+		fillNumbers(b.m.schema, in, rows, t.Doubles)
 	case runtime.Int64:
 		t.Int64s = full.Int64s[:n]
-		numbers(b.m.schema, in, rows, t.Int64s)
+		fillNumbers(b.m.schema, in, rows, t.Int64s)
 	case runtime.Int32:
 		t.Int32s = full.Int32s[:n]
-		numbers(b.m.schema, in, rows, t.Int32s)
+		fillNumbers(b.m.schema, in, rows, t.Int32s)
 	case runtime.Bool:
 		t.Bools = full.Bools[:n]
 		at := 0
@@ -118,7 +118,7 @@ func (b *Batch) fill(i int, rows []*schema.Row) {
 	}
 }
 
-func numbers[T float32 | float64 | int64 | int32](s *schema.Schema, in *input, rows []*schema.Row, dst []T) {
+func fillNumbers[T float32 | float64 | int64 | int32](s *schema.Schema, in *input, rows []*schema.Row, dst []T) {
 	at := 0
 	for _, row := range rows {
 		for _, c := range in.columns {

@@ -16,9 +16,9 @@ type input struct {
 	width   int // values a row
 }
 
-// bind finds out which columns feed which graph input, completes the schema with what only the graph
+// bindInputs finds out which columns feed which graph input, completes the schema with what only the graph
 // knows, and refuses a signature that the graph contradicts.
-func bind(s *schema.Schema, graph []runtime.Info) ([]input, error) {
+func bindInputs(s *schema.Schema, graph []runtime.Info) ([]input, error) {
 	if len(graph) == 0 {
 		return nil, fmt.Errorf("the graph has no inputs")
 	}
@@ -44,7 +44,7 @@ func bind(s *schema.Schema, graph []runtime.Info) ([]input, error) {
 		for i, c := range s.Columns {
 			at, ok := byName[c.Name]
 			if !ok {
-				return nil, fmt.Errorf("the signature has a column %q, the graph has no input of that name; it has %s", c.Name, list(graph))
+				return nil, fmt.Errorf("the signature has a column %q, the graph has no input of that name; it has %s", c.Name, listTensors(graph))
 			}
 			inputs[at] = input{info: graph[at], columns: []int{i}}
 		}
@@ -62,7 +62,7 @@ func bind(s *schema.Schema, graph []runtime.Info) ([]input, error) {
 	return inputs, s.Seal()
 }
 
-func list(infos []runtime.Info) string {
+func listTensors(infos []runtime.Info) string {
 	names := make([]string, len(infos))
 	for i, in := range infos {
 		names[i] = in.Name
@@ -82,7 +82,7 @@ func (in *input) settle(s *schema.Schema) error {
 	var open *schema.Column
 	for _, i := range in.columns {
 		c := &s.Columns[i]
-		if err := suit(c, in.info); err != nil {
+		if err := suitColumn(c, in.info); err != nil {
 			return err
 		}
 		switch {
@@ -109,8 +109,8 @@ func (in *input) settle(s *schema.Schema) error {
 	return nil
 }
 
-// suit gives the column the bounds of the graph's element type.
-func suit(c *schema.Column, info runtime.Info) error {
+// suitColumn gives the column the bounds of the graph's element type.
+func suitColumn(c *schema.Column, info runtime.Info) error {
 	bad := func() error {
 		return fmt.Errorf("column %q is a %s, graph input %q takes %s", c.Name, c.Kind, info.Name, info.Type)
 	}
@@ -149,9 +149,9 @@ type output struct {
 	probabilities int // index, or −1
 }
 
-// outputs finds the answer by the names of the platform's own graphs and of skl2onnx, mlflow.onnx's usual
+// findOutputs finds the answer by the names of the platform's own graphs and of skl2onnx, mlflow.onnx's usual
 // source.
-func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
+func findOutputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 	o := output{kind: s.Output.Kind, answer: -1, probabilities: -1}
 	find := func(ok func(runtime.Info) bool) int {
 		for i, info := range graph {
@@ -163,7 +163,7 @@ func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 	}
 	if o.kind != schema.Value {
 		o.answer = find(func(i runtime.Info) bool {
-			return (i.Type == runtime.Int64 || i.Type == runtime.String) && strings.Contains(strings.ToLower(i.Name), "label") && single(i)
+			return (i.Type == runtime.Int64 || i.Type == runtime.String) && strings.Contains(strings.ToLower(i.Name), "label") && isSingleValue(i)
 		})
 		o.probabilities = find(func(i runtime.Info) bool {
 			return (i.Type == runtime.Float || i.Type == runtime.Double) && strings.Contains(strings.ToLower(i.Name), "probabilit") && len(i.Dims) == 2
@@ -173,16 +173,16 @@ func outputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 			return o, o.checkUnserved(graph)
 		}
 		if o.kind == schema.Label {
-			return o, fmt.Errorf("the graph has no label output; it has %s", list(graph))
+			return o, fmt.Errorf("the graph has no label output; it has %s", listTensors(graph))
 		}
 	}
 	o.kind, o.probabilities = schema.Value, -1
-	isNumber := func(i runtime.Info) bool { return i.Type != runtime.String && i.Type != runtime.Bool && single(i) }
+	isNumber := func(i runtime.Info) bool { return i.Type != runtime.String && i.Type != runtime.Bool && isSingleValue(i) }
 	if o.answer = find(func(i runtime.Info) bool { return i.Name == "prediction" && isNumber(i) }); o.answer < 0 {
 		o.answer = find(isNumber)
 	}
 	if o.answer < 0 {
-		return o, fmt.Errorf("the graph answers no single value a row; its outputs are %s", list(graph))
+		return o, fmt.Errorf("the graph answers no single value a row; its outputs are %s", listTensors(graph))
 	}
 	return o, o.checkUnserved(graph)
 }
@@ -201,10 +201,10 @@ func (o output) checkUnserved(graph []runtime.Info) error {
 		return nil
 	}
 	return fmt.Errorf("the graph has %d outputs (%s), and an answer would lack %s: served are one value a row, or a label with its probabilities; export a graph with these alone",
-		len(graph), list(graph), list(unserved))
+		len(graph), listTensors(graph), listTensors(unserved))
 }
 
-// single says that an output may hold one value a row.
-func single(i runtime.Info) bool {
+// isSingleValue says that an output may hold one value a row.
+func isSingleValue(i runtime.Info) bool {
 	return len(i.Dims) < 2 || len(i.Dims) == 2 && i.Dims[1] <= 1
 }

@@ -57,7 +57,7 @@ func Open(dir string, threads, rows int) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the model file: %w", err)
 	}
-	data, classes, err := prepare(data)
+	data, classes, err := stripZipMap(data)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func Open(dir string, threads, rows int) (*Model, error) {
 }
 
 func (m *Model) settle(classes []string) (err error) {
-	if m.inputs, err = bind(m.schema, m.session.Inputs()); err != nil {
+	if m.inputs, err = bindInputs(m.schema, m.session.Inputs()); err != nil {
 		return fmt.Errorf("signature and graph differ: %w", err)
 	}
-	if m.output, err = outputs(m.schema, m.session.Outputs()); err != nil {
+	if m.output, err = findOutputs(m.schema, m.session.Outputs()); err != nil {
 		return fmt.Errorf("signature and graph differ: %w", err)
 	}
 	m.schema.Output.Kind = m.output.kind

@@ -17,7 +17,7 @@ import (
 	"github.com/mlp-platform/platform/services/inference/internal/schema"
 )
 
-func open(t testing.TB, dir string) *Model {
+func openModel(t testing.TB, dir string) *Model {
 	t.Helper()
 	m, err := Open(dir, 1, 32)
 	if err != nil {
@@ -31,7 +31,7 @@ func open(t testing.TB, dir string) *Model {
 	return m
 }
 
-func row(t testing.TB, m *Model, features string) *schema.Row {
+func parseRow(t testing.TB, m *Model, features string) *schema.Row {
 	t.Helper()
 	r := &schema.Row{}
 	var o request.Object
@@ -68,10 +68,10 @@ func TestServesForeignModels(t *testing.T) {
 			if err := json.Unmarshal(raw, &cases); err != nil {
 				t.Fatal(err)
 			}
-			m := open(t, dir)
+			m := openModel(t, dir)
 			var rows []*schema.Row
 			for _, c := range cases {
-				rows = append(rows, row(t, m, string(c.Features)))
+				rows = append(rows, parseRow(t, m, string(c.Features)))
 			}
 			results := make([]Result, len(rows))
 			m.NewBatch().Run(rows, results)
@@ -84,7 +84,7 @@ func TestServesForeignModels(t *testing.T) {
 				if m.TextLabels() {
 					got = r.Text
 				}
-				if !same(got, flat(c.Prediction)) {
+				if !sameValue(got, unwrapValue(c.Prediction)) {
 					t.Errorf("row %d: %v, want %v", i, got, c.Prediction)
 				}
 				if c.Probabilities == nil {
@@ -101,7 +101,7 @@ func TestServesForeignModels(t *testing.T) {
 						want[m.Classes()[k]] = p
 					}
 				}
-				if !maps.EqualFunc(probabilities, want, same) {
+				if !maps.EqualFunc(probabilities, want, sameValue) {
 					t.Errorf("row %d: probabilities %v, want %v", i, probabilities, want)
 				}
 			}
@@ -109,15 +109,15 @@ func TestServesForeignModels(t *testing.T) {
 	}
 }
 
-// flat takes a value out of the list that NumPy makes of a column.
-func flat(v any) any {
+// unwrapValue takes a value out of the list that NumPy makes of a column.
+func unwrapValue(v any) any {
 	if l, ok := v.([]any); ok && len(l) == 1 {
-		return flat(l[0])
+		return unwrapValue(l[0])
 	}
 	return v
 }
 
-func same(a, b any) bool {
+func sameValue(a, b any) bool {
 	x, ok := a.(float64)
 	y, ok2 := b.(float64)
 	if ok && ok2 {
@@ -126,7 +126,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-func write(t testing.TB, files map[string][]byte) string {
+func writeFiles(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, b := range files {
@@ -137,7 +137,7 @@ func write(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-func read(t testing.TB, dir string) map[string][]byte {
+func readFiles(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for _, name := range []string{"MLmodel", "model.onnx"} {
@@ -153,7 +153,7 @@ func read(t testing.TB, dir string) map[string][]byte {
 func TestClassNames(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string][]string{"zipmap": {"high", "low", "mid"}, "no_zipmap": {"high", "low", "mid"}, "int_labels": {"0", "10"}} {
-		if got := open(t, filepath.Join("testdata", dir)).Classes(); !slices.Equal(got, want) {
+		if got := openModel(t, filepath.Join("testdata", dir)).Classes(); !slices.Equal(got, want) {
 			t.Errorf("%s: classes %v, want %v", dir, got, want)
 		}
 	}
@@ -189,12 +189,12 @@ func TestRefusesArtifacts(t *testing.T) {
 		{"newer format", with(linear, "platform.json", `"format":1`, `"format":2`), "format 2"},
 		{"no label", with(linear, "platform.json", `"kind":"number","unit"`, `"kind":"label","unit"`), "no label output"},
 		{"two outputs", fixture.TwoOutputs(t, "m"), "the graph has 2 outputs (mean, spread), and an answer would lack spread"},
-		{"too few columns", with(read(t, "one_tensor"), "MLmodel", `{"type": "double", "name": "width", "required": true}, `, ""), "takes 3 values a row, the signature has 2"},
-		{"a date", with(read(t, "one_tensor"), "MLmodel", `"double"`, `"datetime"`), `type "datetime" is not served`},
+		{"too few columns", with(readFiles(t, "one_tensor"), "MLmodel", `{"type": "double", "name": "width", "required": true}, `, ""), "takes 3 values a row, the signature has 2"},
+		{"a date", with(readFiles(t, "one_tensor"), "MLmodel", `"double"`, `"datetime"`), `type "datetime" is not served`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m, err := Open(write(t, c.files), 1, 8)
+			m, err := Open(writeFiles(t, c.files), 1, 8)
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("opened"), m.Close()))
 			}
@@ -207,7 +207,7 @@ func TestRefusesArtifacts(t *testing.T) {
 
 func TestIntegerColumnsTakeNoFractions(t *testing.T) {
 	t.Parallel()
-	m := open(t, "testdata/columns")
+	m := openModel(t, "testdata/columns")
 	f := request.Fill([]byte(`{"procs": 1.5, "queue": "long", "hour": 1}`), m.Schema(), &schema.Row{})
 	if len(f.Invalid) != 1 || f.Invalid[0].Msg != "expected a whole number" {
 		t.Errorf("%+v", f)
@@ -217,8 +217,8 @@ func TestIntegerColumnsTakeNoFractions(t *testing.T) {
 // A row that makes the model fail, or answer what is not finite, fails alone.
 func TestBadRowFailsAlone(t *testing.T) {
 	t.Parallel()
-	m := open(t, write(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "a", Kind: "number", Weight: 1e30})))
-	rows := []*schema.Row{row(t, m, `{"a": 1}`), row(t, m, `{"a": 1e30}`), row(t, m, `{"a": 2}`)}
+	m := openModel(t, writeFiles(t, fixture.Linear(t, "m", 0, fixture.Column{Name: "a", Kind: "number", Weight: 1e30})))
+	rows := []*schema.Row{parseRow(t, m, `{"a": 1}`), parseRow(t, m, `{"a": 1e30}`), parseRow(t, m, `{"a": 2}`)}
 	results := make([]Result, 3)
 	m.NewBatch().Run(rows, results)
 	if results[0].Err != nil || results[2].Err != nil || results[1].Err == nil {
@@ -227,7 +227,7 @@ func TestBadRowFailsAlone(t *testing.T) {
 }
 
 func BenchmarkBatch(b *testing.B) {
-	m := open(b, write(b, fixture.Trees(b, "m", 18, 100, 6)))
+	m := openModel(b, writeFiles(b, fixture.Trees(b, "m", 18, 100, 6)))
 	var rows []*schema.Row
 	for i := range 32 {
 		r := &schema.Row{}

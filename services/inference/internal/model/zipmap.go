@@ -9,11 +9,11 @@ import (
 	"github.com/mlp-platform/platform/libs/onnx/onnxpb"
 )
 
-// prepare makes a graph's classes known and its probabilities a tensor. scikit-learn classifiers are
+// stripZipMap makes a graph's classes known and its probabilities a tensor. scikit-learn classifiers are
 // exported by default with a ZipMap at the end, which makes one map a row: a form that cannot be batched.
 // The node only renames what it reads, so it is cut off. The file itself, and so its digest, stays as
 // it was registered.
-func prepare(data []byte) (out []byte, classes []string, err error) {
+func stripZipMap(data []byte) (out []byte, classes []string, err error) {
 	var mp onnxpb.ModelProto
 	if err := proto.Unmarshal(data, &mp); err != nil {
 		return nil, nil, fmt.Errorf("not an ONNX file: %w", err)
@@ -29,7 +29,7 @@ func prepare(data []byte) (out []byte, classes []string, err error) {
 				continue
 			}
 			classes = labelsOf(n)
-			g.Output[i] = probabilities(n.Input[0], len(classes))
+			g.Output[i] = declareProbabilities(n.Input[0], len(classes))
 			g.Node = append(g.Node[:j], g.Node[j+1:]...)
 			changed = true
 			break
@@ -69,9 +69,9 @@ func labelsOf(n *onnxpb.NodeProto) (out []string) {
 	return out
 }
 
-// probabilities declares the value that a ZipMap read as an output [N, classes]. Its name must stay, since
+// declareProbabilities declares the value that a ZipMap read as an output [N, classes]. Its name must stay, since
 // nodes refer to it.
-func probabilities(name string, classes int) *onnxpb.ValueInfoProto {
+func declareProbabilities(name string, classes int) *onnxpb.ValueInfoProto {
 	rows := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "N"}}
 	cols := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(classes)}}
 	return &onnxpb.ValueInfoProto{

@@ -123,17 +123,17 @@ func (m *Monitor) evaluate(ctx context.Context, p place, b *store.BaselinesRow, 
 	if b != nil {
 		base = drift.Sample{Values: b.Predictions, Labels: b.Labels}
 	}
-	live := sample(rows)
+	live := splitSample(rows)
 	st.Report = drift.Evaluate(live, base, mode)
 	for _, r := range slices.Backward(rows[:min(len(rows), recentShown)]) {
-		st.recent = append(st.recent, shown(r))
+		st.recent = append(st.recent, recentValue(r))
 	}
 	return st, nil
 }
 
-// sample splits predictions into labels or numbers by what the newest is: a model may have changed from
+// splitSample splits predictions into labels or numbers by what the newest is: a model may have changed from
 // one to the other, and the two do not compare.
-func sample(rows []store.RecentSnapshotsRow) drift.Sample {
+func splitSample(rows []store.RecentSnapshotsRow) drift.Sample {
 	var s drift.Sample
 	for _, r := range rows {
 		switch {
@@ -147,7 +147,7 @@ func sample(rows []store.RecentSnapshotsRow) drift.Sample {
 	return s
 }
 
-func shown(r store.RecentSnapshotsRow) any {
+func recentValue(r store.RecentSnapshotsRow) any {
 	switch {
 	case r.Prediction != nil:
 		return *r.Prediction
@@ -177,7 +177,7 @@ func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselinePa
 		if err != nil {
 			return err
 		}
-		s := sample(rows)
+		s := splitSample(rows)
 		if n = s.Len(); n < drift.MinSnapshots {
 			return errNotEnough{n}
 		}
@@ -193,10 +193,10 @@ func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselinePa
 		}
 		set.Mean, set.Std = s.Moments()
 		old, err := q.OldBaseline(ctx, store.OldBaselineParams{Model: p.model, Alias: p.alias})
-		details := map[string]any{"new": moments(n, set.Mean, set.Std), "old": nil}
+		details := map[string]any{"new": auditMoments(n, set.Mean, set.Std), "old": nil}
 		switch {
 		case err == nil:
-			details["old"] = moments(int(max(old.NNumbers, old.NLabels)), old.Mean, old.Std)
+			details["old"] = auditMoments(int(max(old.NNumbers, old.NLabels)), old.Mean, old.Std)
 		case !errors.Is(err, pgx.ErrNoRows):
 			return err
 		}
@@ -212,8 +212,8 @@ func (m *Monitor) setBaseline(ctx context.Context, p place) (store.SetBaselinePa
 
 func (p place) target() string { return "model:" + p.model + "@" + p.alias }
 
-// moments is for the audit ledger, which hashes canonical JSON: numbers as text say the same everywhere.
-func moments(n int, mean, std *float64) map[string]any {
+// auditMoments is for the audit ledger, which hashes canonical JSON: numbers as text say the same everywhere.
+func auditMoments(n int, mean, std *float64) map[string]any {
 	text := func(v *float64) any {
 		if v == nil {
 			return nil

@@ -88,7 +88,7 @@ func (h *Handlers) Predict(c echo.Context) error {
 	}
 	p, faults := request.ParsePredict(b.body, &b.object)
 	if faults != nil {
-		return h.refuse(probe, name, metrics.Invalid, invalid(faults))
+		return h.refuse(probe, name, metrics.Invalid, invalidRequest(faults))
 	}
 	slot, err := h.find(c.Request().Context(), probe, wanted{name, p.Alias, p.Version}, start.Add(limit))
 	if err != nil {
@@ -117,7 +117,7 @@ func (h *Handlers) Pipeline(c echo.Context) error {
 		name = defaultPipelineModel
 	}
 	if faults != nil {
-		return h.refuse(probe, name, metrics.Invalid, invalid(faults))
+		return h.refuse(probe, name, metrics.Invalid, invalidRequest(faults))
 	}
 	leave, err := h.admit(probe, name)
 	if err != nil {
@@ -171,7 +171,7 @@ func (h *Handlers) timeout(r *http.Request) (time.Duration, error) {
 	}
 	ms, err := strconv.ParseInt(values[0], 10, 32)
 	if err != nil || ms < 1 {
-		return 0, invalid([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
+		return 0, invalidRequest([]problem.Field{{Loc: []string{"header", headerTimeout}, Msg: "expected a whole number of milliseconds, at least 1"}})
 	}
 	return min(h.cfg.Timeout, time.Duration(ms)*time.Millisecond), nil
 }
@@ -236,7 +236,7 @@ func (h *Handlers) refuse(probe bool, name string, outcome int, err error) error
 	return err
 }
 
-func invalid(faults []problem.Field) *problem.Error {
+func invalidRequest(faults []problem.Field) *problem.Error {
 	detail := "The request is not valid: " + strings.Join(faults[0].Loc, ".") + ": " + faults[0].Msg + "."
 	if more := len(faults) - 1; more > 0 {
 		detail += fmt.Sprintf(" %d more in errors.", more)
@@ -309,16 +309,16 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 		job.Free()
 		if f.Invalid != nil {
 			counts.Count(metrics.Invalid)
-			return invalid(f.Invalid)
+			return invalidRequest(f.Invalid)
 		}
 		counts.Count(metrics.Mismatch)
-		return mismatch(slot, f.Mismatch)
+		return shapeMismatch(slot, f.Mismatch)
 	}
 	left := a.limit - time.Since(a.start)
 	if left <= 0 {
 		job.Free()
 		counts.Count(metrics.Timeout)
-		return late(a.limit)
+		return deadlineFault(a.limit)
 	}
 	norm, mean, std := s.Summary(&job.Row) // before the job may leave this goroutine's hands
 	slot.Submit(job)
@@ -327,13 +327,13 @@ func (h *Handlers) answer(c echo.Context, b *buffers, slot *catalog.Slot, a ask)
 		if errors.Is(err, context.Canceled) {
 			return problem.From(err)
 		}
-		return late(a.limit)
+		return deadlineFault(a.limit)
 	}
 	res := job.Result
 	job.Free()
 	if res.Err != nil {
 		counts.Count(metrics.Failed)
-		return fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on this row: %s.", slot.Name, slot.Version, sentence(res.Err))).WithCause(res.Err)
+		return fault.ModelException.New(fmt.Sprintf("Model %s version %s failed on this row: %s.", slot.Name, slot.Version, trimPeriod(res.Err))).WithCause(res.Err)
 	}
 	b.answer = appendPrediction(b.answer[:0], slot, &res, a)
 	w := c.Response()
@@ -385,13 +385,13 @@ func (b *buffers) wait(ctx context.Context, job *batch.Job, left time.Duration) 
 	return err
 }
 
-func late(limit time.Duration) error {
+func deadlineFault(limit time.Duration) error {
 	return problem.DeadlineExceeded.New(fmt.Sprintf("There was no prediction within %s.", limit))
 }
 
-func sentence(err error) string { return strings.TrimSuffix(err.Error(), ".") }
+func trimPeriod(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 
-func mismatch(slot *catalog.Slot, faults []problem.Field) error {
+func shapeMismatch(slot *catalog.Slot, faults []problem.Field) error {
 	const shown = 20
 	names := slot.Model.Schema().Names()
 	columns := strings.Join(names[:min(len(names), shown)], ", ")

@@ -85,7 +85,7 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 	n := 0
 	for ; sc.next() != ']'; n++ {
 		raw := sc.value()
-		v, msg := number(raw, col.Limit)
+		v, msg := parseNumber(raw, col.Limit)
 		if msg == "" && col.Whole && v != math.Trunc(v) {
 			msg = "expected a whole number"
 		}
@@ -106,11 +106,11 @@ func fillVector(sc *scanner, col *schema.Column, dst []float64, f *Faults) {
 func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *schema.Row) string {
 	switch col.Kind {
 	case schema.Number:
-		v, msg := number(raw, col.Limit)
+		v, msg := parseNumber(raw, col.Limit)
 		s.Numbers(row, i)[0] = v
 		return msg
 	case schema.Integer:
-		v, msg := integer(raw, col.Limit)
+		v, msg := parseInteger(raw, col.Limit)
 		*s.Int(row, i) = v
 		return msg
 	case schema.Boolean:
@@ -125,7 +125,7 @@ func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *sc
 		if raw[0] != '"' {
 			return "expected a string, got " + kindName(raw[0])
 		}
-		v, err := unquote(raw)
+		v, err := unquoteJSON(raw)
 		if err != nil {
 			return err.Error()
 		}
@@ -139,14 +139,14 @@ func fillScalar(raw []byte, col *schema.Column, i int, s *schema.Schema, row *sc
 	return ""
 }
 
-// view is b as a string without a copy, for functions that do not keep it.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// viewString is b as a string without a copy, for functions that do not keep it.
+func viewString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-func number(raw []byte, limit float64) (float64, string) {
+func parseNumber(raw []byte, limit float64) (float64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, "expected a number, got " + kindName(c)
 	}
-	v, err := strconv.ParseFloat(view(raw), 64)
+	v, err := strconv.ParseFloat(viewString(raw), 64)
 	if err != nil || limit > 0 && math.Abs(v) > limit {
 		return 0, "the number is too large for the model"
 	}
@@ -156,13 +156,13 @@ func number(raw []byte, limit float64) (float64, string) {
 // maxExact is the largest magnitude below which every integer is a float64.
 const maxExact = 1 << 53
 
-func integer(raw []byte, limit float64) (int64, string) {
+func parseInteger(raw []byte, limit float64) (int64, string) {
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
 		return 0, "expected a whole number, got " + kindName(c)
 	}
-	v, err := strconv.ParseInt(view(raw), 10, 64)
+	v, err := strconv.ParseInt(viewString(raw), 10, 64)
 	if err != nil { // 3.0 and 3e2 are whole numbers too
-		f, ferr := strconv.ParseFloat(view(raw), 64)
+		f, ferr := strconv.ParseFloat(viewString(raw), 64)
 		switch {
 		case ferr != nil || math.Abs(f) >= maxExact:
 			return 0, "the number is too large for the model"

@@ -63,7 +63,7 @@ func Parse(body []byte, into *Object) []problem.Field {
 	defer func() { d.buf = bytes.Buffer{} }()
 	tok, err := d.dec.ReadToken()
 	if err != nil {
-		return syntax(err, len(body))
+		return syntaxFault(err, len(body))
 	}
 	if tok.Kind() != '{' {
 		return []problem.Field{{Loc: []string{"body"}, Msg: "expected a JSON object, got " + kindName(byte(tok.Kind()))}}
@@ -71,22 +71,22 @@ func Parse(body []byte, into *Object) []problem.Field {
 	for d.dec.PeekKind() != '}' {
 		name, err := d.read(body)
 		if err != nil {
-			return syntax(err, len(body))
+			return syntaxFault(err, len(body))
 		}
 		key := name[1 : len(name)-1]
 		if bytes.IndexByte(key, '\\') >= 0 {
 			if key, err = jsontext.AppendUnquote(nil, name); err != nil {
-				return syntax(err, len(body))
+				return syntaxFault(err, len(body))
 			}
 		}
 		value, err := d.read(body)
 		if err != nil {
-			return syntax(err, len(body))
+			return syntaxFault(err, len(body))
 		}
 		into.members = append(into.members, Member{key, value})
 	}
 	if _, err := d.dec.ReadToken(); err != nil {
-		return syntax(err, len(body))
+		return syntaxFault(err, len(body))
 	}
 	if _, err := d.dec.ReadToken(); err != io.EOF {
 		return []problem.Field{{Loc: []string{"body"}, Msg: "the body goes on after its JSON value"}}
@@ -94,8 +94,8 @@ func Parse(body []byte, into *Object) []problem.Field {
 	return nil
 }
 
-// syntax makes a field fault of the decoder's error.
-func syntax(err error, size int) []problem.Field {
+// syntaxFault makes a field fault of the decoder's error.
+func syntaxFault(err error, size int) []problem.Field {
 	f := problem.Field{Loc: []string{"body"}}
 	var se *jsontext.SyntacticError
 	switch {
@@ -135,13 +135,13 @@ func kindName(c byte) string {
 	return "a number"
 }
 
-// text reads an optional string member; null counts as absent.
-func text(m Member) (string, *problem.Field) {
+// parseText reads an optional string member; null counts as absent.
+func parseText(m Member) (string, *problem.Field) {
 	switch m.Value[0] {
 	case 'n':
 		return "", nil
 	case '"':
-		s, err := unquote(m.Value)
+		s, err := unquoteJSON(m.Value)
 		if err == nil {
 			return s, nil
 		}
@@ -149,7 +149,7 @@ func text(m Member) (string, *problem.Field) {
 	return "", &problem.Field{Loc: []string{"body", problem.Shorten(string(m.Name))}, Msg: "expected a string, got " + kindName(m.Value[0])}
 }
 
-func unquote(v []byte) (string, error) {
+func unquoteJSON(v []byte) (string, error) {
 	inner := v[1 : len(v)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), nil

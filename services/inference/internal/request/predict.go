@@ -30,9 +30,9 @@ func ParsePredict(body []byte, scratch *Object) (p Predict, faults []problem.Fie
 			}
 			p.Features = m.Value
 		case "alias":
-			p.Alias, fault = text(m)
+			p.Alias, fault = parseText(m)
 		case "version":
-			p.Version, fault = text(m)
+			p.Version, fault = parseText(m)
 		case "probabilities":
 			switch m.Value[0] {
 			case 't', 'f', 'n':
@@ -41,7 +41,7 @@ func ParsePredict(body []byte, scratch *Object) (p Predict, faults []problem.Fie
 				fault = &problem.Field{Loc: []string{"body", "probabilities"}, Msg: "expected true or false, got " + kindName(m.Value[0])}
 			}
 		default:
-			fault = unknown(m)
+			fault = unknownMember(m)
 		}
 		if fault != nil && len(faults) < maxFaults {
 			faults = append(faults, *fault)
@@ -53,7 +53,7 @@ func ParsePredict(body []byte, scratch *Object) (p Predict, faults []problem.Fie
 	return p, faults
 }
 
-func unknown(m Member) *problem.Field {
+func unknownMember(m Member) *problem.Field {
 	return &problem.Field{Loc: []string{"body", problem.Shorten(string(m.Name))}, Msg: "this member is unknown"}
 }
 
@@ -113,7 +113,7 @@ func (p *Pipeline) read(members []Member, at []string, faults []problem.Field) [
 		switch string(m.Name) {
 		case "features":
 			if len(at) > 1 {
-				fault = unknown(m)
+				fault = unknownMember(m)
 			}
 		case "embedding":
 			p.Embedding, fault = m.Value, checkEmbedding(m.Value)
@@ -135,15 +135,15 @@ func (p *Pipeline) read(members []Member, at []string, faults []problem.Field) [
 				p.JobID = string(m.Value)
 				break
 			}
-			p.JobID, fault = text(m)
+			p.JobID, fault = parseText(m)
 		case "model_name":
-			p.Model, fault = text(m)
+			p.Model, fault = parseText(m)
 		case "alias":
-			p.Alias, fault = text(m)
+			p.Alias, fault = parseText(m)
 		case "version":
-			p.Version, fault = text(m)
+			p.Version, fault = parseText(m)
 		default:
-			fault = unknown(m)
+			fault = unknownMember(m)
 		}
 		if fault != nil && len(faults) < maxFaults {
 			faults = append(faults, problem.Field{Loc: append(append([]string(nil), at...), problem.Shorten(string(m.Name))), Msg: fault.Msg})

@@ -51,7 +51,7 @@ func TestFillsRowInAnyOrder(t *testing.T) {
 	}
 }
 
-func show(fields []problem.Field) string {
+func formatFields(fields []problem.Field) string {
 	var out []string
 	for _, f := range fields {
 		out = append(out, strings.Join(f.Loc, ".")+": "+f.Msg)
@@ -96,7 +96,7 @@ func TestBodiesThatAreNoRequest(t *testing.T) {
 			t.Errorf("%.60s: accepted", body)
 			continue
 		}
-		if got := show(faults); want != "" && got != want {
+		if got := formatFields(faults); want != "" && got != want {
 			t.Errorf("%.60s:\n got %s\nwant %s", body, got, want)
 		}
 	}
@@ -144,12 +144,12 @@ func TestWrongFeatures(t *testing.T) {
 		}
 		p, faults := ParsePredict([]byte(`{"features":{`+strings.Join(parts, " , ")+"}}"), &Object{})
 		if faults != nil {
-			t.Errorf("%s=%.40s: %s", c.column, c.value, show(faults))
+			t.Errorf("%s=%.40s: %s", c.column, c.value, formatFields(faults))
 			continue
 		}
 		f := Fill(p.Features, s, &schema.Row{})
 		trim := func(fields []problem.Field) string {
-			return strings.ReplaceAll(show(fields), "body.features.", "")
+			return strings.ReplaceAll(formatFields(fields), "body.features.", "")
 		}
 		if got := trim(f.Invalid); got != c.invalid {
 			t.Errorf("%s=%.40s: invalid %q, want %q", c.column, c.value, got, c.invalid)
@@ -170,7 +170,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	b.WriteString(`"y":1}}`)
 	p, faults := ParsePredict([]byte(b.String()), &Object{})
 	if faults != nil {
-		t.Fatal(show(faults))
+		t.Fatal(formatFields(faults))
 	}
 	if f := Fill(p.Features, testSchema(t), &schema.Row{}); len(f.Mismatch) != maxFaults {
 		t.Errorf("%d faults told, want %d", len(f.Mismatch), maxFaults)
@@ -183,14 +183,14 @@ func TestPipeline(t *testing.T) {
 	flat := `{"embedding":` + embedding + `,"num_nodes":4,"user_id":17,"job_id":"j1","alias":"Canary"}`
 	p, faults := ParsePipeline([]byte(flat))
 	if faults != nil {
-		t.Fatal(show(faults))
+		t.Fatal(formatFields(faults))
 	}
 	if p.JobID != "j1" || p.Alias != "Canary" || string(p.NumNodes) != "4" || string(p.UserID) != "17" {
 		t.Errorf("parsed %+v", p)
 	}
 	nested, faults := ParsePipeline([]byte(`{"features":` + flat + `,"model_name":"jpcp","job_id":9}`))
 	if faults != nil {
-		t.Fatal(show(faults))
+		t.Fatal(formatFields(faults))
 	}
 	if nested.JobID != "9" || nested.Model != "jpcp" || nested.Embedding == nil {
 		t.Errorf("parsed %+v", nested)
@@ -212,8 +212,8 @@ func TestPipeline(t *testing.T) {
 		`{"embedding":` + embedding + `,"num_nodes":1,"nodes":1}`:    "body.nodes: this member is unknown",
 		`{"embedding":` + embedding + `,"num_nodes":1,"user_id":[]}`: "body.user_id: expected a string or a number, got a list",
 	} {
-		if _, faults := ParsePipeline([]byte(body)); show(faults) != want {
-			t.Errorf("%.50s: %s, want %s", body, show(faults), want)
+		if _, faults := ParsePipeline([]byte(body)); formatFields(faults) != want {
+			t.Errorf("%.50s: %s, want %s", body, formatFields(faults), want)
 		}
 	}
 }

@@ -66,12 +66,12 @@ func Read(dir fs.FS) (*Schema, error) {
 		return nil, fmt.Errorf("the artifact has no readable MLmodel file: %w", err)
 	}
 	var m mlmodel
-	if err := unmarshal(raw, &m); err != nil {
+	if err := unmarshalMLmodel(raw, &m); err != nil {
 		return nil, fmt.Errorf("MLmodel: %w", err)
 	}
 	flavor, ok := m.Flavors["onnx"]
 	if !ok {
-		return nil, fmt.Errorf("%w: the artifact has %s; log the model with mlflow.onnx", ErrFlavor, flavors(m.Flavors))
+		return nil, fmt.Errorf("%w: the artifact has %s; log the model with mlflow.onnx", ErrFlavor, listFlavors(m.Flavors))
 	}
 	s := &Schema{GraphFile: defaultGraphFile}
 	if data, ok := flavor["data"].(string); ok && data != "" {
@@ -92,10 +92,10 @@ func Read(dir fs.FS) (*Schema, error) {
 	return s, s.fromSignature([]byte(m.Signature.Inputs))
 }
 
-// unmarshal refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than
+// unmarshalMLmodel refuses what makes YAML dear: anchors and aliases, with which a kilobyte unfolds into more than
 // any memory, and lists within lists without end, which the library reads in quadratic time. Outsiders
 // write these files, so that a fault of the library must not end the service either.
-func unmarshal(raw []byte, m *mlmodel) (err error) {
+func unmarshalMLmodel(raw []byte, m *mlmodel) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("not readable: %v", p)
@@ -141,7 +141,7 @@ func readFile(dir fs.FS, name string, most int) ([]byte, error) {
 	return raw, err
 }
 
-func flavors(m map[string]map[string]any) string {
+func listFlavors(m map[string]map[string]any) string {
 	var names []string
 	for name := range m {
 		if name != "python_function" { // every flavor has it too

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func files(mlmodel, platform string) fstest.MapFS {
+func modelFiles(mlmodel, platform string) fstest.MapFS {
 	fs := fstest.MapFS{"MLmodel": {Data: []byte(mlmodel)}}
 	if platform != "" {
 		fs["platform.json"] = &fstest.MapFile{Data: []byte(platform)}
@@ -19,7 +19,7 @@ func files(mlmodel, platform string) fstest.MapFS {
 }
 
 func withInputs(inputs string) fstest.MapFS {
-	return files("flavors:\n  onnx: {data: m.onnx}\nsignature:\n  inputs: '"+inputs+"'\n", "")
+	return modelFiles("flavors:\n  onnx: {data: m.onnx}\nsignature:\n  inputs: '"+inputs+"'\n", "")
 }
 
 func TestReadSignatures(t *testing.T) {
@@ -62,7 +62,7 @@ func TestReadSignatures(t *testing.T) {
 			t.Errorf("%s: %v, want %q", inputs, err, want)
 		}
 	}
-	if _, err := Read(files("flavors:\n  python_function: {}\n  xgboost: {}\n", "")); !errors.Is(err, ErrFlavor) || !strings.Contains(err.Error(), "xgboost") {
+	if _, err := Read(modelFiles("flavors:\n  python_function: {}\n  xgboost: {}\n", "")); !errors.Is(err, ErrFlavor) || !strings.Contains(err.Error(), "xgboost") {
 		t.Errorf("another flavor: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestRefusesCostlyFiles(t *testing.T) {
 		"nothing": {"---\n---\n", "empty"},
 	} {
 		began := time.Now()
-		_, err := Read(files(c.mlmodel, ""))
+		_, err := Read(modelFiles(c.mlmodel, ""))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -122,7 +122,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("flavors:\n  onnx: {data: ../x}\nsignature: {inputs: '[{\"type\":\"tensor\",\"tensor-spec\":{\"dtype\":\"float32\",\"shape\":[-1,4]}}]'}\n", "")
 	f.Add("a: &a [*a]\n", "{")
 	f.Fuzz(func(t *testing.T, mlmodel, platform string) {
-		s, err := Read(files(mlmodel, platform))
+		s, err := Read(modelFiles(mlmodel, platform))
 		if err != nil {
 			return
 		}

@@ -143,15 +143,15 @@ type Row struct {
 
 // Fit makes r suit s, without values.
 func (s *Schema) Fit(r *Row) {
-	r.numbers = resize(r.numbers, s.numbers)
-	r.ints = resize(r.ints, s.ints)
-	r.texts = resize(r.texts, s.texts)
-	r.Seen = resize(r.Seen, len(s.Columns))
+	r.numbers = resizeSlice(r.numbers, s.numbers)
+	r.ints = resizeSlice(r.ints, s.ints)
+	r.texts = resizeSlice(r.texts, s.texts)
+	r.Seen = resizeSlice(r.Seen, len(s.Columns))
 	clear(r.texts)
 	clear(r.Seen)
 }
 
-func resize[T any](v []T, n int) []T {
+func resizeSlice[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)
 	}

@@ -117,7 +117,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		w.write(ctx, batch)
 		w.prune(ctx, batch)
 		batch = batch[:0]
-		pause(ctx, min(rest*time.Since(began), batchWait))
+		pauseFor(ctx, min(rest*time.Since(began), batchWait))
 	}
 }
 
@@ -161,7 +161,7 @@ func (w *Writer) write(ctx context.Context, batch []Record) {
 		if delay == retryFirst {
 			w.log.WarnContext(ctx, "snapshots wait for the database", slog.Any("err", err))
 		}
-		pause(ctx, delay)
+		pauseFor(ctx, delay)
 	}
 }
 
@@ -239,7 +239,7 @@ func (w *Writer) bounded(ctx context.Context, fn func(context.Context) (int64, e
 	return fn(ctx)
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func pauseFor(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func setup(t *testing.T, queue int) (*Writer, *pgxpool.Pool, *metrics.Set) {
+func setupWriter(t *testing.T, queue int) (*Writer, *pgxpool.Pool, *metrics.Set) {
 	t.Helper()
 	ctx := context.Background()
 	url := testenv.Migrated(t, "snapshots", func(ctx context.Context, url string) error {
@@ -34,11 +34,11 @@ func setup(t *testing.T, queue int) (*Writer, *pgxpool.Pool, *metrics.Set) {
 	return New(pool, queue, set, slog.New(slog.DiscardHandler)), pool, set
 }
 
-func record(n int) Record {
+func newRecord(n int) Record {
 	return Record{Model: "M", Alias: "Production", Version: "1", Prediction: float64(n), Source: HTTP, TS: time.Now()}
 }
 
-func run(t *testing.T, w *Writer) (stop func()) {
+func runWriter(t *testing.T, w *Writer) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -51,7 +51,7 @@ func run(t *testing.T, w *Writer) (stop func()) {
 	}
 }
 
-func count(t *testing.T, pool *pgxpool.Pool) (n int, newest float64) {
+func countSnapshots(t *testing.T, pool *pgxpool.Pool) (n int, newest float64) {
 	t.Helper()
 	var last *float64
 	if err := pool.QueryRow(context.Background(), "select count(*), max(prediction) from snapshots").Scan(&n, &last); err != nil {
@@ -65,12 +65,12 @@ func count(t *testing.T, pool *pgxpool.Pool) (n int, newest float64) {
 
 func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
 	t.Parallel()
-	w, pool, set := setup(t, 5000)
+	w, pool, set := setupWriter(t, 5000)
 	for n := range 2500 {
-		w.Put(record(n))
+		w.Put(newRecord(n))
 	}
-	run(t, w)()
-	if n, newest := count(t, pool); n != 2500 || newest != 2499 {
+	runWriter(t, w)()
+	if n, newest := countSnapshots(t, pool); n != 2500 || newest != 2499 {
 		t.Errorf("%d rows, newest %v", n, newest)
 	}
 	if got := testutil.ToFloat64(set.SnapshotRows); got != 2500 {
@@ -81,15 +81,15 @@ func TestWritesWhatIsQueuedAtTheStop(t *testing.T) {
 // A batch that is on its way when the stop comes arrives.
 func TestStopAmidABatch(t *testing.T) {
 	t.Parallel()
-	w, pool, set := setup(t, 5000)
+	w, pool, set := setupWriter(t, 5000)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	batch := make([]Record, batchRows)
 	for n := range batch {
-		batch[n] = record(n)
+		batch[n] = newRecord(n)
 	}
 	w.write(ctx, batch)
-	if n, newest := count(t, pool); n != batchRows || newest != batchRows-1 {
+	if n, newest := countSnapshots(t, pool); n != batchRows || newest != batchRows-1 {
 		t.Errorf("%d rows, newest %v", n, newest)
 	}
 	if got := testutil.ToFloat64(set.SnapshotDropped); got != 0 {
@@ -99,9 +99,9 @@ func TestStopAmidABatch(t *testing.T) {
 
 func TestFullQueueDropsAndCounts(t *testing.T) {
 	t.Parallel()
-	w, _, set := setup(t, 10)
+	w, _, set := setupWriter(t, 10)
 	for n := range 25 {
-		w.Put(record(n))
+		w.Put(newRecord(n))
 	}
 	if got := testutil.ToFloat64(set.SnapshotDropped); got != 15 {
 		t.Errorf("%v dropped, want 15", got)
@@ -110,15 +110,15 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 
 func TestKindsOfPredictions(t *testing.T) {
 	t.Parallel()
-	w, pool, _ := setup(t, 10)
-	number, label, text, empty := record(1), record(2), record(3), record(4)
+	w, pool, _ := setupWriter(t, 10)
+	number, label, text, empty := newRecord(1), newRecord(2), newRecord(3), newRecord(4)
 	label.Kind, label.Prediction = NumberLabel, -1
 	text.Kind, text.Label = TextLabel, "high"
 	empty.Kind = TextLabel
 	for _, r := range []Record{number, label, text, empty} {
 		w.Put(r)
 	}
-	run(t, w)()
+	runWriter(t, w)()
 	var got string
 	if err := pool.QueryRow(context.Background(),
 		"select string_agg(coalesce(prediction::text, 'null') || ' ' || coalesce('''' || label || '''', 'null'), ', ' order by id) from snapshots").Scan(&got); err != nil {
@@ -131,17 +131,17 @@ func TestKindsOfPredictions(t *testing.T) {
 
 func TestKeepsTheNewest(t *testing.T) {
 	t.Parallel()
-	w, pool, _ := setup(t, 40_000)
+	w, pool, _ := setupWriter(t, 40_000)
 	const sent = keepRows + 2*pruneEvery
 	for n := range sent {
-		w.Put(record(n))
+		w.Put(newRecord(n))
 	}
-	old := record(-1)
+	old := newRecord(-1)
 	old.Alias = "Staging" // another alias keeps its own
 	w.Put(old)
-	stop := run(t, w)
+	stop := runWriter(t, w)
 	testenv.Eventually(t, 20*time.Second, func() error {
-		if n, newest := count(t, pool); n > keepRows+pruneEvery || newest != sent-1 {
+		if n, newest := countSnapshots(t, pool); n > keepRows+pruneEvery || newest != sent-1 {
 			return fmt.Errorf("%d rows, newest %v", n, newest)
 		}
 		return nil
@@ -160,14 +160,14 @@ func TestKeepsTheNewest(t *testing.T) {
 
 func TestExpires(t *testing.T) {
 	t.Parallel()
-	w, pool, _ := setup(t, 10)
-	r := record(1)
+	w, pool, _ := setupWriter(t, 10)
+	r := newRecord(1)
 	r.TS = time.Now().Add(-keepAge - time.Hour)
 	w.Put(r)
-	w.Put(record(2))
-	run(t, w)()
+	w.Put(newRecord(2))
+	runWriter(t, w)()
 	w.expire(context.Background())
-	if n, newest := count(t, pool); n != 1 || newest != 2 {
+	if n, newest := countSnapshots(t, pool); n != 1 || newest != 2 {
 		t.Errorf("%d rows left, newest %v", n, newest)
 	}
 }

@@ -50,7 +50,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "backend", Aliases: []string{"b"}, Usage: "where the data is read from"},
 					&cli.StringFlag{Name: "parameters", Usage: `JSON laid over model.yaml, such as {"seed": 7, "hyperparameters": {"max_depth": 8}}`},
 				},
-				Action: func(c *cli.Context) error { return train(c, environ, out, errOut) },
+				Action: func(c *cli.Context) error { return runTrain(c, environ, out, errOut) },
 			},
 			{
 				Name: "features", Usage: "print the body of POST /predict for one job, as it was at its submit",
@@ -58,14 +58,14 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 					&cli.StringFlag{Name: "log", Usage: "job log to read instead of the data set's files"},
 					&cli.StringFlag{Name: "job", Usage: "id of the job"},
 				},
-				Action: func(c *cli.Context) error { return features(c, environ, out, errOut) },
+				Action: func(c *cli.Context) error { return runFeatures(c, environ, out, errOut) },
 			},
 			{
 				Name: "heldout", Usage: "list rows that no model was fitted on, with what really happened",
 				Flags: []cli.Flag{repo, env, model("RuntimeRegressor"), set,
 					&cli.IntFlag{Name: "n", Usage: "how many, evenly spread; 0 for all", Value: 5},
 				},
-				Action: func(c *cli.Context) error { return heldout(c, environ, out) },
+				Action: func(c *cli.Context) error { return runHeldOut(c, environ, out) },
 			},
 		},
 	}
@@ -75,7 +75,7 @@ func App(environ []string, out, errOut io.Writer) *cli.App {
 	return app
 }
 
-func config(c *cli.Context, environ []string) (trainer.Config, error) {
+func loadConfig(c *cli.Context, environ []string) (trainer.Config, error) {
 	environ = withModelRepo(environ)
 	if v := c.String("repo"); v != "" {
 		environ = append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+v)
@@ -104,16 +104,16 @@ func withModelRepo(environ []string) []string {
 	return append(environ[:len(environ):len(environ)], "MODELREPO_DIR="+dir)
 }
 
-func data(c *cli.Context, environ []string) (trainer.Data, error) {
-	cfg, err := config(c, environ)
+func loadData(c *cli.Context, environ []string) (trainer.Data, error) {
+	cfg, err := loadConfig(c, environ)
 	return trainer.Data{RepoDir: cfg.ModelRepoDir, Env: cfg.Env, Model: c.String("model"), Dataset: c.String("dataset"), Log: c.String("log")}, err
 }
 
-func train(c *cli.Context, environ []string, out, errOut io.Writer) error {
+func runTrain(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if c.String("model") == "" {
 		return fmt.Errorf("%w: name the model by --model", errUsage)
 	}
-	cfg, err := config(c, environ)
+	cfg, err := loadConfig(c, environ)
 	if err != nil {
 		return err
 	}
@@ -135,14 +135,14 @@ func train(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return write(out, res)
+	return writeJSON(out, res)
 }
 
-func features(c *cli.Context, environ []string, out, errOut io.Writer) error {
+func runFeatures(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if c.String("job") == "" {
 		return fmt.Errorf("%w: name the job by --job", errUsage)
 	}
-	d, err := data(c, environ)
+	d, err := loadData(c, environ)
 	if err != nil {
 		return err
 	}
@@ -153,14 +153,14 @@ func features(c *cli.Context, environ []string, out, errOut io.Writer) error {
 	if !row.HeldOut {
 		fmt.Fprintf(errOut, "job %s is among the rows the model learns from, so it says little about new jobs; trainer heldout lists others\n", row.ID)
 	}
-	return write(out, map[string]any{"features": row.Features})
+	return writeJSON(out, map[string]any{"features": row.Features})
 }
 
-func heldout(c *cli.Context, environ []string, out io.Writer) error {
+func runHeldOut(c *cli.Context, environ []string, out io.Writer) error {
 	if c.Int("n") < 0 {
 		return fmt.Errorf("%w: --n must not be negative", errUsage)
 	}
-	d, err := data(c, environ)
+	d, err := loadData(c, environ)
 	if err != nil {
 		return err
 	}
@@ -176,10 +176,10 @@ func heldout(c *cli.Context, environ []string, out io.Writer) error {
 	for i, r := range rows {
 		list[i] = entry{r.ID, r.Actual}
 	}
-	return write(out, list)
+	return writeJSON(out, list)
 }
 
-func write(out io.Writer, v any) error {
+func writeJSON(out io.Writer, v any) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

@@ -10,7 +10,7 @@ import (
 const repo = "../../../../deploy/modelrepo"
 
 // The tests of this package follow each other: the library keeps its --help and --version flags in package variables.
-func run(t *testing.T, args ...string) (out, errOut string, err error) {
+func runCommand(t *testing.T, args ...string) (out, errOut string, err error) {
 	t.Helper()
 	var o, e bytes.Buffer
 	err = App(nil, &o, &e).RunContext(t.Context(), append([]string{"trainer"}, args...))
@@ -18,7 +18,7 @@ func run(t *testing.T, args ...string) (out, errOut string, err error) {
 }
 
 func TestFeatures(t *testing.T) {
-	out, _, err := run(t, "heldout", "--repo", repo, "--n", "2")
+	out, _, err := runCommand(t, "heldout", "--repo", repo, "--n", "2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,13 +29,13 @@ func TestFeatures(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 || list[0].Actual < 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	out, errOut, err := run(t, "features", "--repo", repo, "--log", repo+"/data/nasa-ipsc-1993.swf.gz", "--job", list[1].ID)
+	out, errOut, err := runCommand(t, "features", "--repo", repo, "--log", repo+"/data/nasa-ipsc-1993.swf.gz", "--job", list[1].ID)
 	var body struct{ Features map[string]float64 }
 	if err != nil || errOut != "" || json.Unmarshal([]byte(out), &body) != nil || len(body.Features) != 21 {
 		t.Errorf("%v, %s, %s", err, errOut, out)
 	}
 	// A job the model has seen is printed too, with a word of warning apart from the body.
-	out, errOut, err = run(t, "features", "--repo", repo, "--job", "1")
+	out, errOut, err = runCommand(t, "features", "--repo", repo, "--job", "1")
 	if err != nil || !strings.Contains(errOut, "among the rows the model learns from") || !json.Valid([]byte(out)) {
 		t.Errorf("%v, %s, %s", err, errOut, out)
 	}
@@ -58,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 		{"features --repo /nowhere --job 1", 1, "model repository"},
 		{"features --repo " + repo + " --log /nowhere/x.swf --job 1", 1, "/nowhere"},
 	} {
-		_, _, err := run(t, strings.Fields(c.args)...)
+		_, _, err := runCommand(t, strings.Fields(c.args)...)
 		if err == nil || ExitCode(err) != c.code || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v (%d), want %d, %q", c.args, err, ExitCode(err), c.code, c.want)
 		}

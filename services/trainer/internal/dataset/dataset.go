@@ -60,25 +60,25 @@ type Source struct {
 
 // Load reads or generates the rows.
 func Load(ctx context.Context, s Source) (*Rows, error) {
-	rows, err := load(ctx, s)
+	rows, err := loadRows(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("data set %s: %w", s.Set.Name, err)
 	}
 	return rows, nil
 }
 
-func load(ctx context.Context, s Source) (*Rows, error) {
+func loadRows(ctx context.Context, s Source) (*Rows, error) {
 	var r *Rows
 	var err error
 	switch declared := s.Set.Backends.Declared(); {
 	case s.Dummy:
-		r, err = generate(s.Set, DummyRows)
+		r, err = generateRows(s.Set, DummyRows)
 	case !slices.Contains(Backends, s.Backend):
 		return nil, fmt.Errorf("backend %q is not in this build; it reads %s", s.Backend, strings.Join(Backends, ", "))
 	case !slices.Contains(declared, s.Backend):
 		return nil, fmt.Errorf("it declares no backend %q, only %s", s.Backend, strings.Join(declared, ", "))
 	case s.Set.Generated():
-		r, err = generate(s.Set, s.Set.Generator.Rows)
+		r, err = generateRows(s.Set, s.Set.Generator.Rows)
 	default:
 		r, err = readLocal(ctx, s)
 	}
@@ -224,21 +224,21 @@ func (r *Rows) sortBy(key []float64) {
 		return
 	}
 	slices.SortStableFunc(perm, less)
-	permute(r.Num, perm)
-	permute(r.Cat, perm)
-	permute(r.Vec, perm)
+	permuteColumns(r.Num, perm)
+	permuteColumns(r.Cat, perm)
+	permuteColumns(r.Vec, perm)
 	if r.File != nil {
-		r.File = pick(r.File, perm)
+		r.File = pickRows(r.File, perm)
 	}
 }
 
-func permute[T any](columns map[string][]T, perm []int) {
+func permuteColumns[T any](columns map[string][]T, perm []int) {
 	for name, c := range columns {
-		columns[name] = pick(c, perm)
+		columns[name] = pickRows(c, perm)
 	}
 }
 
-func pick[T any](c []T, rows []int) []T {
+func pickRows[T any](c []T, rows []int) []T {
 	out := make([]T, len(rows))
 	for i, r := range rows {
 		out[i] = c[r]
@@ -263,7 +263,7 @@ func (r *Rows) derive(ds *modelrepo.Dataset) error {
 		for _, name := range h.Stats {
 			col := make([]float64, r.N)
 			for i, s := range stats {
-				col[i] = statistic(s, name)
+				col[i] = historyStatistic(s, name)
 			}
 			r.Num[h.Column(name)] = col
 		}
@@ -271,7 +271,7 @@ func (r *Rows) derive(ds *modelrepo.Dataset) error {
 	return nil
 }
 
-func statistic(s history.Stats, name string) float64 {
+func historyStatistic(s history.Stats, name string) float64 {
 	switch name {
 	case "last":
 		return s.Last

@@ -18,7 +18,7 @@ import (
 
 const samples = "../../../../deploy/modelrepo"
 
-func repo(t testing.TB) *modelrepo.Repo {
+func sampleRepo(t testing.TB) *modelrepo.Repo {
 	t.Helper()
 	r, err := modelrepo.Open(samples, "")
 	if err != nil || len(r.Faults) > 0 {
@@ -29,7 +29,7 @@ func repo(t testing.TB) *modelrepo.Repo {
 
 func TestJobLog(t *testing.T) {
 	t.Parallel()
-	ds := repo(t).Datasets["IpscJobs"]
+	ds := sampleRepo(t).Datasets["IpscJobs"]
 	r, err := Load(context.Background(), Source{Repo: samples, Set: ds, Backend: "local"})
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +68,9 @@ func TestSeveralLogs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const job = " %s 0 60 4 -1 -1 -1 -1 -1 1 7 1 3 -1 -1 -1 -1\n"
-	write(t, dir, "data/1.swf", "; UnixStartTime: 1000\n1"+strings.Replace(job, "%s", "0", 1)+"2"+strings.Replace(job, "%s", "500", 1))
-	write(t, dir, "data/2.swf", "; UnixStartTime: 1400\n3"+strings.Replace(job, "%s", "10", 1))
-	ds := *repo(t).Datasets["IpscJobs"]
+	writeFile(t, dir, "data/1.swf", "; UnixStartTime: 1000\n1"+strings.Replace(job, "%s", "0", 1)+"2"+strings.Replace(job, "%s", "500", 1))
+	writeFile(t, dir, "data/2.swf", "; UnixStartTime: 1400\n3"+strings.Replace(job, "%s", "10", 1))
+	ds := *sampleRepo(t).Datasets["IpscJobs"]
 	ds.Files = []string{"data/*.swf"}
 	r, err := Load(context.Background(), Source{Repo: dir, Set: &ds, Backend: "local"})
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSeveralLogs(t *testing.T) {
 
 func TestJobEmbeddings(t *testing.T) {
 	t.Parallel()
-	ds := repo(t).Datasets["JobEmbeddings"]
+	ds := sampleRepo(t).Datasets["JobEmbeddings"]
 	load := func(dummy bool) *Rows {
 		r, err := Load(context.Background(), Source{Repo: samples, Set: ds, Backend: "local", Dummy: dummy})
 		if err != nil {
@@ -121,7 +121,7 @@ func TestJobEmbeddings(t *testing.T) {
 	for i, v := range r.Vec["embedding"] {
 		k := -1
 		for j, l := range leaders {
-			if dot(v, r.Vec["embedding"][l]) > 0.5 {
+			if dotProduct(v, r.Vec["embedding"][l]) > 0.5 {
 				k = j
 			}
 		}
@@ -147,7 +147,7 @@ func TestJobEmbeddings(t *testing.T) {
 	}
 }
 
-func dot(a, b []float32) float64 {
+func dotProduct(a, b []float32) float64 {
 	sum := 0.0
 	for i := range a {
 		sum += float64(a[i]) * float64(b[i])
@@ -158,7 +158,7 @@ func dot(a, b []float32) float64 {
 // Every sample can be tried without its data, and looks the same then.
 func TestDummySamples(t *testing.T) {
 	t.Parallel()
-	r := repo(t)
+	r := sampleRepo(t)
 	for _, m := range r.Models {
 		md, _ := m.Dataset("")
 		rows, err := Load(context.Background(), Source{Repo: t.TempDir(), Set: r.Datasets[md.Name], Dummy: true})
@@ -191,7 +191,7 @@ func tableSet() *modelrepo.Dataset {
 	}
 }
 
-func write(t *testing.T, dir, name, text string) {
+func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
 	p := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -205,12 +205,12 @@ func write(t *testing.T, dir, name, text string) {
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "data/b.csv", "start,t1,user,emb,run,more\n30,40,ann,\"[1, 2]\",10,x\n20,25,bob,\"[3,4]\",,x\n")
+	writeFile(t, dir, "data/b.csv", "start,t1,user,emb,run,more\n30,40,ann,\"[1, 2]\",10,x\n20,25,bob,\"[3,4]\",,x\n")
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write([]byte("\ufeffuser,start,t1,run,emb\nann,0,5,5,\"[5,6]\"\nann,10,12,-1,\nbob,11,13,2,\"[7,8]\"\n"))
 	z.Close()
-	write(t, dir, "data/a.csv", packed.String())
+	writeFile(t, dir, "data/a.csv", packed.String())
 	r, err := Load(context.Background(), Source{Repo: dir, Set: tableSet(), Backend: "local"})
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			write(t, dir, "data/a.csv", c.text)
+			writeFile(t, dir, "data/a.csv", c.text)
 			ds := tableSet()
 			if c.change != nil {
 				c.change(ds)
@@ -280,7 +280,7 @@ func TestRefusals(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dir := t.TempDir()
-	write(t, dir, "data/a.csv", head)
+	writeFile(t, dir, "data/a.csv", head)
 	if _, err := Load(ctx, Source{Repo: dir, Set: tableSet(), Backend: "local"}); err == nil || !strings.Contains(err.Error(), "canceled") {
 		t.Error(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/swf"
 )
 
-// generate makes rows of the data set's schema. It needs no file and no network, and the same seed makes the same
+// generateRows makes rows of the data set's schema. It needs no file and no network, and the same seed makes the same
 // rows on every machine.
-func generate(ds *modelrepo.Dataset, n int) (*Rows, error) {
+func generateRows(ds *modelrepo.Dataset, n int) (*Rows, error) {
 	g := ds.Generator
 	if g == nil {
 		return nil, errors.New("it has no generator, which a dummy run needs; add one to its file")
@@ -25,11 +25,11 @@ func generate(ds *modelrepo.Dataset, n int) (*Rows, error) {
 	rng := rand.New(rand.NewPCG(uint64(g.Seed), 0x9e3779b97f4a7c15))
 	switch g.Kind {
 	case "embedding_families":
-		families(g, n, ds.Columns["embedding"].Length, rng, r)
+		generateFamilies(g, n, ds.Columns["embedding"].Length, rng, r)
 	case "jobs":
-		appendLog(jobs(n, rng), ds, r)
+		appendLog(generateJobLog(n, rng), ds, r)
 	case "table":
-		table(ds, n, rng, r)
+		generateTable(ds, n, rng, r)
 	default:
 		return nil, fmt.Errorf("unknown generator %q", g.Kind)
 	}
@@ -40,9 +40,9 @@ func generate(ds *modelrepo.Dataset, n int) (*Rows, error) {
 	return r, nil
 }
 
-// families makes jobs of a few kinds: each kind has a unit vector about which its jobs' embeddings scatter, a mean
+// generateFamilies makes jobs of a few kinds: each kind has a unit vector about which its jobs' embeddings scatter, a mean
 // power and a class.
-func families(g *modelrepo.Generator, n, dim int, rng *rand.Rand, r *Rows) {
+func generateFamilies(g *modelrepo.Generator, n, dim int, rng *rand.Rand, r *Rows) {
 	type family struct {
 		centroid []float64
 		watts    float64
@@ -79,8 +79,8 @@ func families(g *modelrepo.Generator, n, dim int, rng *rand.Rand, r *Rows) {
 	r.N += n
 }
 
-// jobs makes a log of users who run the same few applications again and again, with log-normal run times.
-func jobs(n int, rng *rand.Rand) *swf.Log {
+// generateJobLog makes a log of users who run the same few applications again and again, with log-normal run times.
+func generateJobLog(n int, rng *rand.Rand) *swf.Log {
 	log := &swf.Log{Start: time.Date(1993, 10, 1, 0, 0, 3, 0, time.UTC)}
 	submit := 0.0
 	for i := range n {
@@ -100,9 +100,9 @@ func jobs(n int, rng *rand.Rand) *swf.Log {
 	return log
 }
 
-// table fills any schema: what is known at submit is random, what is known at end follows from it with noise, so
+// generateTable fills any schema: what is known at submit is random, what is known at end follows from it with noise, so
 // that a model has something to find.
-func table(ds *modelrepo.Dataset, n int, rng *rand.Rand, r *Rows) {
+func generateTable(ds *modelrepo.Dataset, n int, rng *rand.Rand, r *Rows) {
 	names := slices.Sorted(maps.Keys(ds.Columns))
 	signal := make([]float64, n)
 	for _, name := range names {

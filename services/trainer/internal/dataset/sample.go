@@ -55,16 +55,16 @@ func (r *Rows) Select(rows []int) *Rows {
 	out.N = len(rows)
 	out.Num, out.Cat, out.Vec = map[string][]float64{}, map[string][]string{}, map[string][][]float32{}
 	for n, c := range r.Num {
-		out.Num[n] = pick(c, rows)
+		out.Num[n] = pickRows(c, rows)
 	}
 	for n, c := range r.Cat {
-		out.Cat[n] = pick(c, rows)
+		out.Cat[n] = pickRows(c, rows)
 	}
 	for n, c := range r.Vec {
-		out.Vec[n] = pick(c, rows)
+		out.Vec[n] = pickRows(c, rows)
 	}
 	if r.File != nil {
-		out.File = pick(r.File, rows)
+		out.File = pickRows(r.File, rows)
 	}
 	return &out
 }

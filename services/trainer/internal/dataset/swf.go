@@ -30,7 +30,7 @@ func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
 		if source == "" {
 			source = name
 		}
-		get := field(source, log.Start, later)
+		get := recordField(source, log.Start, later)
 		for i := range log.Records {
 			v := get(&log.Records[i])
 			if c.Type == modelrepo.Category {
@@ -43,8 +43,8 @@ func appendLog(log *swf.Log, ds *modelrepo.Dataset, into *Rows) {
 	into.N += len(log.Records)
 }
 
-// field says how a column is read from a record of a log that starts so many seconds later than the first one. -1 stays: in a log, "not known" is a value like others.
-func field(source string, start time.Time, later float64) func(*swf.Record) float64 {
+// recordField says how a column is read from a record of a log that starts so many seconds later than the first one. -1 stays: in a log, "not known" is a value like others.
+func recordField(source string, start time.Time, later float64) func(*swf.Record) float64 {
 	at := func(r *swf.Record) time.Time {
 		return start.Add(time.Duration(r[swf.Submit] * float64(time.Second)))
 	}

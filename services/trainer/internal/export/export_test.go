@@ -17,8 +17,8 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/learn"
 )
 
-// jobs is a table with a column for every kind, and the things to predict from it.
-func jobs(rows int) (t frame.Table, number, class frame.Target) {
+// sampleJobs is a table with a column for every kind, and the things to predict from it.
+func sampleJobs(rows int) (t frame.Table, number, class frame.Target) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	procs := frame.Column{Name: "procs", Kind: modelrepo.Number}
 	wait := frame.Column{Name: "wait", Kind: modelrepo.Number}
@@ -54,7 +54,7 @@ func jobs(rows int) (t frame.Table, number, class frame.Target) {
 	return t, number, class
 }
 
-func features(number, category string) []modelrepo.Feature {
+func sampleFeatures(number, category string) []modelrepo.Feature {
 	return []modelrepo.Feature{
 		{Column: "procs", Kind: modelrepo.Number, Transform: number},
 		{Column: "user", Kind: modelrepo.Category, Transform: category},
@@ -64,8 +64,8 @@ func features(number, category string) []modelrepo.Feature {
 	}
 }
 
-// learned is what the estimator sees of the target.
-func learned(target frame.Target) []float64 {
+// learnedTarget is what the estimator sees of the target.
+func learnedTarget(target frame.Target) []float64 {
 	var y []float64
 	for _, v := range target.Values {
 		if target.Transform == modelrepo.TransformLog1p {
@@ -83,7 +83,7 @@ func learned(target frame.Target) []float64 {
 // rows that the fit has not seen too.
 func TestParity(t *testing.T) {
 	t.Parallel()
-	table, number, class := jobs(1500)
+	table, number, class := sampleJobs(1500)
 	two := class
 	two.Labels = []string{"0", "1"}
 	two.Y = nil
@@ -120,7 +120,7 @@ func TestParity(t *testing.T) {
 			for _, cat := range []string{"onehot", "ordinal"} {
 				t.Run(fmt.Sprintf("%s-%s-%d-%s-%s", c.kind, c.target.Transform, len(c.target.Labels), num, cat), func(t *testing.T) {
 					t.Parallel()
-					p, err := FitTransforms(features(num, cat), train)
+					p, err := FitTransforms(sampleFeatures(num, cat), train)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -129,7 +129,7 @@ func TestParity(t *testing.T) {
 						t.Fatal(err)
 					}
 					m, err := learn.Fit(context.Background(), learn.Spec{Kind: c.kind, Hyper: c.hyper, Seed: 3, Classes: len(c.target.Labels)},
-						x, learned(c.target.Select(fitRows)), nil)
+						x, learnedTarget(c.target.Select(fitRows)), nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -153,8 +153,8 @@ func TestParity(t *testing.T) {
 // A model that is not the exported one must be noticed.
 func TestVerifyNoticesDifferences(t *testing.T) {
 	t.Parallel()
-	table, number, class := jobs(500)
-	p, err := FitTransforms(features("none", "ordinal"), table)
+	table, number, class := sampleJobs(500)
+	p, err := FitTransforms(sampleFeatures("none", "ordinal"), table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestVerifyNoticesDifferences(t *testing.T) {
 	}
 	for _, target := range []frame.Target{number, class} {
 		fit := func(seed int64) learn.Model {
-			m, err := learn.Fit(context.Background(), learn.Spec{Kind: "random_forest", Seed: seed, Classes: len(target.Labels), Hyper: map[string]any{"n_estimators": 5}}, x, learned(target), nil)
+			m, err := learn.Fit(context.Background(), learn.Spec{Kind: "random_forest", Seed: seed, Classes: len(target.Labels), Hyper: map[string]any{"n_estimators": 5}}, x, learnedTarget(target), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,11 +183,11 @@ func TestVerifyNoticesDifferences(t *testing.T) {
 // The same data and seed make the same files, and platform.json says what serving needs.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	table, _, class := jobs(400)
+	table, _, class := sampleJobs(400)
 	var last map[string]string
 	var dir string
 	for range 2 {
-		p, err := FitTransforms(features("standardize", "onehot"), table)
+		p, err := FitTransforms(sampleFeatures("standardize", "onehot"), table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := learn.Fit(context.Background(), learn.Spec{Kind: "gbt", Seed: 1, Classes: 3, Hyper: map[string]any{"n_estimators": 3}}, x, learned(class), nil)
+		m, err := learn.Fit(context.Background(), learn.Spec{Kind: "gbt", Seed: 1, Classes: 3, Hyper: map[string]any{"n_estimators": 3}}, x, learnedTarget(class), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestFiles(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	table, number, _ := jobs(10)
+	table, number, _ := sampleJobs(10)
 	bad := func(change func(*frame.Table)) frame.Table {
 		c := table.Select([]int{0, 1, 2})
 		change(&c)

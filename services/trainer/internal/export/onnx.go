@@ -19,8 +19,8 @@ const (
 	Probabilities = "probabilities" // float [N,C], classification
 )
 
-// encode builds the graph. Values inside have names with an underscore, which keeps them off the columns'.
-func encode(meta Meta, p *Pipeline, m learn.Model, target frame.Target) ([]byte, error) {
+// encodeModel builds the graph. Values inside have names with an underscore, which keeps them off the columns'.
+func encodeModel(meta Meta, p *Pipeline, m learn.Model, target frame.Target) ([]byte, error) {
 	b := graph.New(meta.Model, producer, producerVersion)
 	b.Describe(fmt.Sprintf("%s on %s: %s of %s", meta.Model, meta.Dataset, taskOf(target), target.Name))
 	b.Meta("model", meta.Model)
@@ -129,17 +129,17 @@ func (p *Pipeline) encode(b *graph.Builder) string {
 		scale = append(scale, slices.Repeat([]float32{1}, f.width())...)
 	}
 	if logAt >= 0 {
-		sum := b.Node("Add", "_log_add", []string{concat(b, "_log_in", logs), b.Floats("_log_one", []float32{1})})
+		sum := b.Node("Add", "_log_add", []string{concatNodes(b, "_log_in", logs), b.Floats("_log_one", []float32{1})})
 		parts[logAt] = b.Node("Log", "_log", []string{sum})
 	}
-	matrix := concat(b, "_features", parts)
+	matrix := concatNodes(b, "_features", parts)
 	if standardized {
 		matrix = b.MLNode("Scaler", "_scaled", []string{matrix}, graph.AttrFloats("offset", offset), graph.AttrFloats("scale", scale))
 	}
 	return matrix
 }
 
-func concat(b *graph.Builder, name string, parts []string) string {
+func concatNodes(b *graph.Builder, name string, parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
@@ -153,7 +153,7 @@ func addModel(b *graph.Builder, matrix string, cols int, m learn.Model) (score s
 		if m.Features != cols {
 			return "", 0, false, fmt.Errorf("the model was fitted on %d features, the transforms make %d", m.Features, cols)
 		}
-		return b.TreeEnsemble("_score", matrix, trees(m), m.Base), len(m.Base), m.Softmax, nil
+		return b.TreeEnsemble("_score", matrix, graphTrees(m), m.Base), len(m.Base), m.Softmax, nil
 	case *learn.Linear:
 		if m.Features != cols {
 			return "", 0, false, fmt.Errorf("the model was fitted on %d features, the transforms make %d", m.Features, cols)
@@ -165,7 +165,7 @@ func addModel(b *graph.Builder, matrix string, cols int, m learn.Model) (score s
 	return "", 0, false, fmt.Errorf("a %T cannot be exported", m)
 }
 
-func trees(e *learn.Ensemble) *graph.Trees {
+func graphTrees(e *learn.Ensemble) *graph.Trees {
 	var out graph.Trees
 	for i := range e.Trees {
 		t := &e.Trees[i]
@@ -190,8 +190,8 @@ func trees(e *learn.Ensemble) *graph.Trees {
 	return &out
 }
 
-// back turns what the learner predicts into raw units.
-func back(target frame.Target, v float64) float64 {
+// toRawUnits turns what the learner predicts into raw units.
+func toRawUnits(target frame.Target, v float64) float64 {
 	if target.Transform == modelrepo.TransformLog1p {
 		return math.Expm1(v)
 	}

@@ -106,7 +106,7 @@ func (f *feature) find(t frame.Table) (frame.Column, error) {
 	case modelrepo.Number:
 		rows = len(c.Num)
 		for i, v := range c.Num {
-			if !finite(v) {
+			if !isFinite(v) {
 				return c, fmt.Errorf("row %d is %v; drop or fill missing values first", i, v)
 			}
 		}
@@ -119,7 +119,7 @@ func (f *feature) find(t frame.Table) (frame.Column, error) {
 				return c, fmt.Errorf("row %d has %d elements, want %d", i, len(v), f.Length)
 			}
 			for _, e := range v {
-				if !finite(e) {
+				if !isFinite(e) {
 					return c, fmt.Errorf("row %d has an element %v; drop or fill missing values first", i, e)
 				}
 			}
@@ -133,11 +133,11 @@ func (f *feature) find(t frame.Table) (frame.Column, error) {
 	return c, nil
 }
 
-func finite(v float32) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+func isFinite(v float32) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
 func (f *feature) fit(c frame.Column) error {
 	if f.Kind == modelrepo.Number {
-		f.mean, f.std = moments(len(c.Num), func(i int) float32 { return c.Num[i] })
+		f.mean, f.std = meanAndStd(len(c.Num), func(i int) float32 { return c.Num[i] })
 	}
 	if f.Kind == modelrepo.Vector && f.Length < 1 {
 		return errors.New("a vector needs a length of at least 1")
@@ -157,10 +157,10 @@ func (f *feature) fit(c frame.Column) error {
 		for e := range f.width() {
 			mean, std := f.mean, f.std
 			if f.Kind == modelrepo.Vector {
-				mean, std = moments(len(c.Vec), func(i int) float32 { return c.Vec[i][e] })
+				mean, std = meanAndStd(len(c.Vec), func(i int) float32 { return c.Vec[i][e] })
 			}
 			scale := float32(1 / std)
-			if std == 0 || !finite(scale) {
+			if std == 0 || !isFinite(scale) {
 				scale = 1 // a constant says nothing either way
 			}
 			f.offset, f.scale = append(f.offset, float32(mean)), append(f.scale, scale)
@@ -202,8 +202,8 @@ func (f *feature) checkLog(c frame.Column) error {
 	return nil
 }
 
-// moments are the mean and the population deviation.
-func moments(n int, at func(int) float32) (mean, std float64) {
+// meanAndStd are the mean and the population deviation.
+func meanAndStd(n int, at func(int) float32) (mean, std float64) {
 	for i := range n {
 		mean += float64(at(i))
 	}

@@ -25,7 +25,7 @@ func Verify(dir string, t frame.Table, p *Pipeline, m learn.Model, target frame.
 	if t.Rows == 0 {
 		return errors.New("there are no rows to check the exported model on")
 	}
-	t = t.Select(spread(t.Rows, verifyRows))
+	t = t.Select(spreadRows(t.Rows, verifyRows))
 	x, err := p.Apply(t)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func Verify(dir string, t frame.Table, p *Pipeline, m learn.Model, target frame.
 	if err := c.compare(s, p, t, x, 0); err != nil {
 		return err
 	}
-	for _, row := range spread(t.Rows, verifySingle) {
+	for _, row := range spreadRows(t.Rows, verifySingle) {
 		one := learn.Matrix{Rows: 1, Cols: x.Cols, Data: x.Row(row)}
 		if err := c.compare(s, p, t.Select([]int{row}), one, row); err != nil {
 			return err
@@ -48,8 +48,8 @@ func Verify(dir string, t frame.Table, p *Pipeline, m learn.Model, target frame.
 	return nil
 }
 
-// spread is at most n row numbers at even distances.
-func spread(rows, n int) []int {
+// spreadRows is at most n row numbers at even distances.
+func spreadRows(rows, n int) []int {
 	n = min(rows, n)
 	out := make([]int, n)
 	for i := range out {
@@ -77,7 +77,7 @@ func (c *comparison) compare(s *runtime.Session, p *Pipeline, t frame.Table, x l
 	want := make([]float64, classes)
 	for i := range x.Rows {
 		if !c.target.Class {
-			if err := near(float64(got[Prediction].Floats[i]), back(c.target, c.model.Predict(x.Row(i)))); err != nil {
+			if err := checkClose(float64(got[Prediction].Floats[i]), toRawUnits(c.target, c.model.Predict(x.Row(i)))); err != nil {
 				return fmt.Errorf("row %d: %w", first+i, err)
 			}
 			continue
@@ -85,11 +85,11 @@ func (c *comparison) compare(s *runtime.Session, p *Pipeline, t frame.Table, x l
 		c.model.Proba(x.Row(i), want)
 		probabilities := got[Probabilities].Floats[i*classes : (i+1)*classes]
 		for k, v := range probabilities {
-			if err := near(float64(v), want[k]); err != nil {
+			if err := checkClose(float64(v), want[k]); err != nil {
 				return fmt.Errorf("row %d, class %q: %w", first+i, c.target.Labels[k], err)
 			}
 		}
-		label := answered(got[Label], i)
+		label := formatAnswer(got[Label], i)
 		class := int(c.model.Predict(x.Row(i)))
 		if c.target.Labels[class] == label {
 			continue
@@ -104,14 +104,14 @@ func (c *comparison) compare(s *runtime.Session, p *Pipeline, t frame.Table, x l
 	return nil
 }
 
-func answered(t runtime.Tensor, row int) string {
+func formatAnswer(t runtime.Tensor, row int) string {
 	if t.Strings != nil {
 		return t.Strings[row]
 	}
 	return strconv.FormatInt(t.Int64s[row], 10)
 }
 
-func near(got, want float64) error {
+func checkClose(got, want float64) error {
 	if math.Abs(got-want) <= tolerance*math.Max(1, math.Abs(want)) {
 		return nil
 	}

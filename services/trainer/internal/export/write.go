@@ -91,11 +91,11 @@ func taskOf(t frame.Target) modelrepo.Type {
 
 // Write makes dir and puts the model's files there. It returns the SHA-256 of each file, in hex, by name.
 func Write(dir string, meta Meta, p *Pipeline, m learn.Model, target frame.Target) (map[string]string, error) {
-	onnx, err := encode(meta, p, m, target)
+	onnx, err := encodeModel(meta, p, m, target)
 	if err != nil {
 		return nil, fmt.Errorf("exporting %s: %w", meta.Model, err)
 	}
-	description, err := json.MarshalIndent(describe(meta, p, target), "", "  ")
+	description, err := json.MarshalIndent(describeModel(meta, p, target), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", PlatformFile, err)
 	}
@@ -117,7 +117,7 @@ func Write(dir string, meta Meta, p *Pipeline, m learn.Model, target frame.Targe
 	return files, nil
 }
 
-func describe(meta Meta, p *Pipeline, target frame.Target) Description {
+func describeModel(meta Meta, p *Pipeline, target frame.Target) Description {
 	d := Description{
 		Format: 1, Model: meta.Model, Dataset: meta.Dataset, TaskType: meta.TaskType, Type: taskOf(target),
 		Estimator: meta.Estimator, Seed: meta.Seed, Commit: meta.Commit, TrainingRows: meta.Rows,
@@ -178,7 +178,7 @@ type tensorSpec struct {
 	} `json:"tensor-spec"`
 }
 
-func tensor(name, dtype string, shape ...int) tensorSpec {
+func newTensorSpec(name, dtype string, shape ...int) tensorSpec {
 	s := tensorSpec{Name: name, Type: "tensor"}
 	if dtype == "string" {
 		dtype = "str" // numpy's name
@@ -195,14 +195,14 @@ func mlmodelYAML(p *Pipeline, target frame.Target) ([]byte, error) {
 	for _, f := range p.features {
 		switch f.Kind {
 		case modelrepo.Category:
-			in = append(in, tensor(f.Column, "string", -1, 1))
+			in = append(in, newTensorSpec(f.Column, "string", -1, 1))
 		default:
-			in = append(in, tensor(f.Column, "float32", -1, f.width()))
+			in = append(in, newTensorSpec(f.Column, "float32", -1, f.width()))
 		}
 	}
-	out := []tensorSpec{tensor(Prediction, "float32", -1, 1)}
+	out := []tensorSpec{newTensorSpec(Prediction, "float32", -1, 1)}
 	if target.Class {
-		out = []tensorSpec{tensor(Label, labelType(target), -1), tensor(Probabilities, "float32", -1, len(target.Labels))}
+		out = []tensorSpec{newTensorSpec(Label, labelType(target), -1), newTensorSpec(Probabilities, "float32", -1, len(target.Labels))}
 	}
 	for _, s := range []struct {
 		to    *string

@@ -62,14 +62,14 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	if r.Duplicates > split.MaxDuplicates && !m.Split.AllowDuplicates {
 		return nil, fmt.Errorf("%.1f %% of the test rows are identical to rows the model learns from, so the test would measure memory; split by group, remove the repeats, or set split.allow_duplicates", 100*r.Duplicates)
 	}
-	grid, err := candidates(m.Estimator.Hyperparameters)
+	grid, err := expandCandidates(m.Estimator.Hyperparameters)
 	if err != nil {
 		return nil, err
 	}
 	metric, direction := m.Primary()
-	train, val := part(s, r.Parts.Train), part(s, r.Parts.Validation)
+	train, val := selectRows(s, r.Parts.Train), selectRows(s, r.Parts.Validation)
 	for i, h := range grid {
-		fitted, err := fit(ctx, m, md, h, train, func(f float64) { progress((float64(i) + f) / float64(len(grid)+1)) })
+		fitted, err := fitModel(ctx, m, md, h, train, func(f float64) { progress((float64(i) + f) / float64(len(grid)+1)) })
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +85,14 @@ func Run(ctx context.Context, m *modelrepo.Model, s *dataset.Sample, ds *modelre
 	}
 	chosen := r.Candidates[r.Chosen]
 	fitRows := r.Parts.Fit()
-	fitted, err := fit(ctx, m, md, chosen.Hyperparameters, part(s, fitRows), func(f float64) {
+	fitted, err := fitModel(ctx, m, md, chosen.Hyperparameters, selectRows(s, fitRows), func(f float64) {
 		progress((float64(len(grid)) + f) / float64(len(grid)+1))
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.Model, r.Pipeline = fitted.model, fitted.pipeline
-	if r.Metrics, r.Values, r.Classes, err = fitted.judge(part(s, r.Parts.Test)); err != nil {
+	if r.Metrics, r.Values, r.Classes, err = fitted.judge(selectRows(s, r.Parts.Test)); err != nil {
 		return nil, err
 	}
 	if err := r.compare(s, ds, m, fitRows); err != nil {
@@ -156,9 +156,9 @@ type rows struct {
 	target frame.Target
 }
 
-func part(s *dataset.Sample, idx []int) rows { return rows{s.Table.Select(idx), s.Target.Select(idx)} }
+func selectRows(s *dataset.Sample, idx []int) rows { return rows{s.Table.Select(idx), s.Target.Select(idx)} }
 
-func fit(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, hyper map[string]any, on rows, progress func(float64)) (*fitted, error) {
+func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, hyper map[string]any, on rows, progress func(float64)) (*fitted, error) {
 	p, err := export.FitTransforms(md.Features, on.table)
 	if err != nil {
 		return nil, fmt.Errorf("fit the transforms: %w", err)
@@ -196,7 +196,7 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 	}
 	if !on.target.Class {
 		values = make([]float64, x.Rows)
-		each(x.Rows, func(i int) {
+		runParallel(x.Rows, func(i int) {
 			if values[i] = f.model.Predict(x.Row(i)); on.target.Transform == modelrepo.TransformLog1p {
 				values[i] = math.Expm1(values[i])
 			}
@@ -205,7 +205,7 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 	}
 	classes = make([]int, x.Rows)
 	proba := make([][]float64, x.Rows)
-	each(x.Rows, func(i int) {
+	runParallel(x.Rows, func(i int) {
 		proba[i] = make([]float64, len(on.target.Labels))
 		f.model.Proba(x.Row(i), proba[i])
 		classes[i] = int(f.model.Predict(x.Row(i)))
@@ -213,8 +213,8 @@ func (f *fitted) judge(on rows) (metrics map[string]float64, values []float64, c
 	return score.Classification(on.target.Y, classes, proba, len(on.target.Labels)), nil, classes, nil
 }
 
-// each runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
-func each(n int, fn func(i int)) {
+// runParallel runs fn for 0..n-1 on all processors; fn writes only what belongs to its i.
+func runParallel(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
@@ -227,8 +227,8 @@ func each(n int, fn func(i int)) {
 	wg.Wait()
 }
 
-// candidates unfolds hyperparameters whose value is a list into one combination per element.
-func candidates(h map[string]any) ([]map[string]any, error) {
+// expandCandidates unfolds hyperparameters whose value is a list into one combination per element.
+func expandCandidates(h map[string]any) ([]map[string]any, error) {
 	out := []map[string]any{maps.Clone(h)}
 	if out[0] == nil {
 		out[0] = map[string]any{}
@@ -259,7 +259,7 @@ func candidates(h map[string]any) ([]map[string]any, error) {
 
 // Check tells, without data, whether the estimator knows the hyperparameters.
 func Check(m *modelrepo.Model, classes int) error {
-	grid, err := candidates(m.Estimator.Hyperparameters)
+	grid, err := expandCandidates(m.Estimator.Hyperparameters)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type bench struct {
 	s  *dataset.Sample
 }
 
-func setup(t testing.TB, name string, dummy bool) *bench {
+func setupBench(t testing.TB, name string, dummy bool) *bench {
 	t.Helper()
 	repo, err := modelrepo.Open(samples, "")
 	if err != nil || len(repo.Faults) > 0 {
@@ -59,7 +59,7 @@ func TestSamplesReachProduction(t *testing.T) {
 	for _, name := range []string{"RUNTIMEREGRESSOR", "RUNTIMECLASS", "JPCP", "MACK", "MCBOUND"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, name, false)
+			b := setupBench(t, name, false)
 			// What validation chooses among is tested below; here one candidate saves half of the time.
 			for k, v := range b.m.Estimator.Hyperparameters {
 				if list, ok := v.([]any); ok {
@@ -98,7 +98,7 @@ func TestSamplesReachProduction(t *testing.T) {
 
 func TestSameSeedSameModel(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "MACK", true)
+	b := setupBench(t, "MACK", true)
 	one, two := b.must(t), b.must(t)
 	if !reflect.DeepEqual(one.Metrics, two.Metrics) || !reflect.DeepEqual(one.Model, two.Model) {
 		t.Error("two fits differ")
@@ -112,7 +112,7 @@ func TestSameSeedSameModel(t *testing.T) {
 
 func TestChoosesOnValidation(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "JPCP", true)
+	b := setupBench(t, "JPCP", true)
 	// A forest of stumps cannot tell 24 families apart; depth wins.
 	b.m.Estimator.Hyperparameters = map[string]any{"n_estimators": 20, "max_depth": []any{1, 8}, "max_features": "sqrt"}
 	r := b.must(t)
@@ -126,7 +126,7 @@ func TestChoosesOnValidation(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "JPCP", true)
+	b := setupBench(t, "JPCP", true)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := b.run(cancelled); !errors.Is(err, context.Canceled) {

@@ -49,21 +49,21 @@ func (t Table) Select(rows []int) Table {
 	out := Table{Columns: make([]Column, len(t.Columns)), Rows: len(rows)}
 	for i, c := range t.Columns {
 		out.Columns[i] = c
-		out.Columns[i].Num = pick(c.Num, rows)
-		out.Columns[i].Cat = pick(c.Cat, rows)
-		out.Columns[i].Vec = pick(c.Vec, rows)
+		out.Columns[i].Num = pickRows(c.Num, rows)
+		out.Columns[i].Cat = pickRows(c.Cat, rows)
+		out.Columns[i].Vec = pickRows(c.Vec, rows)
 	}
 	return out
 }
 
 // Select copies the given rows, in that order.
 func (t Target) Select(rows []int) Target {
-	t.Values = pick(t.Values, rows)
-	t.Y = pick(t.Y, rows)
+	t.Values = pickRows(t.Values, rows)
+	t.Y = pickRows(t.Y, rows)
 	return t
 }
 
-func pick[T any](all []T, rows []int) []T {
+func pickRows[T any](all []T, rows []int) []T {
 	if all == nil {
 		return nil
 	}

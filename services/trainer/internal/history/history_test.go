@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// naive recomputes a row's statistics from the definition, in O(n) a row.
-func naive(e *Events, group []int, i int) Stats {
+// recomputeStats recomputes a row's statistics from the definition, in O(n) a row.
+func recomputeStats(e *Events, group []int, i int) Stats {
 	type ended struct{ end, value float64 }
 	var past []ended
 	for j := range i {
@@ -55,7 +55,7 @@ func TestOfAgreesWithTheDefinition(t *testing.T) {
 		}
 		e := New(submit, end, value)
 		for i, got := range Of(e, group) {
-			if want := naive(e, group, i); got != want {
+			if want := recomputeStats(e, group, i); got != want {
 				t.Fatalf("seed %d, row %d of %d: %+v, want %+v", seed, i, n, got, want)
 			}
 		}

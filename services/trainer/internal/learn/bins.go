@@ -19,9 +19,9 @@ type binned struct {
 	cuts  [][]float32 // by feature, rising; one fewer than the feature's intervals
 }
 
-func bin(x Matrix) *binned {
+func binColumns(x Matrix) *binned {
 	b := &binned{rows: x.Rows, codes: make([][]uint8, x.Cols), cuts: make([][]float32, x.Cols)}
-	parallel(x.Cols, func(f int) {
+	runParallel(x.Cols, func(f int) {
 		col := make([]float32, x.Rows)
 		for i := range col {
 			col[i] = x.Data[i*x.Cols+f]
@@ -31,15 +31,15 @@ func bin(x Matrix) *binned {
 		cuts := cutPoints(sorted)
 		codes := make([]uint8, x.Rows)
 		for i, v := range col {
-			codes[i] = code(cuts, v)
+			codes[i] = binCode(cuts, v)
 		}
 		b.codes[f], b.cuts[f] = codes, cuts
 	})
 	return b
 }
 
-// code is the number of cuts below v.
-func code(cuts []float32, v float32) uint8 {
+// binCode is the number of cuts below v.
+func binCode(cuts []float32, v float32) uint8 {
 	lo, hi := 0, len(cuts)
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -61,7 +61,7 @@ func cutPoints(sorted []float32) []float32 {
 	}
 	var steps []step
 	for _, v := range sorted {
-		if n := len(steps); n > 0 && same(steps[n-1].low, v) {
+		if n := len(steps); n > 0 && tooClose(steps[n-1].low, v) {
 			steps[n-1].high = v
 			steps[n-1].count++
 			continue
@@ -77,7 +77,7 @@ func cutPoints(sorted []float32) []float32 {
 		if len(steps) > maxBins && float64(held) < want && float64(held)+float64(steps[i+1].count)/2 < want {
 			continue
 		}
-		cuts = append(cuts, between(steps[i].high, steps[i+1].low))
+		cuts = append(cuts, cutBetween(steps[i].high, steps[i+1].low))
 		left -= held
 		held = 0
 		if bins--; bins == 1 {
@@ -87,9 +87,9 @@ func cutPoints(sorted []float32) []float32 {
 	return cuts
 }
 
-// same tells whether two values are too close for a cut between them: another library's logarithm may
+// tooClose tells whether two values are too close for a cut between them: another library's logarithm may
 // differ in the last bit, and would then send a row to the other side.
-func same(lo, hi float32) bool {
+func tooClose(lo, hi float32) bool {
 	if lo == hi {
 		return true
 	}
@@ -97,8 +97,8 @@ func same(lo, hi float32) bool {
 	return d <= 4e-7*math.Max(math.Abs(float64(lo)), math.Abs(float64(hi)))
 }
 
-// between is a float32 t with lo ≤ t < hi, half way where there is room.
-func between(lo, hi float32) float32 {
+// cutBetween is a float32 t with lo ≤ t < hi, half way where there is room.
+func cutBetween(lo, hi float32) float32 {
 	t := float32(float64(lo) + (float64(hi)-float64(lo))/2)
 	if t >= hi || t < lo {
 		return lo
@@ -106,9 +106,9 @@ func between(lo, hi float32) float32 {
 	return t
 }
 
-// parallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Which goroutine
+// runParallel calls do for 0..n−1 on as many goroutines as there are processors and waits. Which goroutine
 // does which item varies, so do must touch only what belongs to its item.
-func parallel(n int, do func(i int)) {
+func runParallel(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
 		for i := range n {

@@ -56,7 +56,7 @@ type run struct {
 }
 
 func (b boost) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float64)) (Model, error) {
-	r := &run{boost: b, data: bin(x), y: y, outputs: 1}
+	r := &run{boost: b, data: binColumns(x), y: y, outputs: 1}
 	rng := rand.New(rand.NewPCG(uint64(s.Seed), 0))
 	r.hold(rng, x.Rows)
 	e := &Ensemble{Features: x.Cols, Base: make([]float32, max(s.Classes, 1)), Classes: s.Classes, Softmax: s.Classes > 0}
@@ -70,12 +70,12 @@ func (b boost) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress 
 			return nil, err
 		}
 		r.gradients()
-		rows := sample(rng, r.train, b.subsample)
+		rows := sampleItems(rng, r.train, b.subsample)
 		all := make([]int32, x.Cols)
 		for i := range all {
 			all[i] = int32(i)
 		}
-		cols := sample(rng, all, b.colsample)
+		cols := sampleItems(rng, all, b.colsample)
 		for k := range r.outputs {
 			t := r.tree(k, rows, cols)
 			t.Target = k
@@ -120,8 +120,8 @@ func (r *run) hold(rng *rand.Rand, n int) {
 	slices.Sort(r.train)
 }
 
-// sample draws a fraction of the items without repeats, in their order.
-func sample(rng *rand.Rand, items []int32, fraction float64) []int32 {
+// sampleItems draws a fraction of the items without repeats, in their order.
+func sampleItems(rng *rand.Rand, items []int32, fraction float64) []int32 {
 	n := max(int(math.Round(fraction*float64(len(items)))), 1)
 	if n >= len(items) {
 		return items
@@ -166,7 +166,7 @@ func (r *run) start(e *Ensemble) {
 		for i, row := range r.train {
 			v[i] = r.y[row]
 		}
-		e.Base[0] = float32(median(v))
+		e.Base[0] = float32(medianOf(v))
 	default:
 		sum := 0.0
 		for _, i := range r.train {
@@ -185,8 +185,8 @@ func (r *run) start(e *Ensemble) {
 	}
 }
 
-// median of v, which it reorders; the mean of the middle two when there are two.
-func median(v []float64) float64 {
+// medianOf of v, which it reorders; the mean of the middle two when there are two.
+func medianOf(v []float64) float64 {
 	slices.Sort(v)
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
@@ -221,7 +221,7 @@ func (r *run) gradients() {
 			for k := range p {
 				p[k] = r.raw[k][i]
 			}
-			softmax(p)
+			softmaxInPlace(p)
 			for k, q := range p {
 				r.grad[k][i], r.hess[k][i] = q, q*(1-q)
 			}
@@ -251,7 +251,7 @@ func (r *run) validation() float64 {
 			for k := range p {
 				p[k] = r.raw[k][i]
 			}
-			softmax(p)
+			softmaxInPlace(p)
 			sum -= math.Log(math.Max(p[int(r.y[i])], 1e-300))
 		}
 	}

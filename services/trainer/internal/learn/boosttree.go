@@ -180,7 +180,7 @@ func (t *boostTree) splittable(n *leafNode) bool {
 // the result does not depend on how many there are.
 func (t *boostTree) each(rows int, do func(c int)) {
 	if (rows+2*maxBins)*len(t.cols) >= parallelWork {
-		parallel(len(t.cols), do)
+		runParallel(len(t.cols), do)
 		return
 	}
 	for c := range t.cols {
@@ -278,7 +278,7 @@ func (t *boostTree) finish(n *leafNode) {
 		for _, row := range t.rows[n.lo:n.hi] {
 			residuals = append(residuals, t.y[row]-raw[row])
 		}
-		step = median(residuals)
+		step = medianOf(residuals)
 	} else {
 		step = -n.sum.grad / math.Max(n.sum.hess+t.l2, 1e-12)
 	}

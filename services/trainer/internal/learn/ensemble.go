@@ -69,18 +69,18 @@ func (e *Ensemble) Predict(x []float32) float64 {
 	if e.Classes == 0 {
 		return out[0]
 	}
-	return float64(argmax(out))
+	return float64(argMax(out))
 }
 
 // Proba implements Model.
 func (e *Ensemble) Proba(x []float32, out []float64) {
 	e.raw(x, out)
 	if e.Softmax {
-		softmax(out)
+		softmaxInPlace(out)
 	}
 }
 
-func argmax(v []float64) int {
+func argMax(v []float64) int {
 	best := 0
 	for k := range v {
 		if v[k] > v[best] {
@@ -90,9 +90,9 @@ func argmax(v []float64) int {
 	return best
 }
 
-// softmax turns logits into probabilities in place.
-func softmax(v []float64) {
-	top := v[argmax(v)]
+// softmaxInPlace turns logits into probabilities in place.
+func softmaxInPlace(v []float64) {
+	top := v[argMax(v)]
 	sum := 0.0
 	for k := range v {
 		v[k] = math.Exp(v[k] - top)

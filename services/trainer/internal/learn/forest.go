@@ -36,7 +36,7 @@ func forestSettings(h *hyper, classes int) forest {
 }
 
 func (f forest) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float64)) (Model, error) {
-	b := bin(x)
+	b := binColumns(x)
 	e := &Ensemble{Features: x.Cols, Trees: make([]Tree, f.trees), Base: make([]float32, max(s.Classes, 1)), Classes: s.Classes}
 	target := targets{classes: s.Classes, weight: make([]float64, x.Rows)}
 	for i := range target.weight {
@@ -50,12 +50,12 @@ func (f forest) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress
 			target.class[i] = int32(v)
 		}
 		if f.balanced {
-			balance(target.class, target.weight, s.Classes)
+			balanceWeights(target.class, target.weight, s.Classes)
 		}
 	}
 	var mu sync.Mutex // guards done, and progress
 	done := 0
-	parallel(f.trees, func(i int) {
+	runParallel(f.trees, func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,8 +69,8 @@ func (f forest) fit(ctx context.Context, s Spec, x Matrix, y []float64, progress
 	return e, ctx.Err()
 }
 
-// balance weighs each row by rows / (classes · rows of its class), as scikit-learn's "balanced".
-func balance(class []int32, weight []float64, classes int) {
+// balanceWeights weighs each row by rows / (classes · rows of its class), as scikit-learn's "balanced".
+func balanceWeights(class []int32, weight []float64, classes int) {
 	count := make([]float64, classes)
 	for _, c := range class {
 		count[c]++

@@ -40,8 +40,8 @@ func (h *hyper) fault(name string, v any, want string) {
 	h.faults = append(h.faults, fmt.Errorf("%s: hyperparameter %s is %v, want %s", h.kind, name, v, want))
 }
 
-// number accepts what YAML and JSON decoders make of a number.
-func number(v any) (float64, bool) {
+// parseNumber accepts what YAML and JSON decoders make of a number.
+func parseNumber(v any) (float64, bool) {
 	switch x := v.(type) {
 	case float64:
 		return x, true
@@ -66,7 +66,7 @@ func (h *hyper) float(name string, def, lo, hi float64) float64 {
 	if !ok {
 		return def
 	}
-	f, ok := number(v)
+	f, ok := parseNumber(v)
 	if !ok || math.IsNaN(f) || f < lo || f > hi {
 		h.fault(name, v, fmt.Sprintf("a number from %v to %v", lo, hi))
 		return def
@@ -80,7 +80,7 @@ func (h *hyper) int(name string, def, lo, hi int) int {
 	if !ok {
 		return def
 	}
-	f, ok := number(v)
+	f, ok := parseNumber(v)
 	if !ok || f != math.Trunc(f) || f < float64(lo) || f > float64(hi) {
 		h.fault(name, v, fmt.Sprintf("a whole number from %d to %d", lo, hi))
 		return def
@@ -131,7 +131,7 @@ func (h *hyper) features(name, def string) func(int) int {
 			return func(n int) int { return max(n/3, 1) }
 		}
 	}
-	f, ok := number(v)
+	f, ok := parseNumber(v)
 	switch {
 	case ok && f > 0 && f < 1:
 		return func(n int) int { return max(int(f*float64(n)), 1) }

@@ -58,12 +58,12 @@ func Check(s Spec) error {
 	case s.Classes == 1 || s.Classes < 0:
 		return fmt.Errorf("a classifier needs at least 2 classes, not %d", s.Classes)
 	}
-	_, err := settings(s)
+	_, err := parseSettings(s)
 	return err
 }
 
-// settings reads the hyperparameters of the estimator.
-func settings(s Spec) (any, error) {
+// parseSettings reads the hyperparameters of the estimator.
+func parseSettings(s Spec) (any, error) {
 	h := &hyper{kind: s.Kind, values: s.Hyper}
 	var out any
 	switch s.Kind {
@@ -94,7 +94,7 @@ func Fit(ctx context.Context, s Spec, x Matrix, y []float64, progress func(float
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	set, err := settings(s)
+	set, err := parseSettings(s)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// table makes rows of 8 features, a number that depends on three of them, and three classes of it.
-func table(rows int) (x Matrix, number, class []float64) {
+// sampleTable makes rows of 8 features, a number that depends on three of them, and three classes of it.
+func sampleTable(rows int) (x Matrix, number, class []float64) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x = Matrix{Rows: rows, Cols: 8}
 	for range rows {
@@ -39,7 +39,7 @@ func table(rows int) (x Matrix, number, class []float64) {
 	return x, number, class
 }
 
-func fit(t testing.TB, s Spec, x Matrix, y []float64) Model {
+func fitModel(t testing.TB, s Spec, x Matrix, y []float64) Model {
 	t.Helper()
 	m, err := Fit(context.Background(), s, x, y, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s Spec) name() string { return fmt.Sprint(s.Kind, s.Classes, s.Hyper) }
 
 // The same seed and data give the same model, however many processors work on it; another seed another.
 func TestDeterministic(t *testing.T) {
-	x, number, class := table(2000)
+	x, number, class := sampleTable(2000)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, s := range specs {
 		y := number
@@ -71,23 +71,23 @@ func TestDeterministic(t *testing.T) {
 		}
 		s.Seed = 5
 		runtime.GOMAXPROCS(1)
-		one := fit(t, s, x, y)
+		one := fitModel(t, s, x, y)
 		runtime.GOMAXPROCS(4)
 		for range 2 {
-			if !reflect.DeepEqual(one, fit(t, s, x, y)) {
+			if !reflect.DeepEqual(one, fitModel(t, s, x, y)) {
 				t.Errorf("%s: two fits differ", s.name())
 			}
 		}
 		if s.Kind == "random_forest" {
 			s.Seed = 6
-			if reflect.DeepEqual(one, fit(t, s, x, y)) {
+			if reflect.DeepEqual(one, fitModel(t, s, x, y)) {
 				t.Errorf("%s: the seed changes nothing", s.name())
 			}
 		}
 	}
 }
 
-func rmse(m Model, x Matrix, y []float64) float64 {
+func rootMeanSquaredError(m Model, x Matrix, y []float64) float64 {
 	sum := 0.0
 	for i := range y {
 		d := m.Predict(x.Row(i)) - y[i]
@@ -96,7 +96,7 @@ func rmse(m Model, x Matrix, y []float64) float64 {
 	return math.Sqrt(sum / float64(len(y)))
 }
 
-func accuracy(m Model, x Matrix, y []float64) float64 {
+func classAccuracy(m Model, x Matrix, y []float64) float64 {
 	right := 0.0
 	for i := range y {
 		if m.Predict(x.Row(i)) == y[i] {
@@ -106,7 +106,7 @@ func accuracy(m Model, x Matrix, y []float64) float64 {
 	return right / float64(len(y))
 }
 
-func part(x Matrix, at int) (Matrix, Matrix) {
+func splitTable(x Matrix, at int) (Matrix, Matrix) {
 	return Matrix{at, x.Cols, x.Data[:at*x.Cols]}, Matrix{x.Rows - at, x.Cols, x.Data[at*x.Cols:]}
 }
 
@@ -114,16 +114,16 @@ func part(x Matrix, at int) (Matrix, Matrix) {
 // the majority on rows it has not seen.
 func TestLearns(t *testing.T) {
 	t.Parallel()
-	x, number, class := table(3000)
-	train, test := part(x, 2000)
+	x, number, class := sampleTable(3000)
+	train, test := splitTable(x, 2000)
 	byHeart := map[string]any{"n_estimators": 1, "bootstrap": false, "max_features": "all"}
-	if e := rmse(fit(t, Spec{Kind: "random_forest", Hyper: byHeart}, train, number[:2000]), train, number[:2000]); e > 0.05 {
+	if e := rootMeanSquaredError(fitModel(t, Spec{Kind: "random_forest", Hyper: byHeart}, train, number[:2000]), train, number[:2000]); e > 0.05 {
 		t.Errorf("a full tree has rmse %v on its own rows", e)
 	}
-	if a := accuracy(fit(t, Spec{Kind: "random_forest", Hyper: byHeart, Classes: 3}, train, class[:2000]), train, class[:2000]); a < 0.999 {
+	if a := classAccuracy(fitModel(t, Spec{Kind: "random_forest", Hyper: byHeart, Classes: 3}, train, class[:2000]), train, class[:2000]); a < 0.999 {
 		t.Errorf("a full tree has accuracy %v on its own rows", a)
 	}
-	if e := rmse(fit(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 300, "min_samples_leaf": 1}}, train, number[:2000]), train, number[:2000]); e > 0.1 {
+	if e := rootMeanSquaredError(fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 300, "min_samples_leaf": 1}}, train, number[:2000]), train, number[:2000]); e > 0.1 {
 		t.Errorf("long boosting has rmse %v on its own rows", e)
 	}
 	for _, c := range []struct {
@@ -140,13 +140,13 @@ func TestLearns(t *testing.T) {
 		{Spec{Kind: "gbt", Classes: 3}, 0.85},
 	} {
 		if c.spec.Classes == 0 {
-			if e := rmse(fit(t, c.spec, train, number[:2000]), test, number[2000:]); e > c.want {
+			if e := rootMeanSquaredError(fitModel(t, c.spec, train, number[:2000]), test, number[2000:]); e > c.want {
 				t.Errorf("%s: rmse %v, want at most %v", c.spec.name(), e, c.want)
 			}
 			continue
 		}
-		m := fit(t, c.spec, train, class[:2000])
-		if a := accuracy(m, test, class[2000:]); a < c.want {
+		m := fitModel(t, c.spec, train, class[:2000])
+		if a := classAccuracy(m, test, class[2000:]); a < c.want {
 			t.Errorf("%s: accuracy %v, want at least %v", c.spec.name(), a, c.want)
 		}
 		p := make([]float64, 3)
@@ -162,19 +162,19 @@ func TestLearns(t *testing.T) {
 // The unit of the target must not matter.
 func TestScaleOfTarget(t *testing.T) {
 	t.Parallel()
-	x, number, _ := table(500)
+	x, number, _ := sampleTable(500)
 	tiny, far := make([]float64, 500), make([]float64, 500)
 	for i, v := range number {
 		tiny[i], far[i] = v*1e-9, v+1e6
 	}
 	for _, kind := range []string{"ridge", "random_forest", "gbt"} {
 		s := Spec{Kind: kind}
-		want := rmse(fit(t, s, x, number), x, number)
-		if got := rmse(fit(t, s, x, tiny), x, tiny) * 1e9; math.Abs(got-want) > 0.01*want {
+		want := rootMeanSquaredError(fitModel(t, s, x, number), x, number)
+		if got := rootMeanSquaredError(fitModel(t, s, x, tiny), x, tiny) * 1e9; math.Abs(got-want) > 0.01*want {
 			t.Errorf("%s: rmse %v for a small unit, %v otherwise", kind, got, want)
 		}
 		// float32 scores near a million have steps of 0.06.
-		if got := rmse(fit(t, s, x, far), x, far); math.Abs(got-want) > 0.1*want {
+		if got := rootMeanSquaredError(fitModel(t, s, x, far), x, far); math.Abs(got-want) > 0.1*want {
 			t.Errorf("%s: rmse %v far from zero, %v otherwise", kind, got, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 			y[i] = 1e6
 		}
 	}
-	m := fit(t, Spec{Kind: "gbt", Hyper: map[string]any{"loss": "absolute_error", "learning_rate": 1, "n_estimators": 5}}, x, y)
+	m := fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"loss": "absolute_error", "learning_rate": 1, "n_estimators": 5}}, x, y)
 	for v := range 2 {
 		if got := m.Predict([]float32{float32(v)}); math.Abs(got-10*float64(v)) > 1e-3 {
 			t.Errorf("group %d: %v", v, got)
@@ -202,12 +202,12 @@ func TestAbsoluteErrorEstimatesMedian(t *testing.T) {
 // Early stopping keeps the trees up to the best round.
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
-	x, number, _ := table(600)
+	x, number, _ := sampleTable(600)
 	rng := rand.New(rand.NewPCG(2, 2))
 	for i := range number {
 		number[i] += 10 * rng.NormFloat64()
 	}
-	m := fit(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 1000, "early_stopping_rounds": 10}}, x, number).(*Ensemble)
+	m := fitModel(t, Spec{Kind: "gbt", Hyper: map[string]any{"n_estimators": 1000, "early_stopping_rounds": 10}}, x, number).(*Ensemble)
 	if n := len(m.Trees); n == 0 || n > 200 {
 		t.Errorf("%d trees kept of 1000", n)
 	}
@@ -236,7 +236,7 @@ func TestLinearModelsAsScikitLearn(t *testing.T) {
 	matrix := func(v []float32) Matrix { return Matrix{len(v) / fixed.Features, fixed.Features, v} }
 	test := matrix(fixed.Test)
 	for _, c := range fixed.Cases {
-		m := fit(t, Spec{Kind: c.Kind, Hyper: c.Hyper, Classes: c.Classes}, matrix(fixed.X), c.Y)
+		m := fitModel(t, Spec{Kind: c.Kind, Hyper: c.Hyper, Classes: c.Classes}, matrix(fixed.X), c.Y)
 		for i, want := range c.Want {
 			got := make([]float64, len(want))
 			m.Proba(test.Row(i), got)
@@ -254,27 +254,27 @@ func TestPoorData(t *testing.T) {
 	t.Parallel()
 	constant := Matrix{4, 2, make([]float32, 8)}
 	for _, s := range []Spec{{Kind: "ridge"}, {Kind: "random_forest"}, {Kind: "gbt"}, {Kind: "gbt", Hyper: map[string]any{"loss": "absolute_error", "early_stopping_rounds": 2}}} {
-		if got := fit(t, s, constant, []float64{7, 7, 7, 7}).Predict([]float32{1, 2}); math.Abs(got-7) > 1e-5 {
+		if got := fitModel(t, s, constant, []float64{7, 7, 7, 7}).Predict([]float32{1, 2}); math.Abs(got-7) > 1e-5 {
 			t.Errorf("%s answers %v for a constant 7", s.name(), got)
 		}
-		if got := fit(t, s, Matrix{1, 2, []float32{1, 2}}, []float64{3}).Predict([]float32{1, 2}); math.Abs(got-3) > 1e-5 {
+		if got := fitModel(t, s, Matrix{1, 2, []float32{1, 2}}, []float64{3}).Predict([]float32{1, 2}); math.Abs(got-3) > 1e-5 {
 			t.Errorf("%s answers %v after one row of 3", s.name(), got)
 		}
 	}
 	for _, kind := range []string{"logistic", "random_forest", "gbt"} {
-		m := fit(t, Spec{Kind: kind, Classes: 3}, constant, []float64{0, 2, 2, 2}) // class 1 never occurs
+		m := fitModel(t, Spec{Kind: kind, Classes: 3}, constant, []float64{0, 2, 2, 2}) // class 1 never occurs
 		if got := m.Predict([]float32{0, 0}); got != 2 {
 			t.Errorf("%s answers class %v, the majority is 2", kind, got)
 		}
 	}
-	if got := fit(t, Spec{Kind: "random_forest", Classes: 20}, Matrix{4, 1, []float32{1, 2, 3, 4}}, []float64{0, 19, 19, 19}).Predict([]float32{9}); got != 19 {
+	if got := fitModel(t, Spec{Kind: "random_forest", Classes: 20}, Matrix{4, 1, []float32{1, 2, 3, 4}}, []float64{0, 19, 19, 19}).Predict([]float32{9}); got != 19 {
 		t.Errorf("20 classes: %v", got)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	x, number, class := table(10)
+	x, number, class := sampleTable(10)
 	nan := x
 	nan.Data = append([]float32(nil), x.Data...)
 	nan.Data[3*8+2] = float32(math.NaN())
@@ -313,7 +313,7 @@ func TestRefusals(t *testing.T) {
 // Cancelling ends the fit at the next tree or step.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	x, number, class := table(500)
+	x, number, class := sampleTable(500)
 	for _, s := range []Spec{{Kind: "random_forest"}, {Kind: "gbt"}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
@@ -340,7 +340,7 @@ func TestCuts(t *testing.T) {
 	if got := fmt.Sprint(cutPoints([]float32{1, 1, 2, 4})); got != "[1.5 3]" {
 		t.Error(got)
 	}
-	if lo := float32(3); between(lo, next(lo)) != lo {
+	if lo := float32(3); cutBetween(lo, next(lo)) != lo {
 		t.Error("no room, so the lower value is the cut")
 	}
 	if got := cutPoints([]float32{1, next(1), next(next(1)), 2}); len(got) != 1 {
@@ -361,7 +361,7 @@ func TestCuts(t *testing.T) {
 	}
 	counts := make([]int, maxBins)
 	for _, v := range sorted {
-		c := code(cuts, v)
+		c := binCode(cuts, v)
 		if int(c) < len(cuts) && v > cuts[c] || c > 0 && v <= cuts[c-1] {
 			t.Fatalf("%v has code %d", v, c)
 		}

@@ -33,14 +33,14 @@ func (m *Linear) Predict(x []float32) float64 {
 	if m.Classes == 0 {
 		return out[0]
 	}
-	return float64(argmax(out))
+	return float64(argMax(out))
 }
 
 // Proba implements Model.
 func (m *Linear) Proba(x []float32, out []float64) {
 	m.raw(x, out)
 	if m.Classes > 0 {
-		softmax(out)
+		softmaxInPlace(out)
 	}
 }
 

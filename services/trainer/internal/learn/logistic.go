@@ -36,7 +36,7 @@ func (l logistic) fit(ctx context.Context, classes int, x Matrix, y []float64) (
 		p.y[i], p.weight[i] = int32(v), 1
 	}
 	if l.balanced {
-		balance(p.y, p.weight, classes)
+		balanceWeights(p.y, p.weight, classes)
 	}
 	p.prepare()
 	width := x.Cols + 1
@@ -121,7 +121,7 @@ func (p *logisticProblem) loss(w, grad []float64) float64 {
 			continue
 		}
 		own := row[p.y[i]]
-		top := row[argmax(row)]
+		top := row[argMax(row)]
 		total := 0.0
 		for k, v := range row {
 			row[k] = math.Exp(v - top)
@@ -167,7 +167,7 @@ func (p *logisticProblem) loss(w, grad []float64) float64 {
 func (p *logisticProblem) score(w []float64) {
 	const block = 1024
 	n, cols := p.x.Rows, p.x.Cols
-	parallel((n+block-1)/block, func(at int) {
+	runParallel((n+block-1)/block, func(at int) {
 		for i := at * block; i < min((at+1)*block, n); i++ {
 			row := p.z[i*cols : (i+1)*cols]
 			for k := range p.outputs {

@@ -75,7 +75,7 @@ func Classification(want, got []int, proba [][]float64, classes int) map[string]
 	}
 	out := map[string]float64{"accuracy": right / n, "f1_macro": macro / float64(present), "f1_weighted": weighted, "log_loss": loss / n}
 	if classes == 2 {
-		binary(want, c, proba, out)
+		scoreBinary(want, c, proba, out)
 	}
 	return out
 }
@@ -92,11 +92,11 @@ func Confusion(want, got []int, classes int) [][]int {
 	return c
 }
 
-func binary(want []int, c [][]int, proba [][]float64, out map[string]float64) {
+func scoreBinary(want []int, c [][]int, proba [][]float64, out map[string]float64) {
 	tp, fp, fn := float64(c[1][1]), float64(c[0][1]), float64(c[1][0])
-	out["precision"] = ratio(tp, tp+fp)
-	out["recall"] = ratio(tp, tp+fn)
-	out["f1"] = ratio(2*tp, 2*tp+fp+fn)
+	out["precision"] = safeRatio(tp, tp+fp)
+	out["recall"] = safeRatio(tp, tp+fn)
+	out["f1"] = safeRatio(2*tp, 2*tp+fp+fn)
 	pos := tp + fn
 	neg := float64(len(want)) - pos
 	if pos == 0 || neg == 0 {
@@ -127,7 +127,7 @@ func binary(want []int, c [][]int, proba [][]float64, out map[string]float64) {
 	out["pr_auc"] = average
 }
 
-func ratio(a, b float64) float64 {
+func safeRatio(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/mlp-platform/platform/services/trainer/internal/frame"
 )
 
-func same(t *testing.T, got map[string]float64, want map[string]float64) {
+func requireSameScores(t *testing.T, got map[string]float64, want map[string]float64) {
 	t.Helper()
 	for name, w := range want {
 		if g, ok := got[name]; !ok || math.Abs(g-w) > 1e-9*max(1, math.Abs(w)) {
@@ -23,12 +23,12 @@ func same(t *testing.T, got map[string]float64, want map[string]float64) {
 // The expected values are scikit-learn 1.9's.
 func TestRegression(t *testing.T) {
 	t.Parallel()
-	same(t, Regression([]float64{1, 0, 10, 250, 3600}, []float64{2, -1, 8, 300, 1800}), map[string]float64{
+	requireSameScores(t, Regression([]float64{1, 0, 10, 250, 3600}, []float64{2, -1, 8, 300, 1800}), map[string]float64{
 		"mse": 648501.2, "rmse": math.Sqrt(648501.2), "mae": 370.8, "r2": 0.6770777986014492, "mape": 0.475, "male": 0.2961325295320655,
 	})
 	// Equal values have no spread to explain, and -1 has no logarithm.
-	same(t, Regression([]float64{-1, -1}, []float64{-1, -3}), map[string]float64{"mse": 2, "rmse": math.Sqrt2, "mae": 1, "mape": 1})
-	same(t, Regression([]float64{0, 0}, []float64{0, 0}), map[string]float64{"mse": 0, "rmse": 0, "mae": 0, "male": 0})
+	requireSameScores(t, Regression([]float64{-1, -1}, []float64{-1, -3}), map[string]float64{"mse": 2, "rmse": math.Sqrt2, "mae": 1, "mape": 1})
+	requireSameScores(t, Regression([]float64{0, 0}, []float64{0, 0}), map[string]float64{"mse": 0, "rmse": 0, "mae": 0, "male": 0})
 }
 
 func TestBinary(t *testing.T) {
@@ -45,7 +45,7 @@ func TestBinary(t *testing.T) {
 			got = append(got, 0)
 		}
 	}
-	same(t, Classification(want, got, proba, 2), map[string]float64{
+	requireSameScores(t, Classification(want, got, proba, 2), map[string]float64{
 		"accuracy": 0.625, "f1_macro": 0.6190476190476191, "f1_weighted": 0.6309523809523809, "log_loss": 0.5322345888419119,
 		"precision": 0.75, "recall": 0.6, "f1": 2. / 3, "roc_auc": 0.8, "pr_auc": 0.8528571428571428,
 	})
@@ -60,7 +60,7 @@ func TestClasses(t *testing.T) {
 	t.Parallel()
 	proba := [][]float64{{.7, .2, .1, 0}, {.1, .3, .6, 0}, {.2, .2, .6, 0}, {.1, .1, .8, 0}, {.2, .5, .3, 0}, {.3, .6, .1, 0}, {.5, .1, .4, 0}}
 	// The fourth class never occurs and must not weigh in the mean.
-	same(t, Classification([]int{0, 1, 2, 2, 1, 0, 2}, []int{0, 2, 2, 2, 1, 1, 0}, proba, 4), map[string]float64{
+	requireSameScores(t, Classification([]int{0, 1, 2, 2, 1, 0, 2}, []int{0, 2, 2, 2, 1, 1, 0}, proba, 4), map[string]float64{
 		"accuracy": 4. / 7, "f1_macro": 5. / 9, "f1_weighted": 4. / 7, "log_loss": 0.7297182343007008,
 	})
 }
@@ -80,7 +80,7 @@ func TestSkill(t *testing.T) {
 }
 
 // Jobs of two users; user 2 has an application of his own from the fourth job on.
-func jobs() *dataset.Sample {
+func sampleJobs() *dataset.Sample {
 	return &dataset.Sample{
 		Rows: &dataset.Rows{N: 6, Num: map[string][]float64{
 			"user": {1, 1, 2, 2, 2, 3}, "app": {7, 7, 7, 9, 9, 1},
@@ -92,7 +92,7 @@ func jobs() *dataset.Sample {
 
 func TestBaselines(t *testing.T) {
 	t.Parallel()
-	s := jobs()
+	s := sampleJobs()
 	b, err := NewBaseline(s, [][]string{{"user", "app"}, {"user"}})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestBaselines(t *testing.T) {
 // What a test job's own outcome is must not change what is guessed for it or for jobs before its end.
 func TestRunningBaselineDoesNotLeak(t *testing.T) {
 	t.Parallel()
-	s := jobs()
+	s := sampleJobs()
 	test := []int{3, 4, 5}
 	guess := func() []float64 {
 		b, err := NewBaseline(s, [][]string{{"user"}})

@@ -43,7 +43,7 @@ func Of(spec modelrepo.Split, span modelrepo.Span, r *dataset.Rows) (Parts, erro
 		if !ok {
 			return p, fmt.Errorf("split by time: no number column %q", column)
 		}
-		order := indices(r.N)
+		order := rowIndices(r.N)
 		slices.SortStableFunc(order, func(a, b int) int {
 			switch {
 			case key[a] < key[b]:
@@ -53,25 +53,25 @@ func Of(spec modelrepo.Split, span modelrepo.Span, r *dataset.Rows) (Parts, erro
 			}
 			return 0
 		})
-		p = cut(order, spec.Fractions)
+		p = cutByFractions(order, spec.Fractions)
 		if end, ok := r.Num[span.End]; ok && column == span.Submit {
 			p.purge(key, end)
 		}
 	case "random":
-		order := indices(r.N)
-		shuffle(order, spec.Seed)
-		p = cut(order, spec.Fractions)
+		order := rowIndices(r.N)
+		shuffleRows(order, spec.Seed)
+		p = cutByFractions(order, spec.Fractions)
 	case "group":
 		groups, gerr := r.Groups([]string{spec.Column})
 		if gerr != nil {
 			return p, fmt.Errorf("split by group: %w", gerr)
 		}
-		p = whole(groups, spec, true)
+		p = splitWholeGroups(groups, spec, true)
 	case "files":
 		if r.File == nil {
 			return p, fmt.Errorf("split by files: the rows are generated, not read from files; use another split or another data set")
 		}
-		p = whole(r.File, spec, false)
+		p = splitWholeGroups(r.File, spec, false)
 	default:
 		err = fmt.Errorf("split kind %q is unknown", spec.Kind)
 	}
@@ -101,7 +101,7 @@ func (p *Parts) purge(submit, end []float64) {
 	p.Purged = count - len(p.Train) - len(p.Validation)
 }
 
-func indices(n int) []int {
+func rowIndices(n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = i
@@ -109,12 +109,12 @@ func indices(n int) []int {
 	return out
 }
 
-func shuffle(s []int, seed int64) {
+func shuffleRows(s []int, seed int64) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x73706c6974))
 	rng.Shuffle(len(s), func(a, b int) { s[a], s[b] = s[b], s[a] })
 }
 
-func cut(order []int, fractions []float64) Parts {
+func cutByFractions(order []int, fractions []float64) Parts {
 	n := float64(len(order))
 	// 1e-9 keeps a product such as 0.6*5 = 3.0000000000000004-ε on the side it belongs to.
 	a := int(n*fractions[0] + 1e-9)
@@ -122,9 +122,9 @@ func cut(order []int, fractions []float64) Parts {
 	return Parts{Train: order[:a:a], Validation: order[a:b:b], Test: order[b:]}
 }
 
-// whole keeps the rows of one group together. Groups are dealt, in random order or as they come, to each part until
+// splitWholeGroups keeps the rows of one group together. Groups are dealt, in random order or as they come, to each part until
 // it has its share.
-func whole(group []int, spec modelrepo.Split, random bool) Parts {
+func splitWholeGroups(group []int, spec modelrepo.Split, random bool) Parts {
 	rows := map[int][]int{}
 	var order []int
 	for i, g := range group {
@@ -135,7 +135,7 @@ func whole(group []int, spec modelrepo.Split, random bool) Parts {
 	}
 	slices.Sort(order)
 	if random {
-		shuffle(order, spec.Seed)
+		shuffleRows(order, spec.Seed)
 	}
 	var p Parts
 	parts := []*[]int{&p.Train, &p.Validation, &p.Test}
@@ -160,18 +160,18 @@ const MaxDuplicates = 0.01
 func Duplicates(s *dataset.Sample, p Parts) float64 {
 	seen := map[[32]byte]bool{}
 	for _, i := range p.Fit() {
-		seen[digest(s, i)] = true
+		seen[rowDigest(s, i)] = true
 	}
 	same := 0
 	for _, i := range p.Test {
-		if seen[digest(s, i)] {
+		if seen[rowDigest(s, i)] {
 			same++
 		}
 	}
 	return float64(same) / float64(len(p.Test))
 }
 
-func digest(s *dataset.Sample, i int) [32]byte {
+func rowDigest(s *dataset.Sample, i int) [32]byte {
 	var b []byte
 	for _, c := range s.Table.Columns {
 		switch c.Kind {

@@ -13,7 +13,7 @@ import (
 
 var thirds = []float64{0.6, 0.2, 0.2}
 
-func rows(n int) *dataset.Rows {
+func numberedRows(n int) *dataset.Rows {
 	r := &dataset.Rows{N: n, Num: map[string][]float64{"t": nil, "g": nil}}
 	for i := range n {
 		r.Num["t"] = append(r.Num["t"], float64(i*7919%n)) // all times once, out of order
@@ -27,7 +27,7 @@ func TestPartsAreWholeAndDisjoint(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"time", "random", "group", "files"} {
 		for _, n := range []int{20, 100, 1009} {
-			r := rows(n)
+			r := numberedRows(n)
 			p, err := Of(modelrepo.Split{Kind: kind, Column: map[string]string{"time": "t", "group": "g"}[kind], Fractions: thirds, Seed: 1}, modelrepo.Span{}, r)
 			if err != nil {
 				t.Fatalf("%s of %d: %v", kind, n, err)
@@ -49,19 +49,19 @@ func TestPartsAreWholeAndDisjoint(t *testing.T) {
 
 func TestTimeGoesForward(t *testing.T) {
 	t.Parallel()
-	r := rows(500)
+	r := numberedRows(500)
 	p, err := Of(modelrepo.Split{Kind: "time", Fractions: thirds}, modelrepo.Span{Submit: "t"}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	latest := func(part []int) float64 { return slices.Max(pick(r.Num["t"], part)) }
-	earliest := func(part []int) float64 { return slices.Min(pick(r.Num["t"], part)) }
+	latest := func(part []int) float64 { return slices.Max(pickValues(r.Num["t"], part)) }
+	earliest := func(part []int) float64 { return slices.Min(pickValues(r.Num["t"], part)) }
 	if latest(p.Train) >= earliest(p.Validation) || latest(p.Validation) >= earliest(p.Test) {
 		t.Error("a later part holds an earlier row")
 	}
 }
 
-func pick(v []float64, rows []int) []float64 {
+func pickValues(v []float64, rows []int) []float64 {
 	var out []float64
 	for _, i := range rows {
 		out = append(out, v[i])
@@ -71,7 +71,7 @@ func pick(v []float64, rows []int) []float64 {
 
 func TestGroupsAndFilesStayWhole(t *testing.T) {
 	t.Parallel()
-	r := rows(300)
+	r := numberedRows(300)
 	for kind, key := range map[string]func(int) int{
 		"group": func(i int) int { return int(r.Num["g"][i]) }, "files": func(i int) int { return r.File[i] },
 	} {
@@ -94,7 +94,7 @@ func TestGroupsAndFilesStayWhole(t *testing.T) {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	of := func(seed int64) []int {
-		p, err := Of(modelrepo.Split{Kind: "random", Fractions: thirds, Seed: seed}, modelrepo.Span{}, rows(100))
+		p, err := Of(modelrepo.Split{Kind: "random", Fractions: thirds, Seed: seed}, modelrepo.Span{}, numberedRows(100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,10 +107,10 @@ func TestSeed(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	two := rows(2)
-	generated := rows(20)
+	two := numberedRows(2)
+	generated := numberedRows(20)
 	generated.File = nil
-	oneGroup := rows(20)
+	oneGroup := numberedRows(20)
 	oneGroup.Num["g"] = make([]float64, 20)
 	for want, c := range map[string]struct {
 		spec modelrepo.Split

@@ -111,7 +111,7 @@ func Read(src io.Reader) (*Log, error) {
 		if line == "" {
 			continue
 		}
-		rec, err := parse(line)
+		rec, err := parseRecord(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
@@ -134,11 +134,11 @@ func Read(src io.Reader) (*Log, error) {
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
 	var err error
-	log.Start, err = start(log.Header)
+	log.Start, err = parseStartTime(log.Header)
 	return log, err
 }
 
-func parse(line string) (Record, error) {
+func parseRecord(line string) (Record, error) {
 	var rec Record
 	i := 0
 	for field := range strings.FieldsSeq(line) {
@@ -161,8 +161,8 @@ func parse(line string) (Record, error) {
 	return rec, nil
 }
 
-// start reads UnixStartTime and the zone: TimeZoneString (tz database), else TimeZone (seconds east of UTC).
-func start(h map[string]string) (time.Time, error) {
+// parseStartTime reads UnixStartTime and the zone: TimeZoneString (tz database), else TimeZone (seconds east of UTC).
+func parseStartTime(h map[string]string) (time.Time, error) {
 	zone := time.UTC
 	if name := h["TimeZoneString"]; name != "" {
 		// "Local" would be the zone of whatever machine reads the log.

@@ -108,7 +108,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 func (f *flow) retried(ctx context.Context, stage string, do func(context.Context) (string, error)) (string, error) {
 	for attempt := 0; ; attempt++ {
 		msg, err := do(ctx)
-		if err == nil || ctx.Err() != nil || attempt >= len(f.cfg.RetryDelays) || !transient(err) {
+		if err == nil || ctx.Err() != nil || attempt >= len(f.cfg.RetryDelays) || !isTransient(err) {
 			if err != nil && ctx.Err() != nil {
 				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
@@ -127,7 +127,7 @@ func (f *flow) retried(ctx context.Context, stage string, do func(context.Contex
 	}
 }
 
-func transient(err error) bool {
+func isTransient(err error) bool {
 	return errors.Is(err, tracker.ErrUnavailable) || errors.Is(err, controlplane.ErrUnavailable)
 }
 
@@ -188,7 +188,7 @@ func (f *flow) close(ctx context.Context, err error) error {
 		}
 		uerr = f.tracker.UpdateRun(ctx, f.tracked.ID, status, ended)
 		// Both calls may be made again, so that a tracker that is away for a moment does not undo a whole training.
-		if !transient(terr) && !transient(uerr) {
+		if !isTransient(terr) && !isTransient(uerr) {
 			break
 		}
 		f.log.WarnContext(ctx, "the tracker's run is not ended yet, trying again", slog.Duration("in", delay), slog.Any("err", errors.Join(terr, uerr)))
@@ -260,15 +260,15 @@ func (f *flow) fetch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	f.result.Digest = tracker.Digest(f.files)
-	rows := spread(f.sample.Rows.N, 1000)
+	rows := spreadIndices(f.sample.Rows.N, 1000)
 	if err := export.Verify(dir, f.sample.Table.Select(rows), f.fitted.Pipeline, f.fitted.Model, f.sample.Target.Select(rows)); err != nil {
 		return "", fmt.Errorf("check the graph against the estimator: %w", err)
 	}
 	return fmt.Sprintf("graph agrees on %d rows", len(rows)), ctx.Err()
 }
 
-// spread picks at most want of n indices, evenly.
-func spread(n, want int) []int {
+// spreadIndices picks at most want of n indices, evenly.
+func spreadIndices(n, want int) []int {
 	out := make([]int, min(n, want))
 	for i := range out {
 		out[i] = i * n / len(out)

@@ -49,7 +49,7 @@ func (d Data) Heldout(ctx context.Context, n int) ([]Row, error) {
 		n = len(parts.Test)
 	}
 	var out []Row
-	for _, i := range spread(len(parts.Test), n) {
+	for _, i := range spreadIndices(len(parts.Test), n) {
 		out = append(out, p.row(s, parts.Test[i], true))
 	}
 	return out, nil

@@ -104,19 +104,19 @@ func (f *flow) report() Report {
 			residuals[i] = math.Log1p(max(f.fitted.Values[i], 0)) - math.Log1p(want)
 		}
 	}
-	r.Residuals = histogram(residuals, 40)
+	r.Residuals = newHistogram(residuals, 40)
 	if r.Residuals.Of = "residual"; log {
 		r.Residuals.Of = "log_residual"
 	}
-	r.Predictions = describe(f.fitted.Values)
+	r.Predictions = describePredictions(f.fitted.Values)
 	return r
 }
 
-// histogram has bins of equal width over all but the outermost percent of the values on either side, so that one
+// newHistogram has bins of equal width over all but the outermost percent of the values on either side, so that one
 // wild value does not squeeze the rest into a single bin.
-func histogram(values []float64, bins int) *Histogram {
+func newHistogram(values []float64, bins int) *Histogram {
 	sorted := slices.Sorted(slices.Values(values))
-	lo, hi := quantile(sorted, 0.01), quantile(sorted, 0.99)
+	lo, hi := interpolateQuantile(sorted, 0.01), interpolateQuantile(sorted, 0.99)
 	if lo == hi {
 		lo, hi = lo-0.5, hi+0.5
 	}
@@ -136,7 +136,7 @@ func histogram(values []float64, bins int) *Histogram {
 	return h
 }
 
-func describe(values []float64) Predictions {
+func describePredictions(values []float64) Predictions {
 	n := float64(len(values))
 	p := Predictions{N: len(values)}
 	for _, v := range values {
@@ -148,13 +148,13 @@ func describe(values []float64) Predictions {
 	p.Std = math.Sqrt(p.Std)
 	sorted := slices.Sorted(slices.Values(values))
 	for d := 1; d < 10; d++ {
-		p.Deciles = append(p.Deciles, quantile(sorted, float64(d)/10))
+		p.Deciles = append(p.Deciles, interpolateQuantile(sorted, float64(d)/10))
 	}
 	return p
 }
 
-// quantile interpolates between the two nearest of the sorted values.
-func quantile(sorted []float64, q float64) float64 {
+// interpolateQuantile interpolates between the two nearest of the sorted values.
+func interpolateQuantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
 	if i+1 >= len(sorted) {

@@ -125,7 +125,7 @@ func lookUp(dir, env string, req Request) (*plan, error) {
 	}
 	m, ok := repo.Model(req.Model)
 	if !ok {
-		return nil, fmt.Errorf("%w: unknown model %q; %s", ErrRequest, req.Model, known(repo, req.Model))
+		return nil, fmt.Errorf("%w: unknown model %q; %s", ErrRequest, req.Model, listKnownModels(repo, req.Model))
 	}
 	use, ok := m.Dataset(req.Dataset)
 	if !ok {
@@ -141,8 +141,8 @@ func lookUp(dir, env string, req Request) (*plan, error) {
 	return p, p.override()
 }
 
-// known names the models there are, and the faults that may have kept one out.
-func known(repo *modelrepo.Repo, name string) string {
+// listKnownModels names the models there are, and the faults that may have kept one out.
+func listKnownModels(repo *modelrepo.Repo, name string) string {
 	msg := "the repository has " + strings.Join(repo.Names(), ", ")
 	for _, f := range repo.Faults {
 		if strings.Contains(strings.ToUpper(f.File), "/"+strings.ToUpper(name)+"/") {

@@ -32,7 +32,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 	}{
 		{"report", "run-evidence-report", fixture.Report().Value(), func(v canon.Value) error { _, err := report.Read(v); return err }},
 		{"proposed run", "product-spine-run", fixture.Run().Value(), func(v canon.Value) error { _, err := spine.ReadRun(v); return err }},
-		{"imported run", "product-spine-run", imported(t).Value(), func(v canon.Value) error { _, err := spine.ReadRun(v); return err }},
+		{"imported run", "product-spine-run", importedRun(t).Value(), func(v canon.Value) error { _, err := spine.ReadRun(v); return err }},
 		{"created", "event", fixture.RunEvents()[0].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
 		{"cancelled", "event", fixture.RunEvents()[1].Value(), func(v canon.Value) error { _, err := spine.ReadEvent(v); return err }},
 	} {
@@ -50,7 +50,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 					t.Errorf("%s: taken, but by the schema %v", what, schemaErr)
 				case err != nil && !errors.As(err, &f):
 					t.Errorf("%s: %v is no fault", what, err)
-				case err != nil && schemaErr == nil && !beyondSchema[f.Code] && !ordered(f):
+				case err != nil && schemaErr == nil && !beyondSchema[f.Code] && !isOrderFault(f):
 					t.Errorf("%s: the schema takes it, the code says %v", what, err)
 				case err != nil:
 					refused++
@@ -63,7 +63,7 @@ func TestCodeAndSchemasAgree(t *testing.T) {
 	}
 }
 
-// ordered says that a fault is about the orders 1..n of attempts, whose code is shared.
-func ordered(f *closed.Fault) bool {
+// isOrderFault says that a fault is about the orders 1..n of attempts, whose code is shared.
+func isOrderFault(f *closed.Fault) bool {
 	return f.Code == report.InvalidValue && strings.HasSuffix(f.Path, "/order")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/evidence-api/api/schemas/schematest"
 )
 
-func imported(t testing.TB) spine.Run {
+func importedRun(t testing.TB) spine.Run {
 	t.Helper()
 	run, err := fixture.Report().Run(fixture.ProjectID, fixture.SourceRevision, spine.AwaitingHumanDecision)
 	if err != nil {
@@ -27,10 +27,10 @@ func imported(t testing.TB) spine.Run {
 	return run
 }
 
-// examples gives a valid document of every schema.
-func examples(t testing.TB) map[string]*canon.Object {
+// exampleDocuments gives a valid document of every schema.
+func exampleDocuments(t testing.TB) map[string]*canon.Object {
 	t.Helper()
-	run := imported(t)
+	run := importedRun(t)
 	runs := []spine.Run{fixture.Run(), run}
 	note := "svc/…\n"
 	hash := tree.Hex(tree.Empty())
@@ -105,7 +105,7 @@ var (
 
 func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 	t.Parallel()
-	all := examples(t)
+	all := exampleDocuments(t)
 	for _, name := range schemas.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 			}
 			// Every key is asked for (the error's details excepted, which may be missing), and no
 			// other is taken, wherever an object is closed; open are the maps by name.
-			for path, o := range objects(doc, "") {
+			for path, o := range collectObjects(doc, "") {
 				open := name == "api-error" && path == "/error/details" ||
 					name == "control-tower-status" && (path == "/schemas" || path == "/endpoints") ||
 					name == "store-verification" && path == "/checked" ||
@@ -155,8 +155,8 @@ func TestEverySchemaTakesItsExampleAndRefusesAnother(t *testing.T) {
 	}
 }
 
-// objects walks every object of a document with its pointer.
-func objects(v canon.Value, path string) map[string]*canon.Object {
+// collectObjects walks every object of a document with its pointer.
+func collectObjects(v canon.Value, path string) map[string]*canon.Object {
 	out := map[string]*canon.Object{}
 	var walk func(v canon.Value, path string)
 	walk = func(v canon.Value, path string) {
@@ -232,7 +232,7 @@ func TestDocumentsOfEveryShapeFitTheirSchemas(t *testing.T) {
 	if err := schematest.Validate(t, "event", fixture.RunEvents()[1]); err != nil {
 		t.Error(err)
 	}
-	run := imported(t)
+	run := importedRun(t)
 	if err := schematest.Validate(t, "event", spine.CreatedEvent(9, fixture.CreatedAt, run, fixture.Digest("1"), &spine.EvidenceRef{Kind: report.Kind, Digest: *run.EvidenceReportDigest})); err != nil {
 		t.Error(err)
 	}
