@@ -40,7 +40,9 @@ func (*Redis) Kind() string { return "redis" }
 func (r *Redis) Close() error { return r.client.Close() }
 
 // Ping says whether Redis answers.
-func (r *Redis) Ping(ctx context.Context) error { return wrapUnavailable("ping", r.client.Ping(ctx).Err()) }
+func (r *Redis) Ping(ctx context.Context) error {
+	return wrapUnavailable("ping", r.client.Ping(ctx).Err())
+}
 
 // Every script reads Redis' clock, never the caller's.
 const clock = `local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)

@@ -41,7 +41,9 @@ func BenchmarkEventPages(b *testing.B) {
 	for name, query := range map[string]func(i int64) (int64, store.EventFilter){
 		"anywhere": func(i int64) (int64, store.EventFilter) { return i * 7919 * 200 % (n - 200), store.EventFilter{} },
 		"tail":     func(int64) (int64, store.EventFilter) { return n - 200, store.EventFilter{} },
-		"rare run": func(int64) (int64, store.EventFilter) { return 0, store.EventFilter{RunID: pointerTo("run/test:000009")} },
+		"rare run": func(int64) (int64, store.EventFilter) {
+			return 0, store.EventFilter{RunID: pointerTo("run/test:000009")}
+		},
 		"rare run of the project": func(int64) (int64, store.EventFilter) {
 			return 0, store.EventFilter{RunID: pointerTo("run/test:000009"), ProjectID: pointerTo(fixture.ProjectID), EventType: pointerTo("run.created")}
 		},

@@ -378,7 +378,9 @@ func (r *Reader) WorkUnits(ctx context.Context, q WorkUnitQuery) (page Page[spin
 		if n := len(page.Items); n > 0 {
 			last = page.Items[n-1].ID
 		}
-		return t.noStray(func(s stray) bool { return filterAllows(q.ProjectID, s.project) && pageHolds(page, p.after, last, s.unit) })
+		return t.noStray(func(s stray) bool {
+			return filterAllows(q.ProjectID, s.project) && pageHolds(page, p.after, last, s.unit)
+		})
 	})
 	if err != nil {
 		return Page[spine.WorkUnit]{}, err

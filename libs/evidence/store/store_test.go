@@ -365,11 +365,11 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for filter, want := range map[store.EventFilter]int{
-		{}:                            4,
+		{}:                                  4,
 		{RunID: pointerTo("run/demo:0003")}: 2,
 		{RunID: pointerTo("run/demo:0003"), EventType: pointerTo("run.cancelled")}: 1,
-		{WorkUnitID: pointerTo("work/demo-0001")}:                            4,
-		{ProjectID: pointerTo("other")}:                                      0,
+		{WorkUnitID: pointerTo("work/demo-0001")}:                                  4,
+		{ProjectID: pointerTo("other")}:                                            0,
 	} {
 		if page := mustGet(r.Events(ctx, store.EventQuery{EventFilter: filter})); len(page.Items) != want {
 			t.Fatalf("%+v: %d events, want %d", filter, len(page.Items), want)

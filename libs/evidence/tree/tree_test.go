@@ -83,7 +83,9 @@ func consistencyProof(m int, leaves []tree.Hash, whole bool) []tree.Hash {
 	return append(consistencyProof(m-k, leaves[k:], false), merkleRoot(leaves[:k]))
 }
 
-func equalHashes(a, b []tree.Hash) bool { return fmt.Sprint(tree.HexPath(a)) == fmt.Sprint(tree.HexPath(b)) }
+func equalHashes(a, b []tree.Hash) bool {
+	return fmt.Sprint(tree.HexPath(a)) == fmt.Sprint(tree.HexPath(b))
+}
 
 func TestEveryProofUpToSeventeenEvents(t *testing.T) {
 	t.Parallel()

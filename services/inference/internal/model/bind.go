@@ -177,7 +177,9 @@ func findOutputs(s *schema.Schema, graph []runtime.Info) (output, error) {
 		}
 	}
 	o.kind, o.probabilities = schema.Value, -1
-	isNumber := func(i runtime.Info) bool { return i.Type != runtime.String && i.Type != runtime.Bool && isSingleValue(i) }
+	isNumber := func(i runtime.Info) bool {
+		return i.Type != runtime.String && i.Type != runtime.Bool && isSingleValue(i)
+	}
 	if o.answer = find(func(i runtime.Info) bool { return i.Name == "prediction" && isNumber(i) }); o.answer < 0 {
 		o.answer = find(isNumber)
 	}

@@ -156,7 +156,9 @@ type rows struct {
 	target frame.Target
 }
 
-func selectRows(s *dataset.Sample, idx []int) rows { return rows{s.Table.Select(idx), s.Target.Select(idx)} }
+func selectRows(s *dataset.Sample, idx []int) rows {
+	return rows{s.Table.Select(idx), s.Target.Select(idx)}
+}
 
 func fitModel(ctx context.Context, m *modelrepo.Model, md *modelrepo.ModelDataset, hyper map[string]any, on rows, progress func(float64)) (*fitted, error) {
 	p, err := export.FitTransforms(md.Features, on.table)
