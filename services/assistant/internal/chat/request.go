@@ -53,12 +53,13 @@ type Request struct {
 }
 
 // Parse reads and validates a body. Its error is a problem: 422, with every fault that it found.
+// Half a surrogate pair reads as U+FFFD: chat histories hold what models wrote, and one bad character must not end a session.
 func Parse(raw []byte) (Request, error) {
 	if !utf8.Valid(raw) { // or names that differ in broken bytes alone would be taken for one
 		return Request{}, fault.Invalid(problem.Field{Loc: []string{"body"}, Msg: "not UTF-8"})
 	}
 	var d document
-	if err := service.ParseJSON(raw, &d, false); err != nil {
+	if err := service.ParseForeignJSON(raw, &d, false); err != nil {
 		return Request{}, err
 	}
 	return d.request()
