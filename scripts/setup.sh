@@ -4,7 +4,7 @@
 #
 #   run    Go, a C compiler (for the ONNX Runtime binding) and the ONNX Runtime library
 #   test   also a Postgres and a Redis server for the tests
-#   e2e    also promtool, Chromium, and the real neighbours in Python virtual environments
+#   e2e    also promtool, Chromium, a container engine, and the real neighbours in Python virtual environments
 #
 # Packages come from Debian (as root), Go modules, npm and PyPI; downloads land in .cache/.
 # Killed at any point, it can simply be run again.
@@ -67,6 +67,10 @@ if [ "$goal" = e2e ]; then
 	have chromium || need "Chromium, which opens the pages" chromium
 	have node || need "Node.js, which drives Chromium" nodejs
 	have npm || need "npm" npm
+	# The test of the container path starts an engine of its own.
+	{ have dockerd && have docker; } || need "a container engine" docker.io
+	have iptables || need "iptables, which the container engine uses" iptables
+	have ip || need "ip, which gives the container engine a network" iproute2
 fi
 
 apt() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq -y -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"; }
@@ -74,7 +78,8 @@ install_packages() {
 	dpkg --configure -a || true # a dpkg that was killed; what this cannot mend, --fix-broken does
 	# Another apt's lock fails an update at once. When both tries fail, the lists at hand may do.
 	apt update || { sleep 15; apt update; } || true
-	apt --fix-broken install $packages
+	# In runlevel 1 no package starts its server: a test starts its own, and a start-up script must not hold this up.
+	RUNLEVEL=1 apt --fix-broken install $packages
 }
 if [ -n "$packages" ]; then
 	packages=$(printf ' %s\n' $packages | sort -u | tr -d '\n')

@@ -3,6 +3,7 @@ package testenv
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,31 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 )
+
+// modeVariable forces containers where it is "containers", also where the servers are installed; unset, the servers
+// that are installed run as processes and NATS runs inside the test binary.
+const modeVariable = "TESTENV"
+
+func containersForced() bool { return os.Getenv(modeVariable) == "containers" }
+
+// checkMode refuses a mode that nobody knows: a misspelt one would pass without a container.
+func checkMode() error {
+	if mode := os.Getenv(modeVariable); mode != "" && mode != "containers" {
+		return fmt.Errorf("%s is %q; unset it, or set it to containers", modeVariable, mode)
+	}
+	return nil
+}
+
+// errForced is why a container starts where a binary may be at hand.
+var errForced = errors.New(modeVariable + "=containers asks for a container")
+
+// containerReason is why a server cannot run as a process, nil where it can. missing is why its binary was not found.
+func containerReason(missing error) error {
+	if missing == nil && containersForced() {
+		return errForced
+	}
+	return missing
+}
 
 func imageName(env, fallback string) string { return cmp.Or(os.Getenv(env), fallback) }
 
@@ -33,28 +59,40 @@ func setContainerDefaults() error {
 	return nil
 }
 
-// startContainer starts a server in Docker, when its binary is missing, and gives
+// startContainer starts a server in Docker for the whole test binary and gives
 // host:port of the inner port.
-func startContainer(ctx context.Context, missing error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
+func startContainer(ctx context.Context, reason error, req testcontainers.ContainerRequest, port string) (addr string, err error) {
+	c, err := runContainer(ctx, reason, req)
+	if c != nil {
+		atEnd(func() { _ = endContainer(c) }) // without the reaper, one that cannot be stopped outlives the run
+	}
+	if err != nil {
+		return "", err
+	}
+	return c.PortEndpoint(ctx, port, "")
+}
+
+// runContainer starts a container, for the reason that no process can be started. One that failed to become ready is
+// returned beside the error: the caller ends it.
+func runContainer(ctx context.Context, reason error, req testcontainers.ContainerRequest) (c testcontainers.Container, err error) {
 	// The library panics when it finds no Docker.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w, and Docker does not answer (%v); install one of them", missing, p)
+			c, err = nil, fmt.Errorf("%w, and Docker does not answer (%v); install one of them", reason, p)
 		}
 	}()
 	if err := setContainerDefaults(); err != nil {
-		return "", err
+		return nil, err
 	}
-	c, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
-	if c != nil {
-		atEnd(func() {
-			stop, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			defer cancel()
-			_ = testcontainers.TerminateContainer(c, testcontainers.StopContext(stop)) // without the reaper, one that cannot be stopped outlives the run
-		})
-	}
+	c, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
 	if err != nil {
-		return "", fmt.Errorf("%w, and no container of %s could be started (%w); install the server or start Docker", missing, req.Image, err)
+		err = fmt.Errorf("%w, and no container of %s could be started (%w); install the server or start Docker", reason, req.Image, err)
 	}
-	return c.PortEndpoint(ctx, port, "")
+	return c, err
+}
+
+func endContainer(c testcontainers.Container) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return testcontainers.TerminateContainer(c, testcontainers.StopContext(ctx))
 }

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"os"
 	"testing"
 )
@@ -37,5 +38,29 @@ func TestContainersAreReachedOnThisHost(t *testing.T) {
 				t.Errorf("TESTCONTAINERS_HOST_OVERRIDE is %q, want %q", got, c.host)
 			}
 		})
+	}
+}
+
+func TestMode(t *testing.T) {
+	notInstalled := errors.New("not installed")
+	for _, c := range []struct {
+		mode    string
+		known   bool
+		missing error
+		reason  error // nil for a process
+	}{
+		{"", true, nil, nil},
+		{"", true, notInstalled, notInstalled},
+		{"containers", true, nil, errForced},
+		{"containers", true, notInstalled, notInstalled},
+		{"container", false, nil, nil},
+	} {
+		t.Setenv(modeVariable, c.mode)
+		if err := checkMode(); (err == nil) != c.known {
+			t.Errorf("mode %q: got %v, want known to be %v", c.mode, err, c.known)
+		}
+		if got := containerReason(c.missing); got != c.reason {
+			t.Errorf("mode %q, binary missing %v: got reason %v, want %v", c.mode, c.missing, got, c.reason)
+		}
 	}
 }

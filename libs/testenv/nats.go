@@ -27,6 +27,7 @@ type Broker struct {
 	dir    string
 	port   int
 	server *natsd.Server
+	inside *brokerContainer // in place of server where containers are forced
 }
 
 // NewBroker starts a server for this test; it stops with the test. Like the
@@ -46,8 +47,8 @@ func NewSyncedBroker(t testing.TB) *Broker {
 func newBroker(t testing.TB, synced bool) *Broker {
 	t.Helper()
 	b := &Broker{t: t, dir: t.TempDir(), synced: synced}
+	t.Cleanup(b.end) // first: a container may be there although the start failed
 	b.Start()
-	t.Cleanup(b.Stop)
 	return b
 }
 
@@ -59,6 +60,10 @@ func (b *Broker) Start() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if containersForced() {
+		b.startContainer()
+		return
+	}
 	if b.server != nil {
 		return
 	}
@@ -80,9 +85,25 @@ func (b *Broker) Start() {
 func (b *Broker) Stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.inside != nil {
+		if err := b.inside.stop(); err != nil {
+			b.t.Errorf("testenv: stop the container of NATS: %v", err)
+		}
+	}
 	if b.server != nil {
 		b.server.Stop()
 		b.server = nil
+	}
+}
+
+// end stops the server for good.
+func (b *Broker) end() {
+	b.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inside != nil {
+		b.inside.remove(b.t)
+		b.inside = nil
 	}
 }
 
@@ -92,5 +113,9 @@ func (b *Broker) Wipe() {
 	b.Stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.inside != nil {
+		b.inside.remove(b.t)
+		b.inside = nil
+	}
 	b.dir = filepath.Join(b.t.TempDir(), "wiped")
 }

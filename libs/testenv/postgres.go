@@ -112,8 +112,9 @@ func withDatabase(server, name string) string {
 }
 
 func startPostgres(ctx context.Context) (string, error) {
-	if _, _, err := pg.FindBinaries(); err != nil {
-		return postgresContainer(ctx, err)
+	_, _, missing := pg.FindBinaries()
+	if reason := containerReason(missing); reason != nil {
+		return postgresContainer(ctx, reason)
 	}
 	dir, err := workDir()
 	if err != nil {
@@ -131,9 +132,9 @@ func startPostgres(ctx context.Context) (string, error) {
 	return s.URL("postgres"), nil
 }
 
-func postgresContainer(ctx context.Context, missing error) (string, error) {
+func postgresContainer(ctx context.Context, reason error) (string, error) {
 	const password = "throwaway"
-	addr, err := startContainer(ctx, missing, testcontainers.ContainerRequest{
+	addr, err := startContainer(ctx, reason, testcontainers.ContainerRequest{
 		Image: imageName("POSTGRES_IMAGE", "postgres:17"), ExposedPorts: []string{"5432/tcp"},
 		Env:        map[string]string{"POSTGRES_PASSWORD": password},
 		Cmd:        []string{"postgres", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxConnections)},

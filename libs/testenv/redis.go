@@ -44,9 +44,12 @@ func Prefix(t testing.TB) string {
 }
 
 func startRedis(ctx context.Context) (string, error) {
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		return startContainer(ctx, errors.New("redis-server is not installed"), testcontainers.ContainerRequest{
+	bin, missing := exec.LookPath("redis-server")
+	if missing != nil {
+		missing = errors.New("redis-server is not installed")
+	}
+	if reason := containerReason(missing); reason != nil {
+		return startContainer(ctx, reason, testcontainers.ContainerRequest{
 			Image: imageName("REDIS_IMAGE", "redis:7"), ExposedPorts: []string{"6379/tcp"},
 			WaitingFor: wait.ForLog("Ready to accept connections"),
 		}, "6379/tcp")

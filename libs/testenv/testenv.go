@@ -5,6 +5,9 @@
 // of its own, so that all may run in parallel. NATS runs inside the test binary,
 // once per test, since it starts in milliseconds.
 //
+// TESTENV=containers runs all three in containers, whatever is installed. Their
+// images are POSTGRES_IMAGE, REDIS_IMAGE and NATS_IMAGE, or else the official ones.
+//
 // A package that uses it needs
 //
 //	func TestMain(m *testing.M) { testenv.Main(m) }
@@ -38,6 +41,10 @@ var shared struct {
 // Main runs the tests, stops the servers, fails when goroutines are left, and
 // exits. The options are goleak's, for what a library never ends.
 func Main(m *testing.M, leaks ...goleak.Option) {
+	if err := checkMode(); err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	stopAll()
 	if code == 0 {
