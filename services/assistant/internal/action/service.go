@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -77,10 +78,10 @@ type Deps struct {
 	Probe   Probe
 	// Judge tells without the cluster what a role may do at most.
 	Judge func(role guard.Role, ops []operation.Expanded) guard.Verdict
-	Now   func() time.Time // nil means time.Now
+	Now   func() time.Time `part:"optional"` // nil means time.Now
 	Log   *slog.Logger
 	// Moved is notified of every move after its commit, for counters; nil means nobody.
-	Moved func(Action)
+	Moved func(Action) `part:"optional"`
 }
 
 // Service keeps the actions of all sessions.
@@ -90,9 +91,9 @@ type Service struct {
 	me uuid.UUID // this process, as an executor
 }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(c Config, d Deps) (*Service, error) {
-	if err := d.check(); err != nil {
+	if err := service.RequireParts("action", d); err != nil {
 		return nil, err
 	}
 	if c.TTL <= 0 {
@@ -108,22 +109,6 @@ func New(c Config, d Deps) (*Service, error) {
 		d.Moved = func(Action) {}
 	}
 	return &Service{c, d, uuid.New()}, nil
-}
-
-func (d Deps) check() error {
-	switch {
-	case d.Store == nil:
-		return errors.New("action: no Store")
-	case d.Cluster == nil:
-		return errors.New("action: no Cluster")
-	case d.Probe == nil:
-		return errors.New("action: no Probe")
-	case d.Judge == nil:
-		return errors.New("action: no Judge")
-	case d.Log == nil:
-		return errors.New("action: no Log")
-	}
-	return nil
 }
 
 // Get reads an action.

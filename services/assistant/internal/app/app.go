@@ -18,11 +18,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
@@ -46,7 +46,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 			OpenAPI: api.Document,
 			// Bodies are bounded behind key and rate limit: a caller without a key must not learn more than that.
 			BodyLimit: math.MaxInt64,
-			AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
+			AccessLog: func(c echo.Context) bool { return !isProbe(c.Path()) },
 		},
 	}
 }
@@ -62,7 +62,7 @@ type parts struct {
 	actions  *action.Service
 	turns    *turn.Service
 	sessions *session.Service
-	api      *route.API
+	streams  *turn.Streams
 	reach    *reach
 }
 
@@ -133,19 +133,28 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if err != nil {
 		return nil, err
 	}
-	p.api, err = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
-		Callers: callers, Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Cluster: p.reach.cluster, Policy: policy,
-		Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
-		Streams: limit.NewSlots(cfg.MaxStreams), Metrics: counted, Now: time.Now, Log: log,
+	p.streams, err = turn.NewStreams(turn.StreamConfig{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, turn.StreamDeps{
+		Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Slots: limit.NewSlots(cfg.MaxStreams), Meter: counted, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.Server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
+	access, err := caller.NewAccess(caller.AccessDeps{
+		Callers: callers, Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now), Refused: counted.Refused,
+		Now: time.Now, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.Server.Echo.HTTPErrorHandler = fault.Handler(log)
 	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
 		f.Server.Echo.Use(crossOrigin(origins))
 	}
-	p.api.Mount(f.Server.Echo)
+	handlers{
+		access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
+		namespaces: cluster.NamespacesHandler(p.reach.cluster, policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
+		sessions: p.sessions, actions: p.actions,
+	}.mount(f.Server.Echo)
 	return p, nil
 }
 
@@ -189,7 +198,7 @@ func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *
 			if err := p.turns.Drain(ctx); err != nil {
 				log.Warn("not every turn was closed; another process will do so", slog.Any("err", err))
 			}
-			p.api.EndStreams() // those of turns that other replicas answer do not end by themselves
+			p.streams.EndStreams() // those of turns that other replicas answer do not end by themselves
 		}()
 	})
 	server.OnClose(func() {

@@ -53,7 +53,10 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 	if r.cluster.Seeded() {
 		log.WarnContext(ctx, "no kubeconfig: answers are about a sample cluster in this process")
 	}
-	r.changes = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout, Log: log}, r.cluster)
+	r.changes, err = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log})
+	if err != nil {
+		return nil, err
+	}
 	r.planner = change.Planner{Service: r.changes}
 	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
 		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: time.Now,

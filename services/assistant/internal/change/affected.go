@@ -235,7 +235,7 @@ func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructu
 
 // scalers notes the autoscalers that set the same number again.
 func (s *Service) scalers(ctx context.Context, ref operation.Ref) (notes []string, err error) {
-	r, err := s.cluster.Resolve(ctx, "horizontalpodautoscalers.v2.autoscaling")
+	r, err := s.Cluster.Resolve(ctx, "horizontalpodautoscalers.v2.autoscaling")
 	if err != nil {
 		return nil, nil // a cluster without autoscalers
 	}

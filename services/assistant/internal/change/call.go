@@ -114,7 +114,7 @@ func (s *Service) sendOnce(ctx context.Context, c call, rehearse bool) (*unstruc
 		return nil, client.Delete(ctx, c.ref.Name, c.deletion(dry))
 	case evicts:
 		o := c.deletion(dry)
-		return nil, s.cluster.Typed().PolicyV1().Evictions(c.ref.Namespace).Evict(ctx, &policyv1.Eviction{
+		return nil, s.Cluster.Typed().PolicyV1().Evictions(c.ref.Namespace).Evict(ctx, &policyv1.Eviction{
 			ObjectMeta: metav1.ObjectMeta{Name: c.ref.Name, Namespace: c.ref.Namespace}, DeleteOptions: &o,
 		})
 	}

@@ -63,7 +63,7 @@ func (c *chosen) namespace() string {
 }
 
 func (s *Service) kind(ctx context.Context, c *chosen, name string) (cluster.Resource, error) {
-	r, err := s.cluster.Resolve(ctx, name)
+	r, err := s.Cluster.Resolve(ctx, name)
 	if err == nil {
 		c.kinds = append(c.kinds, r)
 	}
@@ -101,7 +101,7 @@ func (s *Service) chooseObjects(ctx context.Context, c *chosen) error {
 
 // made is the object that an operation on another one creates.
 func (s *Service) made(ctx context.Context, c *chosen, kind, name string) (operation.Ref, error) {
-	r, err := s.cluster.Resolve(ctx, kind)
+	r, err := s.Cluster.Resolve(ctx, kind)
 	return r.Ref(c.namespace(), name), err
 }
 
@@ -128,7 +128,7 @@ func (s *Service) plainKind(ctx context.Context, c *chosen) error {
 	}
 	first := c.kinds[0]
 	plain := strings.ToLower(first.Kind)
-	r, err := s.cluster.Resolve(ctx, plain)
+	r, err := s.Cluster.Resolve(ctx, plain)
 	if err != nil || r.GVR() != first.GVR() {
 		return nil // the name that was given stays
 	}

@@ -86,7 +86,7 @@ func listSomeNames(names []string) string {
 
 // held notes the disruption budgets that let none of these pods go now.
 func (s *Service) held(ctx context.Context, pods []unstructured.Unstructured) (notes []string, err error) {
-	r, err := s.cluster.Resolve(ctx, "poddisruptionbudgets.v1.policy")
+	r, err := s.Cluster.Resolve(ctx, "poddisruptionbudgets.v1.policy")
 	if err != nil {
 		return nil, err
 	}

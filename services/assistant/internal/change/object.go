@@ -24,16 +24,16 @@ type object = map[string]any
 
 // resource finds the kind of a resolved object once more, with its subresources.
 func (s *Service) resource(ctx context.Context, ref operation.Ref) (cluster.Resource, error) {
-	return s.cluster.Resolve(ctx, strings.TrimSuffix(ref.Resource+"."+ref.Version+"."+ref.Group, "."))
+	return s.Cluster.Resolve(ctx, strings.TrimSuffix(ref.Resource+"."+ref.Version+"."+ref.Group, "."))
 }
 
 // client is where the objects of a kind are, in a namespace.
 func (s *Service) client(ref operation.Ref) dynamic.ResourceInterface {
 	r := cluster.Resource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
 	if ref.Namespace == "" {
-		return s.cluster.Dynamic().Resource(r.GVR())
+		return s.Cluster.Dynamic().Resource(r.GVR())
 	}
-	return s.cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
+	return s.Cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
 }
 
 // read returns an object as it is now.

@@ -170,7 +170,7 @@ func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstru
 	if textAt(live.Object, "spec", "type") == "ExternalName" {
 		return sight{fmt.Sprintf("%s leads to %s.", ref, textAt(live.Object, "spec", "externalName")), true}, nil
 	}
-	r, err := s.cluster.Resolve(ctx, "endpointslices.v1.discovery.k8s.io")
+	r, err := s.Cluster.Resolve(ctx, "endpointslices.v1.discovery.k8s.io")
 	if err != nil {
 		return sight{}, err
 	}

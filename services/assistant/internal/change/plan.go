@@ -67,7 +67,7 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 	if v := s.Policy.Reach(c.Role, p.Operations); v.Answer == guard.Refuse {
 		return refusedPlan(p, v), false, nil
 	}
-	uid, err := s.cluster.UID(ctx)
+	uid, err := s.Cluster.UID(ctx)
 	if err != nil {
 		return p, false, err
 	}

@@ -42,7 +42,7 @@ func (s *Service) revisions(ctx context.Context, live *unstructured.Unstructured
 	case ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet":
 		return nil, nil
 	}
-	r, err := s.cluster.Resolve(ctx, kind)
+	r, err := s.Cluster.Resolve(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

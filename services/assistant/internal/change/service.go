@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -26,29 +27,34 @@ const FieldManager = "cluster-assistant"
 // Config is what may be set.
 type Config struct {
 	Policy guard.Policy
-	Verify time.Duration    // how long a write may take to show its effect; 0 means 60 s
-	Now    func() time.Time // nil means time.Now
-	Log    *slog.Logger
+	Verify time.Duration // how long a write may take to show its effect; 0 means 60 s
+}
+
+// Deps holds what the service depends on.
+type Deps struct {
+	Cluster *cluster.Cluster
+	Now     func() time.Time `part:"optional"` // nil means time.Now
+	Log     *slog.Logger
 }
 
 // Service is an action.Cluster and an action.Probe on a cluster.
 type Service struct {
 	Config
-	cluster *cluster.Cluster
+	Deps
 }
 
-// New makes a service.
-func New(c Config, on *cluster.Cluster) *Service {
+// New returns a service, or an error that names the missing parts.
+func New(c Config, d Deps) (*Service, error) {
+	if err := service.RequireParts("change", d); err != nil {
+		return nil, err
+	}
 	if c.Verify <= 0 {
 		c.Verify = time.Minute
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if d.Now == nil {
+		d.Now = time.Now
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Service{c, on}
+	return &Service{c, d}, nil
 }
 
 // Plan is part of action.Cluster: the look at a write that was proposed before. Where

@@ -72,3 +72,17 @@ func SetHeaders(h http.Header, sessionID string) {
 	h.Set("X-Accel-Buffering", "no") // nginx would collect frames
 	h.Set(SessionHeader, sessionID)
 }
+
+// ServeList answers GET /v1/models.
+func (m Models) ServeList(c echo.Context) error {
+	return c.JSONBlob(http.StatusOK, m.List())
+}
+
+// ServeOne answers GET /v1/models/{model}.
+func (m Models) ServeOne(c echo.Context) error {
+	doc, err := m.Get(c.Param("model"))
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, doc)
+}

@@ -5,12 +5,12 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -44,17 +44,10 @@ type Deps struct {
 // Service reads and ends sessions. They begin with their first turn.
 type Service struct{ Deps }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(d Deps) (*Service, error) {
-	switch {
-	case d.Store == nil:
-		return nil, errors.New("session: no Store")
-	case d.Actions == nil:
-		return nil, errors.New("session: no Actions")
-	case d.Now == nil:
-		return nil, errors.New("session: no Now")
-	case d.Log == nil:
-		return nil, errors.New("session: no Log")
+	if err := service.RequireParts("session", d); err != nil {
+		return nil, err
 	}
 	return &Service{d}, nil
 }

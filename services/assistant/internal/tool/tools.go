@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -52,8 +53,11 @@ type Tools struct {
 
 var _ turn.Tools = (*Tools)(nil)
 
-// New checks the addresses; it makes no call.
+// New checks the parts and the addresses. It makes no call.
 func New(cfg Config, d Deps) (*Tools, error) {
+	if err := service.RequireParts("tool", d); err != nil {
+		return nil, err
+	}
 	prometheus, badMetrics := telemetry.NewPrometheus(cfg.PrometheusURL, d.Now)
 	loki, badLogs := telemetry.NewLoki(cfg.LokiURL, d.Now)
 	if err := errors.Join(badMetrics, badLogs); err != nil {

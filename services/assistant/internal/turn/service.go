@@ -2,13 +2,13 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
@@ -26,11 +26,11 @@ type Deps struct {
 	Engine  Investigator
 	Tools   Tools
 	Planner Planner
-	Now     func() time.Time // nil means time.Now
+	Now     func() time.Time `part:"optional"` // nil means time.Now
 	Log     *slog.Logger
 	// Finished is notified of every turn that this process ended, for counters; nil means
 	// nobody.
-	Finished func(outcome string, took time.Duration)
+	Finished func(outcome string, took time.Duration) `part:"optional"`
 }
 
 // Service owns the turns that this process answers.
@@ -45,9 +45,9 @@ type Service struct {
 	work     sync.WaitGroup      // Add is called with mu held, and not after draining
 }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(c Config, d Deps) (*Service, error) {
-	if err := d.check(); err != nil {
+	if err := service.RequireParts("turn", d); err != nil {
 		return nil, err
 	}
 	if d.Now == nil {
@@ -57,24 +57,6 @@ func New(c Config, d Deps) (*Service, error) {
 		d.Finished = func(string, time.Duration) {}
 	}
 	return &Service{Config: c.withDefaults(), Deps: d, me: uuid.New(), running: map[string]*running{}}, nil
-}
-
-func (d Deps) check() error {
-	switch {
-	case d.Store == nil:
-		return errors.New("turn: no Store")
-	case d.Actions == nil:
-		return errors.New("turn: no Actions")
-	case d.Engine == nil:
-		return errors.New("turn: no Engine")
-	case d.Tools == nil:
-		return errors.New("turn: no Tools")
-	case d.Planner == nil:
-		return errors.New("turn: no Planner")
-	case d.Log == nil:
-		return errors.New("turn: no Log")
-	}
-	return nil
 }
 
 // Active is how many turns this process answers.
