@@ -12,6 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // reports are the questions that a table answers.
@@ -216,7 +217,10 @@ func indentCode(text string) string {
 // mostLogs limits how many pods' logs one answer reads.
 const mostLogs = 3
 
-var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)
+var errorLineExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
+	"error", "err", "fatal", "panic", "exception", "traceback", "critical", "fail(ed|ure)?", "refused", "denied",
+	"timeout", "timed out",
+) + `\b`)
 
 // logs shows the last lines of the pods asked about, or their lines that speak of errors.
 func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {

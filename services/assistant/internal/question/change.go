@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Change is one change that a sentence asks for, as far as the sentence says it.
@@ -69,11 +70,31 @@ const anything operation.Verb = "set"
 
 var (
 	deniedExpr      = regexp.MustCompile(`\b(not|never|no|nothing|nobody|neither|nor|without|avoid|refrain|cancel)\b`)
-	conditionalExpr = regexp.MustCompile(`\b(if|unless|until|when|whenever|once|while|after|before|later|tomorrow|tonight|soon|eventually|maybe|perhaps|should|in case|provided|assuming|next (week|month|time)|at (noon|midnight|\d+ ?(am|pm|:\d+|o'clock))|in (\d+|a few|an|a) (seconds?|minutes?|mins?|hours?|days?))\b`)
-	adviceExpr      = regexp.MustCompile(`^(should|shall|may|can|could|do|does|would|will|is|are|was|were|did|has|have|had|what|which|when|where|who|how|why|must|might|i wonder|any reason|suppose|imagine|explain|tell me|describe|show me|give me)\b`)
-	changeWordExpr  = regexp.MustCompile(`\b(scale|scaling|restart|restarting|roll(ing)? ?back|undo|revert|fix|delete|deleting|remove|removing|kill|drain|cordon|uncordon|evict|suspend|resume|pause|label|taint|raise|increase|lower|reduce|bump|set|change|patch|apply|redeploy|bounce|upgrade|downgrade|update)\b`)
-	putOffExpr      = regexp.MustCompile(`^(not (yet|now|today)|later|wait|hold on|hold|stop|never ?mind|forget it|not so fast)\b`)
-	assentExpr      = regexp.MustCompile(`^(yes|yep|yeah|yup|ya|ok|okay|sure|fine|agreed|go|go ahead|go for it|sounds good|lgtm|looks good|looks good to me|ship it|approved|approve|accepted|confirm|confirmed|proceed|no|nope|nah|deny|denied|cancel|reject)\b`)
+	conditionalExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"if", "unless", "until", "when", "whenever", "once", "while", "after", "before", "later", "tomorrow",
+		"tonight", "soon", "eventually", "maybe", "perhaps", "should", "in case", "provided", "assuming",
+		"next (week|month|time)", `at (noon|midnight|\d+ ?(am|pm|:\d+|o'clock))`,
+		`in (\d+|a few|an|a) (seconds?|minutes?|mins?|hours?|days?)`,
+	) + `\b`)
+	adviceExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"should", "shall", "may", "can", "could", "do", "does", "would", "will", "is", "are", "was", "were", "did",
+		"has", "have", "had", "what", "which", "when", "where", "who", "how", "why", "must", "might", "i wonder",
+		"any reason", "suppose", "imagine", "explain", "tell me", "describe", "show me", "give me",
+	) + `\b`)
+	changeWordExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"scale", "scaling", "restart", "restarting", "roll(ing)? ?back", "undo", "revert", "fix", "delete",
+		"deleting", "remove", "removing", "kill", "drain", "cordon", "uncordon", "evict", "suspend", "resume",
+		"pause", "label", "taint", "raise", "increase", "lower", "reduce", "bump", "set", "change", "patch", "apply",
+		"redeploy", "bounce", "upgrade", "downgrade", "update",
+	) + `\b`)
+	putOffExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"not (yet|now|today)", "later", "wait", "hold on", "hold", "stop", "never ?mind", "forget it", "not so fast",
+	) + `\b`)
+	assentExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"yes", "yep", "yeah", "yup", "ya", "ok", "okay", "sure", "fine", "agreed", "go", "go ahead", "go for it",
+		"sounds good", "lgtm", "looks good", "looks good to me", "ship it", "approved", "approve", "accepted",
+		"confirm", "confirmed", "proceed", "no", "nope", "nah", "deny", "denied", "cancel", "reject",
+	) + `\b`)
 )
 
 // stripLead strips what only leads to a request, and says how many words that were.
@@ -149,7 +170,8 @@ var (
 	quantityExpr = regexp.MustCompile(`^(\d+(?:\.\d+)?)([kmgtp]i?b?|m)$`)
 	decimalExpr  = regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
 	countExpr    = regexp.MustCompile(`^\d{1,6}$`)
-	imageExpr    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(:\d+/[A-Za-z0-9._/-]+)?(:[A-Za-z0-9_][\w.-]*|@sha256:[0-9a-f]{64})$`)
+	imageExpr    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(:\d+/[A-Za-z0-9._/-]+)?` +
+		`(:[A-Za-z0-9_][\w.-]*|@sha256:[0-9a-f]{64})$`)
 	pairExpr     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*)=(.*)$`)
 	taintExpr    = regexp.MustCompile(`^[A-Za-z0-9][\w./-]*(=[\w.-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)-?$`)
 	variableExpr = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Ask is what a sentence asks. Names are as written, in lower case.
@@ -34,7 +35,10 @@ type Ask struct {
 }
 
 // bareExpr is a question that only asks on.
-var bareExpr = regexp.MustCompile(`^((wait|but|and|hm+|ok|so|then|uh) )*(why( not| so| though)?|how come|what for|really|more|tell me more|explain( why)?|details|go on|reason)$`)
+var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf("wait", "but", "and", "hm+", "ok", "so", "then", "uh") + ` )*` + wordlist.AnyOf(
+	"why( not| so| though)?", "how come", "what for", "really", "more", "tell me more", "explain( why)?",
+	"details", "go on", "reason",
+) + `$`)
 
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }

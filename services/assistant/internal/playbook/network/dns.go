@@ -18,7 +18,8 @@ import (
 // lookupExprs are how programs tell of a name that could not be resolved; the first
 // group, where there is one, is the name.
 var lookupExprs = []*regexp.Regexp{
-	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: (?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
+	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: ` +
+		`(?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
 	regexp.MustCompile(`getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([A-Za-z0-9._-]+)`),
 	regexp.MustCompile(`UnknownHostException: ([A-Za-z0-9._-]+)`),
 	regexp.MustCompile(`(?i)could not resolve host: ([A-Za-z0-9._-]+)`),

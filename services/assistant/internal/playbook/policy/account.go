@@ -11,7 +11,8 @@ import (
 )
 
 // noAccountExpr is what the admission of pods says of an account that is not there.
-var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): serviceaccount "([a-z0-9.-]+)" not found`)
+var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): ` +
+	`serviceaccount "([a-z0-9.-]+)" not found`)
 
 // checkAccounts explains MissingServiceAccount: without its service account no pod is created at all,
 // so that only its owner tells of it.

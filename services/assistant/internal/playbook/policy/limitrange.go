@@ -16,7 +16,8 @@ import (
 )
 
 // boundExpr is what the limit plug-in of the API server answers.
-var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Container|Pod) is|\S+ max limit to request ratio per (?:Container|Pod) is`)
+var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Container|Pod) is|` +
+	`\S+ max limit to request ratio per (?:Container|Pod) is`)
 
 // checkLimitRanges explains LimitRangeViolated: pods that a namespace's LimitRange does not admit.
 func checkLimitRanges(x *Index) []engine.Finding {

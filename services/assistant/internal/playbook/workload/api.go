@@ -20,7 +20,8 @@ import (
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // noMatchExpr is what clients say of a kind in a version that the server does not have.
-var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
+var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" ` +
+	`in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
 
 // served reports whether the server has a version; true while that is not known.
 func (x *Index) served(version string) bool {
