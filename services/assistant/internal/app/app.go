@@ -28,35 +28,35 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// name is the service's in logs, metrics and the source of its events.
+// name identifies the service in logs, metrics and the source of its events.
 const name = "assistant"
 
-// maxConns limits the connections to the database. A turn holds none while it thinks.
+// maxConns limits the database connections. A turn holds none while its engine works.
 const maxConns = 20
 
-// clusterSeen is how long after its last answer the cluster counts as there.
+// clusterSeen is how long after its last answer the cluster counts as reachable.
 const clusterSeen = 60 * time.Second
 
-// options say what the assistant stands on.
+// options returns the options of the shared start-up.
 func options(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: maxConns,
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
 			OpenAPI: api.Document,
-			// Bodies are bounded behind key and rate limit: a caller without a key must not learn more than that.
+			// Bodies are limited after key and rate limit: a caller without a key learns only that the key is missing.
 			BodyLimit: math.MaxInt64,
 			AccessLog: func(c echo.Context) bool { return !isProbe(c.Path()) },
 		},
 	}
 }
 
-// Migrate brings the schema up to date.
+// Migrate applies the schema migrations.
 func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
-// parts are what handlers and background work are made of.
+// parts holds what handlers and background work depend on.
 type parts struct {
 	store    *store.Store
 	actions  *action.Service
@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return f.Run(ctx)
 }
 
-// wireParts makes the parts and mounts their routes.
+// wireParts creates the parts and mounts their routes.
 func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Foundation) (*parts, error) {
 	spans, endSpans, err := openTracing(ctx, cfg, log)
 	if err != nil {
@@ -158,7 +158,7 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	return p, nil
 }
 
-// crossOrigin lets pages of these origins read answers; without them only the service's own may.
+// crossOrigin allows pages of these origins to read responses, besides the service's own.
 func crossOrigin(origins []string) echo.MiddlewareFunc {
 	return middleware.CORSWithConfig(middleware.CORSConfig{
 		AllowOrigins: origins, MaxAge: 600,
@@ -167,7 +167,7 @@ func crossOrigin(origins []string) echo.MiddlewareFunc {
 	})
 }
 
-// addChecks say when the replica may get traffic.
+// addChecks adds the readiness checks.
 func addChecks(server *service.Server, p *parts) {
 	server.Check("store", func(ctx context.Context) service.Check {
 		if err := p.store.Pool().Ping(ctx); err != nil {
@@ -186,8 +186,8 @@ func addChecks(server *service.Server, p *parts) {
 	})
 }
 
-// drainOnStop ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
-// requests are; what is left after that is settled by the next process.
+// drainOnStop ends turns and streams when the stop begins. Engines stop immediately, and a started write gets as much time
+// as requests do; what is left after that is settled by the next process.
 func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
 	closed := make(chan struct{})
 	server.OnDrain(func() {
@@ -202,7 +202,7 @@ func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *
 		}()
 	})
 	server.OnClose(func() {
-		if server.Draining() { // else it never listened
+		if server.Draining() { // otherwise it never listened
 			<-closed
 		}
 	})

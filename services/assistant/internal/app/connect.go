@@ -23,7 +23,7 @@ import (
 // seededNotice is the last line of every answer about the seeded cluster.
 const seededNotice = "Note: this is the sample cluster that the assistant starts when it is given none; it is not real."
 
-// reach is the cluster with what reads, changes and judges it.
+// reach is the cluster with the parts that read, change and judge it.
 type reach struct {
 	cluster *cluster.Cluster
 	changes *change.Service
@@ -32,7 +32,7 @@ type reach struct {
 	engine  turn.Investigator
 }
 
-// connectCluster decides which cluster it is and what answers questions about it. No call is made.
+// connectCluster selects the cluster and the engine that answers questions about it. It makes no call.
 func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
 	r.cluster, err = cluster.Open(ctx, cluster.Options{
