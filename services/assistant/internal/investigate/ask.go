@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// reports are the questions that a table answers.
+// reports are the questions answered by a table.
 var reports = map[question.Intent]func(report.View) string{
 	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
 	question.Warnings: func(v report.View) string { return report.Events(v, true) },
@@ -108,7 +108,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// synthesize tells that the answer is being written.
+// synthesize reports that the answer is being written.
 func (w *work) synthesize() {
 	w.next()
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
@@ -268,7 +268,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// errorLines are the last lines that speak of errors.
+// errorLines returns the last lines that mention errors.
 func errorLines(text string) string {
 	const most = 15
 	var lines []string

@@ -12,9 +12,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Change is one change that a sentence asks for, as far as the sentence says it.
+// Change is one requested change, as far as the sentence specifies it.
 type Change struct {
-	// Verb is what to do; empty means to repair what is wrong.
+	// Verb is what to do; empty means to repair the problem.
 	Verb operation.Verb
 
 	Kind      string // of the object; empty: any that fits
@@ -50,7 +50,7 @@ var leads = []string{
 // polite reports whether a question mark after these words still asks for the thing.
 var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
-// verbs are the words with which a request begins.
+// verbs are the words that begin a request.
 var verbs = map[string]operation.Verb{
 	"scale": operation.Scale, "restart": operation.Restart, "bounce": operation.Restart, "reboot": operation.Restart, "redeploy": operation.Restart, "recycle": operation.Restart,
 	"undo": operation.Undo, "revert": operation.Undo, "resume": operation.Resume, "unsuspend": operation.Resume, "unpause": operation.Resume,
@@ -97,7 +97,7 @@ var (
 	) + `\b`)
 )
 
-// stripLead strips what only leads to a request, and says how many words that were.
+// stripLead removes words that only introduce a request, and returns their number.
 func stripLead(s sentence) sentence {
 	for {
 		long := ""
@@ -177,7 +177,7 @@ var (
 	variableExpr = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 )
 
-// parseChange reads one clause; ok says that all of its words were understood.
+// parseChange parses one clause; ok reports that all of its words were understood.
 func parseChange(s sentence) (c Change, ok bool) {
 	c.Verb = verbs[s.words[0].low]
 	if speaksOfChange(s, c.Verb, s.noun) {
@@ -319,7 +319,7 @@ func (c *Change) name(rest []word, taken []bool, i int) {
 	}
 }
 
-// value reads a value at i, and says how many words it took; 0 is none.
+// value parses a value at i and returns the number of its words; 0 if there is none.
 func (c *Change) value(rest []word, taken []bool, i int) int {
 	w := rest[i]
 	next := func(n int) word {
@@ -411,7 +411,7 @@ func (c *Change) plainValue(w word) int {
 	return 0
 }
 
-// isAmountWord reports whether a word is how much something is to move.
+// isAmountWord reports whether a word is an amount of change.
 func isAmountWord(low string) bool {
 	_, number := numbers[low]
 	return number || countExpr.MatchString(low) || decimalExpr.MatchString(low) || quantityExpr.MatchString(low) || strings.HasSuffix(low, "%")

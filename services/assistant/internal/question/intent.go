@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Intent is what a sentence wants.
+// Intent is the intent of a sentence.
 type Intent int
 
 // The intents. The zero value is a sentence that was not understood.
@@ -64,7 +64,7 @@ var whyExpr = regexp.MustCompile(wordlist.AnyOf(
 	`\broot cause\b`, `\bwhat (makes|made)\b`,
 ))
 
-// rules are asked in order. The sentence is in lower case, without punctuation.
+// rules are tried in order. The sentence is in lower case, without punctuation.
 var rules = []rule{
 	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
 	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
@@ -128,7 +128,7 @@ var (
 	) + `\b`)
 )
 
-// intentOf finds what a sentence wants that is no request for a change.
+// intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low)
 	for _, r := range rules {

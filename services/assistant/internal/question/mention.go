@@ -17,7 +17,7 @@ type Mention struct {
 	Sure bool
 }
 
-// place is where a sentence says that something is.
+// place is the location that a sentence names.
 type place struct {
 	mentions   []Mention
 	namespace  string

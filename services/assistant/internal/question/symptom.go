@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Symptom is what somebody sees of a trouble.
+// Symptom is the visible sign of a problem.
 type Symptom int
 
 // The symptoms.

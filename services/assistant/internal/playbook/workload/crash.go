@@ -47,7 +47,7 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return found
 }
 
-// fieldPath is how events name a container.
+// fieldPath is the form in which events name a container.
 func fieldPath(c engine.Container) string {
 	if c.Init {
 		return "spec.initContainers{" + c.Spec.Name + "}"
@@ -148,7 +148,7 @@ func notStarted(end *corev1.ContainerStateTerminated) bool {
 
 func explainBadCommand(f *engine.Finding, lines []string, w *engine.Workload, c engine.Container) {
 	end := c.LastEnd()
-	// Arguments may hold what is secret: the first word is enough.
+	// Arguments may contain secrets: the first word is enough.
 	command := "image's own command"
 	if len(c.Spec.Command) > 0 {
 		command = "command " + engine.QuoteCode(c.Spec.Command[0])

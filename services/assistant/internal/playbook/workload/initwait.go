@@ -23,7 +23,7 @@ var (
 		`\bwait(s|ing)?\b`, `\bretry(ing)?\b`, `\bnot (yet )?(ready|available|reachable)\b`, "unreachable", "bad address",
 		"not resolve", dependencyExpr.String(),
 	))
-	// hostExpr finds what a line says is looked for.
+	// hostExpr finds the host that a log line waits for.
 	hostExpr = regexp.MustCompile(`(?i:` + wordlist.AnyOf(
 		"waiting for", "wait for", "waits for", "lookup", "resolve", "resolving", "reach", "connect to", "connecting to",
 		"bad address", "host", "server at", "tcp",

@@ -32,7 +32,7 @@ func Secrets(v View) string {
 	return t.under("Secrets "+v.where()+" by name and key. Their values are never shown, in no format:", none)
 }
 
-// tellingExpr are names of variables that promise something secret.
+// tellingExpr matches names of variables that are likely to hold a secret.
 var tellingExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
 	"passw", "passwd", "pwd", "secret", "token", "api_?key", "access_?key", "private_?key", "credential", "auth$",
 	"dsn$", "connection_?string",
