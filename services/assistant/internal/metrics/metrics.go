@@ -52,7 +52,7 @@ func New(reg prometheus.Registerer, engine string) *Metrics {
 			Name: "assistant_tool_seconds", Help: "Duration of a read from the cluster.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 30},
 		}, []string{"tool"}),
-		decisions:  counter("decisions_total", "Decided and expired actions, by decision and its basis.", "decision", "basis"),
+		decisions:  counter("decisions_total", "Actions that left the state pending, by decision and its basis.", "decision", "basis"),
 		executions: counter("executions_total", "Approved actions that were carried out, by result.", "result"),
 		refusals:   counter("refusals_total", "Refusals by the rules, by reason.", "reason"),
 		redactions: counter("redactions_total", "Values redacted from what was read, by kind.", "kind"),
