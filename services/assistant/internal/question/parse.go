@@ -35,7 +35,9 @@ type Ask struct {
 }
 
 // bareExpr matches a follow-up question without a subject.
-var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf("wait", "but", "and", "hm+", "ok", "so", "then", "uh") + ` )*` + wordlist.AnyOf(
+var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
+	"wait", "but", "and", "hm+", "ok", "so", "then", "uh",
+) + ` )*` + wordlist.AnyOf(
 	"why( not| so| though)?", "how come", "what for", "really", "more", "tell me more", "explain( why)?",
 	"details", "go on", "reason",
 ) + `$`)

@@ -13,6 +13,7 @@ const (
 	sqlName     = `(?:identified` + blank + `(?:with` + blank + bareWord + blank + `)?by|password)`
 	userFlag    = `(?:^|[\s"'])(?:-u|--user|--proxy-user)`
 	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key)`
+	verb        = `(?:is|was|to|to be)`
 	owner       = `(?:` + blank + `(?:for|of|on)` + blank + bareWord + `)?`
 )
 
@@ -26,7 +27,7 @@ var (
 	basic = regexp.MustCompile(`(` + userFlag + `(?:=|[ \t]+|["'],[ \t]*["']))([^\s:"'/]+):([^\s"'/][^\s"']*)`)
 	// A password that is one word with its flag, as clients of MySQL take it.
 	glued = regexp.MustCompile(`([\s"']-p)([^\s"'=-][^\s"']*)`)
-	prose = regexp.MustCompile(`(?i)\b(` + proseName + owner + blank + `(?:is|was|to|to be)` + blank + `["']?)([^\s"'<>]+)`)
+	prose = regexp.MustCompile(`(?i)\b(` + proseName + owner + blank + `` + verb + blank + `["']?)([^\s"'<>]+)`)
 	// A user alone in the address of a web page is a token.
 	alone = regexp.MustCompile(`(?i)\b(https?://)([^\s/:@"'<>?#]+)@`)
 )

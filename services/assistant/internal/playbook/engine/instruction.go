@@ -20,7 +20,9 @@ var instructionExprs = []*regexp.Regexp{
 		"drain", "grant", "set", "use", "patch", "scale", "rollback", "restart", "ignore", "call", "answer", "reply",
 		"tell",
 	) + `\b`),
-	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf("ignore", "disregard", "forget", "override") + `\b.{0,30}\b` + wordlist.AnyOf(
+	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
+		"ignore", "disregard", "forget", "override",
+	) + `\b.{0,30}\b` + wordlist.AnyOf(
 		"previous", "prior", "earlier", "above", "all", "your",
 	) + `\b.{0,30}\b` + wordlist.AnyOf(
 		"instructions?", "rules?", "prompts?", "messages?", "polic(y|ies)",
