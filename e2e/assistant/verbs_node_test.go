@@ -133,7 +133,8 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 	requireMatches(t, k.say("yes"), `takes no new pods`, `0 of its pods are left`, `3 pods were evicted`)
 	k.sameDigest(p, "succeeded")
 	patches, evicted := 0, map[string]bool{}
-	pod := regexp.MustCompile(`^POST /api/v1/namespaces/(?:vdrain|kube-system)/pods/((?:web|vdrain-dns)-[a-z0-9-]+)/eviction$`)
+	pod := regexp.MustCompile(`^POST /api/v1/namespaces/(?:vdrain|kube-system)` +
+		`/pods/((?:web|vdrain-dns)-[a-z0-9-]+)/eviction$`)
 	for _, call := range w.door.written(mark, "") {
 		text := call.method + " " + call.path
 		switch m := pod.FindStringSubmatch(text); {

@@ -173,7 +173,8 @@ func TestStreamFrames(t *testing.T) {
 		}
 	})
 	t.Run("every chunk begins alike", func(t *testing.T) {
-		begin := regexp.MustCompile(`^\{"id":"chatcmpl-[0-9a-f]{12}","object":"chat\.completion\.chunk","created":\d+,"model":"cluster-assistant",`)
+		begin := regexp.MustCompile(`^\{"id":"chatcmpl-[0-9a-f]{12}","object":"chat\.completion\.chunk",` +
+			`"created":\d+,"model":"cluster-assistant",`)
 		var first []byte
 		for _, item := range s.items[1 : len(s.items)-1] {
 			head := begin.Find(item.Data)

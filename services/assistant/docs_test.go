@@ -167,7 +167,8 @@ func settingsOf(t *testing.T, path, name string) []string {
 	return rows
 }
 
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", unit: "", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", unit: "", ` +
+	`constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
 func manualMetrics(t *testing.T) string {
 	t.Helper()

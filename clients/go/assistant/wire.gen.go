@@ -511,37 +511,37 @@ type StreamIds = string
 
 // ChatParams defines parameters for Chat.
 type ChatParams struct {
-	// XSessionID The session, 1 to 128 of A-Z a-z 0-9 . _ : -; made up when absent
+	// XSessionID The session, 1 to 128 of A-Z a-z 0-9 . _ : -; generated if absent
 	XSessionID *SessionHeader `json:"X-Session-ID,omitempty"`
 
-	// XStreamProfile openai asks for nothing but chat-completions chunks
+	// XStreamProfile openai requests only chat-completions chunks
 	XStreamProfile *Profile `json:"X-Stream-Profile,omitempty"`
 
 	// XStreamIds true puts an id before each frame
 	XStreamIds *StreamIds `json:"X-Stream-Ids,omitempty"`
 
-	// LastEventID What came up to this id is left out
+	// LastEventID Only frames after this id are sent
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
 
-	// XOpenWebUIChatId The session where X-Session-ID is not sent
+	// XOpenWebUIChatId The session if X-Session-ID is not sent
 	XOpenWebUIChatId *string `json:"X-OpenWebUI-Chat-Id,omitempty"`
 }
 
 // ReplayParams defines parameters for Replay.
 type ReplayParams struct {
-	// Follow Go on with the active turn to its end
+	// Follow Follow the active turn to its end
 	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
 
 	// Ids As the header X-Stream-Ids
 	Ids *bool `form:"ids,omitempty" json:"ids,omitempty"`
 
-	// XStreamProfile openai asks for nothing but chat-completions chunks
+	// XStreamProfile openai requests only chat-completions chunks
 	XStreamProfile *Profile `json:"X-Stream-Profile,omitempty"`
 
 	// XStreamIds true puts an id before each frame
 	XStreamIds *StreamIds `json:"X-Stream-Ids,omitempty"`
 
-	// LastEventID What came up to this id is left out
+	// LastEventID Only frames after this id are sent
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
 }
 
@@ -549,7 +549,7 @@ type ReplayParams struct {
 type ListSessionsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque; from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -557,7 +557,7 @@ type ListSessionsParams struct {
 type ListActionsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor Opaque; of the previous page
+	// Cursor Opaque; from the previous page
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -1172,12 +1172,12 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// Healthz Health; touches no dependency (public)
+	// Healthz Health; calls no dependency (public)
 	//
 	// Corresponds with GET /healthz (the `Healthz` operationId).
 	Healthz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Livez Is the process alive (public)
+	// Livez Liveness of the process (public)
 	//
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1187,60 +1187,60 @@ type ClientInterface interface {
 	// Corresponds with GET /metrics (the `Metrics` operationId).
 	Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Readyz May this replica get traffic; needs the store, and a cluster seen within 60 s (public)
+	// Readyz Readiness for traffic; needs the store, and an answer of the cluster within the last 60 s (public)
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MintDemoKeyWithBody Make a readonly key that expires (admin)
+	// MintDemoKeyWithBody Create a readonly key that expires (admin)
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/auth/demo-keys (the `MintDemoKey` operationId).
 	MintDemoKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MintDemoKey Make a readonly key that expires (admin)
+	// MintDemoKey Create a readonly key that expires (admin)
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/auth/demo-keys (the `MintDemoKey` operationId).
 	MintDemoKey(ctx context.Context, body MintDemoKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ChatWithBody Ask, or decide an action that waits; the answer is a stream
+	// ChatWithBody Ask a question or decide a pending action; the answer is a stream
 	//
 	// The stream is chat-completions chunks in SSE frames, with a handshake before the first and
 	// `ki_event` objects between them. The header `X-Stream-Profile: openai`, or the model id with the
-	// suffix `-openai`, asks for nothing but chunks. A request with the `X-Request-ID` and query of an
-	// earlier one in the session is its repeat: nothing runs or is decided again.
+	// suffix `-openai`, requests chunks only. A request with the `X-Request-ID` and query of an
+	// earlier one in the session repeats it: nothing runs or is decided twice.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/chat/completions (the `Chat` operationId).
 	ChatWithBody(ctx context.Context, params *ChatParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Chat Ask, or decide an action that waits; the answer is a stream
+	// Chat Ask a question or decide a pending action; the answer is a stream
 	//
 	// The stream is chat-completions chunks in SSE frames, with a handshake before the first and
 	// `ki_event` objects between them. The header `X-Stream-Profile: openai`, or the model id with the
-	// suffix `-openai`, asks for nothing but chunks. A request with the `X-Request-ID` and query of an
-	// earlier one in the session is its repeat: nothing runs or is decided again.
+	// suffix `-openai`, requests chunks only. A request with the `X-Request-ID` and query of an
+	// earlier one in the session repeats it: nothing runs or is decided twice.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/chat/completions (the `Chat` operationId).
 	Chat(ctx context.Context, params *ChatParams, body ChatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Replay All turns of a session, byte for byte; of one's own, for admins of any
+	// Replay All turns of a session, byte for byte; own sessions, for admins any
 	//
 	// Corresponds with GET /v1/events/replay/{session_id} (the `Replay` operationId).
 	Replay(ctx context.Context, sessionId SessionId, params *ReplayParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// HealthzV1 The same as /healthz (public)
+	// HealthzV1 Same as /healthz (public)
 	//
 	// Corresponds with GET /v1/healthz (the `HealthzV1` operationId).
 	HealthzV1(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListModels The service's model under its two ids
+	// ListModels The service's model, under both of its ids
 	//
 	// Corresponds with GET /v1/models (the `ListModels` operationId).
 	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1250,44 +1250,44 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/models/{model} (the `GetModel` operationId).
 	GetModel(ctx context.Context, model string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListNamespaces Namespaces of the cluster, sorted, without hidden ones; within 2.5 s
+	// ListNamespaces Visible namespaces of the cluster, sorted; answers within 2.5 s
 	//
 	// Corresponds with GET /v1/namespaces (the `ListNamespaces` operationId).
 	ListNamespaces(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListSessions One's own sessions, an admin's every one, newest first
+	// ListSessions Own sessions, for admins all, newest first
 	//
 	// Corresponds with GET /v1/sessions (the `ListSessions` operationId).
 	ListSessions(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteSession Forget a session of one's own; what waits in it is denied
+	// DeleteSession Delete an own session; its pending actions are denied
 	//
 	// Corresponds with DELETE /v1/sessions/{session_id} (the `DeleteSession` operationId).
 	DeleteSession(ctx context.Context, sessionId SessionId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetSession A session with what was said and what waits
+	// GetSession A session with its messages and pending actions
 	//
 	// Corresponds with GET /v1/sessions/{session_id} (the `GetSession` operationId).
 	GetSession(ctx context.Context, sessionId SessionId, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListActions Actions of a session, oldest first; of another's session those that one may decide
+	// ListActions Actions of a session, oldest first; in another's session those the caller may decide
 	//
 	// Corresponds with GET /v1/sessions/{session_id}/actions (the `ListActions` operationId).
 	ListActions(ctx context.Context, sessionId SessionId, params *ListActionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetAction An action with its whole diff
+	// GetAction An action with its full diff
 	//
 	// Corresponds with GET /v1/sessions/{session_id}/actions/{action_id} (the `GetAction` operationId).
 	GetAction(ctx context.Context, sessionId SessionId, actionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DecideActionWithBody Approve or deny; what is approved runs in the session's next turn
+	// DecideActionWithBody Approve or deny an action; an approved one runs in the session's next turn
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/sessions/{session_id}/actions/{action_id} (the `DecideAction` operationId).
 	DecideActionWithBody(ctx context.Context, sessionId SessionId, actionId openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DecideAction Approve or deny; what is approved runs in the session's next turn
+	// DecideAction Approve or deny an action; an approved one runs in the session's next turn
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1295,7 +1295,7 @@ type ClientInterface interface {
 	DecideAction(ctx context.Context, sessionId SessionId, actionId openapi_types.UUID, body DecideActionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// Healthz Health; touches no dependency (public)
+// Healthz Health; calls no dependency (public)
 //
 // Corresponds with GET /healthz (the `Healthz` operationId).
 func (c *Client) Healthz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1310,7 +1310,7 @@ func (c *Client) Healthz(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// Livez Is the process alive (public)
+// Livez Liveness of the process (public)
 //
 // Corresponds with GET /livez (the `Livez` operationId).
 func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1340,7 +1340,7 @@ func (c *Client) Metrics(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// Readyz May this replica get traffic; needs the store, and a cluster seen within 60 s (public)
+// Readyz Readiness for traffic; needs the store, and an answer of the cluster within the last 60 s (public)
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1355,7 +1355,7 @@ func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 	return c.Client.Do(req)
 }
 
-// MintDemoKeyWithBody Make a readonly key that expires (admin)
+// MintDemoKeyWithBody Create a readonly key that expires (admin)
 //
 // Takes any type of body and a specified content type.
 //
@@ -1372,7 +1372,7 @@ func (c *Client) MintDemoKeyWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// MintDemoKey Make a readonly key that expires (admin)
+// MintDemoKey Create a readonly key that expires (admin)
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1389,12 +1389,12 @@ func (c *Client) MintDemoKey(ctx context.Context, body MintDemoKeyJSONRequestBod
 	return c.Client.Do(req)
 }
 
-// ChatWithBody Ask, or decide an action that waits; the answer is a stream
+// ChatWithBody Ask a question or decide a pending action; the answer is a stream
 //
 // The stream is chat-completions chunks in SSE frames, with a handshake before the first and
 // `ki_event` objects between them. The header `X-Stream-Profile: openai`, or the model id with the
-// suffix `-openai`, asks for nothing but chunks. A request with the `X-Request-ID` and query of an
-// earlier one in the session is its repeat: nothing runs or is decided again.
+// suffix `-openai`, requests chunks only. A request with the `X-Request-ID` and query of an
+// earlier one in the session repeats it: nothing runs or is decided twice.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1411,12 +1411,12 @@ func (c *Client) ChatWithBody(ctx context.Context, params *ChatParams, contentTy
 	return c.Client.Do(req)
 }
 
-// Chat Ask, or decide an action that waits; the answer is a stream
+// Chat Ask a question or decide a pending action; the answer is a stream
 //
 // The stream is chat-completions chunks in SSE frames, with a handshake before the first and
 // `ki_event` objects between them. The header `X-Stream-Profile: openai`, or the model id with the
-// suffix `-openai`, asks for nothing but chunks. A request with the `X-Request-ID` and query of an
-// earlier one in the session is its repeat: nothing runs or is decided again.
+// suffix `-openai`, requests chunks only. A request with the `X-Request-ID` and query of an
+// earlier one in the session repeats it: nothing runs or is decided twice.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1433,7 +1433,7 @@ func (c *Client) Chat(ctx context.Context, params *ChatParams, body ChatJSONRequ
 	return c.Client.Do(req)
 }
 
-// Replay All turns of a session, byte for byte; of one's own, for admins of any
+// Replay All turns of a session, byte for byte; own sessions, for admins any
 //
 // Corresponds with GET /v1/events/replay/{session_id} (the `Replay` operationId).
 func (c *Client) Replay(ctx context.Context, sessionId SessionId, params *ReplayParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1448,7 +1448,7 @@ func (c *Client) Replay(ctx context.Context, sessionId SessionId, params *Replay
 	return c.Client.Do(req)
 }
 
-// HealthzV1 The same as /healthz (public)
+// HealthzV1 Same as /healthz (public)
 //
 // Corresponds with GET /v1/healthz (the `HealthzV1` operationId).
 func (c *Client) HealthzV1(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1463,7 +1463,7 @@ func (c *Client) HealthzV1(ctx context.Context, reqEditors ...RequestEditorFn) (
 	return c.Client.Do(req)
 }
 
-// ListModels The service's model under its two ids
+// ListModels The service's model, under both of its ids
 //
 // Corresponds with GET /v1/models (the `ListModels` operationId).
 func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1493,7 +1493,7 @@ func (c *Client) GetModel(ctx context.Context, model string, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
-// ListNamespaces Namespaces of the cluster, sorted, without hidden ones; within 2.5 s
+// ListNamespaces Visible namespaces of the cluster, sorted; answers within 2.5 s
 //
 // Corresponds with GET /v1/namespaces (the `ListNamespaces` operationId).
 func (c *Client) ListNamespaces(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1508,7 +1508,7 @@ func (c *Client) ListNamespaces(ctx context.Context, reqEditors ...RequestEditor
 	return c.Client.Do(req)
 }
 
-// ListSessions One's own sessions, an admin's every one, newest first
+// ListSessions Own sessions, for admins all, newest first
 //
 // Corresponds with GET /v1/sessions (the `ListSessions` operationId).
 func (c *Client) ListSessions(ctx context.Context, params *ListSessionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1523,7 +1523,7 @@ func (c *Client) ListSessions(ctx context.Context, params *ListSessionsParams, r
 	return c.Client.Do(req)
 }
 
-// DeleteSession Forget a session of one's own; what waits in it is denied
+// DeleteSession Delete an own session; its pending actions are denied
 //
 // Corresponds with DELETE /v1/sessions/{session_id} (the `DeleteSession` operationId).
 func (c *Client) DeleteSession(ctx context.Context, sessionId SessionId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1538,7 +1538,7 @@ func (c *Client) DeleteSession(ctx context.Context, sessionId SessionId, reqEdit
 	return c.Client.Do(req)
 }
 
-// GetSession A session with what was said and what waits
+// GetSession A session with its messages and pending actions
 //
 // Corresponds with GET /v1/sessions/{session_id} (the `GetSession` operationId).
 func (c *Client) GetSession(ctx context.Context, sessionId SessionId, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1553,7 +1553,7 @@ func (c *Client) GetSession(ctx context.Context, sessionId SessionId, reqEditors
 	return c.Client.Do(req)
 }
 
-// ListActions Actions of a session, oldest first; of another's session those that one may decide
+// ListActions Actions of a session, oldest first; in another's session those the caller may decide
 //
 // Corresponds with GET /v1/sessions/{session_id}/actions (the `ListActions` operationId).
 func (c *Client) ListActions(ctx context.Context, sessionId SessionId, params *ListActionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1568,7 +1568,7 @@ func (c *Client) ListActions(ctx context.Context, sessionId SessionId, params *L
 	return c.Client.Do(req)
 }
 
-// GetAction An action with its whole diff
+// GetAction An action with its full diff
 //
 // Corresponds with GET /v1/sessions/{session_id}/actions/{action_id} (the `GetAction` operationId).
 func (c *Client) GetAction(ctx context.Context, sessionId SessionId, actionId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1583,7 +1583,7 @@ func (c *Client) GetAction(ctx context.Context, sessionId SessionId, actionId op
 	return c.Client.Do(req)
 }
 
-// DecideActionWithBody Approve or deny; what is approved runs in the session's next turn
+// DecideActionWithBody Approve or deny an action; an approved one runs in the session's next turn
 //
 // Takes any type of body and a specified content type.
 //
@@ -1600,7 +1600,7 @@ func (c *Client) DecideActionWithBody(ctx context.Context, sessionId SessionId, 
 	return c.Client.Do(req)
 }
 
-// DecideAction Approve or deny; what is approved runs in the session's next turn
+// DecideAction Approve or deny an action; an approved one runs in the session's next turn
 //
 // Takes a body of the `application/json` content type.
 //

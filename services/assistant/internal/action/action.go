@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// State is where an action stands.
+// State is the state of an action in its life cycle.
 type State string
 
 // The states.
@@ -30,14 +30,14 @@ const (
 	Unknown   State = "unknown"
 )
 
-// Basis is what a decision rests on.
+// Basis is the ground on which a decision was made.
 type Basis string
 
 // The bases.
 const (
 	Person         Basis = "person"
 	AutoApprove    Basis = "auto_approve" // the request said so
-	Standing       Basis = "standing"     // approved beforehand for the rest of the session
+	Standing       Basis = "standing"     // approved in advance for the rest of the session
 	SessionDeleted Basis = "session_deleted"
 )
 
@@ -68,19 +68,21 @@ type Action struct {
 	Result        string         `json:"result,omitempty"`
 	Verification  string         `json:"verification,omitempty"`
 
-	// Operations are what was shown. Values in them may be secret, so no document has them,
-	// and once the action has ended they are read from the store without values.
+	// Operations are the operations that were shown. They may contain secret values, so no
+	// document includes them, and once the action has ended they are read from the store
+	// without values.
 	Operations []operation.Expanded `json:"-"`
-	// Observed are the same with the uids and resource versions that the call is bound to.
+	// Observed are the same operations with the uids and resource versions that the call is
+	// bound to.
 	Observed []operation.Expanded `json:"-"`
 
 	row store.Action
 }
 
-// Decided reports whether nothing can be decided any more.
+// Decided reports whether the action is past its decision.
 func (a Action) Decided() bool { return a.State != Pending }
 
-// Ops are the operations as they were asked for, without what they were resolved to.
+// Ops returns the operations as requested, without what they resolved to.
 func (a Action) Ops() []operation.Operation {
 	ops := make([]operation.Operation, len(a.Operations))
 	for i, e := range a.Operations {
@@ -89,7 +91,7 @@ func (a Action) Ops() []operation.Operation {
 	return ops
 }
 
-// requester is who asked, for plans and events in their name.
+// requester is the person who asked, used for plans and events in their name.
 func (a Action) requester() event.Who {
 	return event.Who{Principal: a.Requester, Role: guard.Role(a.row.RequesterRole), User: a.row.RequesterUser, RequestID: a.row.RequestID}
 }
@@ -121,8 +123,8 @@ func stringOrEmpty(s *string) string {
 	return *s
 }
 
-// actionEvents are the event and the audit fact of what who did with a; name is the event's,
-// act the ledger's.
+// actionEvents returns the event and the audit fact of something done with action a. name is
+// the name of the event, act that of the audit fact.
 func actionEvents(w event.Who, now time.Time, name, act, outcome string, a Action) []outbox.Event {
 	payload := event.Action{
 		ID: a.ID, Session: a.Session, State: string(a.State), Digest: a.Digest, Command: a.Command, Risk: string(a.Risk),
@@ -140,7 +142,7 @@ func actionEvents(w event.Who, now time.Time, name, act, outcome string, a Actio
 	return event.Facts(w, now, name, act, a.ID.String(), "action:"+a.ID.String(), outcome, payload, details)
 }
 
-// The names of events and of acts in the ledger.
+// The names of events and of audit facts.
 const (
 	proposedEvent, proposedAct = "action_proposed", "action.proposed"
 	decidedEvent, decidedAct   = "action_decided", "action.decided"
@@ -148,5 +150,5 @@ const (
 	refusedEvent, refusedAct   = "action_refused", "action.refused"
 )
 
-// systemActor is who acts where no person does.
+// systemActor stands for the system where no person acts.
 func systemActor(part string) event.Who { return event.Who{Principal: "system:" + part} }

@@ -15,17 +15,16 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// Decision is what somebody says about an action that waits.
+// Decision is a person's decision on a pending action.
 type Decision struct {
 	Approve bool
 	Reason  string
 	Turn    *int32 // of the action's session; nil when decided outside of a turn
 }
 
-// Decide approves or denies. The error is a *problem.Error where the action or the
-// rules stand in the way: not found, not permitted, decided by somebody else first,
-// expired or stale. Of a stale one, the action given back is the fresh proposal that
-// took its place.
+// Decide approves or denies an action. The error is a *problem.Error if the action or the rules
+// forbid it: not found, not permitted, already decided, expired or stale. For a stale action,
+// the returned action is the new proposal that replaced it.
 func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decision) (Action, error) {
 	d.Reason = redact.Text(d.Reason)
 	a, err := s.Get(ctx, id)
@@ -55,13 +54,14 @@ func (s *Service) Decide(ctx context.Context, w event.Who, id uuid.UUID, d Decis
 	return s.settle(ctx, w, a, Approved, d)
 }
 
-// decisionRule is what decides, without the cluster, whether a person may decide an action.
+// decisionRule holds what determines, without calling the cluster, whether a person may decide
+// an action.
 type decisionRule struct {
-	FourEyes bool // nobody approves their own request
-	Approve  bool // they approve; otherwise they deny
-	Own      bool // they asked for the action themselves
-	// Verdict is the one on the action under the role of whoever decides: those who may not
-	// do an operation may not decide it either, not even to withdraw it.
+	FourEyes bool // nobody may approve their own request
+	Approve  bool // the decision is an approval; otherwise a denial
+	Own      bool // the decider requested the action
+	// Verdict is the verdict on the action for the decider's role: whoever may not perform an
+	// operation may not decide it either, not even to withdraw it.
 	Verdict guard.Verdict
 }
 
@@ -76,7 +76,7 @@ func (r decisionRule) refusal() string {
 	return ""
 }
 
-// open returns an action that still waits, or why it does not.
+// open returns an action that is still pending, or the reason why it is not.
 func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	if a.State != Pending {
 		return a, settledError(a)
@@ -97,7 +97,7 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 		}
 		return err
 	})
-	if store.None(err) { // somebody was quicker
+	if store.None(err) { // somebody else decided first
 		if late, err = s.Get(ctx, a.ID); err == nil {
 			return late, settledError(late)
 		}
@@ -109,7 +109,7 @@ func (s *Service) open(ctx context.Context, a Action) (Action, error) {
 	return late, settledError(late)
 }
 
-// settledError says why an action cannot be decided any more, and by whom it was.
+// settledError returns why an action can no longer be decided, and who decided it.
 func settledError(a Action) *problem.Error {
 	with := map[string]any{"action_id": a.ID, "state": a.State}
 	switch a.State {
@@ -129,7 +129,7 @@ func settledError(a Action) *problem.Error {
 	return fault.AlreadyDecided.New(fmt.Sprintf("This action was %s by %s; it is %s.", verdict, a.Decider, a.State)).With(with)
 }
 
-// refuseDecision records a decision that was not allowed.
+// refuseDecision records a decision that was not permitted.
 func (s *Service) refuseDecision(ctx context.Context, w event.Who, a Action, why string) error {
 	told := a
 	told.Reason = why
@@ -141,7 +141,7 @@ func (s *Service) refuseDecision(ctx context.Context, w event.Who, a Action, why
 	return fault.NotPermitted(why)
 }
 
-// settle makes the one move out of pending.
+// settle moves the action out of pending, which happens once.
 func (s *Service) settle(ctx context.Context, w event.Who, a Action, to State, d Decision) (Action, error) {
 	var done Action
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
@@ -165,7 +165,8 @@ func (s *Service) settle(ctx context.Context, w event.Who, a Action, to State, d
 	return done, nil
 }
 
-// decideIn moves a out of pending; store.None tells that somebody else did.
+// decideIn moves a out of pending; the error satisfies store.None if somebody else did so
+// first.
 func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State, basis Basis, reason string, turn *int32, now time.Time) (Action, error) {
 	role, b := string(w.Role), string(basis)
 	row, err := tx.DecideAction(ctx, store.DecideActionParams{
@@ -184,8 +185,8 @@ func decideIn(ctx context.Context, tx store.Tx, w event.Who, a Action, to State,
 	return done, tx.Emit(ctx, actionEvents(w, now, decidedEvent, decidedAct, event.OK, done)...)
 }
 
-// replace makes an action stale and proposes it anew as it stands now, in the name of
-// who asked for it.
+// replace marks an action as stale and proposes it again for the current state, in the name of
+// its requester.
 func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, error) {
 	var old, fresh Action
 	err := s.Store.InTx(ctx, func(tx store.Tx) (err error) {
@@ -193,11 +194,13 @@ func (s *Service) replace(ctx context.Context, a Action, plan Plan) (Action, err
 		if _, err := tx.LockSession(ctx, a.Session); err != nil {
 			return err
 		}
-		// It is out of pending before the fresh one comes in: ten may wait, not eleven.
+		// The old action leaves pending before the new one enters: ten may be pending, not
+		// eleven.
 		if _, err := tx.StaleAction(ctx, store.StaleActionParams{ID: a.ID, Now: &now}); err != nil {
 			return err
 		}
-		// What always asked goes on to, though this plan does not know why.
+		// An action that always needed a decision still does, even if this plan does not show
+		// why.
 		plan.Verdict.Confirms = mergeConfirms(plan.Verdict.Confirms, a.Confirms)
 		if a.AlwaysConfirm {
 			plan.Verdict.Answer = guard.AlwaysAsk

@@ -21,17 +21,17 @@ import (
 const (
 	// maxCall limits one execution with its re-reads: a drain may take 300 s.
 	maxCall = 330 * time.Second
-	// maxVerify limits what Verify may take beyond its own time.
+	// maxVerify limits the time of Verify beyond its own timeout.
 	maxVerify = 90 * time.Second
-	// recordTime limits the record of an outcome, which is written also while the process stops.
+	// recordTime limits the time to record an outcome, which is also written while the process
+	// stops.
 	recordTime = 10 * time.Second
 )
 
-// Execute runs an approved action and gives it as it is afterwards. An action that is
-// not approved, or that another executor claimed first, comes back with a
-// *problem.Error and nothing is run. Once claimed, the write and its record do not end
-// with ctx. verifying is told when the write has succeeded and is about to be read back;
-// nil means nobody.
+// Execute runs an approved action and returns it as it is afterwards. For an action that is not
+// approved, or that another executor claimed first, it returns a *problem.Error and runs
+// nothing. Once claimed, the write and its record outlive ctx. verifying is called when the
+// write has succeeded and is about to be verified; it may be nil.
 func (s *Service) Execute(ctx context.Context, id uuid.UUID, verifying func()) (Action, error) {
 	a, err := s.Get(ctx, id)
 	if err != nil {
@@ -55,8 +55,8 @@ func notApproved(a Action) error {
 	return fault.AlreadyDecided.New(fmt.Sprintf("This action is %s.", a.State)).With(map[string]any{"action_id": a.ID, "state": a.State})
 }
 
-// observe looks at the targets once more. why is set when nothing may be written; the
-// action still takes its way, so that its row tells.
+// observe reads the targets again. why is set when nothing may be written; the action still
+// continues, so that its row records the reason.
 func (s *Service) observe(ctx context.Context, a Action) (observed []operation.Expanded, why string) {
 	if a.DecidedAt != nil && s.Now().Sub(*a.DecidedAt) > s.TTL {
 		return a.Operations, "Approved too long ago and never carried out; nothing was written. Ask for it again."
@@ -75,7 +75,7 @@ func (s *Service) observe(ctx context.Context, a Action) (observed []operation.E
 	return plan.Operations, ""
 }
 
-// claim makes this process the executor.
+// claim makes this process the executor of the action.
 func (s *Service) claim(ctx context.Context, a Action, observed []operation.Expanded) (Action, error) {
 	doc, err := json.Marshal(observed)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) claim(ctx context.Context, a Action, observed []operation.Expa
 	return a, nil
 }
 
-// run makes the call under the claimed lease and records what came of it.
+// run makes the call under the claimed lease and records the outcome.
 func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCall)
 	kept := make(chan struct{})
@@ -127,8 +127,8 @@ func (s *Service) run(ctx context.Context, a Action, verifying func()) (Action, 
 	return s.finish(ctx, a, Failed, err.Error())
 }
 
-// keep renews the lease until ctx ends, and ends it when the lease is lost: a call
-// without one could come after a rescuer's.
+// keep renews the lease until ctx ends, and cancels the call when the lease is lost: a call
+// without a lease could follow that of a rescuer.
 func (s *Service) keep(ctx context.Context, a Action, lost context.CancelFunc) {
 	tick := time.NewTicker(s.Lease / 3)
 	defer tick.Stop()
@@ -159,9 +159,9 @@ const (
 	observedResult = "The write had its effect; its answer was lost."
 )
 
-// unanswered records a call without an answer by what the target shows. A call that is
-// still on its way may yet arrive, so an unmoved target proves nothing here. before is
-// what earlier calls of the same action were answered.
+// unanswered records the outcome of a call without an answer, from the state of the target. The
+// call may still arrive, so an unchanged target proves nothing here. before is the answer to
+// earlier calls of the same action.
 func (s *Service) unanswered(ctx context.Context, a Action, before string) (Action, error) {
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -179,8 +179,8 @@ func (s *Service) unanswered(ctx context.Context, a Action, before string) (Acti
 	return s.finish(ctx, a, Unknown, strings.TrimSpace(before+" "+unknownResult))
 }
 
-// finish records the outcome. Without the lease it records nothing and gives the
-// action as the one who took it over left it.
+// finish records the outcome. Without the lease it records nothing and returns the action as
+// its new executor left it.
 func (s *Service) finish(ctx context.Context, a Action, to State, result string) (Action, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -216,8 +216,8 @@ func (s *Service) finish(ctx context.Context, a Action, to State, result string)
 	return done, nil
 }
 
-// verify adds what was observed after a write; a failure to look is said, not raised.
-// What another executor finished is looked at by that one, and has no operations left.
+// verify adds what was observed after a write; a failed observation is reported in the text,
+// not as an error.
 func (s *Service) verify(ctx context.Context, a Action) Action {
 	if a.State != Succeeded || len(a.Observed) == 0 {
 		return a

@@ -33,7 +33,8 @@ type listPage struct {
 	Next  *string  `json:"next_cursor"` // null: this is the last page
 }
 
-// ServeList shows to the session's owner and to admins all its actions, to others those that they may decide.
+// ServeList answers with all actions of a session for its owner and for admins, and for others with those they may
+// decide.
 func (s *Service) ServeList(c echo.Context) error {
 	most, err := service.PageLimit(c)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Service) ServeList(c echo.Context) error {
 			p.Items = append(p.Items, x)
 		}
 	}
-	if len(p.Items) == 0 && p.Next == nil && !ownsSession(w, row) { // nothing in it is for this caller's eyes
+	if len(p.Items) == 0 && p.Next == nil && !ownsSession(w, row) { // nothing in it is visible to this caller
 		return noSession()
 	}
 	return c.JSON(http.StatusOK, p)
@@ -79,7 +80,7 @@ func (s *Service) mayDecide(w event.Who, x Action) bool {
 	return s.Judge(w.Role, x.Operations).Answer != guard.Refuse
 }
 
-// actionOf finds the action of a request; to who may neither read nor decide it, it does not exist.
+// actionOf returns the action of a request. For a caller who may neither read nor decide it, the action does not exist.
 func (s *Service) actionOf(c echo.Context, w event.Who) (Action, error) {
 	missing := fault.ActionNotFound.New("There is no such action in this session.")
 	id, err := uuid.Parse(c.Param("action_id"))
@@ -113,7 +114,7 @@ func (s *Service) ServeOne(c echo.Context) error {
 	return c.JSON(http.StatusOK, x)
 }
 
-// ServeDecision answers once the decision is durable; what was approved runs in the session's next turn.
+// ServeDecision answers once the decision is durable; an approved action runs in the session's next turn.
 func (s *Service) ServeDecision(c echo.Context) error {
 	w := caller.Who(c)
 	if w.Role == guard.Readonly {
@@ -165,7 +166,7 @@ func readDecision(c echo.Context) (Decision, error) {
 	return d, nil
 }
 
-// clusterFault gives errors of a look at the cluster their answer.
+// clusterFault maps the errors of a read from the cluster to their responses.
 func clusterFault(err error) error {
 	var known *problem.Error
 	var refused *Refused

@@ -15,10 +15,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// ErrTooMany means that MaxPending actions of the session wait already.
+// ErrTooMany means that the session already has MaxPending pending actions.
 var ErrTooMany = errors.New("too many actions of this session wait for a decision")
 
-// Refused says that the rules forbid a write to a role.
+// Refused is a write that the rules forbid to a role.
 type Refused struct {
 	Code   string // slug, for metrics
 	Reason string // sentence for the caller
@@ -26,19 +26,19 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Proposal is a write that somebody asked for.
+// Proposal is a requested write.
 type Proposal struct {
 	Session string
 	Turn    int32
 	Who     event.Who
 	Plan    Plan
-	// AutoApprove is the request's own; it never covers what always asks.
+	// AutoApprove comes from the request; it never covers actions that always need a decision.
 	AutoApprove bool
 }
 
-// Propose makes a pending action or, where it was approved beforehand, an approved one.
-// An equal one that waits already is given back instead. The error is a *Refused,
-// ErrTooMany or one of the store.
+// Propose creates a pending action or, if it was approved in advance, an approved one. If an
+// equal action is already pending, it returns that one. The error is a *Refused, ErrTooMany or
+// an error of the store.
 func (s *Service) Propose(ctx context.Context, p Proposal) (Action, error) {
 	switch p.Plan.Verdict.Answer {
 	case guard.Refuse:
@@ -92,7 +92,8 @@ func (s *Service) refuseProposal(ctx context.Context, p Proposal) error {
 
 func alwaysConfirms(v guard.Verdict) bool { return v.Answer == guard.AlwaysAsk || len(v.Confirms) > 0 }
 
-// proposeIn is Propose with the session locked; fresh is false for one that waited.
+// proposeIn is Propose with the session locked; fresh is false for an action that was already
+// pending.
 func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now time.Time) (a Action, fresh bool, err error) {
 	basis, err := s.beforehand(ctx, tx, p)
 	if err != nil {
@@ -102,7 +103,8 @@ func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now ti
 	switch {
 	case err == nil:
 		a, err := fromRow(row)
-		// What always asks may be told by where a value came from, which this plan need not show again.
+		// The need for a decision may come from the origin of a value, which this plan need not
+		// show again.
 		if err != nil || basis == "" || a.AlwaysConfirm {
 			return a, false, err
 		}
@@ -122,7 +124,8 @@ func (s *Service) proposeIn(ctx context.Context, tx store.Tx, p Proposal, now ti
 	return a, err == nil, err
 }
 
-// beforehand is what approves the proposal without a person; empty is nothing.
+// beforehand returns the basis on which the proposal is approved without a person, or "" if
+// there is none.
 func (s *Service) beforehand(ctx context.Context, tx store.Tx, p Proposal) (Basis, error) {
 	if s.FourEyes || alwaysConfirms(p.Plan.Verdict) || p.Who.Role == guard.Readonly {
 		return "", nil
@@ -137,7 +140,7 @@ func (s *Service) beforehand(ctx context.Context, tx store.Tx, p Proposal) (Basi
 	return Standing, nil
 }
 
-// insertProposal writes the row of a proposal, with a basis as decided.
+// insertProposal writes the row of a proposal; with a basis it is already decided.
 func insertProposal(ctx context.Context, tx store.Tx, p Proposal, basis Basis, now, expires time.Time) (Action, error) {
 	ops, err := json.Marshal(p.Plan.Operations)
 	if err != nil {

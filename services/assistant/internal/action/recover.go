@@ -9,11 +9,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// rescueBatch is how many abandoned actions one round takes.
+// rescueBatch is the number of abandoned actions handled in one round.
 const rescueBatch = 20
 
-// Recover settles actions whose executor died. One whose target cannot be looked at
-// now is left for a later round.
+// Recover settles actions whose executor died. An action whose target cannot be read now is
+// left for a later round.
 func (s *Service) Recover(ctx context.Context) error {
 	now := s.Now()
 	rows, err := s.Store.AbandonedActions(ctx, store.AbandonedActionsParams{Now: &now, MaxRows: rescueBatch})
@@ -34,8 +34,8 @@ func (s *Service) Recover(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// Rescue takes one abandoned action over and settles it. One that is in good hands
-// comes back as it is.
+// Rescue takes over one abandoned action and settles it. An action with a live executor is
+// returned unchanged.
 func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	now := s.Now()
 	until := now.Add(s.Lease)
@@ -70,7 +70,7 @@ func (s *Service) Rescue(ctx context.Context, a Action) (Action, error) {
 	return s.finish(ctx, a, Unknown, unknownResult)
 }
 
-// Run ends what nobody decided and settles what was abandoned, until ctx ends.
+// Run expires undecided actions and settles abandoned ones, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.Lease / 2)
 	defer tick.Stop()

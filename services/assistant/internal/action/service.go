@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -15,11 +16,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// MaxPending is how many actions of a session may wait at once.
+// MaxPending limits the pending actions of a session.
 const MaxPending = 10
 
-// ErrNoAnswer in an error of Execute says that nobody knows whether the call had its
-// effect: it was sent and no answer came.
+// ErrNoAnswer in an error of Execute means that it is unknown whether the call took effect: it
+// was sent, and no answer came.
 var ErrNoAnswer = errors.New("the cluster did not answer the write")
 
 // Plan is a write as it stands now: expanded, rehearsed and judged.
@@ -31,68 +32,68 @@ type Plan struct {
 	Verdict    guard.Verdict
 }
 
-// Cluster is where writes happen.
+// Cluster makes the writes.
 type Cluster interface {
-	// Plan expands and rehearses the operations against the cluster as it is, and
-	// judges them for the role. A refusal by the rules is a verdict; an error means that
-	// the cluster did not answer or rejected the rehearsal.
+	// Plan expands and dry-runs the operations against the current cluster, and judges them for
+	// the role. A refusal by the rules is a verdict; an error means that the cluster did not
+	// answer or rejected the dry run.
 	Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (Plan, error)
-	// Execute runs a.Observed and says what the cluster answered. Every call carries the
-	// uid and resource version of its target as preconditions. An error that wraps
-	// ErrNoAnswer leaves open what happened, and the text beside it tells what was
-	// written before; after any other nothing was written that its own text does not
-	// tell of. It returns soon after ctx ends.
+	// Execute runs a.Observed and returns the answer of the cluster. Every call carries the uid
+	// and resource version of its target as preconditions. An error that wraps ErrNoAnswer
+	// leaves the outcome open, and the text beside it lists what was written before; after any
+	// other error nothing was written except what its text names. Execute returns soon after
+	// ctx ends.
 	Execute(ctx context.Context, a Action) (string, error)
-	// Verify reads until the wanted state is there or its time is up, and says what it
-	// saw last.
+	// Verify reads until the wanted state is reached or its time is up, and returns what it saw
+	// last.
 	Verify(ctx context.Context, a Action) (string, error)
 }
 
-// Effect is what a Probe sees of a call that may have been made.
+// Effect is the effect of a call that may have been made, as a Probe sees it.
 type Effect int
 
-// The effects. The zero value repeats nothing and claims nothing.
+// The effects. The zero value neither repeats the call nor claims its success.
 const (
 	Unclear Effect = iota
-	Unmoved        // every target still has the version that the call was bound to
-	Present        // the targets are as the call would leave them, by our hand
+	Unmoved        // no target has changed since the call was bound to it
+	Present        // the targets are as the call would leave them, written by the assistant
 )
 
-// Probe looks at the targets of an action whose executor died.
+// Probe examines the targets of an action whose executor died.
 type Probe interface {
 	Probe(ctx context.Context, a Action) (Effect, error)
 }
 
-// Config is what may be set.
+// Config holds the settings.
 type Config struct {
-	TTL      time.Duration // how long an action waits for its decision, and an approval for its execution; 0 means 1 h
-	FourEyes bool          // nobody approves their own request, and nothing is approved beforehand
-	Lease    time.Duration // without a sign of life for so long an executor counts as dead; 0 means 30 s
+	TTL      time.Duration // time to decide an action, and to execute it once approved; 0 means 1 h
+	FourEyes bool          // nobody may approve their own request, and there is no approval in advance
+	Lease    time.Duration // an executor without a heartbeat for this long counts as dead; 0 means 30 s
 }
 
-// Deps is what the service works with.
+// Deps holds what the service depends on.
 type Deps struct {
 	Store   *store.Store
 	Cluster Cluster
 	Probe   Probe
-	// Judge tells without the cluster what a role may do at most.
+	// Judge returns, without calling the cluster, the most that a role may do.
 	Judge func(role guard.Role, ops []operation.Expanded) guard.Verdict
-	Now   func() time.Time // nil means time.Now
+	Now   func() time.Time `part:"optional"` // nil means time.Now
 	Log   *slog.Logger
-	// Moved is notified of every move after its commit, for counters; nil means nobody.
-	Moved func(Action)
+	// Moved is called after the commit of every state change, for counters; it may be nil.
+	Moved func(Action) `part:"optional"`
 }
 
-// Service keeps the actions of all sessions.
+// Service manages the actions of all sessions.
 type Service struct {
 	Config
 	Deps
-	me uuid.UUID // this process, as an executor
+	me uuid.UUID // identifies this process as an executor
 }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(c Config, d Deps) (*Service, error) {
-	if err := d.check(); err != nil {
+	if err := service.RequireParts("action", d); err != nil {
 		return nil, err
 	}
 	if c.TTL <= 0 {
@@ -110,22 +111,6 @@ func New(c Config, d Deps) (*Service, error) {
 	return &Service{c, d, uuid.New()}, nil
 }
 
-func (d Deps) check() error {
-	switch {
-	case d.Store == nil:
-		return errors.New("action: no Store")
-	case d.Cluster == nil:
-		return errors.New("action: no Cluster")
-	case d.Probe == nil:
-		return errors.New("action: no Probe")
-	case d.Judge == nil:
-		return errors.New("action: no Judge")
-	case d.Log == nil:
-		return errors.New("action: no Log")
-	}
-	return nil
-}
-
 // Get reads an action.
 func (s *Service) Get(ctx context.Context, id uuid.UUID) (Action, error) {
 	r, err := s.Store.GetAction(ctx, id)
@@ -138,13 +123,13 @@ func (s *Service) Get(ctx context.Context, id uuid.UUID) (Action, error) {
 	return fromRow(r)
 }
 
-// After is a place in the actions of a session, which are oldest first.
+// After is a position in the list of a session's actions, which is sorted oldest first.
 type After struct {
 	ProposedAt time.Time
 	ID         uuid.UUID
 }
 
-// Page reads the actions of a session from a place on; nil is the beginning.
+// Page reads a page of the actions of a session after a position; nil starts at the beginning.
 func (s *Service) Page(ctx context.Context, session string, after *After, limit int32) ([]Action, error) {
 	p := store.ActionsPageParams{SessionID: session, MaxRows: limit}
 	if after != nil {
@@ -157,8 +142,8 @@ func (s *Service) Page(ctx context.Context, session string, after *After, limit 
 	return fromRows(rows)
 }
 
-// In reads the actions of a session that are in a state, oldest first. Pending ones
-// whose time is over are left out.
+// In reads the actions of a session in a state, oldest first. Expired pending ones are left
+// out.
 func (s *Service) In(ctx context.Context, session string, state State) ([]Action, error) {
 	rows, err := s.Store.ActionsIn(ctx, store.ActionsInParams{SessionID: session, State: string(state)})
 	if err != nil {
@@ -195,7 +180,7 @@ func fromRows(rows []store.Action) ([]Action, error) {
 	return out, nil
 }
 
-// ExpireDue ends the wait of actions that nobody decided in time.
+// ExpireDue expires the actions that nobody decided in time.
 func (s *Service) ExpireDue(ctx context.Context) error {
 	const batch = 100
 	for {
@@ -219,7 +204,7 @@ func (s *Service) ExpireDue(ctx context.Context) error {
 	}
 }
 
-// recordExpired tells of rows that have just expired.
+// recordExpired records the rows that have just expired.
 func recordExpired(ctx context.Context, tx store.Tx, rows []store.Action, now time.Time) ([]Action, error) {
 	gone, err := fromRows(rows)
 	if err != nil {
@@ -242,8 +227,8 @@ func (s *Service) moved(actions ...Action) {
 	}
 }
 
-// Quoted is the session of the one action among ids that waits and that the principal
-// asked for. Without exactly one it is empty.
+// Quoted returns the session of the one pending action among ids that the principal requested,
+// or "" unless there is exactly one.
 func (s *Service) Quoted(ctx context.Context, principal string, ids []uuid.UUID) (string, error) {
 	if len(ids) == 0 {
 		return "", nil

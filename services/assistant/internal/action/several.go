@@ -8,14 +8,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// Settled is one action with what came of deciding it.
+// Settled is one action with the result of its decision.
 type Settled struct {
 	Action Action
-	Err    error // as of Decide; nil when it was decided as wished
+	Err    error // the error of Decide; nil when it was decided as requested
 }
 
-// DecideAll decides every action of a session that waits, oldest first; approvals
-// leave out those that always ask. One that cannot be decided holds up no other.
+// DecideAll decides every pending action of a session, oldest first; approvals skip those that
+// always need their own decision. An action that cannot be decided does not hold up the others.
 func (s *Service) DecideAll(ctx context.Context, w event.Who, session string, d Decision) ([]Settled, error) {
 	waiting, err := s.In(ctx, session, Pending)
 	if err != nil {
@@ -32,9 +32,8 @@ func (s *Service) DecideAll(ctx context.Context, w event.Who, session string, d 
 	return out, nil
 }
 
-// Stand approves beforehand, or no more, what this principal asks for in the session.
-// held is false where the rules let it have no effect: for readonly callers and with
-// four eyes.
+// Stand grants or withdraws advance approval for this principal's writes in the session. held
+// is false if the rules give it no effect: for readonly callers and under four eyes.
 func (s *Service) Stand(ctx context.Context, w event.Who, session string, on bool) (held bool, err error) {
 	if !on {
 		_, err := s.Store.DropStandingApproval(ctx, store.DropStandingApprovalParams{SessionID: session, Principal: w.Principal})
@@ -47,7 +46,7 @@ func (s *Service) Stand(ctx context.Context, w event.Who, session string, on boo
 	return err == nil, err
 }
 
-// Stands reports whether the principal's writes in the session are approved beforehand.
+// Stands reports whether the principal's writes in the session are approved in advance.
 func (s *Service) Stands(ctx context.Context, session, principal string) (bool, error) {
 	if s.FourEyes {
 		return false, nil
@@ -55,8 +54,8 @@ func (s *Service) Stands(ctx context.Context, session, principal string) (bool, 
 	return s.Store.HasStandingApproval(ctx, store.HasStandingApprovalParams{SessionID: session, Principal: principal})
 }
 
-// CloseIn denies what waits in a session that is being deleted, in its transaction.
-// The caller has the session locked, and tells Moved of them after the commit.
+// CloseIn denies the pending actions of a session that is being deleted, in its transaction.
+// The caller holds the lock on the session and calls Moved for each after the commit.
 func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session string) ([]Action, error) {
 	now := s.Now()
 	rows, err := tx.ExpireSessionActions(ctx, store.ExpireSessionActionsParams{SessionID: session, Now: &now})
@@ -77,7 +76,7 @@ func (s *Service) CloseIn(ctx context.Context, tx store.Tx, w event.Who, session
 			return nil, err
 		}
 		a, err = decideIn(ctx, tx, w, a, Denied, SessionDeleted, "the session was deleted", nil, now)
-		if store.None(err) { // somebody is deciding it right now, and was first
+		if store.None(err) { // somebody else decides it at this moment, and was first
 			continue
 		}
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// forgetContent forgets what an action that has ended would have written. What it was is told by
-// its command, its diff and its targets, in which no secret is.
+// forgetContent removes the values that an ended action would have written. Its command, diff
+// and targets, which hold no secret, still describe it.
 func forgetContent(ctx context.Context, tx store.Tx, a Action) error {
 	kept := make([]operation.Expanded, len(a.Operations))
 	for i, e := range a.Operations {

@@ -18,51 +18,51 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/observe"
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// name is the service's in logs, metrics and the source of its events.
+// name identifies the service in logs, metrics and the source of its events.
 const name = "assistant"
 
-// maxConns limits the connections to the database. A turn holds none while it thinks.
+// maxConns limits the database connections. A turn holds none while its engine works.
 const maxConns = 20
 
-// clusterSeen is how long after its last answer the cluster counts as there.
+// clusterSeen is how long after its last answer the cluster counts as reachable.
 const clusterSeen = 60 * time.Second
 
-// options say what the assistant stands on.
+// options returns the options of the shared start-up.
 func options(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: maxConns,
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
 		Server: service.Options{
 			OpenAPI: api.Document,
-			// Bodies are bounded behind key and rate limit: a caller without a key must not learn more than that.
+			// Bodies are limited after key and rate limit: a caller without a key learns only that the key is missing.
 			BodyLimit: math.MaxInt64,
-			AccessLog: func(c echo.Context) bool { return !route.Probe(c.Path()) },
+			AccessLog: func(c echo.Context) bool { return !isProbe(c.Path()) },
 		},
 	}
 }
 
-// Migrate brings the schema up to date.
+// Migrate applies the schema migrations.
 func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
 }
 
-// parts are what handlers and background work are made of.
+// parts holds what handlers and background work depend on.
 type parts struct {
 	store    *store.Store
 	actions  *action.Service
 	turns    *turn.Service
 	sessions *session.Service
-	api      *route.API
+	streams  *turn.Streams
 	reach    *reach
 }
 
@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return f.Run(ctx)
 }
 
-// wireParts makes the parts and mounts their routes.
+// wireParts creates the parts and mounts their routes.
 func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Foundation) (*parts, error) {
 	spans, endSpans, err := openTracing(ctx, cfg, log)
 	if err != nil {
@@ -133,23 +133,32 @@ func wireParts(ctx context.Context, cfg Config, log *slog.Logger, f *startup.Fou
 	if err != nil {
 		return nil, err
 	}
-	p.api, err = route.New(route.Config{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, route.Deps{
-		Callers: callers, Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Cluster: p.reach.cluster, Policy: policy,
-		Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now),
-		Streams: limit.NewSlots(cfg.MaxStreams), Metrics: counted, Now: time.Now, Log: log,
+	p.streams, err = turn.NewStreams(turn.StreamConfig{Model: cfg.ModelName, MaxBody: cfg.MaxBody}, turn.StreamDeps{
+		Turns: p.turns, Actions: p.actions, Sessions: p.sessions, Slots: limit.NewSlots(cfg.MaxStreams), Meter: counted, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.Server.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
+	access, err := caller.NewAccess(caller.AccessDeps{
+		Callers: callers, Store: db, Rate: limit.NewRate(cfg.RatePerMinute, cfg.RateBurst, time.Now), Refused: counted.Refused,
+		Now: time.Now, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.Server.Echo.HTTPErrorHandler = fault.Handler(log)
 	if origins := trimEntries(cfg.AllowedOrigins); len(origins) > 0 {
 		f.Server.Echo.Use(crossOrigin(origins))
 	}
-	p.api.Mount(f.Server.Echo)
+	handlers{
+		access: access, streams: p.streams, models: chat.NewModels(cfg.ModelName, time.Now()),
+		namespaces: cluster.NamespacesHandler(p.reach.cluster, policy.Visible), demoKeys: callers.MintHandler(db, time.Now),
+		sessions: p.sessions, actions: p.actions,
+	}.mount(f.Server.Echo)
 	return p, nil
 }
 
-// crossOrigin lets pages of these origins read answers; without them only the service's own may.
+// crossOrigin allows pages of these origins to read responses, besides the service's own.
 func crossOrigin(origins []string) echo.MiddlewareFunc {
 	return middleware.CORSWithConfig(middleware.CORSConfig{
 		AllowOrigins: origins, MaxAge: 600,
@@ -158,7 +167,7 @@ func crossOrigin(origins []string) echo.MiddlewareFunc {
 	})
 }
 
-// addChecks say when the replica may get traffic.
+// addChecks adds the readiness checks.
 func addChecks(server *service.Server, p *parts) {
 	server.Check("store", func(ctx context.Context) service.Check {
 		if err := p.store.Pool().Ping(ctx); err != nil {
@@ -177,8 +186,8 @@ func addChecks(server *service.Server, p *parts) {
 	})
 }
 
-// drainOnStop ends turns and streams when the stop begins. Engines stop at once, and a started write is waited for as long as
-// requests are; what is left after that is settled by the next process.
+// drainOnStop ends turns and streams when the stop begins. Engines stop immediately, and a started write gets as much time
+// as requests do; what is left after that is settled by the next process.
 func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *slog.Logger) {
 	closed := make(chan struct{})
 	server.OnDrain(func() {
@@ -189,11 +198,11 @@ func drainOnStop(server *service.Server, p *parts, patience time.Duration, log *
 			if err := p.turns.Drain(ctx); err != nil {
 				log.Warn("not every turn was closed; another process will do so", slog.Any("err", err))
 			}
-			p.api.EndStreams() // those of turns that other replicas answer do not end by themselves
+			p.streams.EndStreams() // those of turns that other replicas answer do not end by themselves
 		}()
 	})
 	server.OnClose(func() {
-		if server.Draining() { // else it never listened
+		if server.Draining() { // otherwise it never listened
 			<-closed
 		}
 	})

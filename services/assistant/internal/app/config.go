@@ -19,76 +19,76 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// Config is everything the assistant can be told.
+// Config holds all settings of the assistant.
 type Config struct {
 	service.Base
-	// Addr is where the API listens; without keys it must be loopback.
+	// Addr is the listen address of the API; without keys it must be loopback.
 	Addr string `env:"ASSISTANT_ADDR" envDefault:"127.0.0.1:18004"`
 	// Listener overrides Addr: for tests, and for one process with many services.
 	Listener net.Listener
 
-	// AdminKeys, OperatorKeys and ReadonlyKeys are comma lists of keys, ki-admin-…, ki-op-… and ki-ro-…. With none
-	// of them, and no demo keys, auth is off.
+	// AdminKeys, OperatorKeys and ReadonlyKeys are comma-separated keys, ki-admin-…, ki-op-… and ki-ro-…. Without any
+	// keys, demo keys included, authentication is off.
 	AdminKeys    service.Secret `env:"ASSISTANT_ADMIN_KEYS"`
 	OperatorKeys service.Secret `env:"ASSISTANT_OPERATOR_KEYS"`
 	ReadonlyKeys service.Secret `env:"ASSISTANT_READONLY_KEYS"`
-	// AuthBackend is static, or hmac to take demo keys as well.
+	// AuthBackend is static, or hmac to accept demo keys as well.
 	AuthBackend string `env:"AUTH_BACKEND" envDefault:"static"`
-	// DemoSecret seals demo keys; empty: there are none.
+	// DemoSecret signs demo keys; if empty, there are none.
 	DemoSecret service.Secret `env:"DEMO_KEY_HMAC_SECRET"`
-	// DemoDefaultHours and DemoMaxHours bound the life of demo keys.
+	// DemoDefaultHours and DemoMaxHours are the default and maximum lifetime of demo keys.
 	DemoDefaultHours int `env:"DEMO_KEY_DEFAULT_TTL_HOURS" envDefault:"168"`
 	DemoMaxHours     int `env:"DEMO_KEY_MAX_TTL_HOURS" envDefault:"720"`
-	// DelegationTrust maps each service that may act for people to its public key; empty trusts nobody.
+	// DelegationTrust maps each service that may act on behalf of a person to its public key; if empty, none may.
 	DelegationTrust service.Secret `env:"DELEGATION_TRUST_JSON"`
-	// AllowedOrigins are the origins, beside the service's own, whose pages may call.
+	// AllowedOrigins are the origins, besides the service's own, whose pages may call the API.
 	AllowedOrigins []string `env:"ASSISTANT_ALLOWED_ORIGINS"`
 
-	// ApprovalPolicy is self, or four-eyes: nobody approves what they asked for.
+	// ApprovalPolicy is self, or four-eyes: nobody may approve their own request.
 	ApprovalPolicy string `env:"ASSISTANT_APPROVAL_POLICY" envDefault:"self"`
-	// ActionTTL is how long a write waits for its decision, and an approval for its execution.
+	// ActionTTL is the time to decide a proposed write, and to execute it once approved.
 	ActionTTL time.Duration `env:"ASSISTANT_ACTION_TTL" envDefault:"1h"`
-	// ProtectedNamespaces are never written, the assistant's own is added. HiddenNamespaces exist for nobody.
+	// ProtectedNamespaces are never written to, nor is the assistant's own; HiddenNamespaces are invisible to everybody.
 	ProtectedNamespaces []string `env:"ASSISTANT_PROTECTED_NAMESPACES" envDefault:"kube-system,kube-public,kube-node-lease,monitoring,ingress-nginx,cert-manager"`
 	HiddenNamespaces    []string `env:"ASSISTANT_HIDDEN_NAMESPACES"`
 
-	// Kubeconfig is a file, or a list of them; empty: the cluster the service runs in, else a seeded one in the process.
+	// Kubeconfig is a file or a list of files; if empty, the cluster the service runs in, otherwise an in-process sample cluster.
 	Kubeconfig string `env:"KUBECONFIG"`
-	// ClusterName is what answers call the cluster; empty: the kubeconfig's context.
+	// ClusterName is the name of the cluster in answers; if empty, the kubeconfig's context.
 	ClusterName string `env:"ASSISTANT_CLUSTER_NAME"`
-	// PrometheusURL and LokiURL may carry a user and password; empty: metrics and logs of there cannot be queried.
+	// PrometheusURL and LokiURL may contain a user and password; if empty, that store is not queried.
 	PrometheusURL service.Secret `env:"PROMETHEUS_URL"`
 	LokiURL       service.Secret `env:"LOKI_URL"`
 
-	// ModelName is what the service's one model is called on the wire.
+	// ModelName is the model name that clients see.
 	ModelName string `env:"ASSISTANT_MODEL_NAME" envDefault:"cluster-assistant"`
 	// Engine is auto, playbooks or llm; auto is llm if OpenAIURL or OpenAIKey is set.
 	Engine string `env:"ASSISTANT_ENGINE" envDefault:"auto"`
-	// OpenAIURL is an OpenAI-compatible endpoint, up to and with /v1; empty with a key: OpenAI's own.
+	// OpenAIURL is an OpenAI-compatible endpoint including /v1; if empty and a key is set, OpenAI's own.
 	OpenAIURL string         `env:"OPENAI_BASE_URL"`
 	OpenAIKey service.Secret `env:"OPENAI_API_KEY"`
-	// LLMModel is the language model asked for there.
+	// LLMModel is the language model to request from that endpoint.
 	LLMModel string `env:"ASSISTANT_LLM_MODEL"`
-	// BudgetTokens, BudgetToolCalls and BudgetSeconds bound one answer of the language model.
+	// BudgetTokens, BudgetToolCalls and BudgetSeconds limit one answer of the language model.
 	BudgetTokens    int `env:"ASSISTANT_BUDGET_TOKENS" envDefault:"60000"`
 	BudgetToolCalls int `env:"ASSISTANT_BUDGET_TOOL_CALLS" envDefault:"40"`
 	BudgetSeconds   int `env:"ASSISTANT_BUDGET_SECONDS" envDefault:"120"`
 
-	// TurnTimeout bounds one answer, OrphanTimeout one that nobody reads any more, VerifyTimeout the reading back of a write.
+	// TurnTimeout limits one answer, OrphanTimeout an answer without a reader, VerifyTimeout the verification of a write.
 	TurnTimeout   time.Duration `env:"ASSISTANT_TURN_TIMEOUT" envDefault:"300s"`
 	OrphanTimeout time.Duration `env:"ASSISTANT_ORPHAN_TIMEOUT" envDefault:"60s"`
 	VerifyTimeout time.Duration `env:"ASSISTANT_VERIFY_TIMEOUT" envDefault:"60s"`
 	// SessionTTL is how long a session is kept after its last use.
 	SessionTTL time.Duration `env:"ASSISTANT_SESSION_TTL" envDefault:"720h"`
-	// MaxBody bounds a chat request, in bytes.
+	// MaxBody limits the size of a chat request, in bytes.
 	MaxBody int64 `env:"ASSISTANT_MAX_BODY_BYTES" envDefault:"1048576"`
-	// RatePerMinute and RateBurst bound the requests of a caller to one replica; 0 a minute is no limit.
+	// RatePerMinute and RateBurst limit each caller's requests to one replica; 0 per minute means no limit.
 	RatePerMinute int `env:"ASSISTANT_RATE_PER_MIN" envDefault:"120"`
 	RateBurst     int `env:"ASSISTANT_RATE_BURST" envDefault:"30"`
-	// MaxStreams bounds the streams that a caller has open at one replica.
+	// MaxStreams limits each caller's open streams at one replica.
 	MaxStreams int `env:"ASSISTANT_MAX_STREAMS" envDefault:"8"`
 
-	// TracesURL is where spans go by OTLP over HTTP; empty: nowhere.
+	// TracesURL is the OTLP endpoint for spans, over HTTP; if empty, none are sent.
 	TracesURL string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 }
 
@@ -104,13 +104,13 @@ const (
 	policyFourEyes = "four-eyes"
 )
 
-// openAIURL is where a key without a URL is meant for.
+// openAIURL is the endpoint for a key without a URL.
 const openAIURL = "https://api.openai.com/v1"
 
-// ownNamespaceFile is where a pod finds the namespace that it runs in.
+// ownNamespaceFile holds the namespace of the pod it is read in.
 const ownNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LoadConfig reads environ (os.Environ); the error lists every fault.
+// LoadConfig reads environ (os.Environ). The error lists all configuration errors.
 func LoadConfig(environ []string) (Config, error) {
 	var c Config
 	err := service.LoadConfig(&c, environ)
@@ -171,12 +171,12 @@ func (c *Config) checkEngine(fault func(string, ...any)) {
 	}
 }
 
-// usesModel says whether a language model answers.
+// usesModel reports whether a language model answers.
 func (c *Config) usesModel() bool {
 	return c.Engine == engineLLM || c.Engine == engineAuto && (c.OpenAIURL != "" || c.OpenAIKey != "")
 }
 
-// engine is the name of what answers.
+// engine returns the name of the engine that answers.
 func (c *Config) engine() string {
 	if c.usesModel() {
 		return engineLLM
@@ -205,7 +205,7 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 		name         string
 		v, low, high int64
 	}{
-		// Zero is no default here: who writes 0 hours means no keys, not a week's.
+		// Zero does not mean the default here: 0 hours would mean no keys, not keys for a week.
 		{"DEMO_KEY_DEFAULT_TTL_HOURS", int64(c.DemoDefaultHours), 1, 10 * 365 * 24},
 		{"DEMO_KEY_MAX_TTL_HOURS", int64(c.DemoMaxHours), 1, 10 * 365 * 24},
 		{"ASSISTANT_BUDGET_TOKENS", int64(c.BudgetTokens), 1000, 10_000_000},
@@ -236,13 +236,13 @@ func (c *Config) checkNumbers(fault func(string, ...any)) {
 	}
 }
 
-// httpURL says whether s is one.
+// httpURL reports whether s is an http or https URL.
 func httpURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// callers is the part of the configuration that says who may call.
+// callers returns the part of the configuration on who may call.
 func (c *Config) callers(once auth.Once) caller.Config {
 	addr := c.Addr
 	if c.Listener != nil {
@@ -256,7 +256,7 @@ func (c *Config) callers(once auth.Once) caller.Config {
 	}
 }
 
-// unasked stands for the store of used delegations while the configuration is only checked.
+// unasked replaces the store of used delegations while the configuration is only checked.
 type unasked struct{}
 
 // Once is part of auth.Once.
@@ -264,19 +264,19 @@ func (unasked) Once(context.Context, string, time.Duration) (bool, error) {
 	return false, errors.New("no request is answered yet")
 }
 
-// policy is which namespaces are out of reach.
+// policy returns the namespaces that are protected or hidden.
 func (c *Config) policy() guard.Policy {
 	p := guard.Policy{Protected: trimEntries(c.ProtectedNamespaces), Hidden: trimEntries(c.HiddenNamespaces)}
-	if own, err := os.ReadFile(ownNamespaceFile); err == nil { // else it runs in no pod
+	if own, err := os.ReadFile(ownNamespaceFile); err == nil { // otherwise it does not run in a pod
 		p.Protected = append(p.Protected, strings.TrimSpace(string(own)))
 	}
 	return p
 }
 
-// baseURL is where the language model is asked.
+// baseURL returns the endpoint of the language model.
 func (c *Config) baseURL() string { return cmp.Or(c.OpenAIURL, openAIURL) }
 
-// trimEntries are the entries of a list without blanks and empty ones.
+// trimEntries trims the entries of a list and drops empty ones.
 func trimEntries(list []string) []string {
 	var out []string
 	for _, s := range list {

@@ -23,7 +23,7 @@ import (
 // seededNotice is the last line of every answer about the seeded cluster.
 const seededNotice = "Note: this is the sample cluster that the assistant starts when it is given none; it is not real."
 
-// reach is the cluster with what reads, changes and judges it.
+// reach is the cluster with the parts that read, change and judge it.
 type reach struct {
 	cluster *cluster.Cluster
 	changes *change.Service
@@ -32,7 +32,7 @@ type reach struct {
 	engine  turn.Investigator
 }
 
-// connectCluster decides which cluster it is and what answers questions about it. No call is made.
+// connectCluster selects the cluster and the engine that answers questions about it. It makes no call.
 func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counted *metrics.Metrics, log *slog.Logger) (_ *reach, err error) {
 	r := &reach{}
 	r.cluster, err = cluster.Open(ctx, cluster.Options{
@@ -53,7 +53,10 @@ func connectCluster(ctx context.Context, cfg Config, policy guard.Policy, counte
 	if r.cluster.Seeded() {
 		log.WarnContext(ctx, "no kubeconfig: answers are about a sample cluster in this process")
 	}
-	r.changes = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout, Log: log}, r.cluster)
+	r.changes, err = change.New(change.Config{Policy: policy, Verify: cfg.VerifyTimeout}, change.Deps{Cluster: r.cluster, Log: log})
+	if err != nil {
+		return nil, err
+	}
 	r.planner = change.Planner{Service: r.changes}
 	r.tools, err = tool.New(tool.Config{PrometheusURL: cfg.PrometheusURL.Reveal(), LokiURL: cfg.LokiURL.Reveal()}, tool.Deps{
 		Cluster: r.cluster, Policy: policy, Planner: r.planner, Now: time.Now,

@@ -18,31 +18,31 @@ import (
 // Local is the principal of every caller while auth is off.
 const Local = "local"
 
-// Audience is the name by which delegations are made for this service.
+// Audience is the audience of delegations for this service.
 const Audience = "assistant"
 
-// Caller is one whose credential was accepted.
+// Caller is a caller whose credential was accepted.
 type Caller struct {
 	Principal string // key id, person, or Local; what sessions belong to
 	Role      guard.Role
 	Via       string // the service that acts for this person; empty: by a key of their own
 }
 
-// Config says which callers there are.
+// Config defines the callers.
 type Config struct {
 	// AdminKeys, OperatorKeys and ReadonlyKeys are comma lists; empty ones have no keys.
 	AdminKeys, OperatorKeys, ReadonlyKeys service.Secret
 	// Backend is static, or hmac to take demo keys as well; empty means static.
 	Backend string
-	// DemoSecret seals demo keys; without it there are none.
+	// DemoSecret signs demo keys; without it there are none.
 	DemoSecret service.Secret
-	// DefaultHours and MaxHours bound the life of demo keys; zero means 168 and 720.
+	// DefaultHours and MaxHours are the default and maximum lifetime of demo keys; zero means 168 and 720.
 	DefaultHours, MaxHours int
-	// FourEyes refuses to start without auth: a policy of two people needs to tell them apart.
+	// FourEyes refuses to start without authentication: two people must be distinguishable.
 	FourEyes bool
-	// Addr is where the service listens; without auth it must be loopback.
+	// Addr is the listen address; without authentication it must be loopback.
 	Addr string
-	// AllowedOrigins are the origins, beside the service's own, whose pages may call while auth is off.
+	// AllowedOrigins are the origins, besides the service's own, whose pages may call while authentication is off.
 	AllowedOrigins []string
 	// DelegationTrust is DELEGATION_TRUST_JSON; empty trusts nobody.
 	DelegationTrust service.Secret
@@ -55,11 +55,11 @@ type Config struct {
 const (
 	standardHours    = 168
 	standardMaxHours = 720
-	// mostHours keeps an expiry within what a clock can say.
+	// mostHours keeps an expiry within the range of a clock.
 	mostHours = 10 * 365 * 24
 )
 
-// Callers knows who may call. It does not change and is safe for concurrent use.
+// Callers identifies callers. It is immutable and safe for concurrent use.
 type Callers struct {
 	lists      []list
 	demo       *Demo // nil: no demo keys
@@ -72,7 +72,8 @@ type Callers struct {
 	warnings               []string
 }
 
-// New reads the configuration. The error lists every fault; it names entries by number and quotes no secret.
+// New reads the configuration. The error lists all configuration errors; it names entries by number and quotes no
+// secret.
 func New(cfg Config) (*Callers, error) {
 	c := &Callers{lists: newLists(), origins: cfg.AllowedOrigins, now: cfg.Now}
 	if c.now == nil {
@@ -144,10 +145,10 @@ func (c *Callers) readDemo(cfg Config) (faults []error) {
 	return faults
 }
 
-// Warnings are what an operator should know about the configuration. They name no secret.
+// Warnings returns warnings about the configuration for the operator. They contain no secret.
 func (c *Callers) Warnings() []string { return c.warnings }
 
-// Identify takes a key. The error is a problem: 401.
+// Identify returns the caller with a key. The error is a problem: 401.
 func (c *Callers) Identify(key string) (Caller, error) {
 	role := guard.Role("")
 	for i := range c.lists {
@@ -164,13 +165,13 @@ func (c *Callers) Identify(key string) (Caller, error) {
 	return Caller{Principal: KeyID(key), Role: role}, nil
 }
 
-// bearerKey takes the key of an Authorization header; the scheme's case is free.
+// bearerKey returns the key of an Authorization header; the scheme is not case-sensitive.
 func bearerKey(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
 		return "", fault.NoKey("Send a key in the header Authorization: Bearer <key>.")
 	}
-	if len(values) > 1 { // which one is meant is anybody's guess, so none is
+	if len(values) > 1 { // it is unclear which one is meant, so none is accepted
 		return "", fault.BadKey("Send one Authorization header.")
 	}
 	scheme, key, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
@@ -186,12 +187,12 @@ func bearerKey(h http.Header) (string, error) {
 
 type contextKey struct{}
 
-// WithCaller returns a context that carries who calls.
+// WithCaller returns a context that carries the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
-// FromContext is who calls; false outside of routes behind the Middleware.
+// FromContext returns the caller; false outside of routes behind the Middleware.
 func FromContext(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(contextKey{}).(Caller)
 	return c, ok

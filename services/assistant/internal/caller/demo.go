@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Demo makes and checks demo keys: read-only keys that carry their holder's address and their expiry, sealed with a
-// secret, so that nothing need be stored. A new secret voids all keys.
+// Demo creates and checks demo keys: read-only keys that contain their holder's address and their expiry, signed with a
+// secret, so that nothing needs to be stored. A new secret invalidates all keys.
 type Demo struct {
 	secret []byte
 	now    func() time.Time
 }
 
-// signatureLen is how many hex digits of the HMAC a key carries.
+// signatureLen is the number of hex digits of the HMAC in a key.
 const signatureLen = 32
 
-// Mint makes a key that is valid while expiry, in unix seconds, is to come.
+// Mint creates a key that is valid until expiry, in unix seconds.
 func (d *Demo) Mint(email string, expiry int64) string {
 	payload := base64.RawURLEncoding.EncodeToString([]byte(email + ":" + strconv.FormatInt(expiry, 10)))
 	return readOnlyPrefix + payload + "." + d.sign(payload)

@@ -1,4 +1,4 @@
-// Package caller says who calls the assistant, and as what.
+// Package caller identifies the callers of the assistant and their roles.
 //
 // A key's prefix picks the list it must be in, and the role:
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// maxPath bounds, in bytes, the path in an audit record; a path can be as long as a header.
+// maxPath limits the path in an audit record, in bytes; a path can be as long as a header.
 const maxPath = 512
 
 // recordedKey marks a request whose refusal the code that refused has recorded.
@@ -37,13 +37,13 @@ func shortenPath(path string) string {
 	return store.Text(path)
 }
 
-// MarkRecorded says that the refusal of this request is in the ledger already; Recorded asks for it.
+// MarkRecorded marks the refusal of this request as recorded in the audit log; Recorded reads the mark.
 func MarkRecorded(c echo.Context) { c.Set(recordedKey, true) }
 
 // Recorded reports whether MarkRecorded was called.
 func Recorded(c echo.Context) bool { return c.Get(recordedKey) != nil }
 
-// MintHandler makes demo keys. Each is handed out only once the ledger knows of it.
+// MintHandler creates demo keys. A key is returned only after it is recorded in the audit log.
 func (c *Callers) MintHandler(db *store.Store, now func() time.Time) echo.HandlerFunc {
 	return func(ec echo.Context) error { return c.serveMint(ec, db, now()) }
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// roles are the scopes of delegations: each role may do what the lesser ones may.
+// roles are the scopes of delegations: each role includes the lesser ones.
 var roles = auth.Rules{Scopes: map[string][]string{
 	string(guard.Admin):    {string(guard.Operator)},
 	string(guard.Operator): {string(guard.Readonly)},
 	string(guard.Readonly): nil,
 }}
 
-// Middleware lets a request pass whose caller is known, and puts them into its context, where logs find the principal
-// too. Mount it on routes: what is no route must answer 404 to everybody.
+// Middleware admits requests of known callers, and stores the caller in the context, where logs find the principal.
+// Mount it on routes: a path that is not a route must answer 404 to everybody.
 func (c *Callers) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 	delegated := c.delegated(next)
 	return func(ec echo.Context) error {
@@ -59,7 +59,7 @@ func callNext(ec echo.Context, who Caller, next echo.HandlerFunc) error {
 	return next(ec)
 }
 
-// delegated takes a delegation; nil when none is trusted. libs/auth spends each token on the first request that may
+// delegated accepts delegations; nil if none is trusted. libs/auth consumes each token at the first request that may
 // change something.
 func (c *Callers) delegated(next echo.HandlerFunc) echo.HandlerFunc {
 	if c.delegation == nil {
@@ -97,7 +97,7 @@ func isReservedName(name string) bool {
 	return keyID.MatchString(name) || strings.EqualFold(name, Local) || strings.EqualFold(name, "anonymous")
 }
 
-// passed marks an error that came from behind the middleware.
+// passed marks an error that came from the next handler.
 type passed struct{ error }
 
 // translateRefusal maps the refusals of libs/auth to the assistant's codes; its 503 answers stay.
@@ -115,8 +115,8 @@ func translateRefusal(err error) error {
 	return err
 }
 
-// localOnly keeps web pages out while auth is off: one that got the address by DNS has its own name in Host, one of
-// another site its own in Origin.
+// localOnly refuses web pages while authentication is off: a page that reached the address by DNS rebinding has its own
+// name in Host, one of another site its own in Origin.
 func (c *Callers) localOnly(r *http.Request) error {
 	if !loopbackHost(r.Host) {
 		return fault.Forbidden.New("Without keys the assistant answers on localhost only: call it as 127.0.0.1 or localhost, or configure keys.")

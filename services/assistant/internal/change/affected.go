@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxAffected limits the objects that feel a write and are named.
+// maxAffected limits the affected objects that are named.
 const maxAffected = 1000
 
 // podKind is the kind of all pods.
@@ -23,8 +23,8 @@ func podKind(namespace, name string) operation.Ref {
 	return operation.Ref{Version: "v1", Kind: "Pod", Resource: "pods", Namespace: namespace, Name: name}
 }
 
-// affected names what else feels a write, and notes what stands in its way. What lies in
-// a namespace out of reach comes first, so that no bound hides it.
+// affected names the other objects that a write affects, and notes obstacles. Objects in
+// namespaces out of reach come first, so that no limit hides them.
 func (s *Service) affected(ctx context.Context, e operation.Expanded, seen []rehearsal) (refs []operation.Ref, notes []string, err error) {
 	for _, r := range seen {
 		found, told, err := s.felt(ctx, e, r)
@@ -41,7 +41,7 @@ func (s *Service) affected(ctx context.Context, e operation.Expanded, seen []reh
 	return refs, notes, nil
 }
 
-// closed is 1 for what lies in a namespace that is not written.
+// closed returns 1 for an object in a namespace that is never written.
 func (s *Service) closed(ref operation.Ref) int {
 	if slices.Contains(s.Policy.Protected, ref.Namespace) || !s.Policy.Visible(ref.Namespace) {
 		return 1
@@ -49,8 +49,8 @@ func (s *Service) closed(ref operation.Ref) int {
 	return 0
 }
 
-// felt names what feels one call. What the call makes of its object counts, and not the
-// verb alone: several verbs can make the same of it.
+// felt names the objects that one call affects. It goes by the effect on the object, not by the
+// verb alone: several verbs can have the same effect.
 func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (found []operation.Ref, told []string, err error) {
 	c := r.call
 	kind := kindOfRef(c.ref).String()
@@ -76,7 +76,7 @@ func (s *Service) felt(ctx context.Context, e operation.Expanded, r rehearsal) (
 	return found, told, err
 }
 
-// rolls are the verbs that may put new pods in the place of the old ones.
+// rolls are the verbs that may replace old pods with new ones.
 var rolls = []operation.Verb{
 	operation.Restart, operation.Undo, operation.SetImage, operation.SetResources, operation.SetEnv,
 	operation.Patch, operation.Apply, operation.Replace,
@@ -95,12 +95,12 @@ func refsOf(kind operation.Ref, found []unstructured.Unstructured) []operation.R
 	return refs
 }
 
-// podsOn are the pods of a node.
+// podsOn returns the pods of a node.
 func (s *Service) podsOn(ctx context.Context, node, labels string) ([]unstructured.Unstructured, error) {
 	return s.list(ctx, podKind("", ""), metav1.ListOptions{LabelSelector: labels, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}, maxAffected)
 }
 
-// driven are the pods that the NoExecute taints which a node gets drive off it.
+// driven returns the pods that a node's new NoExecute taints evict.
 func (s *Service) driven(ctx context.Context, c call, after object) ([]operation.Ref, error) {
 	var fresh []operation.ParsedTaint
 	had := objectsAt(c.live.Object, "spec", "taints")
@@ -125,7 +125,7 @@ func (s *Service) driven(ctx context.Context, c call, after object) ([]operation
 	return refsOf(podKind("", ""), pods), nil
 }
 
-// follows are the objects that go, or lose their ground, with one that is deleted.
+// follows returns the objects that are deleted with another one, or stop working without it.
 func (s *Service) follows(ctx context.Context, c call) ([]operation.Ref, error) {
 	switch kindOfRef(c.ref).String() {
 	case "Namespace":
@@ -150,7 +150,7 @@ func (s *Service) follows(ctx context.Context, c call) ([]operation.Ref, error) 
 	return s.ownPods(ctx, c)
 }
 
-// instances are the objects of a custom kind, those in namespaces out of reach first.
+// instances returns the objects of a custom kind, those in namespaces out of reach first.
 func (s *Service) instances(ctx context.Context, c call) ([]operation.Ref, error) {
 	kind := operation.Ref{Group: textAt(c.live.Object, "spec", "group"), Kind: textAt(c.live.Object, "spec", "names", "kind"), Resource: textAt(c.live.Object, "spec", "names", "plural")}
 	for _, v := range objectsAt(c.live.Object, "spec", "versions") {
@@ -182,7 +182,7 @@ func (s *Service) instances(ctx context.Context, c call) ([]operation.Ref, error
 	return refs, err
 }
 
-// runs are the jobs of a cron job with their pods.
+// runs returns the jobs of a cron job with their pods.
 func (s *Service) runs(ctx context.Context, c call) ([]operation.Ref, error) {
 	kind := operation.Ref{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespace: c.ref.Namespace}
 	jobs, err := s.list(ctx, kind, metav1.ListOptions{}, maxAffected)
@@ -205,7 +205,7 @@ func (s *Service) runs(ctx context.Context, c call) ([]operation.Ref, error) {
 	return refs, nil
 }
 
-// ownPods are the pods that a workload runs now.
+// ownPods returns the current pods of a workload.
 func (s *Service) ownPods(ctx context.Context, c call) ([]operation.Ref, error) {
 	pods, err := s.podsOf(ctx, c.ref, c.live)
 	return refsOf(podKind("", ""), pods), err
@@ -218,7 +218,7 @@ func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructu
 	}
 	var by metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(chooses, &by); err != nil {
-		return nil, nil // a selector of another form chooses nothing that is known
+		return nil, nil // an unsupported selector selects nothing known
 	}
 	pods, err := s.list(ctx, podKind(ref.Namespace, ""), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&by)}, maxAffected)
 	return slices.DeleteFunc(pods, func(p unstructured.Unstructured) bool {
@@ -233,9 +233,9 @@ func (s *Service) podsOf(ctx context.Context, ref operation.Ref, live *unstructu
 	}), err
 }
 
-// scalers notes the autoscalers that set the same number again.
+// scalers notes the autoscalers that reset the same number.
 func (s *Service) scalers(ctx context.Context, ref operation.Ref) (notes []string, err error) {
-	r, err := s.cluster.Resolve(ctx, "horizontalpodautoscalers.v2.autoscaling")
+	r, err := s.Cluster.Resolve(ctx, "horizontalpodautoscalers.v2.autoscaling")
 	if err != nil {
 		return nil, nil // a cluster without autoscalers
 	}

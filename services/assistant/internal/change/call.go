@@ -18,15 +18,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// way is how a call reaches the server.
+// way is the kind of request that a call makes.
 type way int
 
 const (
 	patches   way = iota // body is a patch of the type kind
-	creates              // body is the object, which must not be there
-	updates              // body is the object that takes the place of the live one
+	creates              // body is the object, which must not exist
+	updates              // body is the object that replaces the live one
 	removes              // deletes
-	evicts               // deletes a pod as disruption budgets allow
+	evicts               // deletes a pod if disruption budgets allow it
 	recreates            // deletes and creates; body is the new object
 	drains               // patches a node, then evicts its pods
 )
@@ -35,27 +35,27 @@ const (
 type call struct {
 	way  way
 	ref  operation.Ref
-	live *unstructured.Unstructured // nil: not there
+	live *unstructured.Unstructured // nil if absent
 	kind types.PatchType
 	body object
 	sub  string // subresource that is patched
-	// force takes fields from other owners in an apply.
+	// force takes over fields from other owners in an apply.
 	force   bool
 	grace   *int64
 	cascade metav1.DeletionPropagation
-	// done is the past participle of what it does.
+	// done is the past participle of the verb, for messages.
 	done string
-	// revision is what an undo goes back to.
+	// revision is the revision that an undo restores.
 	revision int64
-	// copyOf and sources are what a created object takes over.
+	// copyOf and sources are the objects that a created object is made from.
 	copyOf  object
 	sources []operation.Target
-	// known are objects and revisions whose values are no news in this object.
+	// known are objects and revisions whose values are not new in this object.
 	known []object
 }
 
-// send makes a call bound to the live object, or rehearses it. The object that the
-// server gives back is nil where there is none.
+// send makes a call bound to the live object, or dry-runs it. The returned object is nil if the
+// server returns none.
 func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
@@ -65,8 +65,8 @@ func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructure
 	o, err := s.sendOnce(ctx, c, true)
 	switch {
 	case err != nil && onlyOwn(err):
-		// What the assistant set by other verbs counts as another owner's. It is bound to
-		// the same version, so nobody else's field can have come in between.
+		// Fields that the assistant set by other verbs count as another owner's. The call is
+		// bound to the same version, so nobody else's field can have been added in between.
 		c.force = true
 	case rehearse, err != nil && !cannotDryRun(err):
 		return o, err
@@ -74,7 +74,7 @@ func (s *Service) send(ctx context.Context, c call, rehearse bool) (*unstructure
 	return s.sendOnce(ctx, c, rehearse)
 }
 
-// onlyOwn reports whether an apply conflicts with nobody but the assistant itself.
+// onlyOwn reports whether an apply conflicts only with the assistant itself.
 func onlyOwn(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -114,14 +114,14 @@ func (s *Service) sendOnce(ctx context.Context, c call, rehearse bool) (*unstruc
 		return nil, client.Delete(ctx, c.ref.Name, c.deletion(dry))
 	case evicts:
 		o := c.deletion(dry)
-		return nil, s.cluster.Typed().PolicyV1().Evictions(c.ref.Namespace).Evict(ctx, &policyv1.Eviction{
+		return nil, s.Cluster.Typed().PolicyV1().Evictions(c.ref.Namespace).Evict(ctx, &policyv1.Eviction{
 			ObjectMeta: metav1.ObjectMeta{Name: c.ref.Name, Namespace: c.ref.Namespace}, DeleteOptions: &o,
 		})
 	}
 	return nil, fmt.Errorf("%s cannot be sent in one call", c.ref)
 }
 
-// bound is the body with the identity and version of the live object as preconditions.
+// bound returns the body with the identity and version of the live object as preconditions.
 func (c call) bound() object {
 	if c.live == nil {
 		return c.body
@@ -149,8 +149,8 @@ func (c call) deletion(dry []string) metav1.DeleteOptions {
 	return o
 }
 
-// isConflict reports whether a call failed because its object has another version by now. An
-// apply that would take fields from another owner is a conflict of another kind.
+// isConflict reports whether a call failed because the version of its object has changed. An
+// apply that would take fields from another owner is a different kind of conflict.
 func isConflict(err error) bool {
 	if !apierrors.IsConflict(err) {
 		return false

@@ -14,20 +14,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxTargets limits what one operation may touch.
+// maxTargets limits the objects of one operation.
 const maxTargets = 500
 
-// chosen is an operation in the one form that is stored, with the objects it stands for.
+// chosen is an operation in its stored form, with the objects that it names.
 type chosen struct {
 	op    operation.Operation
-	scope string // namespace of whoever asks, where the operation names none
+	scope string // namespace of the requester, for operations that name none
 	refs  []operation.Ref
 	docs  []operation.Document // of the manifest; the i-th is of refs[i], pruned ones follow
 	kinds []cluster.Resource
 }
 
-// choose resolves kinds, selectors and manifests. The operation it gives back is fully
-// said: in its own namespace, with its kind's plain name; choosing again gives the same.
+// choose resolves kinds, selectors and manifests. The returned operation is complete: with its
+// own namespace and the plain name of its kind; choosing again returns the same.
 func (s *Service) choose(ctx context.Context, op operation.Operation, scope string) (chosen, error) {
 	if err := op.Validate(); err != nil {
 		return chosen{}, err
@@ -56,14 +56,14 @@ func (s *Service) choose(ctx context.Context, op operation.Operation, scope stri
 	return c, nil
 }
 
-// namespace is where objects without one of their own are.
+// namespace returns the namespace of objects that name none.
 func (c *chosen) namespace() string {
 	c.op.Namespace = cmp.Or(c.op.Namespace, c.scope, corev1.NamespaceDefault)
 	return c.op.Namespace
 }
 
 func (s *Service) kind(ctx context.Context, c *chosen, name string) (cluster.Resource, error) {
-	r, err := s.cluster.Resolve(ctx, name)
+	r, err := s.Cluster.Resolve(ctx, name)
 	if err == nil {
 		c.kinds = append(c.kinds, r)
 	}
@@ -99,9 +99,9 @@ func (s *Service) chooseObjects(ctx context.Context, c *chosen) error {
 	return s.plainKind(ctx, c)
 }
 
-// made is the object that an operation on another one creates.
+// made returns the object that an operation on another one creates.
 func (s *Service) made(ctx context.Context, c *chosen, kind, name string) (operation.Ref, error) {
-	r, err := s.cluster.Resolve(ctx, kind)
+	r, err := s.Cluster.Resolve(ctx, kind)
 	return r.Ref(c.namespace(), name), err
 }
 
@@ -120,17 +120,17 @@ func (s *Service) selected(ctx context.Context, c *chosen, r cluster.Resource) e
 	return nil
 }
 
-// plainKind writes a single kind by its plain name, so that deploy/api and
-// deployments.apps/api are one wish with one digest.
+// plainKind replaces a single kind by its plain name, so that deploy/api and
+// deployments.apps/api are one operation with one digest.
 func (s *Service) plainKind(ctx context.Context, c *chosen) error {
 	if len(c.kinds) == 0 || strings.Contains(c.op.Kind, ",") || c.op.Kind == "" {
 		return nil
 	}
 	first := c.kinds[0]
 	plain := strings.ToLower(first.Kind)
-	r, err := s.cluster.Resolve(ctx, plain)
+	r, err := s.Cluster.Resolve(ctx, plain)
 	if err != nil || r.GVR() != first.GVR() {
-		return nil // the name that was given stays
+		return nil // the given name stays
 	}
 	c.op.Kind = plain
 	c.op = operation.Normalize(c.op)
@@ -177,8 +177,8 @@ func kindOf(d operation.Document) string {
 	return strings.TrimSuffix(d.Kind+"."+version+"."+group, ".")
 }
 
-// choosePruned adds what was applied earlier, is of a kind and namespace of the manifest,
-// and is no longer in it.
+// choosePruned adds the objects that were applied earlier, have a kind and namespace of the
+// manifest, and are no longer in it.
 func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 	var looked []operation.Ref
 	for i, r := range c.kinds {
@@ -207,8 +207,8 @@ func (s *Service) choosePruned(ctx context.Context, c *chosen) error {
 	return nil
 }
 
-// wasApplied reports whether an object came from a manifest: what controllers made does not,
-// and is not pruned.
+// wasApplied reports whether an object came from a manifest: objects that controllers created
+// did not, and are not pruned.
 func wasApplied(o unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(&o) != nil {
 		return false

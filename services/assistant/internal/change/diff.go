@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxDiff limits the diff that an action keeps.
+	// maxDiff limits the diff stored with an action.
 	maxDiff = 64 << 10
-	// maxGone is how many objects that go are shown whole; more are named only.
+	// maxGone limits the deleted objects that are shown in full; more are only named.
 	maxGone = 3
 )
 
-// diffChanges shows, as a unified diff of YAML, what becomes of each object. Values that may
-// be secret are taken out first.
+// diffChanges shows the change of each object as a unified diff of YAML. Possibly secret values
+// are redacted first.
 func diffChanges(changes []guard.Change) string {
 	gone := 0
 	for _, c := range changes {
@@ -64,7 +64,7 @@ func diffObject(c guard.Change) string {
 	return text
 }
 
-// renderObject is an object as YAML, without what the server keeps in it and without secrets.
+// renderObject renders an object as YAML, without server-managed fields and secrets.
 func renderObject(o object) string {
 	if o == nil {
 		return ""

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxTold limits the pods that one sentence names.
+	// maxTold limits the pods named in one sentence.
 	maxTold = 10
-	// drainPause lies between two rounds of evictions: budgets free up as new pods
-	// become ready.
+	// drainPause separates two rounds of evictions: budgets permit more as new pods become
+	// ready.
 	drainPause = 2 * time.Second
 )
 
-// drained names the pods that a drain evicts, and notes the budgets that hold some of
-// them now. What a drain would not touch without being told so is a *operation.Fault.
+// drained names the pods that a drain evicts, and notes the budgets that block some of them
+// now. If the drain needs a flag that was not given, it returns a *operation.Fault.
 func (s *Service) drained(ctx context.Context, op operation.Operation, c call) ([]operation.Ref, []string, error) {
 	pods, err := s.podsOn(ctx, c.ref.Name, op.PodSelector)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Service) drained(ctx context.Context, op operation.Operation, c call) (
 	return refsOf(podKind("", ""), pods), notes, err
 }
 
-// filterEvictable leaves the pods that a drain evicts: not those of the node itself, and of
-// daemon sets, with local data or without an owner only when asked for.
+// filterEvictable returns the pods that a drain evicts: not those of the node itself; those of
+// daemon sets, with local data or without an owner only on request.
 func filterEvictable(op operation.Operation, node operation.Ref, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	stays := map[string][]string{}
 	const daemon, local, alone = "belong to daemon sets: ask to ignore these", "have local data: ask to delete it", "have no owner that would make them again: ask with force"
@@ -84,9 +84,9 @@ func listSomeNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// held notes the disruption budgets that let none of these pods go now.
+// held notes the disruption budgets that currently block all of these pods.
 func (s *Service) held(ctx context.Context, pods []unstructured.Unstructured) (notes []string, err error) {
-	r, err := s.cluster.Resolve(ctx, "poddisruptionbudgets.v1.policy")
+	r, err := s.Cluster.Resolve(ctx, "poddisruptionbudgets.v1.policy")
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +166,8 @@ func (s *Service) drain(ctx context.Context, op operation.Operation, c call, nam
 	}
 }
 
-// unfinishedDrainError tells of a drain that did not get to its end. The node stays closed: what
-// drains it once more begins where this one ended.
+// unfinishedDrainError describes an incomplete drain. The node stays cordoned: draining it
+// again continues where this one ended.
 func unfinishedDrainError(node operation.Ref, left []string, why string, err error) error {
 	var text []string
 	if len(left) > 0 {
@@ -184,7 +184,7 @@ func unfinishedDrainError(node operation.Ref, left []string, why string, err err
 	return operation.Refuse(operation.TimedOut, "", "%s The node stays cordoned.", strings.Join(text, " "))
 }
 
-// waitFor waits, or says that ctx has ended.
+// waitFor waits, or returns an error if ctx ends first.
 func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -196,8 +196,8 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// evictRound asks once for the eviction of every pod that is left. why is what the last
-// refusal said.
+// evictRound requests the eviction of every remaining pod once. why is the text of the last
+// refusal.
 func (s *Service) evictRound(ctx context.Context, op operation.Operation, node operation.Ref, named []operation.Ref, evicted map[operation.Ref]bool) (left []string, why string, err error) {
 	pods, err := s.podsOn(ctx, node.Name, op.PodSelector)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 	for i := range pods {
 		p := &pods[i]
 		ref := podKind(p.GetNamespace(), p.GetName())
-		// Nobody has seen this pod of a namespace that is otherwise never written.
+		// The approver has not seen this pod, and its namespace is never written otherwise.
 		if slices.Contains(s.Policy.Protected, ref.Namespace) && !slices.Contains(named, ref) {
 			why = ref.String() + " came after the approval and is in a protected namespace, so it stays."
 			left = append(left, ref.Namespace+"/"+ref.Name)
@@ -217,7 +217,7 @@ func (s *Service) evictRound(ctx context.Context, op operation.Operation, node o
 		}
 		left = append(left, ref.Namespace+"/"+ref.Name)
 		if p.GetDeletionTimestamp() != nil {
-			continue // on its way out
+			continue // already terminating
 		}
 		_, err := s.send(ctx, call{way: evicts, ref: ref, live: p, grace: op.GracePeriod}, false)
 		switch {

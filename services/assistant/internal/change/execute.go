@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Execute is part of action.Cluster. The calls are made in order; the first that fails
-// ends it, and the text tells what was written before and what was not tried.
+// Execute is part of action.Cluster. The calls are made in order; the first failure ends it, and the text lists what
+// was written before and what was not tried.
 func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) {
 	var done, left []string
 	for _, e := range a.Observed {
@@ -25,7 +25,7 @@ func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) 
 	for i, e := range a.Observed {
 		stamp := e.At
 		if i < len(a.Operations) {
-			stamp = a.Operations[i].At // of the proposal, not of the last look
+			stamp = a.Operations[i].At // from the proposal, not from the last read
 		}
 		for _, t := range e.Targets {
 			left = left[1:]
@@ -40,8 +40,7 @@ func (s *Service) Execute(ctx context.Context, a action.Action) (string, error) 
 	return strings.Join(done, " "), nil
 }
 
-// stoppedEarly tells of an action that ended early. told is what the failed one did all the
-// same.
+// stoppedEarly describes an action that ended early. told is what the failed call did nevertheless.
 func stoppedEarly(done []string, told string, left []string, ref operation.Ref, err error) (string, error) {
 	if told != "" {
 		done = append(done, told)
@@ -64,8 +63,8 @@ func stoppedEarly(done []string, told string, left []string, ref operation.Ref, 
 	return "", errors.New(text)
 }
 
-// perform makes the call of an operation on one of its objects, as long as the object is
-// what it was approved for. told beside an error is what was written all the same.
+// perform makes the call of an operation on one of its objects, provided the object is as approved. told beside an
+// error is what was written nevertheless.
 func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation.Target, stamp string) (told string, err error) {
 	for range maxMoves {
 		c, err := s.prepare(ctx, e.Operation, t.Ref, stamp)
@@ -76,8 +75,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 			return "", operation.Refuse(operation.Conflict, "", "%s has changed since it was looked at.", t.Ref)
 		}
 		if c.way == patches && c.live.GetResourceVersion() != t.ResourceVersion && satisfiesBody(c.live.Object, c.body, false) {
-			// Somebody was quicker, or this is a call that was thought dead: nothing is
-			// written a second time.
+			// Somebody else was faster, or this is a call that was considered dead: nothing is written twice.
 			return t.Ref.String() + " is as asked for already; nothing was written.", nil
 		}
 		switch c.way {
@@ -93,7 +91,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 		case err == nil:
 			return told, nil
 		case c.way == drains || c.way == recreates:
-			return told, err // which tells what was done all the same
+			return told, err // which names what was done nevertheless
 		case isConflict(err) && c.live != nil:
 			continue
 		}
@@ -102,7 +100,7 @@ func (s *Service) perform(ctx context.Context, e operation.Expanded, t operation
 	return "", operation.Refuse(operation.Conflict, "", "%s is changed by others all the time; it could not be written.", t.Ref)
 }
 
-// notSentError is an error from before the call: whatever it is, nothing was written.
+// notSentError is an error from before the call: nothing was written.
 func notSentError(err error) error {
 	if isUnanswered(err) && !errors.Is(err, context.Canceled) {
 		return operation.Refuse(operation.Unavailable, "", "The cluster did not answer a look at the object.")
@@ -110,8 +108,8 @@ func notSentError(err error) error {
 	return err
 }
 
-// matchesBinding reports whether an object and what is copied from are what the call was bound to. The
-// resource version may have moved: a new status is no new wish.
+// matchesBinding reports whether an object and its copy sources are what the call was bound to. The resource version
+// may have changed: a new status does not change the wanted state.
 func matchesBinding(c call, e operation.Expanded, t operation.Target) bool {
 	now := newTarget(t.Ref, c.live)
 	if c.live == nil && c.way != creates || now.UID != t.UID || now.Fingerprint != t.Fingerprint {

@@ -17,15 +17,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxCauses limits how many of a server's reasons are told.
+// maxCauses limits the server's reasons in a message.
 const maxCauses = 5
 
-// callError is an error of a call as the reader may see it, with the object that it is
-// about and what the server gave as reasons.
+// callError describes an error of a call for the reader, with the object and the server's
+// reasons.
 func callError(ref operation.Ref, err error) error {
 	var own *operation.Fault
 	if errors.As(err, &own) {
-		return err // it names the object itself
+		return err // the error names the object itself
 	}
 	said := cluster.Fail(err)
 	var fault *operation.Fault
@@ -66,18 +66,18 @@ func errorSentence(ref operation.Ref, err error) string {
 	return err.Error()
 }
 
-// isUnanswered reports whether nobody knows if a call had its effect: the server may have
-// done it and not been able to say so.
+// isUnanswered reports whether it is unknown if a call took effect: the server may have made
+// the change without being able to say so.
 func isUnanswered(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
-		// A webhook that fails stops the call before it is stored.
+		// A failing webhook stops the call before the object is stored.
 		return code >= http.StatusInternalServerError && !strings.Contains(err.Error(), "failed calling webhook")
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return false // it never left
+		return false // the request was never sent
 	}
 	var own *operation.Fault
 	return !errors.As(err, &own) || errors.Is(err, context.DeadlineExceeded)

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// satisfiesBody reports whether an object is as a body wants it. What the body does not name may be
-// anything; null means absent. Lists of things with names are compared by name. amounts
-// tells that texts are amounts of a resource, of which the server keeps another writing.
+// satisfiesBody reports whether an object matches a body. Fields that the body does not name
+// may have any value; null means absent. Lists of named things are compared by name. amounts
+// means that texts are resource quantities, which the server may write differently.
 func satisfiesBody(live, body any, amounts bool) bool {
 	switch body := body.(type) {
 	case nil:
@@ -40,7 +40,7 @@ func satisfiesBody(live, body any, amounts bool) bool {
 	return reflect.DeepEqual(live, body)
 }
 
-// removesOnly reports whether a body wants nothing but absences.
+// removesOnly reports whether a body only removes fields.
 func removesOnly(body object) bool {
 	for _, value := range body {
 		inner, ok := value.(object)

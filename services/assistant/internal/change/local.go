@@ -15,26 +15,26 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// errUndryable is the server's refusal of a rehearsal that tells nothing of the call.
+// errUndryable is the server's refusal of a dry run that says nothing about the call itself.
 type errUndryable struct{ error }
 
 func (e errUndryable) Unwrap() error { return e.error }
 
-// cannotDryRun reports whether the server cannot rehearse a call, which is no word on the call
-// itself.
+// cannotDryRun reports whether the server cannot dry-run a call, which does not mean that it
+// refuses the call.
 func cannotDryRun(err error) bool {
 	var known errUndryable
 	return errors.As(err, &known) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// absentNamespace reports whether a create failed for want of its namespace.
+// absentNamespace reports whether a create failed because its namespace is missing.
 func absentNamespace(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// computeLocally computes what a call would make of its object where the server cannot say:
-// without the server's defaults and checks.
+// computeLocally computes the result of a call where the server cannot: without the server's
+// defaults and checks.
 func computeLocally(c call) (object, error) {
 	switch c.way {
 	case creates, updates, recreates:

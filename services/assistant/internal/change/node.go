@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// setUnschedulable marks a node as closed for new pods, or open.
+// setUnschedulable cordons or uncordons a node.
 func setUnschedulable(c *call, closed bool) {
 	c.done = "uncordoned"
 	var value any // null removes it, as false is left out by the server anyway
@@ -17,7 +17,7 @@ func setUnschedulable(c *call, closed bool) {
 	c.body = nestValue(value, "spec", "unschedulable")
 }
 
-// setTaints computes the whole list, since the server merges taints by key alone.
+// setTaints computes the whole list, since the server merges taints by key only.
 func setTaints(c *call, op operation.Operation) error {
 	taints := slices.Clone(objectsAt(c.live.Object, "spec", "taints"))
 	for _, text := range op.RemoveTaints {
@@ -61,7 +61,7 @@ func setTaints(c *call, op operation.Operation) error {
 	return nil
 }
 
-// toleratesTaint reports whether a pod stays on a node with such a NoExecute taint.
+// toleratesTaint reports whether a pod stays on a node with this NoExecute taint.
 func toleratesTaint(pod object, t operation.ParsedTaint) bool {
 	return slices.ContainsFunc(objectsAt(pod, "spec", "tolerations"), func(o object) bool {
 		if effect := textAt(o, "effect"); effect != "" && effect != t.Effect {

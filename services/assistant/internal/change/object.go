@@ -22,28 +22,28 @@ import (
 // object is plain JSON values.
 type object = map[string]any
 
-// resource finds the kind of a resolved object once more, with its subresources.
+// resource returns the kind of a resolved object, with its subresources.
 func (s *Service) resource(ctx context.Context, ref operation.Ref) (cluster.Resource, error) {
-	return s.cluster.Resolve(ctx, strings.TrimSuffix(ref.Resource+"."+ref.Version+"."+ref.Group, "."))
+	return s.Cluster.Resolve(ctx, strings.TrimSuffix(ref.Resource+"."+ref.Version+"."+ref.Group, "."))
 }
 
-// client is where the objects of a kind are, in a namespace.
+// client returns the client for the objects of a kind in a namespace.
 func (s *Service) client(ref operation.Ref) dynamic.ResourceInterface {
 	r := cluster.Resource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
 	if ref.Namespace == "" {
-		return s.cluster.Dynamic().Resource(r.GVR())
+		return s.Cluster.Dynamic().Resource(r.GVR())
 	}
-	return s.cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
+	return s.Cluster.Dynamic().Resource(r.GVR()).Namespace(ref.Namespace)
 }
 
-// read returns an object as it is now.
+// read returns the current object.
 func (s *Service) read(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	return s.client(ref).Get(ctx, ref.Name, metav1.GetOptions{})
 }
 
-// readIf gives nil for an object that is not there.
+// readIf is read, but returns nil for an absent object.
 func (s *Service) readIf(ctx context.Context, ref operation.Ref) (*unstructured.Unstructured, error) {
 	live, err := s.read(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -72,7 +72,7 @@ func (s *Service) list(ctx context.Context, of operation.Ref, o metav1.ListOptio
 	return items, nil
 }
 
-// newTarget is an object as an approval is bound to it.
+// newTarget returns the target that an approval is bound to.
 func newTarget(ref operation.Ref, live *unstructured.Unstructured) operation.Target {
 	if live == nil {
 		return operation.Target{Ref: ref}
@@ -80,8 +80,8 @@ func newTarget(ref operation.Ref, live *unstructured.Unstructured) operation.Tar
 	return operation.Target{Ref: ref, UID: string(live.GetUID()), Fingerprint: hashWanted(live), ResourceVersion: live.GetResourceVersion()}
 }
 
-// hashWanted tells one wanted state of an object from another: the generation, which
-// counts them, else a hash of what is not status.
+// hashWanted identifies the wanted state of an object: by the generation, which counts such
+// states, otherwise by a hash of everything except status.
 func hashWanted(o *unstructured.Unstructured) string {
 	if g := o.GetGeneration(); g > 0 {
 		return "generation " + strconv.FormatInt(g, 10)
@@ -102,7 +102,7 @@ func hashWanted(o *unstructured.Unstructured) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// valueAt walks into plain values; nil where there is nothing.
+// valueAt follows a path into plain values; nil if there is nothing.
 func valueAt(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(object)
@@ -149,7 +149,7 @@ func nestValue(value any, path ...string) object {
 	return o
 }
 
-// withoutServerFields is an object without what the server keeps in it.
+// withoutServerFields returns an object without server-managed fields.
 func withoutServerFields(o object) object {
 	if o == nil {
 		return nil
@@ -166,12 +166,13 @@ func withoutServerFields(o object) object {
 	return kept
 }
 
-// sameWanted reports whether two objects want the same.
+// sameWanted reports whether two objects have the same wanted state.
 func sameWanted(a, b object) bool {
 	return reflect.DeepEqual(withoutServerFields(a), withoutServerFields(b))
 }
 
-// sameRef compares objects; versions of a kind are views of the same.
+// sameRef reports whether two references name the same object; versions of a kind are views of
+// the same object.
 func sameRef(a, b operation.Ref) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }

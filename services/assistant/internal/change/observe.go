@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// observe looks at one object after a write.
+// observe reads one object after a write.
 func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation.Target) (sight, error) {
 	live, err := s.readIf(ctx, t.Ref)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) observe(ctx context.Context, e operation.Expanded, t operation
 	return sight{name + " is there, as read back.", true}, nil
 }
 
-// isPruned reports whether an apply removes this object: no document has it.
+// isPruned reports whether an apply removes this object: no document contains it.
 func isPruned(e operation.Expanded, ref operation.Ref) bool {
 	if e.Verb != operation.Apply || !e.Prune {
 		return false
@@ -165,12 +165,12 @@ func (s *Service) emptied(ctx context.Context, op operation.Operation, ref opera
 	return v, nil
 }
 
-// endpoints tells where a service leads.
+// endpoints describes the endpoints of a service.
 func (s *Service) endpoints(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
 	if textAt(live.Object, "spec", "type") == "ExternalName" {
 		return sight{fmt.Sprintf("%s leads to %s.", ref, textAt(live.Object, "spec", "externalName")), true}, nil
 	}
-	r, err := s.cluster.Resolve(ctx, "endpointslices.v1.discovery.k8s.io")
+	r, err := s.Cluster.Resolve(ctx, "endpointslices.v1.discovery.k8s.io")
 	if err != nil {
 		return sight{}, err
 	}

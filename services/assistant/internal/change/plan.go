@@ -16,11 +16,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/redact"
 )
 
-// atOnce is how many objects are looked at side by side.
+// atOnce limits the objects read in parallel.
 const atOnce = 8
 
-// plan expands, rehearses and judges. A scope, which may be empty, tells that the
-// operations are being proposed.
+// plan expands, dry-runs and judges the operations. A non-nil scope, which may be empty, means
+// that they are being proposed.
 func (s *Service) plan(ctx context.Context, ops []operation.Operation, c guard.Case, scope *string) (action.Plan, error) {
 	ctx, warnings := cluster.Warnings(ctx)
 	p, changed, err := s.planned(ctx, ops, c, scope)
@@ -67,7 +67,7 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 	if v := s.Policy.Reach(c.Role, p.Operations); v.Answer == guard.Refuse {
 		return refusedPlan(p, v), false, nil
 	}
-	uid, err := s.cluster.UID(ctx)
+	uid, err := s.Cluster.UID(ctx)
 	if err != nil {
 		return p, false, err
 	}
@@ -97,14 +97,14 @@ func (s *Service) planned(ctx context.Context, ops []operation.Operation, c guar
 	return p, changed, nil
 }
 
-// refusedPlan is the plan of what nobody looked at closely.
+// refusedPlan is the plan of operations that were refused before being examined.
 func refusedPlan(p action.Plan, v guard.Verdict) action.Plan {
 	p.Verdict, p.Digest = v, operation.Digest("", p.Operations)
 	return p
 }
 
-// madeNamespaces are those that the action itself creates: what goes into them cannot be
-// rehearsed.
+// madeNamespaces returns the namespaces that the action itself creates: objects in them cannot
+// be dry-run.
 func madeNamespaces(all []chosen) map[string]bool {
 	made := map[string]bool{}
 	for _, c := range all {
@@ -117,7 +117,7 @@ func madeNamespaces(all []chosen) map[string]bool {
 	return made
 }
 
-// look rehearses an operation on each of its objects.
+// look dry-runs an operation on each of its objects.
 func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[string]bool) ([]rehearsal, error) {
 	seen, faults := make([]rehearsal, len(c.refs)), make([]error, len(c.refs))
 	var g errgroup.Group
@@ -139,7 +139,7 @@ func (s *Service) look(ctx context.Context, c chosen, stamp string, made map[str
 	return seen, nil
 }
 
-// expand adds to an operation what was seen of its objects.
+// expand adds to an operation what was read of its objects.
 func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehearsal, c *guard.Case, stamp string) (notes []string, err error) {
 	for i, r := range seen {
 		if seen[i].removes, err = s.removed(ctx, r); err != nil {
@@ -154,7 +154,7 @@ func (s *Service) expand(ctx context.Context, e *operation.Expanded, seen []rehe
 		change := guard.Change{Ref: e.Targets[i].Ref, After: r.after, CopyOf: r.call.copyOf, Removes: seen[i].removes}
 		if r.call.live != nil {
 			change.Before = r.call.live.Object
-			// What an earlier revision ran is no news.
+			// Values of an earlier revision are not new.
 			if !c.OriginJudged && podSpecs[kindOfRef(change.Ref)] != nil && r.after != nil {
 				old, err := s.revisions(ctx, r.call.live, change.Ref)
 				if err != nil {
@@ -186,7 +186,7 @@ func revisionOf(seen []rehearsal) int64 {
 	return seen[0].call.revision
 }
 
-// rehearsal is what a call would do.
+// rehearsal is the result of a dry run.
 type rehearsal struct {
 	call        call
 	after       object // nil: the object is gone
@@ -194,11 +194,11 @@ type rehearsal struct {
 	removes     []operation.Ref // what a controller deletes on account of it
 }
 
-// maxMoves is how often a call is made anew because its object got another version
-// while it wanted the same.
+// maxMoves limits how often a call is rebuilt because its object got another version with the
+// same wanted state.
 const maxMoves = 5
 
-// rehearse lets the server say what a call would make of its object.
+// rehearse dry-runs a call on the server.
 func (s *Service) rehearse(ctx context.Context, op operation.Operation, ref operation.Ref, stamp string, made bool) (r rehearsal, err error) {
 	for range maxMoves {
 		if r.call, err = s.prepare(ctx, op, ref, stamp); err != nil {
@@ -224,7 +224,7 @@ func (s *Service) rehearse(ctx context.Context, op operation.Operation, ref oper
 	return r, fmt.Errorf("read it in peace: %w", err)
 }
 
-// dryRun is the call without its effect. The object is nil where it would be gone.
+// dryRun makes the call without effect. The object is nil if it would be deleted.
 func (s *Service) dryRun(ctx context.Context, c call) (*unstructured.Unstructured, error) {
 	if c.way == recreates {
 		gone := c
@@ -232,7 +232,7 @@ func (s *Service) dryRun(ctx context.Context, c call) (*unstructured.Unstructure
 		if _, err := s.send(ctx, gone, true); err != nil {
 			return nil, err
 		}
-		c.way = updates // the nearest that the server can show while the old one is there
+		c.way = updates // the closest that the
 		after, err := s.send(ctx, c, true)
 		if err != nil && !isConflict(err) {
 			return nil, errUndryable{err}

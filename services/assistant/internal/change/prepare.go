@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// prepare makes the call of an operation on one of its objects, as the object is now.
-// at is the time that the proposal was made.
+// prepare builds the call of an operation on the current state of one of its objects. at is the
+// time of the proposal.
 func (s *Service) prepare(ctx context.Context, op operation.Operation, ref operation.Ref, at string) (call, error) {
 	switch op.Verb {
 	case operation.RunJob, operation.Expose, operation.Autoscale:
@@ -65,8 +65,8 @@ func (s *Service) prepare(ctx context.Context, op operation.Operation, ref opera
 	return c, err
 }
 
-// isBuiltIn reports whether the server can merge lists of a kind by their keys: only of kinds
-// that are built in.
+// isBuiltIn reports whether the server can merge lists of a kind by key, which it can for
+// built-in kinds only.
 func isBuiltIn(o *unstructured.Unstructured) bool {
 	return scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 }
@@ -113,7 +113,7 @@ func prepareRemoval(c *call, op operation.Operation) {
 	}
 }
 
-// fromManifest prepares the object of one document, or the end of one that is pruned.
+// fromManifest prepares the object of one document, or the deletion of a pruned one.
 func (s *Service) fromManifest(ctx context.Context, op operation.Operation, ref operation.Ref) (call, error) {
 	docs, err := operation.Documents(op.Manifest)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Service) fromManifest(ctx context.Context, op operation.Operation, ref 
 		if ref.Namespace != "" {
 			meta["namespace"] = ref.Namespace
 		}
-		// What the server sets is not for a manifest to say; the versions are bound anew.
+		// Server-set fields are not taken from a manifest; the versions are bound again.
 		for _, name := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"} {
 			delete(meta, name)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxSkew is how far the cluster's clock may be behind ours for a write to be known as
-// the one of this action. Further behind, the outcome is unclear, which is safe.
+// maxSkew is how far the cluster's clock may lag behind ours for a write to be recognised as
+// this action's. Beyond that the outcome is unclear, which is safe.
 const maxSkew = 2 * time.Second
 
 // Probe is part of action.Probe. One object that differs from the others makes the
@@ -55,7 +55,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 			return action.Unclear, err
 		}
 		if err != nil || isShortLived(c) {
-			return action.Unclear, nil // it may have been there
+			return action.Unclear, nil // it may have existed before
 		}
 		return action.Unmoved, nil
 	case live != nil && t.UID != "" && string(live.GetUID()) == t.UID && live.GetResourceVersion() == t.ResourceVersion:
@@ -71,7 +71,7 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	same := live != nil && string(live.GetUID()) == t.UID
 	switch c.way {
 	case removes, evicts:
-		// Whoever it was that deleted it, it is deleted.
+		// Whoever deleted it, it is deleted.
 		if !same || live.GetDeletionTimestamp() != nil {
 			return action.Present, nil
 		}
@@ -93,12 +93,12 @@ func (s *Service) probe(ctx context.Context, a action.Action, e operation.Expand
 	return action.Unclear, nil
 }
 
-// isShortLived reports whether what a call creates can be gone again by itself.
+// isShortLived reports whether an object that a call creates may already be gone.
 func isShortLived(c call) bool {
 	return valueAt(c.body, "spec", "ttlSecondsAfterFinished") != nil || c.copyOf == nil && ownerReferences(c.body) != nil
 }
 
-// rebuild is the call as it was made, as far as its body goes.
+// rebuild returns the call as it was made, as far as its body is concerned.
 func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation.Target, stamp string) (call, error) {
 	switch {
 	case e.Verb == operation.Delete:
@@ -124,8 +124,8 @@ func (s *Service) rebuild(ctx context.Context, e operation.Expanded, t operation
 	return c, err
 }
 
-// writtenByUs reports whether the cluster notes that the assistant wrote some of these fields
-// after the action began. A write that only takes fields away leaves no such note.
+// writtenByUs reports whether the cluster records that the assistant wrote some of these fields
+// after the action began. A write that only removes fields leaves no such record.
 func writtenByUs(live *unstructured.Unstructured, body object, started *time.Time) bool {
 	if started == nil {
 		return false

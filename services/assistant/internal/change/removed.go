@@ -16,8 +16,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// removed are the objects that a controller deletes on account of a call, though the
-// call names none of them.
+// removed returns the objects that a controller deletes because of a call that names none of
+// them.
 func (s *Service) removed(ctx context.Context, r rehearsal) ([]operation.Ref, error) {
 	switch {
 	case r.after == nil:
@@ -28,7 +28,7 @@ func (s *Service) removed(ctx context.Context, r rehearsal) ([]operation.Ref, er
 	return s.adopted(ctx, r)
 }
 
-// misplaced are the pods of daemon sets that a node's new labels no longer attract. Other
+// misplaced returns the pods of daemon sets that no longer match a node's new labels. Other
 // pods stay where they are.
 func (s *Service) misplaced(ctx context.Context, r rehearsal) ([]operation.Ref, error) {
 	if reflect.DeepEqual(valueAt(r.call.live.Object, "metadata", "labels"), valueAt(r.after, "metadata", "labels")) {
@@ -64,8 +64,8 @@ func (s *Service) misplaced(ctx context.Context, r rehearsal) ([]operation.Ref, 
 	return gone, nil
 }
 
-// adopted are the objects without a controller that a workload with a new selector makes
-// its own and has no use for.
+// adopted returns the objects without a controller that a workload with a new selector adopts
+// and then deletes.
 func (s *Service) adopted(ctx context.Context, r rehearsal) ([]operation.Ref, error) {
 	ref, live := r.call.ref, object(nil)
 	if r.call.live != nil {

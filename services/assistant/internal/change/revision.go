@@ -17,10 +17,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// revisionKey numbers the replica sets of a deployment.
+// revisionKey is the annotation with the revision number of a replica set.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// maxRevisions limits what is read of one namespace to find the revisions of a workload.
+// maxRevisions limits what is read in one namespace to find the revisions of a workload.
 const maxRevisions = 1000
 
 // revision is an earlier state of a workload's template.
@@ -30,8 +30,8 @@ type revision struct {
 	kept   unstructured.Unstructured
 }
 
-// revisions are those of a deployment, stateful set or daemon set, oldest first; other
-// kinds keep none.
+// revisions returns the revisions of a deployment, stateful set or daemon set, oldest first;
+// other kinds keep none.
 func (s *Service) revisions(ctx context.Context, live *unstructured.Unstructured, ref operation.Ref) ([]revision, error) {
 	kind := "controllerrevisions.v1.apps"
 	switch {
@@ -42,7 +42,7 @@ func (s *Service) revisions(ctx context.Context, live *unstructured.Unstructured
 	case ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet":
 		return nil, nil
 	}
-	r, err := s.cluster.Resolve(ctx, kind)
+	r, err := s.Cluster.Resolve(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Service) revisions(ctx context.Context, live *unstructured.Unstructured
 	return out, nil
 }
 
-// undo puts the template of an earlier revision in the place of the present one.
+// undo replaces the present template by that of an earlier revision.
 func (s *Service) undo(ctx context.Context, c *call, op operation.Operation) error {
 	all, err := s.revisions(ctx, c.live, c.ref)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Service) undo(ctx context.Context, c *call, op operation.Operation) err
 	return nil
 }
 
-// fingerprintOf tells what a revision holds. The generation of a replica set counts its
-// replicas, too, which are no part of what is taken over.
+// fingerprintOf identifies the contents of a revision. The generation of a replica set also
+// counts its replicas, which are not taken over.
 func fingerprintOf(r revision) string {
 	held := object{"data": r.kept.Object["data"]}
 	if r.ref.Kind == "ReplicaSet" {
@@ -125,7 +125,8 @@ func findRevision(ref operation.Ref, all []revision, number int64) (revision, er
 	return all[i], nil
 }
 
-// rollbackPatch is the strategic patch to a revision. Those of sets hold it ready made.
+// rollbackPatch returns the strategic patch to a revision. Controller revisions contain it
+// ready made.
 func rollbackPatch(ref operation.Ref, r revision) object {
 	if ref.Kind != "Deployment" {
 		data, _ := r.kept.Object["data"].(object)

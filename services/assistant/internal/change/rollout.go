@@ -13,7 +13,7 @@ import (
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// rollout tells how many pods of a workload are ready, and new.
+// rollout reports how many pods of a workload are ready and new.
 func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (sight, error) {
 	status := live.Object["status"]
 	want, ready, updated, all := int64(1), numberAt(status, "readyReplicas"), numberAt(status, "updatedReplicas"), numberAt(status, "replicas")
@@ -48,14 +48,14 @@ func (s *Service) rollout(ctx context.Context, ref operation.Ref, live *unstruct
 	return sight{text + trouble, rolloutStuck(status)}, nil
 }
 
-// rolloutStuck reports whether the controller has given a rollout up.
+// rolloutStuck reports whether the controller has given up a rollout.
 func rolloutStuck(status any) bool {
 	return slices.ContainsFunc(objectsAt(status, "conditions"), func(c object) bool {
 		return c["type"] == "Progressing" && c["status"] == "False"
 	})
 }
 
-// trouble names one pod that is not ready, and why; empty if none says.
+// trouble names one pod that is not ready, and the reason; empty if none is known.
 func (s *Service) trouble(ctx context.Context, ref operation.Ref, live *unstructured.Unstructured) (string, error) {
 	pods, err := s.podsOf(ctx, ref, live)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) trouble(ctx context.Context, ref operation.Ref, live *unstruct
 	return "", nil
 }
 
-// podAilment is the reason that a pod's status gives for not being ready.
+// podAilment returns the reason in a pod's status for not being ready.
 func podAilment(pod object) string {
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		for _, c := range objectsAt(pod, "status", list) {

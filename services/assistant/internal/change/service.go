@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
@@ -13,55 +14,60 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// The times that calls may take.
+// Timeouts of calls.
 const (
 	readTime  = 30 * time.Second
 	writeTime = 60 * time.Second
 	drainTime = 300 * time.Second
 )
 
-// FieldManager is the name under which the cluster notes what the assistant wrote.
+// FieldManager is the name under which the cluster records the assistant's writes.
 const FieldManager = "cluster-assistant"
 
-// Config is what may be set.
+// Config holds the settings.
 type Config struct {
 	Policy guard.Policy
-	Verify time.Duration    // how long a write may take to show its effect; 0 means 60 s
-	Now    func() time.Time // nil means time.Now
-	Log    *slog.Logger
+	Verify time.Duration // timeout for a write to show
 }
 
-// Service is an action.Cluster and an action.Probe on a cluster.
+// Deps holds what the service depends on.
+type Deps struct {
+	Cluster *cluster.Cluster
+	Now     func() time.Time `part:"optional"` // nil means time.Now
+	Log     *slog.Logger
+}
+
+// Service implements action.Cluster and action.Probe on a cluster.
 type Service struct {
 	Config
-	cluster *cluster.Cluster
+	Deps
 }
 
-// New makes a service.
-func New(c Config, on *cluster.Cluster) *Service {
+// New returns a service, or an error that names the missing parts.
+func New(c Config, d Deps) (*Service, error) {
+	if err := service.RequireParts("change", d); err != nil {
+		return nil, err
+	}
 	if c.Verify <= 0 {
 		c.Verify = time.Minute
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if d.Now == nil {
+		d.Now = time.Now
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Service{c, on}
+	return &Service{c, d}, nil
 }
 
-// Plan is part of action.Cluster: the look at a write that was proposed before. Where
-// its values come from was judged then.
+// Plan is part of action.Cluster: it plans an earlier proposal again. The origin of its values
+// was judged at the proposal.
 func (s *Service) Plan(ctx context.Context, role guard.Role, ops []operation.Operation) (action.Plan, error) {
 	return s.plan(ctx, ops, guard.Case{Role: role, OriginJudged: true}, nil)
 }
 
-// Planner plans what a turn wants to propose. Beyond [Service.Plan] it knows whose words
-// the turn has and what text of the cluster it has read.
+// Planner plans what a turn wants to propose. Unlike [Service.Plan], it knows the user's words
+// and the cluster text that the turn has read.
 type Planner struct{ *Service }
 
-// Plan is part of turn.Planner. What would change nothing is a *operation.Fault.
+// Plan is part of turn.Planner. A write without effect is a *operation.Fault.
 func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operation) (action.Plan, error) {
 	words := []string{t.Query}
 	for _, m := range t.History {
@@ -72,7 +78,7 @@ func (p Planner) Plan(ctx context.Context, t turn.Turn, ops []operation.Operatio
 	return p.plan(ctx, ops, guard.Case{Role: t.Who.Role, Words: words, Untrusted: t.Untrusted, Choice: t.Choice}, &t.Scope)
 }
 
-// Judge tells without the cluster what a role may do at most.
+// Judge returns, without calling the cluster, the most that a role may do.
 func (s *Service) Judge(role guard.Role, ops []operation.Expanded) guard.Verdict {
 	v := s.Policy.Reach(role, ops)
 	if v.Answer == guard.Refuse {

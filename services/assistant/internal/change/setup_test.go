@@ -3,6 +3,7 @@ package change_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,7 +64,11 @@ func inWorld(t *testing.T, test func(w *world)) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		w.Service = change.New(change.Config{Policy: guard.Policy{Protected: []string{"kube-system"}, Hidden: []string{"kube-public"}}}, c)
+		policy := guard.Policy{Protected: []string{"kube-system"}, Hidden: []string{"kube-public"}}
+		w.Service, err = change.New(change.Config{Policy: policy}, change.Deps{Cluster: c, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		test(w)
 	})
 }

@@ -16,7 +16,7 @@ func (s *Service) fromSource(ctx context.Context, op operation.Operation, ref op
 	if len(named) != 1 {
 		return c, operation.Refuse(operation.InvalidArgument, "names", "%s takes one object at a time.", op.Verb)
 	}
-	r, err := s.cluster.Resolve(ctx, named[0].Kind)
+	r, err := s.Cluster.Resolve(ctx, named[0].Kind)
 	if err != nil {
 		return c, err
 	}

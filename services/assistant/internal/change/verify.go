@@ -14,20 +14,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// The time between two looks grows from the first to the last.
+// The interval between two reads grows from the first to the last.
 const (
 	pollFirst = 200 * time.Millisecond
 	pollLast  = 2 * time.Second
 )
 
-// sight is what was seen of one object.
+// sight is the observation of one object.
 type sight struct {
 	text string
 	// settled: it is as wanted, or will not become so.
 	settled bool
 }
 
-// Verify is part of action.Cluster. What it says was read, not concluded from what was
+// Verify is part of action.Cluster. It reports what it read, not what follows from what was
 // sent.
 func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Verify)
@@ -74,7 +74,8 @@ func (s *Service) Verify(ctx context.Context, a action.Action) (string, error) {
 	}
 }
 
-// describeSights says what was seen: all of it of a few objects, the exceptions of many.
+// describeSights describes the observations: all for a few objects, only the exceptions for
+// many.
 func describeSights(seen []sight) (text string, settled bool) {
 	var b strings.Builder
 	done, open := 0, 0

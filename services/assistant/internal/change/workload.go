@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// podSpecs tells where the kinds that run pods keep their spec.
+// podSpecs holds the path of the pod spec in each kind that runs pods.
 var podSpecs = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:                        {"spec"},
 	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
@@ -28,7 +28,7 @@ func kindOfRef(ref operation.Ref) schema.GroupKind {
 	return schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 }
 
-// unsupportedKind is the answer to a verb that a kind does not know.
+// unsupportedKind is the error for a verb that a kind does not support.
 func unsupportedKind(ref operation.Ref, can string, kinds string) error {
 	return operation.Refuse(operation.InvalidArgument, "kind", "%s cannot be %s; that is for %s.", ref, can, kinds)
 }
@@ -40,7 +40,7 @@ func (s *Service) scale(ctx context.Context, c *call, op operation.Operation) er
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, schema.GroupKind{Kind: "ReplicationController"}:
 		return nil
 	}
-	// Of other kinds only the scale subresource knows where the number stands.
+	// For other kinds only the scale subresource knows where the number is.
 	r, err := s.resource(ctx, c.ref)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Service) scale(ctx context.Context, c *call, op operation.Operation) er
 	return nil
 }
 
-// setRestartedAt changes an annotation of the template, which makes new pods.
+// setRestartedAt changes an annotation of the template, which replaces the pods.
 func setRestartedAt(c *call, when string) error {
 	switch kindOfRef(c.ref) {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
@@ -67,7 +67,7 @@ func setRestartedAt(c *call, when string) error {
 	return nil
 }
 
-// setPaused holds a rollout or a schedule, or lets it go on.
+// setPaused pauses or resumes a rollout or a schedule.
 func setPaused(c *call, v operation.Verb) error {
 	gk := kindOfRef(c.ref)
 	jobs := gk.Group == "batch" && (gk.Kind == "CronJob" || gk.Kind == "Job")
@@ -89,7 +89,7 @@ func setPaused(c *call, v operation.Verb) error {
 	return nil
 }
 
-// container is one of a pod spec, with the list that it is in.
+// container is a container of a pod spec, with the list that contains it.
 type container struct {
 	list string
 	object
@@ -118,7 +118,7 @@ func noContainer(c *call, name string, have []container) error {
 	return operation.Refuse(operation.InvalidArgument, "container", "%s has no container %s; it has %s.", c.ref, operation.Quote(name), strings.Join(names, ", "))
 }
 
-// perContainer makes the patch that changes containers by name.
+// perContainer builds the patch that changes containers by name.
 func (c *call) perContainer(path []string, changes map[string][]any) {
 	spec := object{}
 	for list, items := range changes {
@@ -153,7 +153,7 @@ func setImages(c *call, op operation.Operation) error {
 	return nil
 }
 
-// pickContainers returns the container that is named, else all but the init containers.
+// pickContainers returns the named container, otherwise all except the init containers.
 func pickContainers(c *call, name string) ([]container, []string, error) {
 	have, path, err := containersOf(c)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Context is what a client said, in groups before the query, about where its user stands.
+// Context is the context that a client sent in groups before the query.
 type Context struct {
 	Namespace   string // "" or a name that a namespace can have
-	KubeContext string // "" or what the client calls the cluster it looks at
-	// Unusable names the keys whose values cannot be what they are said to be.
+	KubeContext string // "" or the client's name for its cluster
+	// Unusable lists the keys whose values are invalid.
 	Unusable []string
 }
 
 const (
 	groupOpen = "[context:"
-	// maxContextValue limits a value, in bytes: longer than any name of a namespace, and than the cloud providers' names
-	// of clusters.
+	// maxContextValue limits a value, in bytes; it exceeds the longest namespace name and the cluster names of cloud
+	// providers.
 	maxContextValue = 512
 )
 
-// CutContext takes leading groups like [context: namespace=shop] off a query and returns the rest, trimmed. A group has
-// one or more key=value, between blanks or commas; of a key said twice the last counts, and unknown keys are dropped.
-// What is not wholly such a group belongs to the query.
+// CutContext removes leading groups like [context: namespace=shop] from a query and returns the rest, trimmed. A group
+// has one or more key=value entries, separated by blanks or commas; for a repeated key the last value counts, and
+// unknown keys are dropped. Anything that is not entirely such a group belongs to the query.
 func CutContext(text string) (Context, string) {
 	var c Context
 	rest := strings.TrimSpace(text)

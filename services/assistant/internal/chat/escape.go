@@ -8,8 +8,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// stopSign must not occur in text: terminal clients take it for the mark of an approval prompt, so a log line that has
-// one could stage a prompt.
+// stopSign must not occur in text: terminal clients take it as the mark of an approval prompt, so a log line containing
+// it could fake a prompt.
 const (
 	stopSign     = '\U0001F6D1'
 	stopSignText = "[stop sign]"
@@ -17,8 +17,8 @@ const (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString adds s as a JSON string. Beside what JSON demands, it escapes DEL, the C1 controls, U+2028 and U+2029,
-// at which line splitters cut; what is not UTF-8 becomes U+FFFD.
+// appendString appends s as a JSON string. Besides what JSON requires, it escapes DEL, the C1 controls, U+2028 and
+// U+2029, which some line splitters treat as line ends; invalid UTF-8 becomes U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -55,7 +55,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// appendEscape adds the escape of one ASCII character.
+// appendEscape appends the escape of one ASCII character.
 func appendEscape(dst []byte, b byte) []byte {
 	switch b {
 	case '"', '\\':
@@ -74,10 +74,10 @@ func appendEscape(dst []byte, b byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
 }
 
-// appendText is appendString for prose, in which the stop sign is named instead of shown.
+// appendText is appendString for prose, in which the stop sign is replaced by its name.
 func appendText(dst []byte, s string) []byte { return appendString(dst, Prose(s)) }
 
-// Prose is text as frames carry it: without stop signs.
+// Prose returns text as frames contain it: without stop signs.
 func Prose(s string) string {
 	if !strings.ContainsRune(s, stopSign) {
 		return s
@@ -85,7 +85,8 @@ func Prose(s string) string {
 	return strings.ReplaceAll(s, string(stopSign), stopSignText)
 }
 
-// Visible is text that somebody approves: what cannot be seen in it, or turns around what can, stands by its code.
+// Visible returns text for approval: invisible characters, and those that change the direction of text, are shown by
+// their code.
 func Visible(s string) string {
 	if strings.IndexFunc(s, operation.Hidden) < 0 {
 		return s

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// EventID is the id of a frame in a session: the turn's number, and the frame's in the turn.
+// EventID returns the id of a frame in a session: the turn's number, and the frame's number in the turn.
 func EventID(turn, frame int32) string {
 	b := append(strconv.AppendInt(nil, int64(turn), 10), '.')
 	return string(strconv.AppendInt(b, int64(frame), 10))
 }
 
-// LastEventID is the frame after which a reader resumes, by its header Last-Event-ID; false if it sent none that is
-// such an id, and gets all.
+// LastEventID returns the frame after which a reader resumes, from its header Last-Event-ID; false if there is no valid
+// one, and the reader gets all frames.
 func LastEventID(h http.Header) (turn, frame int32, ok bool) {
 	left, right, ok := strings.Cut(h.Get("Last-Event-ID"), ".")
 	if !ok {
@@ -24,7 +24,7 @@ func LastEventID(h http.Header) (turn, frame int32, ok bool) {
 	return t, f, terr == nil && ferr == nil
 }
 
-// parseDigits takes digits only, where strconv would take a sign.
+// parseDigits accepts digits only, whereas strconv would accept a sign.
 func parseDigits(s string) (int32, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int32(n), err

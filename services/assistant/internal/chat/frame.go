@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 )
 
-// Phase is where a turn stands.
+// Phase is the phase of a turn.
 type Phase string
 
 // The phases.
@@ -22,7 +22,7 @@ const (
 	Verifying        Phase = "verifying"
 )
 
-// StepStatus is where a step of a plan stands.
+// StepStatus is the status of a step of a plan.
 type StepStatus string
 
 // The states of a step.
@@ -39,17 +39,17 @@ type Step struct {
 	Status      StepStatus
 }
 
-// Approval is what an approval prompt says about the action that waits.
+// Approval is the content of an approval prompt for a pending action.
 type Approval struct {
 	ActionID      string
 	RiskLevel     string
-	HumanSummary  string // the command; shown as it is, since it is what will run
+	HumanSummary  string // the command, shown unchanged, since it is what will run
 	AlwaysConfirm bool
 	ExpiresAt     time.Time
 	Digest        string // sha256:<hex>
 }
 
-// Usage counts tokens of a language model; zeros when none took part.
+// Usage counts the tokens of a language model; zero if none took part.
 type Usage struct{ PromptTokens, CompletionTokens int64 }
 
 // ToolResult is the outcome of one tool call.
@@ -57,10 +57,10 @@ type ToolResult struct {
 	Tool, CallID string
 	Output       string // cut to MaxOutput code points
 	OK           bool
-	Truncated    bool // the tool itself left something out
+	Truncated    bool // the tool itself truncated its output
 }
 
-// MaxOutput bounds, in code points, how much of a tool's output a frame carries.
+// MaxOutput limits the part of a tool's output in a frame, in code points.
 const MaxOutput = 500
 
 // Frames that are the same in every stream.
@@ -82,7 +82,7 @@ const (
 	usageStart     = `,"usage":`
 )
 
-// Head is what every chunk of a turn repeats.
+// Head holds the members that every chunk of a turn repeats.
 type Head struct {
 	SessionID string
 	ID        string // chatcmpl- and 12 hex digits
@@ -90,8 +90,8 @@ type Head struct {
 	Model     string
 }
 
-// Encoder makes the canonical frames of one turn. Each method appends one whole frame to dst and returns it, and does
-// not change the encoder, so that one serves several goroutines.
+// Encoder encodes the canonical frames of one turn. Each method appends one whole frame to dst and returns it. It does
+// not change the encoder, which is safe for concurrent use.
 type Encoder struct {
 	session string
 	start   []byte // of every chunk, from the field name to the comma after model
@@ -112,13 +112,13 @@ func (e *Encoder) Handshake(dst []byte) []byte {
 	return append(dst, "}"+frameEnd...)
 }
 
-// Status tells a change of phase.
+// Status is a change of phase.
 func (e *Encoder) Status(dst []byte, phase Phase, message string) []byte {
 	dst = appendString(append(e.event(dst, "status"), `,"phase":`...), string(phase))
 	return endEvent(appendText(append(dst, `,"message":`...), message))
 }
 
-// Plan tells all steps with where each stands.
+// Plan is the list of all steps with their status.
 func (e *Encoder) Plan(dst []byte, steps []Step) []byte {
 	dst = append(e.event(dst, "plan"), `,"steps":[`...)
 	for i, s := range steps {
@@ -131,14 +131,14 @@ func (e *Encoder) Plan(dst []byte, steps []Step) []byte {
 	return endEvent(append(dst, ']'))
 }
 
-// ToolCall tells that a tool is about to run.
+// ToolCall announces the call of a tool.
 func (e *Encoder) ToolCall(dst []byte, tool, message, callID string) []byte {
 	dst = appendString(append(e.event(dst, "tool_call"), `,"tool":`...), tool)
 	dst = appendText(append(dst, `,"message":`...), message)
 	return endEvent(appendString(append(dst, `,"call_id":`...), callID))
 }
 
-// ToolResult tells what the tool gave.
+// ToolResult is the result of a tool call.
 func (e *Encoder) ToolResult(dst []byte, r ToolResult) []byte {
 	output, was := cutText(Prose(r.Output), MaxOutput)
 	dst = appendString(append(e.event(dst, "tool_result"), `,"tool":`...), r.Tool)
@@ -148,7 +148,7 @@ func (e *Encoder) ToolResult(dst []byte, r ToolResult) []byte {
 	return endEvent(strconv.AppendBool(append(dst, `,"truncated":`...), r.Truncated || was))
 }
 
-// Error tells a failure; a fatal one ends the turn.
+// Error is a failure; a fatal one ends the turn.
 func (e *Encoder) Error(dst []byte, f fault.Failure, fatal bool) []byte {
 	dst = strconv.AppendBool(append(e.event(dst, "error"), `,"fatal":`...), fatal)
 	dst = appendString(append(dst, `,"code":`...), f.Code)
@@ -165,8 +165,7 @@ func (e *Encoder) Approval(dst []byte, text string, a Approval) []byte {
 	return append(appendApproval(e.content(dst, Visible(Prose(text))), a), "}]}"+frameEnd...)
 }
 
-// Completion is the last frame before Done. It repeats the action that waits, if any, and carries usage if that was
-// asked for.
+// Completion is the last frame before Done. It repeats the pending action, if any, and includes usage if requested.
 func (e *Encoder) Completion(dst []byte, pending *Approval, usage *Usage) []byte {
 	dst = append(append(dst, e.start...), deltaStart+"}"+choiceStop...)
 	if pending != nil {

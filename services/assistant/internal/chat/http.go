@@ -31,7 +31,7 @@ func readRequest(c echo.Context, limit int64) (Request, error) {
 		return Request{}, problem.UnsupportedMedia.New("Send the body as JSON, with the header Content-Type: application/json.")
 	}
 	if r.ContentLength > limit {
-		c.Response().Header().Set("Connection", "close") // rather than read the rest
+		c.Response().Header().Set("Connection", "close") // instead of reading the rest
 		return Request{}, problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", limit))
 	}
 	r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, limit)
@@ -54,7 +54,8 @@ const (
 // strictSuffix on the model's id asks for the strict profile, for clients that can set no header.
 const strictSuffix = "-openai"
 
-// ProfileOf is the profile that a request asks for. model is the service's own model name, asked what the body named.
+// ProfileOf returns the profile that a request asks for. model is the service's own model name, asked the one in the
+// body.
 func ProfileOf(h http.Header, model, asked string) Profile {
 	if strings.EqualFold(h.Get("X-Stream-Profile"), "openai") || asked == model+strictSuffix {
 		return Strict
@@ -69,6 +70,20 @@ func WantsIDs(h http.Header) bool { return strings.EqualFold(h.Get("X-Stream-Ids
 func SetHeaders(h http.Header, sessionID string) {
 	h.Set("Content-Type", sse.ContentType)
 	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx would collect frames
+	h.Set("X-Accel-Buffering", "no") // or nginx would buffer frames
 	h.Set(SessionHeader, sessionID)
+}
+
+// ServeList answers GET /v1/models.
+func (m Models) ServeList(c echo.Context) error {
+	return c.JSONBlob(http.StatusOK, m.List())
+}
+
+// ServeOne answers GET /v1/models/{model}.
+func (m Models) ServeOne(c echo.Context) error {
+	doc, err := m.Get(c.Param("model"))
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, doc)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
-// maxFaults limits how many faults of one request are told.
+// maxFaults limits the faults reported for one request.
 const maxFaults = 8
 
-// faults are what is wrong with a request, by place.
+// faults are the errors in a request, by location.
 type faults struct{ list []problem.Field }
 
 func (f *faults) add(loc []string, msg string) {
@@ -50,8 +50,8 @@ func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
 func elementPath(loc []string, i int) []string { return append(slices.Clone(loc), strconv.Itoa(i)) }
 
-// eachMember calls fn with the members of an object in their order, and reports whether raw, which is valid JSON, is one. Each value
-// is good for its call only: a document of very many members costs no memory beyond its own.
+// eachMember calls fn with the members of an object in their order, and reports whether raw, which is valid JSON, is an
+// object. Each value is valid only during the call: a document with very many members needs no memory beyond its own.
 func eachMember(raw []byte, fn func(name string, value json.RawMessage)) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -69,7 +69,7 @@ func eachMember(raw []byte, fn func(name string, value json.RawMessage)) bool {
 	return true
 }
 
-// eachElement is members for a list; fn ends it by returning false.
+// eachElement is eachMember for a list; fn ends the iteration by returning false.
 func eachElement(raw []byte, fn func(i int, value json.RawMessage) bool) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {

@@ -13,17 +13,17 @@ type Models struct {
 	created time.Time
 }
 
-// NewModels makes the documents for the service's model name; created is when the service began to offer it.
+// NewModels returns the documents for the service's model name; created is when the service began to offer it.
 func NewModels(name string, created time.Time) Models { return Models{name, created} }
 
-// List is the document of all models.
+// List returns the document of all models.
 func (m Models) List() []byte {
 	out := m.appendModel([]byte(`{"object":"list","data":[`), m.name)
 	out = m.appendModel(append(out, ','), m.name+strictSuffix)
 	return append(out, "]}"...)
 }
 
-// Get is the document of one model. The error is a problem: 404.
+// Get returns the document of one model. The error is a problem: 404.
 func (m Models) Get(id string) ([]byte, error) {
 	if id != m.name && id != m.name+strictSuffix {
 		return nil, fault.ModelNotFound.New("There is no such model; /v1/models lists them.")

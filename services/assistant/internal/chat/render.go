@@ -6,10 +6,10 @@ import (
 	"errors"
 )
 
-// ErrNotCanonical means bytes that no Encoder made.
+// ErrNotCanonical means that no Encoder produced the bytes.
 var ErrNotCanonical = errors.New("chat: not a canonical frame")
 
-// Renderer turns canonical frames into what one reader asked for. It belongs to one stream and one goroutine.
+// Renderer converts canonical frames to the form that one reader asked for. It belongs to one stream and one goroutine.
 type Renderer struct {
 	profile Profile
 	role    bool // the strict stream's one delta with a role was sent
@@ -18,8 +18,8 @@ type Renderer struct {
 // NewRenderer makes the renderer of one stream.
 func NewRenderer(p Profile) *Renderer { return &Renderer{profile: p} }
 
-// Render appends one frame as the reader gets it. id is the event id, "" for none; of a frame that becomes several, the
-// last has it, so that a reader that resumes after it misses nothing. Done and Heartbeat pass as they are.
+// Render appends one frame in the reader's form. id is the event id, "" for none. If the frame becomes several, the
+// last one has the id, so that a reader that resumes after it misses nothing. Done and Heartbeat are passed unchanged.
 func (r *Renderer) Render(dst, frame []byte, id string) ([]byte, error) {
 	payload, ok := Payload(frame)
 	switch {
@@ -90,7 +90,7 @@ func appendStrict(dst, head, rest []byte, id string) ([]byte, error) {
 	return strictCompletion(dst, head, rest, id)
 }
 
-// strictEvent lets tool calls show in clients that know reasoning, which event comments do not reach.
+// strictEvent shows tool calls in clients that support reasoning and do not see the comments for events.
 func strictEvent(dst, head, event []byte, id string) ([]byte, error) {
 	if !bytes.HasPrefix(event, []byte(`{"type":"tool_call"`)) {
 		return dst, nil

@@ -25,25 +25,25 @@ import (
 
 const (
 	userAgent = "cluster-assistant"
-	// callLimit ends a single call whatever its context says: the longest one that the tools make is a write.
+	// callLimit is the timeout of a single call, whatever its context: the longest call of the tools is a write.
 	callLimit = 60 * time.Second
-	// page is how many objects one list call asks for.
+	// page is the number of objects per list call.
 	page = 500
 )
 
-// Options say which cluster and how. All may be zero.
+// Options select the cluster. All may be zero.
 type Options struct {
 	// Kubeconfig is a file, or several as in KUBECONFIG. Empty: the cluster that the process runs in, else the seeded one.
 	Kubeconfig string
 	// Context of the kubeconfig; empty is its current one.
 	Context string
-	// Name is what answers call the cluster; empty is the name of the context.
+	// Name is the name of the cluster in answers; if empty, that of the context.
 	Name string
-	// Seeded starts the cluster of last resort. It is called at the first call to the cluster, and only where there is
-	// no other. The function it gives back ends that cluster; it may be nil.
+	// Seeded starts the sample cluster. It is called at the first call to the cluster, and only if there is no other
+	// one. The returned function ends that cluster; it may be nil.
 	Seeded func() (*rest.Config, func())
 	Log    *slog.Logger
-	// Redacted counts values that were taken out of what the cluster said, by kind.
+	// Redacted counts redacted values, by kind.
 	Redacted func(kind string, n int)
 }
 
@@ -67,8 +67,7 @@ type Cluster struct {
 	close  sync.Once
 }
 
-// Open decides which cluster it is and makes the clients. No call is made: a cluster that does not answer is no error.
-// An ended ctx opens nothing; later its end does not matter.
+// Open selects the cluster and creates the clients. It makes no call: a cluster that does not answer is no error.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -90,7 +89,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// config finds the cluster: kubeconfig, else the one around the process, else the seeded one.
+// config finds the cluster: that of the kubeconfig, otherwise the one the process runs in, otherwise the sample
+// cluster.
 func (c *Cluster) config(o Options) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -139,10 +139,10 @@ func (c *Cluster) setName(name string) {
 	}
 }
 
-// connect makes the clients, all on one HTTP client that redacts.
+// connect creates the clients, all on one HTTP client that redacts.
 func (c *Cluster) connect(cfg *rest.Config, redacted func(string, int)) (err error) {
 	cfg = rest.CopyConfig(cfg)
-	// No limit of its own: the budget of a turn and the server's fairness bound the calls, and a limit here would only
+	// No rate limit here: the budget of a turn and the server's fairness limit the calls, and a limit here would only
 	// make one conversation wait for another.
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	cfg.UserAgent, cfg.Timeout = userAgent, callLimit
@@ -164,22 +164,22 @@ func (c *Cluster) connect(cfg *rest.Config, redacted func(string, int)) (err err
 	return nil
 }
 
-// Name is what answers call the cluster.
+// Name returns the name of the cluster in answers.
 func (c *Cluster) Name() string { return c.name }
 
-// Seeded says that this is no real cluster.
+// Seeded reports whether this is the sample cluster.
 func (c *Cluster) Seeded() bool { return c.seeded }
 
-// Typed is the client of the built-in kinds. It cannot decode a Secret, see [Cluster.SecretKeys].
+// Typed returns the client of the built-in kinds. It cannot decode a Secret, see [Cluster.SecretKeys].
 func (c *Cluster) Typed() kubernetes.Interface { return c.typed }
 
-// Dynamic is the client of all kinds.
+// Dynamic returns the client of all kinds.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 
-// Discovery says what the cluster serves, from memory where it can. [Cluster.Resolve] refreshes it.
+// Discovery returns what the cluster serves, from the cache if possible. [Cluster.Resolve] refreshes it.
 func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.kinds.cache }
 
-// UID tells this cluster from all others: the uid of its namespace kube-system.
+// UID identifies this cluster: by the uid of its namespace kube-system.
 func (c *Cluster) UID(ctx context.Context) (string, error) {
 	c.uid.Lock()
 	known := c.uid.value
@@ -197,7 +197,7 @@ func (c *Cluster) UID(ctx context.Context) (string, error) {
 	return c.uid.value, nil
 }
 
-// Namespaces are the names of all, sorted. Which of them a reader may see is for the caller to say.
+// Namespaces returns the names of all namespaces, sorted. The caller decides which of them a reader may see.
 func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	names := []string{}
 	err := eachPage(func(o metav1.ListOptions) (string, error) {
@@ -218,7 +218,7 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// SecretKeys are the names of the keys of every Secret in a namespace, with an empty one of all, by namespace and name.
+// SecretKeys returns the key names of every Secret in a namespace, or in all if it is empty, by namespace and name.
 func (c *Cluster) SecretKeys(ctx context.Context, namespace string) (map[[2]string][]string, error) {
 	keys := map[[2]string][]string{}
 	err := eachPage(func(o metav1.ListOptions) (string, error) {
@@ -255,7 +255,7 @@ func eachPage(list func(metav1.ListOptions) (next string, err error)) error {
 	}
 }
 
-// Close ends all calls, lets go of the connections and ends the seeded cluster. It may be called more than once.
+// Close cancels all calls, closes the connections and ends the sample cluster. It may be called more than once.
 func (c *Cluster) Close() {
 	c.close.Do(func() {
 		c.end()

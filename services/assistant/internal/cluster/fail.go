@@ -18,13 +18,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// maxSentence limits what is quoted of the server.
+// maxSentence limits the quoted text of the server.
 const maxSentence = 1000
 
-// longValue is a value that the server quotes back, up to a whole object, in front of what is wrong with it.
+// longValue matches a value, up to a whole object, that the server quotes before the actual error.
 var longValue = regexp.MustCompile(`(Invalid value): "(?:[^"\\]|\\.){100,}"`)
 
-// answered is an error of the cluster with its sentence for the reader.
+// answered is an error of the cluster with a sentence for the reader.
 type answered struct {
 	fault *operation.Fault
 	cause error
@@ -33,9 +33,9 @@ type answered struct {
 func (a *answered) Error() string   { return a.fault.Sentence }
 func (a *answered) Unwrap() []error { return []error{a.fault, a.cause} }
 
-// Fail turns an error of a client into one that the reader may see: what the server said, redacted, as an
-// *operation.Fault; else a *turn.Fail that says it does not answer. The error that it was stays in the chain. Errors
-// that are meant for the reader, and the end of the caller's own context, pass unchanged.
+// Fail turns an error of a client into one for the reader: an *operation.Fault with the server's redacted message, or a
+// *turn.Fail if the cluster does not answer. It wraps the original error. Errors that are meant for the reader, and the
+// end of the caller's own context, pass unchanged.
 func Fail(err error) error {
 	var refused *operation.Fault
 	var denied *action.Refused
@@ -79,7 +79,7 @@ func ofStatus(err error, status apierrors.APIStatus) error {
 	return explainError(err, operation.Rejected, "The cluster refuses this", said)
 }
 
-// explainError is the sentence with what the server said behind it.
+// explainError returns the sentence followed by the server's message.
 func explainError(cause error, reason operation.Reason, what, said string) error {
 	said = strings.TrimRight(strings.Join(strings.Fields(redact.Text(longValue.ReplaceAllString(said, "$1"))), " "), ". ")
 	if runes := []rune(said); len(runes) > maxSentence {

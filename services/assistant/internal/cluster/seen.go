@@ -18,8 +18,8 @@ const (
 // errClosed ends the calls of a cluster that is closed.
 var errClosed = errors.New("the connection to the cluster is closed")
 
-// watcher notes when the cluster last answered, and ends calls when the cluster is closed. A refusal is an answer; a
-// failure of the server, or of a proxy in front of it, is none.
+// watcher records when the cluster last answered, and cancels calls when the cluster is closed. A refusal is an answer;
+// a failure of the server, or of a proxy in front of it, is not.
 type watcher struct {
 	next   http.RoundTripper
 	seen   *atomic.Int64
@@ -62,7 +62,7 @@ func (e *ending) Close() error {
 // WrappedRoundTripper lets client-go find the transport below.
 func (w *watcher) WrappedRoundTripper() http.RoundTripper { return w.next }
 
-// Seen is when the cluster last answered any call; zero: not yet.
+// Seen returns the time of the cluster's last answer to any call; zero if there was none.
 func (c *Cluster) Seen() time.Time {
 	if at := c.seen.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -70,7 +70,8 @@ func (c *Cluster) Seen() time.Time {
 	return time.Time{}
 }
 
-// Run looks every 20 s whether the cluster answers, so that [Cluster.Seen] is young while it does. It ends with ctx.
+// Run checks every 20 s whether the cluster answers, so that [Cluster.Seen] stays recent while it does. It ends with
+// ctx.
 func (c *Cluster) Run(ctx context.Context) error {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxWarnings limits what one collection keeps.
+// maxWarnings limits the warnings kept by one collection.
 const maxWarnings = 20
 
 type warningsKey struct{}

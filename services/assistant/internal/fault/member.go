@@ -1,15 +1,18 @@
 package fault
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/mlp-platform/platform/libs/postgres"
 	"github.com/mlp-platform/platform/libs/problem"
 )
 
@@ -51,10 +54,17 @@ func Document(err error) *problem.Error {
 	return p.With(map[string]any{"error": m})
 }
 
-// Handler writes and logs errors as problem.Handler does, with the error member.
+// Handler writes and logs errors as problem.Handler does, with the error member. It answers 503 when the database cannot
+// be reached.
 func Handler(log *slog.Logger) echo.HTTPErrorHandler {
 	write := problem.Handler(log)
-	return func(err error, c echo.Context) { write(Document(err), c) }
+	return func(err error, c echo.Context) {
+		var known *problem.Error
+		if !errors.As(err, &known) && postgres.Unavailable(err) {
+			err = StoreUnavailable.New("The assistant's own store does not answer; try again later.").WithCause(err).After(5 * time.Second)
+		}
+		write(Document(err), c)
+	}
 }
 
 func shortenText(s string, limit int) string {

@@ -12,14 +12,15 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Choice says that a language model chose the operations. It has read what programs in
-// the cluster write, so what neither the user nor a playbook named is nobody's wish.
+// Choice means that a language model chose the operations. It has read text that programs in
+// the cluster write, so anything that neither the user nor a playbook named is nobody's wish.
 type Choice struct {
-	// Fixes are those of the playbooks' findings; their values are the cluster's own.
+	// Fixes are the fixes of the playbooks' findings; their values come from the cluster
+	// itself.
 	Fixes []operation.Operation
-	// Scope is the namespace that is meant unless another is said.
+	// Scope is the default namespace.
 	Scope string
-	// Revision is the one that an undo was asked for; 0 is the one before.
+	// Revision is the revision that an undo was requested for; 0 is the previous one.
 	Revision int64
 }
 
@@ -28,8 +29,8 @@ const (
 	maxValues = 500 // that are looked for in what the user said
 )
 
-// confirmChoice asks about writes of a language model whose verb, object or values the
-// user did not say, unless they are a finding's own fix.
+// confirmChoice requires confirmation of a language model's writes whose verb, object or values
+// the user did not say, unless they are the fix of a finding.
 func (v *Verdict) confirmChoice(c Case) {
 	if c.Choice == nil {
 		return
@@ -55,15 +56,16 @@ func (c *Choice) fixes(e operation.Expanded) bool {
 	})
 }
 
-// withoutObjects is an operation without its objects, which are compared as they resolve.
+// withoutObjects returns an operation without its objects, which are compared in their resolved
+// form.
 func withoutObjects(o operation.Operation) operation.Operation {
 	o = operation.Normalize(o)
 	o.Kind, o.Names, o.Namespace = "", nil, ""
 	return o
 }
 
-// namesObject reports whether an operation as written is for the object. One by manifest has its
-// objects there, and an equal manifest has the same.
+// namesObject reports whether an operation as written names the object. A manifest names its
+// own objects; equal manifests name the same ones.
 func namesObject(o operation.Operation, r operation.Ref) bool {
 	if o.Manifest != "" {
 		return o.Namespace == "" || o.Namespace == r.Namespace
@@ -74,7 +76,7 @@ func namesObject(o operation.Operation, r operation.Ref) bool {
 	})
 }
 
-// unsaid lists what of an operation the words do not hold.
+// unsaid lists the parts of an operation that the user's words do not contain.
 func (c *Choice) unsaid(e operation.Expanded, words corpus) []string {
 	var missing []string
 	apart := words.apart()
@@ -116,7 +118,8 @@ func (c *Choice) unsaid(e operation.Expanded, words corpus) []string {
 	return missing
 }
 
-// settingsOf are what an operation sets, with the names under which it does, sorted.
+// settingsOf returns the values that an operation sets, with the names under which it sets
+// them, sorted.
 func settingsOf(e operation.Expanded) []string {
 	found := set{}
 	for _, m := range []map[string]string{e.Set, e.Images, e.Requests, e.Limits} {
@@ -156,8 +159,8 @@ func settingsOf(e operation.Expanded) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// addLeaves gathers the values of a patch or manifest, and the names right above them:
-// a label or variable is as telling as its value.
+// addLeaves collects the values of a patch or manifest with the names directly above them: a
+// label or variable name says as much as its value.
 func addLeaves(found set, name string, v any, depth int) {
 	if depth > maxDepth {
 		return
@@ -179,8 +182,8 @@ func addLeaves(found set, name string, v any, depth int) {
 	}
 }
 
-// spoken are words that ask for a verb. Those of freely written changes, such as fix,
-// ask for none in particular: their values have to be said.
+// spoken are the words that ask for a verb. Free-form words such as fix ask for no particular
+// verb: their values have to be said.
 var spoken = map[operation.Verb][]string{
 	operation.Scale:        {"scale", "scaling", "rescale", "replica", "replicas", "instances", "copies"},
 	operation.Restart:      {"restart", "restarting", "bounce", "recycle", "reboot"},
@@ -208,12 +211,12 @@ var spoken = map[operation.Verb][]string{
 	operation.Taint:        {"taint", "untaint"},
 }
 
-// small are numbers that people write as words.
+// small are the numbers that people write as words.
 var small = map[string][]string{
 	"0": {"zero"}, "1": {"one"}, "2": {"two"}, "3": {"three"}, "4": {"four"}, "5": {"five"}, "6": {"six"}, "7": {"seven"}, "8": {"eight"}, "9": {"nine"}, "10": {"ten"},
 }
 
-// separated takes kind/name and name=value apart, as people write and paste them.
+// separated splits kind/name and name=value, as people write and paste them.
 var separated = strings.NewReplacer("=", " ", ":", " ", "/", " ")
 
 func (c corpus) apart() corpus {

@@ -1,4 +1,3 @@
-// Package guard holds the rules about who may change what, and what is asked first.
-// All of it is pure: the caller brings the expanded operation and the objects before
-// and after.
+// Package guard holds the rules on who may change what, and what needs a decision first. All of
+// it is pure: the caller supplies the expanded operation and the objects before and after.
 package guard

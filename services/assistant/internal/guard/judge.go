@@ -7,7 +7,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// cascading are the kinds whose end takes more with it than the object.
+// cascading are the kinds whose deletion removes more than the object.
 var cascading = map[[2]string]bool{
 	{"", "Namespace"}:             true,
 	{"", "PersistentVolume"}:      true,
@@ -17,9 +17,9 @@ var cascading = map[[2]string]bool{
 	{"storage.k8s.io", "StorageClass"}:                   true,
 }
 
-// Judge decides what a role gets for operations that are one action. It looks at the
-// expanded operations and at the objects before and after, never at text, and one
-// member of the always-confirm class makes the whole a member.
+// Judge decides what a role may do with operations that form one action. It examines the
+// expanded operations and the objects before and after, never text. One member of the
+// always-confirm class makes the whole action a member.
 func (p Policy) Judge(c Case) Verdict {
 	v := Verdict{Risk: operation.Low}
 	writes := false
@@ -39,7 +39,7 @@ func (p Policy) Judge(c Case) Verdict {
 	}
 	for _, e := range c.Operations {
 		if e.Risk() == operation.Low {
-			continue // a read or a rehearsal among the writes
+			continue // a read or a dry run among the writes
 		}
 		if len(e.Targets) == 0 {
 			return v.refuse("unresolved", "Nothing in the cluster matches, so there is nothing to do.")
@@ -60,7 +60,7 @@ func (p Policy) Judge(c Case) Verdict {
 	return v
 }
 
-// judgeRead lets reads and rehearsals pass, except into what exists for nobody.
+// judgeRead permits reads and dry runs, except in hidden namespaces.
 func (p Policy) judgeRead(c Case) Verdict {
 	v := Verdict{Answer: Permit(c.Role, Read), Row: Read, Risk: operation.Low}
 	if v.Answer == Refuse {
@@ -96,7 +96,8 @@ func (v *Verdict) note(note string) {
 	}
 }
 
-// confirmOperation finds the members that the operation and its targets show.
+// confirmOperation finds the members of the always-confirm class that the operation and its
+// targets show.
 func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 	selected := e.All || e.LabelSelector != "" || e.FieldSelector != ""
 	several := len(e.Targets) > 1 || len(e.Names) > 1
@@ -135,8 +136,8 @@ func (v *Verdict) confirmOperation(e operation.Expanded, changes []Change) {
 	}
 }
 
-// wasRehearsed reports whether each target was read, and each that the operation keeps came
-// back from the dry run. Without these there is nothing to judge by.
+// wasRehearsed reports whether each target was read, and each that the operation keeps was
+// returned by the dry run. Otherwise there is nothing to judge.
 func wasRehearsed(e operation.Expanded, changes []Change) bool {
 	removes := e.Verb == operation.Delete || e.Verb == operation.Evict || e.Verb == operation.Apply && e.Prune
 	for _, t := range e.Targets {
@@ -147,13 +148,14 @@ func wasRehearsed(e operation.Expanded, changes []Change) bool {
 	return true
 }
 
-// sameObject compares objects; versions of one kind are views of the same object.
+// sameObject reports whether two references name the same object; versions of one kind are
+// views of the same object.
 func sameObject(a, b operation.Ref) bool {
 	return a.Group == b.Group && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// confirmChange finds the members that only the objects show, whatever verb caused
-// them. ended tells of a write that is as good as a deletion, and so high by itself.
+// confirmChange finds the members that only the objects show, whatever verb causes them. ended
+// reports a write that amounts to a deletion, and therefore has high risk.
 func (v *Verdict) confirmChange(c Change) (ended bool) {
 	for _, note := range takesAlong(c) {
 		v.add(DeletesCascadingKind, note)
@@ -198,15 +200,15 @@ func (v *Verdict) confirmChange(c Change) (ended bool) {
 	return ended
 }
 
-// finish turns what was found into the row, the risk and the answer. highVerb tells of
-// what is high by itself and not for its image, resources or credentials.
+// finish determines the row, the risk and the answer. highVerb reports a high risk that does
+// not come from image, resources or credentials.
 func (v *Verdict) finish(role Role, highVerb bool) {
 	has := func(c Confirm) bool { return slices.Contains(v.Confirms, c) }
 	if len(v.Confirms) > 1 || len(v.Confirms) == 1 && !has(ModelChoice) {
 		v.Risk = operation.High
 	}
-	// An operator may change images, resources and what Secrets a pod is given though
-	// they are high; nothing else that is high may hide behind that.
+	// An operator may change images, resources and the Secrets of a pod although their risk is
+	// high; nothing else with high risk may hide behind that.
 	onlyImage := (has(ChangesImageOrResources) || has(GainsCredentials)) && !slices.ContainsFunc(v.Confirms, func(c Confirm) bool {
 		return c != ChangesImageOrResources && c != GainsCredentials && c != UntrustedValue && c != ModelChoice
 	})
@@ -221,7 +223,7 @@ func (v *Verdict) finish(role Role, highVerb bool) {
 		v.Row = MediumWrite
 	}
 	if has(ModelChoice) {
-		v.Risk = operation.High // for whoever decides; what a role may do depends on the write alone
+		v.Risk = operation.High // for the decider; what a role may do depends on the write alone
 	}
 	v.Answer = Permit(role, v.Row)
 	switch {

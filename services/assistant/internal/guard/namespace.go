@@ -7,20 +7,20 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Policy is which namespaces are out of reach.
+// Policy lists the namespaces that are out of reach.
 type Policy struct {
-	Protected []string // read, never written
-	Hidden    []string // exist for nobody
+	Protected []string // readable, never written
+	Hidden    []string // invisible to everybody
 }
 
-// Visible reports whether a namespace exists for callers.
+// Visible reports whether callers may see a namespace.
 func (p Policy) Visible(namespace string) bool { return !slices.Contains(p.Hidden, namespace) }
 
-// refusal is why a write is out of reach for every role.
+// refusal is the reason why a write is out of reach for every role.
 type refusal struct{ code, reason string }
 
-// fixedGroups hold kinds that grant power over the cluster; all of each group is out
-// of reach.
+// fixedGroups are groups with kinds that grant power over the cluster; every kind of these
+// groups is out of reach.
 var fixedGroups = map[string]string{
 	"rbac.authorization.k8s.io":    "RBAC",
 	"admissionregistration.k8s.io": "admission",
@@ -28,7 +28,7 @@ var fixedGroups = map[string]string{
 	"apiregistration.k8s.io":       "API service",
 }
 
-// outOfReach finds what nobody may write, in any of the operations.
+// outOfReach finds what nobody may write in any of the operations.
 func (p Policy) outOfReach(c Case) *refusal {
 	for _, e := range c.Operations {
 		if r := p.named(e.Operation); r != nil {
@@ -43,7 +43,7 @@ func (p Policy) outOfReach(c Case) *refusal {
 			if !p.Visible(scopeOf(ref)) {
 				return &refusal{"not_found", "This would reach objects that are not there for you."}
 			}
-			// A drain names the pods it moves, so that whoever approves sees them.
+			// A drain lists the pods that it moves, so that the approver sees them.
 			if e.Verb != operation.Drain && slices.Contains(p.Protected, scopeOf(ref)) {
 				return p.protected(ref)
 			}
@@ -75,7 +75,7 @@ func (p Policy) outOfReach(c Case) *refusal {
 	return nil
 }
 
-// named looks at the namespace an operation names, before anything is resolved.
+// named checks the namespace that an operation names, before anything is resolved.
 func (p Policy) named(o operation.Operation) *refusal {
 	switch {
 	case o.Namespace == "":
@@ -88,9 +88,9 @@ func (p Policy) named(o operation.Operation) *refusal {
 	return nil
 }
 
-// Precheck says what is refused by role and namespace alone, so that nothing is asked
-// of the cluster for it. A verdict with another answer than Refuse is no permission
-// yet: [Policy.Judge] gives that.
+// Precheck returns the refusals that follow from role and namespace alone, so that no call to
+// the cluster is needed. Any answer other than Refuse is no permission yet: [Policy.Judge]
+// gives that.
 func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
 	v := Verdict{Risk: o.Risk()}
 	if r := p.named(o); r != nil {
@@ -102,9 +102,8 @@ func (p Policy) Precheck(role Role, o operation.Operation) Verdict {
 	return v
 }
 
-// Reach reports whether what the operations touch is within anybody's reach, so that
-// nothing outside of it is rehearsed. As with [Policy.Precheck], only a refusal
-// tells something.
+// Reach reports whether the operations stay within reach of any role, so that nothing outside
+// is dry-run. As with [Policy.Precheck], only a refusal is meaningful.
 func (p Policy) Reach(role Role, ops []operation.Expanded) Verdict {
 	v := Verdict{Risk: operation.Low}
 	var reads, writes []operation.Expanded
@@ -146,7 +145,7 @@ func (p Policy) protected(ref operation.Ref) *refusal {
 	return &refusal{"protected_namespace", "The namespace " + scopeOf(ref) + " is protected: it can be read and is never written."}
 }
 
-// scopeOf is the namespace of an object, where a namespace is in itself.
+// scopeOf returns the namespace of an object; a namespace is its own.
 func scopeOf(ref operation.Ref) string {
 	if ref.Group == "" && ref.Kind == "Namespace" {
 		return ref.Name

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// podSpecOf walks into plain JSON values; nil where there is nothing.
+// podSpecOf follows a path into plain JSON values; nil if there is nothing.
 func podSpecOf(v any, path ...string) any {
 	for _, key := range path {
 		m, ok := v.(map[string]any)
@@ -23,7 +23,7 @@ func textAt(v any, path ...string) string {
 	return s
 }
 
-// objectList are the objects of a list.
+// objectList returns the objects in a list.
 func objectList(v any) []map[string]any {
 	list, _ := v.([]any)
 	var found []map[string]any
@@ -46,11 +46,11 @@ func textList(v any) []string {
 	return found
 }
 
-// maxDepth limits the walk; no API object comes near.
+// maxDepth limits the recursion; no API object comes near it.
 const maxDepth = 64
 
-// podSpecs finds every pod spec of an object by where it stands: also those of kinds
-// that are not known here, since all of them hold a list of containers.
+// podSpecs finds every pod spec of an object, by its path. It also finds those of unknown
+// kinds, since all pod specs contain a list of containers.
 func podSpecs(object map[string]any) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	for key, v := range object {
@@ -80,8 +80,8 @@ func collectSpecs(found map[string]map[string]any, v any, path string, depth int
 	}
 }
 
-// containersOf returns all containers of a pod spec by name, whatever list they are in.
-// The API refuses a name twice; other kinds may not, and none may hide another.
+// containersOf returns all containers of a pod spec by name, whatever list they are in. The API
+// rejects duplicate names, other kinds may not, and no duplicate may hide another container.
 func containersOf(spec map[string]any) map[string]map[string]any {
 	byName := map[string]map[string]any{}
 	doubles := 0
@@ -99,8 +99,8 @@ func containersOf(spec map[string]any) map[string]map[string]any {
 	return byName
 }
 
-// changesImageOrResources compares containers of an object that exists. One that is
-// added brings an image that was not there.
+// changesImageOrResources compares the containers of an existing object. An added container
+// brings a new image.
 func changesImageOrResources(before, after map[string]any) bool {
 	old := podSpecs(before)
 	for path, spec := range podSpecs(after) {
@@ -125,8 +125,8 @@ func changesImageOrResources(before, after map[string]any) bool {
 	return false
 }
 
-// imageVolumes are the images that are mounted and not run; what they hold may run all
-// the same.
+// imageVolumes returns images that are mounted rather than run; their contents may still be
+// executed.
 func imageVolumes(spec map[string]any) []string {
 	var found []string
 	for _, v := range objectList(spec["volumes"]) {
@@ -137,7 +137,7 @@ func imageVolumes(spec map[string]any) []string {
 	return found
 }
 
-// valuesDiffer compares values; an empty object is as good as none.
+// valuesDiffer compares values; an empty object equals an absent one.
 func valuesDiffer(a, b any) bool { return !reflect.DeepEqual(pruneEmpty(a), pruneEmpty(b)) }
 
 func pruneEmpty(v any) any {
@@ -157,7 +157,7 @@ func pruneEmpty(v any) any {
 	return kept
 }
 
-// lostFinalizers are those that an object had and no longer has.
+// lostFinalizers returns the finalizers that an object no longer has.
 func lostFinalizers(before, after map[string]any) []string {
 	var lost []string
 	for _, path := range [][]string{{"metadata", "finalizers"}, {"spec", "finalizers"}} {
@@ -171,7 +171,7 @@ func lostFinalizers(before, after map[string]any) []string {
 	return lost
 }
 
-// newNoExecute are the taints that evict and were not there.
+// newNoExecute returns the evicting taints that are new.
 func newNoExecute(before, after map[string]any) []string {
 	var had, added []string
 	key := func(t map[string]any) string {

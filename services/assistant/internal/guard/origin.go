@@ -12,14 +12,14 @@ import (
 
 var urlExpr = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// leastSuspect is how long a manifest's value must be before finding it in a log means
-// anything; true, 8080 and app are everywhere.
+// leastSuspect is the minimum length of a manifest's value for a match in a log to be
+// meaningful; true, 8080 and app are everywhere.
 const leastSuspect = 6
 
-// confirmOrigin asks about images, commands, URLs and manifests that the user did not
-// write and no spec or earlier revision holds. Logs, events and annotations are written
-// by whatever runs in the cluster, so a value that is found there is named as theirs;
-// one that is found nowhere was made up and is no better.
+// confirmOrigin requires confirmation of images, commands, URLs and manifests that the user did
+// not write and that no spec or earlier revision contains. Logs, events and annotations are
+// written by whatever runs in the cluster, so a value found there is attributed to them; a
+// value found nowhere was made up, which is no better.
 func (v *Verdict) confirmOrigin(c Case) {
 	words, known, untrusted := newCorpus(c.Words), newCorpus(c.Known), newCorpus(c.Untrusted)
 	for _, value := range novelValues(c) {
@@ -40,7 +40,7 @@ func (v *Verdict) confirmOrigin(c Case) {
 	}
 }
 
-// novelValues lists, sorted, the images, commands and URLs that the operations bring in.
+// novelValues lists, sorted, the new images, commands and URLs in the operations.
 func novelValues(c Case) []string {
 	found := set{}
 	for _, e := range c.Operations {
@@ -67,7 +67,7 @@ func novelValues(c Case) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// collectValues gathers the images and commands of all pod specs, and all URLs.
+// collectValues collects the images and commands of all pod specs, and all URLs.
 func collectValues(found set, object map[string]any) {
 	for _, spec := range podSpecs(object) {
 		for _, image := range imageVolumes(spec) {
@@ -77,7 +77,7 @@ func collectValues(found set, object map[string]any) {
 			if image := textAt(c, "image"); image != "" {
 				found[image] = true
 			}
-			// A command is one value: its words apart are too common to tell anything.
+			// A command is one value: its single words are too common to be meaningful.
 			for _, member := range []string{"command", "args"} {
 				if words := textList(c[member]); len(words) > 0 {
 					found[strings.Join(words, " ")] = true
@@ -96,9 +96,9 @@ func collectValues(found set, object map[string]any) {
 	}
 }
 
-// SpecTexts gives what [Case].Known wants of an existing object or an earlier revision:
-// its spec. Status is left out, and so are annotations, those of a pod template too:
-// programs write them, and quote in them what they please.
+// SpecTexts returns the texts that [Case].Known needs of an existing object or an earlier
+// revision: its spec. It omits status and annotations, also those of a pod template: programs
+// write them and can quote anything in them.
 func SpecTexts(object map[string]any) []string {
 	trusted := map[string]any{}
 	for key, v := range object {
@@ -111,7 +111,7 @@ func SpecTexts(object map[string]any) []string {
 	return append(allTexts(trusted, 0), slices.Sorted(maps.Keys(found))...)
 }
 
-// withoutAnnotations copies a value without the annotations of any metadata in it.
+// withoutAnnotations copies a value without any annotations in its metadata.
 func withoutAnnotations(v any, depth int) any {
 	if depth > maxDepth {
 		return nil
@@ -148,7 +148,7 @@ func addURLs(found set, s string) {
 	}
 }
 
-// manifestLeaves are the values of an operation's own manifest or patch.
+// manifestLeaves returns the values of an operation's own manifest or patch.
 func manifestLeaves(o operation.Operation) []string {
 	var values []string
 	if docs, err := operation.Documents(o.Manifest); err == nil {
@@ -190,7 +190,7 @@ func allTexts(v any, depth int) []string {
 	return found
 }
 
-// corpus is text to search, in lower case with single blanks.
+// corpus is searchable text, in lower case with single blanks.
 type corpus struct{ texts []string }
 
 func newCorpus(texts []string) corpus {
@@ -203,14 +203,14 @@ func newCorpus(texts []string) corpus {
 
 func foldSpace(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 
-// contains finds a value anywhere; that is wide on purpose, where finding it warns.
+// contains finds a value anywhere; it is deliberately broad where a match is a warning.
 func (c corpus) contains(value string) bool {
 	value = foldSpace(value)
 	return value != "" && slices.ContainsFunc(c.texts, func(t string) bool { return strings.Contains(t, value) })
 }
 
-// mentions finds a value as a word of its own, where finding it clears: whoever writes
-// nginx has not written nginx:evil, nor evil/nginx.
+// mentions finds a value as a separate word, where a match clears the value: whoever writes
+// nginx has written neither nginx:evil nor evil/nginx.
 func (c corpus) mentions(value string) bool {
 	value = foldSpace(value)
 	if value == "" {
@@ -231,14 +231,14 @@ func (c corpus) mentions(value string) bool {
 	})
 }
 
-// isValueByte reports bytes that make a neighbour part of the same value; all of UTF-8
-// beyond ASCII does.
+// isValueByte reports whether a byte belongs to the same value as its neighbour; all non-ASCII
+// bytes do.
 func isValueByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 || strings.IndexByte("._/:@-+%?&#~", b) >= 0
 }
 
-// endsWord reports whether a value ends here; a full stop or colon that ends a sentence is
-// not part of it.
+// endsWord reports whether a value ends here; a full stop or colon that ends a sentence is not
+// part of it.
 func endsWord(rest string) bool {
 	trimmed := strings.TrimLeft(rest, ".:?")
 	return rest == "" || !isValueByte(rest[0]) || trimmed == "" || len(trimmed) < len(rest) && trimmed[0] == ' '

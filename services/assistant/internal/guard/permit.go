@@ -2,7 +2,7 @@ package guard
 
 import "github.com/mlp-platform/platform/services/assistant/internal/operation"
 
-// permissions is the table of roles, row by row: admin, operator, readonly.
+// permissions is the table of roles; its columns are admin, operator, readonly.
 var permissions = map[Row][3]Answer{
 	Read:             {Allow, Allow, Allow},
 	MediumWrite:      {Approval, Approval, Refuse},
@@ -14,7 +14,7 @@ var permissions = map[Row][3]Answer{
 	MintDemoKeys:     {Allow, Refuse, Refuse},
 }
 
-// Permit looks a row up for a role. Whoever is no known role is refused.
+// Permit returns the answer of a row for a role. Unknown roles are refused.
 func Permit(role Role, row Row) Answer {
 	answers, known := permissions[row]
 	if !known {
@@ -31,8 +31,8 @@ func Permit(role Role, row Row) Answer {
 	return Refuse
 }
 
-// MayAttempt reports whether a role could ever do a verb, before any object is known: a
-// refusal here needs no look at the cluster.
+// MayAttempt reports whether a role could ever use a verb, before any object is known: a
+// refusal here needs no call to the cluster.
 func MayAttempt(role Role, o operation.Operation) bool {
 	switch {
 	case o.Risk() == operation.Low:
@@ -45,9 +45,9 @@ func MayAttempt(role Role, o operation.Operation) bool {
 	return Permit(role, HighWrite) != Refuse
 }
 
-// Prompts reports whether a person must decide now. beforehand tells that the request or
-// the session approved writes in advance, which never covers what always asks, and
-// nothing at all where four eyes are wanted.
+// Prompts reports whether a person must decide now. beforehand means that the request or the
+// session approved writes in advance, which never covers actions that always need a decision,
+// and nothing at all under four eyes.
 func (v Verdict) Prompts(beforehand, fourEyes bool) bool {
 	switch v.Answer {
 	case Allow, Refuse:

@@ -11,10 +11,9 @@ import (
 
 type set = map[string]bool
 
-// Gains lists, sorted, what the pods of an object may do after a change that they
-// could not do before: privilege, host paths, host namespaces, capabilities, another
-// service account, a lost restriction. A nil before is an object that is created; what
-// every pod has by default is then no gain.
+// Gains lists, sorted, what the pods of an object may newly do after a change: privilege, host
+// paths, host namespaces, capabilities, another service account, a lost restriction. A nil
+// before is a created object; the defaults of every pod are then no gain.
 func Gains(before, after map[string]any) []string {
 	gained := set{}
 	old := podSpecs(before)
@@ -33,7 +32,7 @@ func Gains(before, after map[string]any) []string {
 			addLostRestrictions(gained, was, spec)
 		}
 	}
-	// A volume of the cluster reaches the host without any pod spec.
+	// A cluster-wide volume reaches the host without any pod spec.
 	for _, source := range []string{"hostPath", "local"} {
 		if p := textAt(after, "spec", source, "path"); p != "" && p != textAt(before, "spec", source, "path") {
 			gained["host path "+p] = true
@@ -50,8 +49,8 @@ func Gains(before, after map[string]any) []string {
 	return slices.Sorted(maps.Keys(gained))
 }
 
-// appArmor reads the annotations that stood for the field before it existed, of the
-// object and of its templates.
+// appArmor reads the annotations that preceded the AppArmor field, of the object and of its
+// templates.
 func appArmor(object map[string]any) map[string]string {
 	const prefix = "container.apparmor.security.beta.kubernetes.io/"
 	found := map[string]string{}
@@ -66,7 +65,7 @@ func appArmor(object map[string]any) map[string]string {
 	return found
 }
 
-// podPowers are the abilities that a pod spec grants beyond a plain pod's.
+// podPowers returns the abilities that a pod spec grants beyond those of a plain pod.
 func podPowers(spec map[string]any) set {
 	p := set{"service account " + serviceAccountOf(spec): true}
 	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"} {
@@ -152,15 +151,15 @@ func addSecurityContext(p set, who string, context any) {
 		p["capability "+c+" for "+who] = true
 	}
 	if options := podSpecOf(context, "seLinuxOptions"); options != nil {
-		// Maps encode with sorted keys, so equal options make equal text.
+		// Maps are encoded with sorted keys, so equal options have equal text.
 		if raw, err := json.Marshal(options); err == nil {
 			p["SELinux options "+string(raw)+" for "+who] = true
 		}
 	}
 }
 
-// addLostRestrictions adds the restrictions that the pod or a container no longer has. A container
-// that is new must keep what all the earlier ones shared.
+// addLostRestrictions adds the restrictions that the pod or a container no longer has. A new
+// container must keep what all the earlier ones had in common.
 func addLostRestrictions(gained set, before, after map[string]any) {
 	for _, name := range []string{"automountServiceAccountToken", "hostUsers"} {
 		if before[name] == false && after[name] != false {
@@ -193,8 +192,8 @@ func addLostRestrictions(gained set, before, after map[string]any) {
 	}
 }
 
-// restrictionsOf are what holds a container back; the pod's own count where the
-// container says nothing.
+// restrictionsOf returns the restrictions of a container; the pod's apply where the container
+// sets none.
 func restrictionsOf(spec, container map[string]any) set {
 	effective := func(path ...string) any {
 		if v := podSpecOf(container["securityContext"], path...); v != nil {

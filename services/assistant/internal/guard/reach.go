@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// listGains lists, sorted, what [Gains] finds in any object, and the fields of kinds
-// without pods that give somebody more than he had.
+// listGains lists, sorted, what [Gains] finds in any object, and the fields of kinds without
+// pods that give somebody more access.
 func listGains(c Change) []string {
 	base := c.Before
 	if base == nil {
@@ -28,7 +28,7 @@ func listGains(c Change) []string {
 	case "/Namespace":
 		addAdmissionGains(gained, c.Before, c.After)
 	case "/Service":
-		// Whoever takes an address as its own gets what was meant for that address.
+		// Whoever claims an address receives the traffic meant for it.
 		for _, ip := range textList(podSpecOf(c.After, "spec", "externalIPs")) {
 			if !slices.Contains(textList(podSpecOf(c.Before, "spec", "externalIPs")), ip) {
 				gained["the traffic to "+ip] = true
@@ -59,7 +59,8 @@ func listGains(c Change) []string {
 			gained["a webhook that sees and rewrites all objects of the kind"] = true
 		}
 	case "networking.k8s.io/Ingress", "extensions/Ingress":
-		// Their text becomes configuration of the ingress controller, and runs as it.
+		// Their text becomes part of the ingress controller's configuration, and runs with its
+		// rights.
 		had, _ := podSpecOf(c.Before, "metadata", "annotations").(map[string]any)
 		has, _ := podSpecOf(c.After, "metadata", "annotations").(map[string]any)
 		for key, v := range has {
@@ -72,9 +73,9 @@ func listGains(c Change) []string {
 	return slices.Sorted(maps.Keys(gained))
 }
 
-// addAdmissionGains finds labels of a namespace that lift its gate for pods. Only the strictest
-// level can be set without lifting anything: without a label, the server's own default
-// holds, which is not known here.
+// addAdmissionGains finds labels of a namespace that relax its admission of pods. Only the
+// strictest level can be set without relaxing anything: without a label, the server's own
+// default applies, which is not known here.
 func addAdmissionGains(gained set, before, after map[string]any) {
 	const gate, version, devices = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version", "resource.kubernetes.io/admin-access"
 	had, _ := podSpecOf(before, "metadata", "labels").(map[string]any)
@@ -82,7 +83,7 @@ func addAdmissionGains(gained set, before, after map[string]any) {
 	switch {
 	case had[gate] == has[gate], has[gate] == "restricted", had[gate] == "privileged" && has[gate] != nil:
 	case had[gate] == "privileged":
-		// Back to the default of the server, which is no weaker.
+		// Returns to the server's default, which is not weaker.
 	default:
 		gained["a weaker gate for pods ("+gate+")"] = true
 	}
@@ -94,7 +95,7 @@ func addAdmissionGains(gained set, before, after map[string]any) {
 	}
 }
 
-// addPriorityGains finds pods that may put others off their nodes, in whatever namespace.
+// addPriorityGains finds pods that may displace others from their nodes, in any namespace.
 func addPriorityGains(gained set, ref operation.Ref, before, after map[string]any) {
 	old := podSpecs(before)
 	for path, spec := range podSpecs(after) {
@@ -102,7 +103,7 @@ func addPriorityGains(gained set, ref operation.Ref, before, after map[string]an
 		if class == "" || class == textAt(old[path], "priorityClassName") {
 			continue
 		}
-		// The server puts the default of the cluster into a pod that names none.
+		// The server sets the cluster's default for a pod that names none.
 		if before == nil && ref.Group == "" && ref.Kind == "Pod" && !strings.HasPrefix(class, "system-") {
 			continue
 		}
@@ -110,8 +111,8 @@ func addPriorityGains(gained set, ref operation.Ref, before, after map[string]an
 	}
 }
 
-// secretNamespaces are the namespaces of the Secrets that a volume of the cluster is
-// mounted with.
+// secretNamespaces returns the namespaces of the Secrets with which a cluster-wide volume is
+// mounted.
 func secretNamespaces(v any, depth int) set {
 	found := set{}
 	m, ok := v.(map[string]any)
@@ -130,9 +131,8 @@ func secretNamespaces(v any, depth int) set {
 	return found
 }
 
-// newCredentials lists, sorted, the Secrets, tokens and drivers' volumes that pods get and
-// that those before did not have. What a Secret holds is read by nobody here, but a pod
-// can be told to say it.
+// newCredentials lists, sorted, the Secrets, tokens and driver volumes that pods get and did
+// not have before. Nobody here reads a Secret, but a pod can be told to print it.
 func newCredentials(before, after map[string]any) []string {
 	gained := set{}
 	old := podSpecs(before)
@@ -180,18 +180,18 @@ func credentialsOf(spec map[string]any) set {
 	return p
 }
 
-// changesOwner reports whether an object belongs to other owners afterwards. One that is
-// not there, or ends, takes the object with it: no deletion is asked of anybody.
+// changesOwner reports whether an object has other owners afterwards. An owner that is absent
+// or ends takes the object with it, without anybody requesting a deletion.
 func changesOwner(c Change) bool {
 	if c.CopyOf != nil {
-		return false // the job of a CronJob, which is its owner by itself
+		return false // the job of a CronJob, which becomes its owner
 	}
 	had, _ := podSpecOf(c.Before, "metadata", "ownerReferences").([]any)
 	has, _ := podSpecOf(c.After, "metadata", "ownerReferences").([]any)
 	return (len(had) > 0 || len(has) > 0) && !reflect.DeepEqual(had, has)
 }
 
-// takesAlong lists the deletions, of volumes, claims and kinds, that a change leads to.
+// takesAlong lists the deletions, of volumes, claims and kinds, that a change causes.
 func takesAlong(c Change) (notes []string) {
 	set := func(to string, path ...string) bool {
 		return textAt(c.After, path...) == to && textAt(c.Before, path...) != to
@@ -234,8 +234,7 @@ func takesAlong(c Change) (notes []string) {
 	return notes
 }
 
-// listEndings lists what makes a controller end a single object, which is no less than to
-// delete it.
+// listEndings lists what makes a controller end a single object, which amounts to deleting it.
 func listEndings(c Change) (notes []string) {
 	for _, ref := range c.Removes {
 		notes = append(notes, "makes a controller delete "+ref.String())
@@ -271,7 +270,7 @@ func listEndings(c Change) (notes []string) {
 	return notes
 }
 
-// numberLess compares numbers as JSON decoders give them; what is none is not less.
+// numberLess compares numbers as JSON decoders return them; a non-number is not less.
 func numberLess(a, b any) bool {
 	x, ok := toFloat(a)
 	y, also := toFloat(b)

@@ -6,7 +6,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// Role is what a caller may do at most.
+// Role limits what a caller may do.
 type Role string
 
 // The three roles.
@@ -16,13 +16,13 @@ const (
 	Readonly Role = "readonly"
 )
 
-// Answer is what a role gets for an operation. The zero value asks.
+// Answer is the answer to an operation for a role. The zero value asks.
 type Answer int
 
 // The answers.
 const (
-	AlwaysAsk Answer = iota // a person decides, whatever was approved beforehand
-	Approval                // a person decides, now or beforehand
+	AlwaysAsk Answer = iota // a person decides, whatever was approved in advance
+	Approval                // a person decides, now or in advance
 	Allow
 	Refuse
 )
@@ -60,32 +60,31 @@ const (
 type Change struct {
 	Ref           operation.Ref
 	Before, After map[string]any
-	// CopyOf is what a created object takes over, in the same shape: for a job that is
-	// run now the job template of its CronJob. What stands there already is no gain.
+	// CopyOf is the template that a created object takes over, in the same shape: for a job
+	// that is run now, the job template of its CronJob. Its contents are no gain.
 	CopyOf map[string]any
-	// Removes are objects that a controller deletes on account of it, though nobody
-	// named them.
+	// Removes are objects that a controller deletes as a result, although nobody named them.
 	Removes []operation.Ref
 }
 
-// Case is all that a verdict depends on.
+// Case holds everything that a verdict depends on.
 type Case struct {
 	Role       Role
 	Operations []operation.Expanded
 	// Changes hold one entry per target that the dry run returned, in any order.
 	Changes []Change
-	// Words is what the user wrote in this session; Known is [SpecTexts] of existing
-	// objects and earlier revisions; Untrusted is text of logs, events and annotations
-	// that was read.
+	// Words is what the user wrote in this session; Known is the [SpecTexts] of existing
+	// objects and earlier revisions; Untrusted is the text of logs, events and annotations that
+	// was read.
 	Words, Known, Untrusted []string
-	// OriginJudged says that where the values come from was judged when the operations
-	// were proposed, and that nobody has the words any more; see [Verdict.Recall].
+	// OriginJudged means that the origin of the values was judged when the operations were
+	// proposed, and that the words are no longer available; see [Verdict.Recall].
 	OriginJudged bool
-	// Choice is nil where no language model had a say.
+	// Choice is nil if no language model took part.
 	Choice *Choice
 }
 
-// Confirm names why an operation always asks. The set is closed.
+// Confirm is a reason why an operation always needs a decision. The set is closed.
 type Confirm string
 
 // The members of the always-confirm class.
@@ -111,17 +110,17 @@ type Verdict struct {
 	Answer Answer
 	Row    Row
 	Risk   operation.Risk
-	// Confirms are the members of the always-confirm class that apply, each once.
+	// Confirms are the applicable members of the always-confirm class, each once.
 	Confirms []Confirm
-	// Code is a slug for metrics when refused, and Reason the sentence for the caller.
+	// Code is a slug for metrics if refused, and Reason the sentence for the caller.
 	Code, Reason string
-	// Notes say what was found, such as the privilege gained, for the prompt.
+	// Notes describe findings for the prompt, such as a gained privilege.
 	Notes []string
 }
 
-// Recall adds what a later look cannot find out again: earlier are the members that
-// applied at the proposal, and of these only where the write and its values come from is
-// not in the cluster.
+// Recall adds what a later check cannot find again. earlier are the members that applied at the
+// proposal; only the ones about the origin of the write and of its values are kept, since the
+// cluster does not show that origin.
 func (v Verdict) Recall(role Role, earlier []string) Verdict {
 	applied := func(c Confirm) bool {
 		return slices.Contains(earlier, string(c)) && !slices.Contains(v.Confirms, c)

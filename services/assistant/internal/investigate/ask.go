@@ -12,9 +12,10 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 	"github.com/mlp-platform/platform/services/assistant/internal/question"
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// reports are the questions that a table answers.
+// reports are the questions answered by a table.
 var reports = map[question.Intent]func(report.View) string{
 	question.Overview: report.Overview, question.Health: report.Health, question.UnhealthyPods: report.UnhealthyPods,
 	question.Warnings: func(v report.View) string { return report.Events(v, true) },
@@ -107,7 +108,7 @@ func (w *work) reply(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// synthesize tells that the answer is being written.
+// synthesize reports that the answer is being written.
 func (w *work) synthesize() {
 	w.next()
 	w.sink.Status(chat.Synthesizing, "Writing the answer")
@@ -216,7 +217,10 @@ func indentCode(text string) string {
 // mostLogs limits how many pods' logs one answer reads.
 const mostLogs = 3
 
-var errorLineExpr = regexp.MustCompile(`(?i)\b(error|err|fatal|panic|exception|traceback|critical|fail(ed|ure)?|refused|denied|timeout|timed out)\b`)
+var errorLineExpr = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
+	"error", "err", "fatal", "panic", "exception", "traceback", "critical", "fail(ed|ure)?", "refused", "denied",
+	"timeout", "timed out",
+) + `\b`)
 
 // logs shows the last lines of the pods asked about, or their lines that speak of errors.
 func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
@@ -264,7 +268,7 @@ func (w *work) logs(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// errorLines are the last lines that speak of errors.
+// errorLines returns the last lines that mention errors.
 func errorLines(text string) string {
 	const most = 15
 	var lines []string

@@ -24,7 +24,7 @@ type builder struct {
 	words   string
 	out     []proposal
 	missing []string // what has to be said or chosen first
-	// wrong is what is wrong, by namespace: it is asked for each object that could be meant.
+	// wrong holds the findings by namespace: it is needed for each possible object.
 	wrong map[string][]engine.Finding
 }
 
@@ -44,7 +44,7 @@ func (b *builder) add(op operation.Operation, format string, a ...any) {
 
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// takes are the kinds that a verb works on; empty is every kind.
+// takes lists the kinds that a verb applies to; empty means every kind.
 var takes = map[operation.Verb][]string{
 	operation.Scale: {"Deployment", "StatefulSet"}, operation.Autoscale: {"Deployment", "StatefulSet"},
 	operation.Restart: append(slices.Clone(workloads), "Pod"), operation.Undo: workloads, operation.SetImage: workloads,
@@ -72,7 +72,7 @@ func (b *builder) build() {
 	}
 }
 
-// chosen are the objects that the change is for: those named, or the only one that fits.
+// chosen returns the objects of the change: those named, or the only one that fits.
 func (b *builder) chosen() []operation.Ref {
 	kinds := takes[b.change.Verb]
 	var fit []operation.Ref
@@ -226,7 +226,7 @@ func (b *builder) deployment(r operation.Ref) *appsv1.Deployment {
 	return nil
 }
 
-// template is what a workload makes its pods of.
+// template returns the pod template of a workload.
 func (b *builder) template(r operation.Ref) *corev1.PodTemplateSpec {
 	for _, w := range (report.View{Snapshot: b.snap, Namespace: r.Namespace, Objects: []operation.Ref{r}}).Workloads() {
 		if w.Ref.Kind == r.Kind {
@@ -242,7 +242,7 @@ type revision struct {
 	set    *appsv1.ReplicaSet
 }
 
-// revisions are the earlier ones of a deployment, the newest first.
+// revisions returns the earlier revisions of a deployment, newest first.
 func (b *builder) revisions(r operation.Ref) (older []revision, known bool) {
 	if r.Kind != "Deployment" {
 		return nil, false

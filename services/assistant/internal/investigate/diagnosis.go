@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/question/report"
 )
 
-// shows are the classes of trouble that a symptom may come from.
+// shows lists the classes of findings that may cause a symptom.
 var shows = map[question.Symptom][]engine.Class{
 	question.Crash:       {engine.CrashLoop, engine.OutOfMemory, engine.LivenessProbe, engine.InitContainer, engine.Sidecar},
 	question.Memory:      {engine.OutOfMemory},
@@ -199,7 +199,7 @@ func (r *relations) mounts(pod *corev1.Pod) {
 	}
 }
 
-// owners are what acts on the workloads that are asked about.
+// owners returns the objects that act on the workloads in question.
 func (r *relations) owners() {
 	for _, w := range r.view.Workloads() {
 		if !r.near[plainRef(w.Ref)] {
@@ -265,7 +265,7 @@ func (w *work) diagnose(a question.Ask, t *topic) {
 	w.elsewhere(t, others)
 }
 
-// elsewhere names in one line what else is wrong, without telling it.
+// elsewhere names other problems in one line, without explaining them.
 func (w *work) elsewhere(t *topic, others []engine.Finding) {
 	if len(others) == 0 {
 		return

@@ -12,11 +12,11 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// Config is what may be set; its zero value is a cluster without a name.
+// Config holds the settings; its zero value is a cluster without a name.
 type Config struct {
-	// ClusterName is how answers call the cluster; empty: they do not name it.
+	// ClusterName is the name of the cluster in answers; if empty, they do not name it.
 	ClusterName string
-	// Found is told what the playbooks found for a question, for counters; nil means nobody.
+	// Found is called with the findings for a question, for counters; it may be nil.
 	Found func([]engine.Finding)
 }
 
@@ -45,7 +45,7 @@ type work struct {
 	tools turn.Toolbox
 	sink  turn.Sink
 	steps []chat.Step
-	// read are the snapshots of this turn, by namespace.
+	// read holds the snapshots of this turn, by namespace.
 	read map[string]*engine.Snapshot
 	said bool
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/spelling"
 )
 
-// topic is what a sentence is about, as far as the cluster has it.
+// topic is the subject of a sentence, as found in the cluster.
 type topic struct {
 	snap      *engine.Snapshot // nil where the namespace is not there
 	namespace string           // empty: all
@@ -83,7 +83,7 @@ func nameableObjects(s *engine.Snapshot) []thing {
 	return append(all, quietObjects(s)...)
 }
 
-// quietObjects are those that run nothing by themselves.
+// quietObjects are the objects that run nothing themselves.
 func quietObjects(s *engine.Snapshot) []thing {
 	var all []thing
 	add := func(group, kind string, o metav1.Object) {
@@ -144,7 +144,7 @@ func objectsNamed(s *engine.Snapshot, namespace string, m question.Mention) []op
 	return found
 }
 
-// look finds what a sentence is about.
+// look finds the subject of a sentence.
 func (w *work) look(ctx context.Context, a question.Ask) (*topic, error) {
 	namespace, past := a.Namespace, question.Ask{}
 	if namespace == "" && !a.Everywhere {

@@ -69,7 +69,8 @@ func (w *work) workOut(ctx context.Context, a question.Ask) (all []proposal, mis
 	return all[:min(len(all), mostProposals)], missing, nil
 }
 
-// lookFor finds what a change is about. What it does not name is what was spoken of.
+// lookFor finds the object of a change. What the change does not name comes from the
+// conversation.
 func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (*topic, error) {
 	of := question.Ask{Intent: question.Request, Mentions: c.Mentions, Namespace: c.Namespace, Everywhere: a.Everywhere}
 	if len(c.Mentions) > 0 || a.Everywhere {
@@ -94,7 +95,7 @@ func (w *work) lookFor(ctx context.Context, a question.Ask, c question.Change) (
 	return w.look(ctx, of)
 }
 
-// propose says what the first write is for, and gives it to the turn.
+// propose explains the first write, and gives it to the turn.
 func (w *work) propose(left []proposal, of int) turn.Outcome {
 	w.next()
 	w.sink.Status(chat.Planning, "Working out the change")
@@ -164,7 +165,7 @@ func (w *work) line(ctx context.Context, line string) (turn.Outcome, error) {
 	return turn.Outcome{}, ctx.Err()
 }
 
-// whyChange answers why for the change that was asked for last.
+// whyChange answers a why about the last requested change.
 func (w *work) whyChange(ctx context.Context) bool {
 	earlier := w.earlier()
 	if len(earlier) == 0 || earlier[0].Intent != question.Request && earlier[0].Intent != question.Line {
@@ -225,7 +226,7 @@ func (w *work) advise(ctx context.Context, a question.Ask, t *topic) error {
 	return nil
 }
 
-// effects are what a verb does to what runs.
+// effects describe what a verb does to running workloads.
 var effects = map[operation.Verb]string{
 	operation.Scale:        "Pods are added or ended until the number is right; fewer may mean that requests are refused.",
 	operation.Restart:      "New pods come up and take the place of the old, a few at a time. It helps only where the cause is in the running process.",
@@ -306,7 +307,7 @@ func (w *work) proposedSince(at int, op operation.Operation) bool {
 	return false
 }
 
-// listAlternatives are what else could be done than the changes that were denied.
+// listAlternatives lists alternatives to the changes that were denied.
 func listAlternatives(denied []action.Action) string {
 	list := []string{"Leave it as it is; the same change comes back only when it is asked for again."}
 	for _, a := range denied {

@@ -3,6 +3,7 @@ package investigate_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mlp-platform/platform/libs/samplecluster"
+	"github.com/mlp-platform/platform/services/assistant/internal/change"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -134,7 +136,11 @@ var shared = sync.OnceValues(func() (*tool.Tools, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tool.New(tool.Config{}, tool.Deps{Cluster: c, Now: time.Now})
+	changes, err := change.New(change.Config{}, change.Deps{Cluster: c, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return tool.New(tool.Config{}, tool.Deps{Cluster: c, Planner: change.Planner{Service: changes}, Now: time.Now})
 })
 
 // liveTools is the seeded cluster with the tools of the service.

@@ -89,7 +89,7 @@ func (t *topic) view() report.View {
 	return report.View{Snapshot: t.snap, Namespace: t.namespace, Objects: t.objects}
 }
 
-// listUnread says what could not be looked at.
+// listUnread lists the kinds that could not be read.
 func listUnread(s *engine.Snapshot) string {
 	if len(s.Unread) == 0 {
 		return ""

@@ -97,7 +97,7 @@ func (b *builder) replicas(r operation.Ref) *int32 {
 	return &to
 }
 
-// wanted is how many replicas the spec has.
+// wanted returns the number of replicas in the spec.
 func (b *builder) wanted(r operation.Ref) (int32, bool) {
 	if d := b.deployment(r); d != nil {
 		return replicasOf(d.Spec.Replicas), true
@@ -118,7 +118,7 @@ func replicasOf(n *int32) int32 {
 	return *n
 }
 
-// podAftermath says what follows the end of a pod.
+// podAftermath describes what follows the end of a pod.
 func podAftermath(t *topic, r operation.Ref) string {
 	for i := range t.snap.Pods {
 		if p := &t.snap.Pods[i]; p.Name == r.Name && p.Namespace == r.Namespace {

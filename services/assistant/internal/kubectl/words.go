@@ -177,7 +177,10 @@ func (s *scanner) double() error {
 	return operation.Refuse(operation.ShellSyntax, "", "A double quote is not closed.")
 }
 
-var hereExpr = regexp.MustCompile(`^<<[ \t]*(?:'([A-Za-z_][A-Za-z0-9_]*)'|"([A-Za-z_][A-Za-z0-9_]*)"|([A-Za-z_][A-Za-z0-9_]*))[ \t]*\n`)
+// hereMark is the word that ends a here document.
+const hereMark = `([A-Za-z_][A-Za-z0-9_]*)`
+
+var hereExpr = regexp.MustCompile(`^<<[ \t]*(?:'` + hereMark + `'|"` + hereMark + `"|` + hereMark + `)[ \t]*\n`)
 
 // hereDocument reads the one redirection that the grammar has, since a manifest needs
 // somewhere to stand.

@@ -1,4 +1,4 @@
-// Package limit bounds what one caller may ask of this process: requests in a minute, and streams at once.
+// Package limit limits each caller of this process: requests per minute, and open streams.
 //
 // Both count in memory. A limit that all replicas share would cost a round trip in front of every handshake, which has to
 // leave within 5 ms; with n replicas a caller may have up to n times as much.

@@ -1,5 +1,5 @@
-// Package metrics holds the assistant's Prometheus metrics. Counters are told by the code that acts; what the store knows
-// is read at each scrape. Every label has a closed set of values: names of verbs, states, codes and classes, never of
+// Package metrics holds the assistant's Prometheus metrics. The acting code updates counters; gauges are read from the
+// store at each scrape. Every label has a closed set of values: names of verbs, states, codes and classes, never of
 // sessions, callers or objects.
 package metrics
 
@@ -46,16 +46,16 @@ func New(reg prometheus.Registerer, engine string) *Metrics {
 			Name: "assistant_first_event_seconds", Help: "Time from a request's header to the handshake of its stream.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}),
-		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "assistant_open_streams", Help: "Streams that are being sent."}),
+		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "assistant_open_streams", Help: "Streams currently being sent."}),
 		toolCalls: counter("tool_calls_total", "Reads of the cluster, by tool and outcome: ok, refused or failed.", "tool", "outcome"),
 		toolSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "assistant_tool_seconds", Help: "Time that a read of the cluster took.",
+			Name: "assistant_tool_seconds", Help: "Duration of a read from the cluster.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 30},
 		}, []string{"tool"}),
-		decisions:  counter("decisions_total", "Ends of an action's wait, by decision and what it rests on.", "decision", "basis"),
+		decisions:  counter("decisions_total", "Actions that left the state pending, by decision and its basis.", "decision", "basis"),
 		executions: counter("executions_total", "Approved actions that were carried out, by result.", "result"),
-		refusals:   counter("refusals_total", "What the rules refused, by reason.", "reason"),
-		redactions: counter("redactions_total", "Values taken out of what was read, by kind.", "kind"),
+		refusals:   counter("refusals_total", "Refusals by the rules, by reason.", "reason"),
+		redactions: counter("redactions_total", "Values redacted from what was read, by kind.", "kind"),
 		tokens:     counter("tokens_total", "Tokens of the language model, by kind: prompt or completion.", "kind"),
 		matches:    counter("playbook_matches_total", "Findings of the playbooks, by class.", "class"),
 	}
@@ -70,7 +70,7 @@ func (m *Metrics) Turn(outcome string, took time.Duration) {
 	m.turnSeconds.WithLabelValues(m.engine).Observe(took.Seconds())
 }
 
-// FirstEvent takes the time until a stream's handshake left.
+// FirstEvent records the time until a stream's handshake was sent.
 func (m *Metrics) FirstEvent(took time.Duration) { m.firstEvent.Observe(took.Seconds()) }
 
 // StreamOpened counts a stream until closed is called.
@@ -85,13 +85,13 @@ func (m *Metrics) Tool(tool, outcome string, took time.Duration) {
 	m.toolSeconds.WithLabelValues(tool).Observe(took.Seconds())
 }
 
-// Refused counts what the rules refused; reason is the code of a rule or fault.
+// Refused counts refusals; reason is the code of a rule or fault.
 func (m *Metrics) Refused(reason string) { m.refusals.WithLabelValues(reason).Inc() }
 
-// Redacted counts values that were taken out.
+// Redacted counts redacted values.
 func (m *Metrics) Redacted(kind string, n int) { m.redactions.WithLabelValues(kind).Add(float64(n)) }
 
-// Tokens counts what a language model used.
+// Tokens counts the tokens that a language model used.
 func (m *Metrics) Tokens(u chat.Usage) {
 	m.tokens.WithLabelValues("prompt").Add(float64(u.PromptTokens))
 	m.tokens.WithLabelValues("completion").Add(float64(u.CompletionTokens))
@@ -100,7 +100,7 @@ func (m *Metrics) Tokens(u chat.Usage) {
 // Matched counts a finding of the playbooks.
 func (m *Metrics) Matched(class string) { m.matches.WithLabelValues(class).Inc() }
 
-// Moved counts the moves of actions that are decisions or ends of executions.
+// Moved counts the decisions on actions and the ends of their executions.
 func (m *Metrics) Moved(a action.Action) {
 	switch a.State {
 	case action.Approved, action.Denied, action.Expired, action.Stale:

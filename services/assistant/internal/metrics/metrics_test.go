@@ -35,7 +35,7 @@ func TestMoved(t *testing.T) {
 		m.Moved(a)
 	}
 	want := `
-# HELP assistant_decisions_total Ends of an action's wait, by decision and what it rests on.
+# HELP assistant_decisions_total Actions that left the state pending, by decision and its basis.
 # TYPE assistant_decisions_total counter
 assistant_decisions_total{basis="none",decision="expired"} 1
 assistant_decisions_total{basis="none",decision="stale"} 1
@@ -75,8 +75,8 @@ func TestStored(t *testing.T) {
 	metrics.NewStored(reg, store.Open(pool), clock.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	scrape := func(pending, faults string) {
 		t.Helper()
-		want := "# HELP assistant_pending_actions Actions that wait for a decision, of all replicas.\n# TYPE assistant_pending_actions gauge\nassistant_pending_actions " + pending +
-			"\n# HELP assistant_scrape_errors_total Scrapes that gave the last values because the store could not be read.\n# TYPE assistant_scrape_errors_total counter\nassistant_scrape_errors_total " + faults + "\n"
+		want := "# HELP assistant_pending_actions Actions waiting for a decision, across all replicas.\n# TYPE assistant_pending_actions gauge\nassistant_pending_actions " + pending +
+			"\n# HELP assistant_scrape_errors_total Scrapes that returned the previous values because the store could not be read.\n# TYPE assistant_scrape_errors_total counter\nassistant_scrape_errors_total " + faults + "\n"
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
 			t.Error(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// scrapeTimeout bounds the reading of the store.
+// scrapeTimeout limits the time to read the store.
 const scrapeTimeout = 3 * time.Second
 
 // Stored reads gauges from the store at each scrape. When the store cannot be read, the last values are given and an error
@@ -32,8 +32,8 @@ type Stored struct {
 func NewStored(reg prometheus.Registerer, s *store.Store, now func() time.Time, log *slog.Logger) {
 	reg.MustRegister(&Stored{
 		store: s, now: now, log: log,
-		pending: prometheus.NewDesc("assistant_pending_actions", "Actions that wait for a decision, of all replicas.", nil, nil),
-		errors:  prometheus.NewDesc("assistant_scrape_errors_total", "Scrapes that gave the last values because the store could not be read.", nil, nil),
+		pending: prometheus.NewDesc("assistant_pending_actions", "Actions waiting for a decision, across all replicas.", nil, nil),
+		errors:  prometheus.NewDesc("assistant_scrape_errors_total", "Scrapes that returned the previous values because the store could not be read.", nil, nil),
 	})
 }
 

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Change is one change that a sentence asks for, as far as the sentence says it.
+// Change is one requested change, as far as the sentence specifies it.
 type Change struct {
-	// Verb is what to do; empty means to repair what is wrong.
+	// Verb is what to do; empty means to repair the problem.
 	Verb operation.Verb
 
 	Kind      string // of the object; empty: any that fits
@@ -49,7 +50,7 @@ var leads = []string{
 // polite reports whether a question mark after these words still asks for the thing.
 var polite = regexp.MustCompile(`\b(can|could|would|will) you\b|\bplease\b|\bwould you mind\b`)
 
-// verbs are the words with which a request begins.
+// verbs are the words that begin a request.
 var verbs = map[string]operation.Verb{
 	"scale": operation.Scale, "restart": operation.Restart, "bounce": operation.Restart, "reboot": operation.Restart, "redeploy": operation.Restart, "recycle": operation.Restart,
 	"undo": operation.Undo, "revert": operation.Undo, "resume": operation.Resume, "unsuspend": operation.Resume, "unpause": operation.Resume,
@@ -69,14 +70,34 @@ const anything operation.Verb = "set"
 
 var (
 	deniedExpr      = regexp.MustCompile(`\b(not|never|no|nothing|nobody|neither|nor|without|avoid|refrain|cancel)\b`)
-	conditionalExpr = regexp.MustCompile(`\b(if|unless|until|when|whenever|once|while|after|before|later|tomorrow|tonight|soon|eventually|maybe|perhaps|should|in case|provided|assuming|next (week|month|time)|at (noon|midnight|\d+ ?(am|pm|:\d+|o'clock))|in (\d+|a few|an|a) (seconds?|minutes?|mins?|hours?|days?))\b`)
-	adviceExpr      = regexp.MustCompile(`^(should|shall|may|can|could|do|does|would|will|is|are|was|were|did|has|have|had|what|which|when|where|who|how|why|must|might|i wonder|any reason|suppose|imagine|explain|tell me|describe|show me|give me)\b`)
-	changeWordExpr  = regexp.MustCompile(`\b(scale|scaling|restart|restarting|roll(ing)? ?back|undo|revert|fix|delete|deleting|remove|removing|kill|drain|cordon|uncordon|evict|suspend|resume|pause|label|taint|raise|increase|lower|reduce|bump|set|change|patch|apply|redeploy|bounce|upgrade|downgrade|update)\b`)
-	putOffExpr      = regexp.MustCompile(`^(not (yet|now|today)|later|wait|hold on|hold|stop|never ?mind|forget it|not so fast)\b`)
-	assentExpr      = regexp.MustCompile(`^(yes|yep|yeah|yup|ya|ok|okay|sure|fine|agreed|go|go ahead|go for it|sounds good|lgtm|looks good|looks good to me|ship it|approved|approve|accepted|confirm|confirmed|proceed|no|nope|nah|deny|denied|cancel|reject)\b`)
+	conditionalExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"if", "unless", "until", "when", "whenever", "once", "while", "after", "before", "later", "tomorrow",
+		"tonight", "soon", "eventually", "maybe", "perhaps", "should", "in case", "provided", "assuming",
+		"next (week|month|time)", `at (noon|midnight|\d+ ?(am|pm|:\d+|o'clock))`,
+		`in (\d+|a few|an|a) (seconds?|minutes?|mins?|hours?|days?)`,
+	) + `\b`)
+	adviceExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"should", "shall", "may", "can", "could", "do", "does", "would", "will", "is", "are", "was", "were", "did",
+		"has", "have", "had", "what", "which", "when", "where", "who", "how", "why", "must", "might", "i wonder",
+		"any reason", "suppose", "imagine", "explain", "tell me", "describe", "show me", "give me",
+	) + `\b`)
+	changeWordExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"scale", "scaling", "restart", "restarting", "roll(ing)? ?back", "undo", "revert", "fix", "delete",
+		"deleting", "remove", "removing", "kill", "drain", "cordon", "uncordon", "evict", "suspend", "resume",
+		"pause", "label", "taint", "raise", "increase", "lower", "reduce", "bump", "set", "change", "patch", "apply",
+		"redeploy", "bounce", "upgrade", "downgrade", "update",
+	) + `\b`)
+	putOffExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"not (yet|now|today)", "later", "wait", "hold on", "hold", "stop", "never ?mind", "forget it", "not so fast",
+	) + `\b`)
+	assentExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"yes", "yep", "yeah", "yup", "ya", "ok", "okay", "sure", "fine", "agreed", "go", "go ahead", "go for it",
+		"sounds good", "lgtm", "looks good", "looks good to me", "ship it", "approved", "approve", "accepted",
+		"confirm", "confirmed", "proceed", "no", "nope", "nah", "deny", "denied", "cancel", "reject",
+	) + `\b`)
 )
 
-// stripLead strips what only leads to a request, and says how many words that were.
+// stripLead removes words that only introduce a request, and returns their number.
 func stripLead(s sentence) sentence {
 	for {
 		long := ""
@@ -149,13 +170,14 @@ var (
 	quantityExpr = regexp.MustCompile(`^(\d+(?:\.\d+)?)([kmgtp]i?b?|m)$`)
 	decimalExpr  = regexp.MustCompile(`^\d{1,6}(\.\d{1,6})?$`)
 	countExpr    = regexp.MustCompile(`^\d{1,6}$`)
-	imageExpr    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(:\d+/[A-Za-z0-9._/-]+)?(:[A-Za-z0-9_][\w.-]*|@sha256:[0-9a-f]{64})$`)
+	imageExpr    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*(:\d+/[A-Za-z0-9._/-]+)?` +
+		`(:[A-Za-z0-9_][\w.-]*|@sha256:[0-9a-f]{64})$`)
 	pairExpr     = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*)=(.*)$`)
 	taintExpr    = regexp.MustCompile(`^[A-Za-z0-9][\w./-]*(=[\w.-]*)?:(NoSchedule|PreferNoSchedule|NoExecute)-?$`)
 	variableExpr = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 )
 
-// parseChange reads one clause; ok says that all of its words were understood.
+// parseChange parses one clause; ok reports that all of its words were understood.
 func parseChange(s sentence) (c Change, ok bool) {
 	c.Verb = verbs[s.words[0].low]
 	if speaksOfChange(s, c.Verb, s.noun) {
@@ -297,7 +319,7 @@ func (c *Change) name(rest []word, taken []bool, i int) {
 	}
 }
 
-// value reads a value at i, and says how many words it took; 0 is none.
+// value parses a value at i and returns the number of its words; 0 if there is none.
 func (c *Change) value(rest []word, taken []bool, i int) int {
 	w := rest[i]
 	next := func(n int) word {
@@ -389,7 +411,7 @@ func (c *Change) plainValue(w word) int {
 	return 0
 }
 
-// isAmountWord reports whether a word is how much something is to move.
+// isAmountWord reports whether a word is an amount of change.
 func isAmountWord(low string) bool {
 	_, number := numbers[low]
 	return number || countExpr.MatchString(low) || decimalExpr.MatchString(low) || quantityExpr.MatchString(low) || strings.HasSuffix(low, "%")

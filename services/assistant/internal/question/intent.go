@@ -3,9 +3,11 @@ package question
 import (
 	"regexp"
 	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Intent is what a sentence wants.
+// Intent is the intent of a sentence.
 type Intent int
 
 // The intents. The zero value is a sentence that was not understood.
@@ -57,9 +59,12 @@ type rule struct {
 
 func newRule(i Intent, expr string) rule { return rule{i, regexp.MustCompile(expr)} }
 
-var whyExpr = regexp.MustCompile(`\bwhy\b|\bhow come\b|^wtf\b|\bwhat is causing\b|\bwhat causes\b|\breason for\b|\broot cause\b|\bwhat (makes|made)\b`)
+var whyExpr = regexp.MustCompile(wordlist.AnyOf(
+	`\bwhy\b`, `\bhow come\b`, `^wtf\b`, `\bwhat is causing\b`, `\bwhat causes\b`, `\breason for\b`,
+	`\broot cause\b`, `\bwhat (makes|made)\b`,
+))
 
-// rules are asked in order. The sentence is in lower case, without punctuation.
+// rules are tried in order. The sentence is in lower case, without punctuation.
 var rules = []rule{
 	newRule(Greeting, `^(hi|hello|hey|yo|thanks|thank you|thx|ty|good (morning|evening|night)|cheers|help|help me|what can (you|i) (do|ask).*|who are you|how do you work|commands)( there| assistant| again)?$`),
 	newRule(WhoCan, `\bwho (can|may|could)\b|\bwho (is|are) (allowed|permitted|able)\b|\bwho has (the )?(access|permissions?|rights?|a role)\b|\b(can|may|is|does) (the )?(serviceaccount|service account|user|group|sa)\b.*\b(get|list|watch|create|update|patch|delete|read|write|allowed|access|exec|have)\b`),
@@ -92,14 +97,38 @@ var rules = []rule{
 var faultExpr = regexp.MustCompile(`\b(not|fail\w*|errors?|errimage\w*|wrong|broken|stuck|missing)\b`)
 
 // badExpr is a sentence about something that does not work.
-var badExpr = regexp.MustCompile(`\b(wrong|broken|break\w*|broke|down|fail\w*|crash\w*|stuck|errors?|problems?|issues?|trouble\w*|debug|diagnos\w+|investigate|troubleshoot|unhealthy|pending|backoff|oom\w*|evicted|dying|dies|died|dead|hang\w*|hung|unreachable|timeouts?|timing out|times out|refused|denied|forbidden|unavailable|terminating|on fire|restart(ing|s)|restart loop|slow|blocked|unbound|throttled|incident|outage|50\d|40[134]|crashloop\w*|imagepull\w*|errimage\w*|init:\S*|createcontainer\w*|containercreating|notready|unschedulable|missing|lost|sick|not (work\w*|start\w*|ready|run\w*|come|coming|respond\w*|answer\w*|reach\w*|connect\w*|scal\w*|schedul\w*|resolv\w*|get\w*|show\w*|serv\w*|available|there|found|up|healthy|ok|okay|responding|deploy\w*|pull\w*|bind\w*|mount\w*|terminat\w*)|no (traffic|response|pods|endpoints|reply|answer)|nothing (works|runs|happens|starts)|where (is|are) (my|our|the|all)|look into|what is up|what is going on|wtf|gone|disappeared|vanished|acting up|misbehav\w*|weird|strange|flaky|flapping|unstable|degraded)\b`)
+var badExpr = regexp.MustCompile(`\b` + wordlist.AnyOf(
+	"wrong", "broken", `break\w*`, "broke", "down", `fail\w*`, `crash\w*`, "stuck", "errors?", "problems?",
+	"issues?", `trouble\w*`, "debug", `diagnos\w+`, "investigate", "troubleshoot", "unhealthy", "pending",
+	"backoff", `oom\w*`, "evicted", "dying", "dies", "died", "dead", `hang\w*`, "hung", "unreachable",
+	"timeouts?", "timing out", "times out", "refused", "denied", "forbidden", "unavailable", "terminating",
+	"on fire", "restart(ing|s)", "restart loop", "slow", "blocked", "unbound", "throttled", "incident", "outage",
+	`50\d`, "40[134]", `crashloop\w*`, `imagepull\w*`, `errimage\w*`, `init:\S*`, `createcontainer\w*`,
+	"containercreating", "notready", "unschedulable", "missing", "lost", "sick",
+	"not "+wordlist.AnyOf(
+		`work\w*`, `start\w*`, "ready", `run\w*`, "come", "coming", `respond\w*`, `answer\w*`, `reach\w*`,
+		`connect\w*`, `scal\w*`, `schedul\w*`, `resolv\w*`, `get\w*`, `show\w*`, `serv\w*`, "available", "there",
+		"found", "up", "healthy", "ok", "okay", "responding", `deploy\w*`, `pull\w*`, `bind\w*`, `mount\w*`,
+		`terminat\w*`,
+	),
+	"no (traffic|response|pods|endpoints|reply|answer)", "nothing (works|runs|happens|starts)",
+	"where (is|are) (my|our|the|all)", "look into", "what is up", "what is going on", "wtf", "gone",
+	"disappeared", "vanished", "acting up", `misbehav\w*`, "weird", "strange", "flaky", "flapping", "unstable",
+	"degraded",
+) + `\b`)
 
 var (
-	listExpr     = regexp.MustCompile(`^(list|show|get|what|which|display|give|print|see|find|fetch|how many|count|enumerate|are there|is there|do we have|view|look up)\b`)
-	describeExpr = regexp.MustCompile(`^(describe|explain|details|tell|inspect|show|info|information|get|look at|check|view|what is|give|status)\b`)
+	listExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"list", "show", "get", "what", "which", "display", "give", "print", "see", "find", "fetch", "how many",
+		"count", "enumerate", "are there", "is there", "do we have", "view", "look up",
+	) + `\b`)
+	describeExpr = regexp.MustCompile(`^` + wordlist.AnyOf(
+		"describe", "explain", "details", "tell", "inspect", "show", "info", "information", "get", "look at",
+		"check", "view", "what is", "give", "status",
+	) + `\b`)
 )
 
-// intentOf finds what a sentence wants that is no request for a change.
+// intentOf returns the intent of a sentence that is not a request for a change.
 func intentOf(s sentence, p place) Intent {
 	why := whyExpr.MatchString(s.low)
 	for _, r := range rules {

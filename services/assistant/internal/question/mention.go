@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Mention is a word that may be the name of an object.
@@ -16,7 +17,7 @@ type Mention struct {
 	Sure bool
 }
 
-// place is where a sentence says that something is.
+// place is the location that a sentence names.
 type place struct {
 	mentions   []Mention
 	namespace  string
@@ -26,7 +27,11 @@ type place struct {
 	several    bool
 }
 
-var everywhereExpr = regexp.MustCompile(`\b(all|every|any|each) (the )?namespaces?\b|\b(everywhere|cluster-?wide|across the cluster|whole cluster|entire cluster)\b|(^| )(-a|--all-namespaces)( |$)|\bin (the|this|my|our) cluster\b`)
+var everywhereExpr = regexp.MustCompile(wordlist.AnyOf(
+	`\b(all|every|any|each) (the )?namespaces?\b`,
+	`\b(everywhere|cluster-?wide|across the cluster|whole cluster|entire cluster)\b`,
+	"(^| )(-a|--all-namespaces)( |$)", `\bin (the|this|my|our) cluster\b`,
+))
 
 // askedFor begin the place where the subject of a question stands.
 var askedFor = setOf("is are was were does do did has have can could will would should why with of for called named about restart scale describe logs wtf")

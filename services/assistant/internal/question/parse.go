@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/kubectl"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
-// Ask is what a sentence asks. Names are as written, in lower case.
+// Ask is the parsed sentence. Names are as written, in lower case.
 type Ask struct {
 	Intent Intent
 	// Changes of a Request, in the order in which they are said; of Advice those that it
@@ -29,17 +30,22 @@ type Ask struct {
 	Right Right
 	// Invalid is a word in the place of a name that can be no name.
 	Invalid string
-	// Words are the sentence in lower case without punctuation.
+	// Words holds the sentence in lower case without punctuation.
 	Words string
 }
 
-// bareExpr is a question that only asks on.
-var bareExpr = regexp.MustCompile(`^((wait|but|and|hm+|ok|so|then|uh) )*(why( not| so| though)?|how come|what for|really|more|tell me more|explain( why)?|details|go on|reason)$`)
+// bareExpr matches a follow-up question without a subject.
+var bareExpr = regexp.MustCompile(`^(` + wordlist.AnyOf(
+	"wait", "but", "and", "hm+", "ok", "so", "then", "uh",
+) + ` )*` + wordlist.AnyOf(
+	"why( not| so| though)?", "how come", "what for", "really", "more", "tell me more", "explain( why)?",
+	"details", "go on", "reason",
+) + `$`)
 
 // Right is an API verb and a kind.
 type Right struct{ Verb, Kind string }
 
-// Parse reads a message. It never fails: what is not understood is Unclear.
+// Parse parses a message. It never fails: a message that is not understood is Unclear.
 func Parse(message string) Ask {
 	if line, ok := findKubectlLine(message); ok {
 		return Ask{Intent: Line, Line: line, Words: line}
@@ -92,7 +98,7 @@ func asksAdvice(s sentence) bool {
 	return changeWordExpr.MatchString(s.low) && (adviceExpr.MatchString(s.low) && !whyExpr.MatchString(s.low) && slices.ContainsFunc(askers, func(w string) bool { return strings.Contains(s.low, w) }) || s.starts("i want to") || s.starts("i think") || s.starts("we should") || s.starts("we could") || s.starts("we need to") || s.starts("i need to") || s.starts("i would"))
 }
 
-// askers are the words by which a change is asked about.
+// askers are the words that turn a change into a question.
 var askers = []string{
 	"should i", "should we", "shall i", "shall we", "can i", "can we", "could i", "could we", "may i", "may we", "do i", "do we", "how do", "how can", "how to", "how would", "how should",
 	"what if", "what happens if", "what would happen", "what happens when", "what will happen", "is it safe", "is it ok", "is it okay", "is it possible", "would it", "will it", "is it worth", "does it help", "must i", "must we", "when should", "what would", "is it a good idea", "what does", "show me how", "tell me how", "tell me what",

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// MaxSentence bounds, in bytes, how much of a message is read.
+// MaxSentence limits the part of a message that is parsed, in bytes.
 const MaxSentence = 8 << 10
 
 // word is one word of a sentence: as written, and as it is compared.

@@ -1,8 +1,12 @@
 package question
 
-import "regexp"
+import (
+	"regexp"
 
-// Symptom is what somebody sees of a trouble.
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
+)
+
+// Symptom is the visible sign of a problem.
 type Symptom int
 
 // The symptoms.
@@ -34,20 +38,35 @@ var symptoms = []struct {
 	symptom Symptom
 	expr    *regexp.Regexp
 }{
-	{Crash, regexp.MustCompile(`\b(crash\w*|restart\w*|die|dies|died|dying|exit\w*|killed|back ?off|loop\w*|panic\w*|falls? over)\b`)},
+	{Crash, regexp.MustCompile(`\b` + wordlist.AnyOf(
+		`crash\w*`, `restart\w*`, "die", "dies", "died", "dying", `exit\w*`, "killed", "back ?off", `loop\w*`,
+		`panic\w*`, "falls? over",
+	) + `\b`)},
 	{Memory, regexp.MustCompile(`\b(oom\w*|memory|ram|mem)\b`)},
 	{Pending, regexp.MustCompile(`\b(pending|schedul\w*|unschedulable|placed)\b`)},
-	{NotStarting, regexp.MustCompile(`\b(not (start\w*|come up|coming up|run\w*|up|created?)|starting|start|where (is|are)|no pods|missing pods|containercreating|createcontainer\w*|gone|disappeared)\b`)},
+	{NotStarting, regexp.MustCompile(`\b` + wordlist.AnyOf(
+		`not (start\w*|come up|coming up|run\w*|up|created?)`, "starting", "start", "where (is|are)", "no pods",
+		"missing pods", "containercreating", `createcontainer\w*`, "gone", "disappeared",
+	) + `\b`)},
 	{Image, regexp.MustCompile(`\b(images?|pull\w*|imagepull\w*|errimage\w*|registry|tag)\b`)},
-	{Traffic, regexp.MustCompile(`\b(traffic|connect\w*|50[234]|5xx|timeouts?|times? out|timing out|unreachable|reach\w*|refused|endpoints?|respond\w*|response|answer\w*|unavailable|selector|service|ingress|requests? fail\w*)\b`)},
-	{Terminating, regexp.MustCompile(`\b(terminat\w*|deleting|finali[sz]er\w*|not (be )?delet\w*|stuck deleting|not go away)\b`)},
+	{Traffic, regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"traffic", `connect\w*`, "50[234]", "5xx", "timeouts?", "times? out", "timing out", "unreachable",
+		`reach\w*`, "refused", "endpoints?", `respond\w*`, "response", `answer\w*`, "unavailable", "selector",
+		"service", "ingress", `requests? fail\w*`,
+	) + `\b`)},
+	{Terminating, regexp.MustCompile(`\b` + wordlist.AnyOf(
+		`terminat\w*`, "deleting", `finali[sz]er\w*`, `not (be )?delet\w*`, "stuck deleting", "not go away",
+	) + `\b`)},
 	{Scaling, regexp.MustCompile(`\b(scal\w*|hpa|autoscal\w*)\b`)},
 	{Drain, regexp.MustCompile(`\b(drain\w*|evict\w*|pdb|disruption)\b`)},
 	{Init, regexp.MustCompile(`\binit\b|\binit:\S*|\bpodinitializing\b`)},
 	{Access, regexp.MustCompile(`\b(401|403|forbidden|permissions?|rbac|denied|unauthori[sz]ed|allowed)\b`)},
 	{Names, regexp.MustCompile(`\b(dns|resolv\w*|lookup|no such host)\b`)},
 	{Job, regexp.MustCompile(`\b(jobs?|cron\w*|schedule|nightly|backup\w*)\b`)},
-	{Rollout, regexp.MustCompile(`\b(rollout|roll(ed|ing)? out|deploy(ing|ment|s)? .*stuck|release|progress\w*|new version|update)\b`)},
+	{Rollout, regexp.MustCompile(`\b` + wordlist.AnyOf(
+		"rollout", "roll(ed|ing)? out", "deploy(ing|ment|s)? .*stuck", "release", `progress\w*`, "new version",
+		"update",
+	) + `\b`)},
 	{Node, regexp.MustCompile(`\b(nodes?|kubelet|notready|disk pressure|machine)\b`)},
 	{Volume, regexp.MustCompile(`\b(volumes?|pvcs?|mount\w*|storage|unbound|claims?|disk)\b`)},
 	{Config, regexp.MustCompile(`\b(config\w*|env\w*|variables?|secrets?|createcontainerconfigerror|keys?)\b`)},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Many verbs of change are nouns as well: "restart count of cart" speaks of restarts,
@@ -35,7 +36,10 @@ var forWhom = setOf("me us now good real the safety today")
 var (
 	plainWordExpr = regexp.MustCompile(`^[a-z]+$`)
 	// habitExpr is what is said of what happens, and not of what is to be done.
-	habitExpr = regexp.MustCompile(`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$|^(give|run|walk|talk|update) (me|us)\b|^make sense\b|^apply to\b`)
+	habitExpr = regexp.MustCompile(wordlist.AnyOf(
+		`\b(again and again|over and over|(give|run|walk|talk|update) (me|us)|right)$`,
+		`^(give|run|walk|talk|update) (me|us)\b`, `^make sense\b`, `^apply to\b`,
+	))
 )
 
 // speaksOfChange reports whether a clause that begins with a verb of change speaks of changes and

@@ -2,7 +2,7 @@ package question
 
 import "strings"
 
-// kinds are the kinds that sentences name, by every word that means one.
+// kinds maps every word for a kind to that kind.
 var kinds = map[string]string{}
 
 func init() {

@@ -115,7 +115,8 @@ func splitName(name string) []string {
 }
 
 // elsewhere is how describe writes what is unset or set from elsewhere.
-var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
+var elsewhere = regexp.MustCompile(`^<(?:set to the (?:key|field) [^<>]*|unset|none|nil|unknown)>` +
+	`(?:[ \t]+Optional:[ \t]+(?:true|false))?$`)
 
 // isPlainValue are values that are no secret under whatever name.
 func isPlainValue(value string) bool {

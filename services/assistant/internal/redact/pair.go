@@ -5,11 +5,17 @@ import (
 	"strings"
 )
 
+// The parts of the expressions below: the end of one entry and the start of the next, and the sign after its name.
+const (
+	nextEntry = `\\*["']?[ \t]*,?\s*\\*["']?`
+	entrySign = `\\*["']?[ \t]*[:=][ \t]*`
+)
+
 var (
 	markAhead = regexp.MustCompile(`^\[redacted [0-9]+ bytes\]`)
 	// What stands between a name and its value in the list of an environment, in either order.
-	thenValue = regexp.MustCompile(`^\\*["']?[ \t]*,?\s*\\*["']?(?i:value)\\*["']?[ \t]*[:=][ \t]*`)
-	thenName  = regexp.MustCompile(`^\\*["']?[ \t]*,?\s*\\*["']?(?i:name)\\*["']?[ \t]*[:=][ \t]*\\*["']?([A-Za-z0-9_.-]+)`)
+	thenValue = regexp.MustCompile(`^` + nextEntry + `(?i:value)` + entrySign)
+	thenName  = regexp.MustCompile(`^` + nextEntry + `(?i:name)` + entrySign + `\\*["']?([A-Za-z0-9_.-]+)`)
 	// What stands between a flag and its value: blanks, or the next entry of a list.
 	afterFlag = regexp.MustCompile(`^(?:\\*["'],\s*\\*["']|\\*["']?[ \t]*\r?\n[ \t]*- +|[ \t]+)`)
 	schemes   = wordSet("basic bearer digest token negotiate apikey")

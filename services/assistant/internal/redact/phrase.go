@@ -5,17 +5,29 @@ import (
 	"strings"
 )
 
+// The parts of the expressions below.
+const (
+	blank       = `[ \t]+`
+	bareWord    = `[^\s"']+`
+	settingName = `(?:requirepass|masterauth|bindpw|rootpw|login` + blank + bareWord + `[ \t\r\n]+password)`
+	sqlName     = `(?:identified` + blank + `(?:with` + blank + bareWord + blank + `)?by|password)`
+	userFlag    = `(?:^|[\s"'])(?:-u|--user|--proxy-user)`
+	proseName   = `(?:password|passwd|passphrase|passcode|token|api[ -]?key)`
+	verb        = `(?:is|was|to|to be)`
+	owner       = `(?:` + blank + `(?:for|of|on)` + blank + bareWord + `)?`
+)
+
 // What names a secret without a sign between name and value: settings of servers, SQL, tags, arguments, prose.
 var (
 	// A name of its own kind, a blank, the value.
-	setting = regexp.MustCompile(`(?i)\b((?:requirepass|masterauth|bindpw|rootpw|login[ \t]+[^\s"']+[ \t\r\n]+password)[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s"']+)`)
-	sql     = regexp.MustCompile(`(?i)\b((?:identified[ \t]+(?:with[ \t]+[^\s"']+[ \t]+)?by|password)[ \t]+)('[^'\n]+'|"[^"\n]+")`)
+	setting = regexp.MustCompile(`(?i)\b(` + settingName + blank + `)("[^"\n]*"|'[^'\n]*'|` + bareWord + `)`)
+	sql     = regexp.MustCompile(`(?i)\b(` + sqlName + blank + `)('[^'\n]+'|"[^"\n]+")`)
 	element = regexp.MustCompile(`<([A-Za-z][\w.:-]*)(?:[ \t][^<>]*)?>([^<>]+)</`)
 	// A user with a password, as curl takes it.
-	basic = regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user|--proxy-user)(?:=|[ \t]+|["'],[ \t]*["']))([^\s:"'/]+):([^\s"'/][^\s"']*)`)
+	basic = regexp.MustCompile(`(` + userFlag + `(?:=|[ \t]+|["'],[ \t]*["']))([^\s:"'/]+):([^\s"'/][^\s"']*)`)
 	// A password that is one word with its flag, as clients of MySQL take it.
 	glued = regexp.MustCompile(`([\s"']-p)([^\s"'=-][^\s"']*)`)
-	prose = regexp.MustCompile(`(?i)\b((?:password|passwd|passphrase|passcode|token|api[ -]?key)(?:[ \t]+(?:for|of|on)[ \t]+[^\s"']+)?[ \t]+(?:is|was|to|to be)[ \t]+["']?)([^\s"'<>]+)`)
+	prose = regexp.MustCompile(`(?i)\b(` + proseName + owner + blank + `` + verb + blank + `["']?)([^\s"'<>]+)`)
 	// A user alone in the address of a web page is a token.
 	alone = regexp.MustCompile(`(?i)\b(https?://)([^\s/:@"'<>?#]+)@`)
 )

@@ -34,7 +34,8 @@ var credentials = []struct {
 }
 
 // header matches the credential of an Authorization header, with its scheme.
-var header = regexp.MustCompile(`(?i)\b(bearer[ \t]+)([A-Za-z0-9._~+/=-]{8,})|(authorization\\*["']?[ \t]*[:=][ \t]*\\*["']?(?:basic|digest|token|negotiate|apikey)[ \t]+)([^\s"'\\]+)`)
+var header = regexp.MustCompile(`(?i)\b(bearer[ \t]+)([A-Za-z0-9._~+/=-]{8,})|` +
+	`(authorization\\*["']?[ \t]*[:=][ \t]*\\*["']?(?:basic|digest|token|negotiate|apikey)[ \t]+)([^\s"'\\]+)`)
 
 // userinfo matches user and password of a URL, up to the last at sign.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"'<>]*:)([^\s"'<>]+)@`)

@@ -44,7 +44,7 @@ func (s *Service) ServeList(c echo.Context) error {
 	return c.JSON(http.StatusOK, p)
 }
 
-// ServeOne answers with one
+// ServeOne answers with one session.
 func (s *Service) ServeOne(c echo.Context) error {
 	d, err := s.Get(c.Request().Context(), caller.Who(c), store.Text(c.Param("session_id")))
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) ServeOne(c echo.Context) error {
 	return c.JSON(http.StatusOK, d)
 }
 
-// ServeDelete ends a
+// ServeDelete deletes a session of the caller.
 func (s *Service) ServeDelete(c echo.Context) error {
 	if err := s.Delete(c.Request().Context(), caller.Who(c), store.Text(c.Param("session_id"))); err != nil {
 		return err

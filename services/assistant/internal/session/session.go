@@ -5,12 +5,12 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/chat"
 	"github.com/mlp-platform/platform/services/assistant/internal/event"
@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// maxShown limits the turns whose messages a document has, newest kept.
+	// maxShown limits the turns whose messages a document includes, newest first.
 	maxShown = 200
-	// MaxSeed and maxSeedBytes bound what a new session takes over from its first
-	// request, newest kept: an engine looks at 20 messages.
+	// MaxSeed and maxSeedBytes limit what a new session keeps of its first request, newest
+	// first: an engine reads 20 messages.
 	MaxSeed      = 20
 	maxSeedBytes = 128 << 10
-	// reserved is how long nobody else may take the id of a deleted session: longer than
-	// a turn, its last write and its readers last.
+	// reserved is how long nobody else may take the id of a deleted session: longer than a turn
+	// with its last write and its readers.
 	reserved = time.Hour
 )
 
-// Deps is what the service works with.
+// Deps holds what the service depends on.
 type Deps struct {
 	Store   *store.Store
 	Actions *action.Service
@@ -41,34 +41,27 @@ type Deps struct {
 	Log     *slog.Logger
 }
 
-// Service reads and ends sessions. They begin with their first turn.
+// Service reads and deletes sessions. A session begins with its first turn.
 type Service struct{ Deps }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(d Deps) (*Service, error) {
-	switch {
-	case d.Store == nil:
-		return nil, errors.New("session: no Store")
-	case d.Actions == nil:
-		return nil, errors.New("session: no Actions")
-	case d.Now == nil:
-		return nil, errors.New("session: no Now")
-	case d.Log == nil:
-		return nil, errors.New("session: no Log")
+	if err := service.RequireParts("session", d); err != nil {
+		return nil, err
 	}
 	return &Service{d}, nil
 }
 
-// Message is something that was said.
+// Message is one message of the conversation.
 type Message struct {
 	Role    string     `json:"role"`
 	Content string     `json:"content"`
-	Turn    int32      `json:"turn,omitempty"` // none: the first request brought it along
+	Turn    int32      `json:"turn,omitempty"` // 0 for messages that came with the first request
 	At      *time.Time `json:"at,omitempty"`
-	By      string     `json:"by,omitempty"` // who decided, where that was not the owner
+	By      string     `json:"by,omitempty"` // who decided, if not the owner
 }
 
-// Head is a session in a list.
+// Head is the list entry of a session.
 type Head struct {
 	ID        string    `json:"session_id"`
 	Owner     string    `json:"owner"`
@@ -78,7 +71,7 @@ type Head struct {
 	UsedAt    time.Time `json:"used_at"`
 }
 
-// Document is a session with what was said and what waits in it.
+// Document is a session with its messages and pending actions.
 type Document struct {
 	Head
 	Messages []Message       `json:"messages"`
@@ -93,7 +86,7 @@ func headOf(r store.Session) Head {
 
 func notFoundError() error { return fault.SessionNotFound.New("There is no such session.") }
 
-// Readable returns the session if w may read it; to others it does not exist.
+// Readable returns the session if w may read it; for others it does not exist.
 func (s *Service) Readable(ctx context.Context, w event.Who, id string) (store.Session, error) {
 	r, err := s.Store.GetSession(ctx, id)
 	switch {
@@ -145,14 +138,14 @@ func (s *Service) Get(ctx context.Context, w event.Who, id string) (Document, er
 	return d, err
 }
 
-// After is a place in the list of sessions, which is newest first.
+// After is a position in the list of sessions, which is sorted newest first.
 type After struct {
 	UsedAt time.Time
 	ID     string
 }
 
-// List reads the caller's sessions, an admin's every one, from a place on; nil is the
-// beginning.
+// List reads the caller's sessions, or all of them for an admin, after a position; nil starts
+// at the beginning.
 func (s *Service) List(ctx context.Context, w event.Who, after *After, limit int32) ([]Head, error) {
 	p := store.ListSessionsParams{Every: w.Role == guard.Admin, Owner: w.Principal, MaxRows: limit}
 	if after != nil {
@@ -169,9 +162,9 @@ func (s *Service) List(ctx context.Context, w event.Who, after *After, limit int
 	return out, nil
 }
 
-// Delete ends a session of the caller's own: what waits is denied, what was said is
-// forgotten, the ledger stays, an approved action that nobody has begun never runs.
-// While one is executing, the session stays.
+// Delete deletes a session of the caller: pending actions are denied, messages are removed,
+// audit records stay, and an approved action that has not started never runs. While an action
+// is executing, the session cannot be deleted.
 func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 	if r, err := s.Readable(ctx, w, id); err != nil {
 		return err
@@ -209,7 +202,7 @@ func (s *Service) Delete(ctx context.Context, w event.Who, id string) error {
 	return nil
 }
 
-// Forget deletes sessions that were not used for the TTL.
+// Forget deletes the sessions that were not used for the TTL.
 func (s *Service) Forget(ctx context.Context) error {
 	if err := s.Store.DropReserved(ctx, s.Now()); err != nil {
 		return err
@@ -236,7 +229,7 @@ func (s *Service) Forget(ctx context.Context) error {
 	}
 }
 
-// Run forgets sessions, every hour, until ctx ends.
+// Run deletes unused sessions every hour until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
@@ -252,8 +245,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Enter locks the session in the transaction of a new turn, and makes it where there
-// is none.
+// Enter locks the session in the transaction of a new turn, and creates it if there is none.
 func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat.Message, now time.Time) (store.Session, error) {
 	doc, err := json.Marshal(newestMessages(seed))
 	if err != nil {
@@ -266,7 +258,7 @@ func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat
 	if err != nil || r.LastTurn > 0 || r.Owner != w.Principal {
 		return r, err
 	}
-	// Asked with the lock held: a delete that was under way has ended.
+	// Checked with the lock held: a delete that was in progress has ended.
 	taken, err := tx.SessionReserved(ctx, store.SessionReservedParams{ID: id, Owner: w.Principal, Now: now})
 	if err == nil && taken {
 		err = fault.NotPermitted("This session was somebody else's and has just been deleted; use another id.")
@@ -274,7 +266,7 @@ func Enter(ctx context.Context, tx store.Tx, w event.Who, id string, seed []chat
 	return r, err
 }
 
-// newestMessages is what of the messages a session keeps.
+// newestMessages returns the messages that a session keeps.
 func newestMessages(seed []chat.Message) []chat.Message {
 	if len(seed) > MaxSeed {
 		seed = seed[len(seed)-MaxSeed:]
@@ -291,7 +283,7 @@ func newestMessages(seed []chat.Message) []chat.Message {
 	return kept
 }
 
-// Seeded are the messages that the first request brought along.
+// Seeded returns the messages that came with the first request.
 func Seeded(r store.Session) ([]chat.Message, error) {
 	var m []chat.Message
 	if err := json.Unmarshal(r.Seed, &m); err != nil {

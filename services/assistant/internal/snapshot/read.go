@@ -16,7 +16,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// readLimit bounds all lists together.
+// readLimit is the timeout for all lists together.
 const readLimit = 30 * time.Second
 
 // Show shows a read; what it gives back is called when the read has ended.

@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"log/slog"
 	"os"
 	"sync"
 	"testing"
@@ -41,9 +42,11 @@ func toolsOn(t *testing.T, s *samplecluster.Cluster, hidden ...string) *tool.Too
 	}
 	t.Cleanup(c.Close)
 	policy := guard.Policy{Protected: []string{"kube-system"}, Hidden: hidden}
-	tools, err := tool.New(tool.Config{}, tool.Deps{
-		Cluster: c, Policy: policy, Planner: change.Planner{Service: change.New(change.Config{Policy: policy}, c)}, Now: time.Now,
-	})
+	changes, err := change.New(change.Config{Policy: policy}, change.Deps{Cluster: c, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := tool.New(tool.Config{}, tool.Deps{Cluster: c, Policy: policy, Planner: change.Planner{Service: changes}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

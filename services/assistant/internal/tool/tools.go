@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
@@ -19,7 +20,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
 
-// How long a call may take, and how much it may say.
+// Limits on the duration and the output of a call.
 const (
 	readLimit  = 30 * time.Second
 	queryLimit = 15 * time.Second // logs and the stores
@@ -28,16 +29,16 @@ const (
 	maxLogCharacters = 6000
 )
 
-// Config is where the stores are. Empty addresses stand for stores that are not there.
+// Config holds the addresses of the stores. An empty address means that there is no such store.
 type Config struct {
 	PrometheusURL, LokiURL string
 }
 
-// Deps are what the tools work with.
+// Deps holds what the tools depend on.
 type Deps struct {
 	Cluster *cluster.Cluster
 	Policy  guard.Policy
-	// Planner rehearses writes.
+	// Planner dry-runs writes.
 	Planner turn.Planner
 	Now     func() time.Time
 }
@@ -52,8 +53,11 @@ type Tools struct {
 
 var _ turn.Tools = (*Tools)(nil)
 
-// New checks the addresses; it makes no call.
+// New checks the parts and the addresses. It makes no call.
 func New(cfg Config, d Deps) (*Tools, error) {
+	if err := service.RequireParts("tool", d); err != nil {
+		return nil, err
+	}
 	prometheus, badMetrics := telemetry.NewPrometheus(cfg.PrometheusURL, d.Now)
 	loki, badLogs := telemetry.NewLoki(cfg.LokiURL, d.Now)
 	if err := errors.Join(badMetrics, badLogs); err != nil {
@@ -62,12 +66,12 @@ func New(cfg Config, d Deps) (*Tools, error) {
 	return &Tools{d, prometheus, loki, snapshot.Share(d.Cluster, d.Policy, d.Now)}, nil
 }
 
-// Line is the kubectl line that does the same, values redacted.
+// Line returns the equivalent kubectl command, with values redacted.
 func (t *Tools) Line(by turn.Turn, op operation.Operation) string {
 	return redact.Text(kubectl.Render(t.scoped(by, op)))
 }
 
-// scoped names the namespace that the operation means by its turn, where it takes one.
+// scoped adds the turn's namespace to the operation, if it accepts one.
 func (t *Tools) scoped(by turn.Turn, op operation.Operation) operation.Operation {
 	if op.Namespace != "" || op.AllNamespaces || by.Scope == "" {
 		return op
@@ -84,7 +88,8 @@ func (t *Tools) scoped(by turn.Turn, op operation.Operation) operation.Operation
 	return in
 }
 
-// Run reads on behalf of the turn's caller. What the rules refuse reaches no cluster.
+// Run reads on behalf of the turn's caller. An operation that the rules refuse makes no call to
+// the cluster.
 func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (turn.Output, error) {
 	c := &call{Tools: t, by: by, op: op}
 	if err := c.permitted(); err != nil {
@@ -109,7 +114,7 @@ func (t *Tools) Run(ctx context.Context, by turn.Turn, op operation.Operation) (
 	return out, nil
 }
 
-// Snapshot reads what playbooks look at.
+// Snapshot reads what playbooks examine.
 func (t *Tools) Snapshot(ctx context.Context, by turn.Turn, namespace string, show func(operation.Operation) func(turn.Output, error)) (*engine.Snapshot, error) {
 	c := &call{Tools: t, by: by, op: operation.Operation{Verb: operation.List, Namespace: namespace, AllNamespaces: namespace == ""}}
 	if err := c.permitted(); err != nil {
@@ -125,7 +130,7 @@ type call struct {
 	op operation.Operation
 }
 
-// permitted asks the rules, before anything is asked of the cluster.
+// permitted checks the rules, before any call to the cluster.
 func (c *call) permitted() error {
 	op := c.op
 	if op.Namespace == "" && !op.AllNamespaces {

@@ -19,21 +19,21 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// busyPoll is how often a waiting request looks whether the session is free.
+// busyPoll is the interval at which a waiting request checks whether the session is free.
 const busyPoll = 50 * time.Millisecond
 
-// entry of a request into its session.
+// entry is the entry of a request into its session.
 type entered struct {
 	turn    store.Turn
 	session store.Session
 	state   entryState
 }
 
-// own reports whether the caller's is the session.
+// own reports whether the session belongs to the caller.
 func (e entered) own(q Request) bool { return e.session.Owner == q.Who.Principal }
 
-// words are what of the query the turn works with and keeps. In another's session that
-// is the decision alone: nobody puts words into the conversation of somebody else.
+// words returns the part of the query that the turn uses and stores. In another person's
+// session that is only the decision: nobody adds words to somebody else's conversation.
 func (e entered) words(q Request, word chat.Word) string {
 	switch {
 	case e.own(q):
@@ -43,7 +43,7 @@ func (e entered) words(q Request, word chat.Word) string {
 	case word.Verdict == chat.DenyOne:
 		return "deny " + word.ActionID
 	}
-	return q.Chat.Query // the word by itself
+	return q.Chat.Query // only the decision word
 }
 
 type entryState int
@@ -54,8 +54,8 @@ const (
 	busy
 )
 
-// Begin answers a request, or attaches it to the turn that it repeats. Nothing is run
-// or decided twice for a repeat. The error is a problem: 403, 409, 503.
+// Begin answers a request, or attaches it to the turn that it repeats. A repeat runs and
+// decides nothing again. The error is a problem: 403, 409, 503.
 func (s *Service) Begin(ctx context.Context, q Request) (*Reader, error) {
 	if err := s.refuseDraining(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *Service) refuseDraining() error {
 	return nil
 }
 
-// occupied reports whether somebody reads the active turn. What its row says of its owner's
+// occupied reports whether the active turn has a reader. The row's information on its owner's
 // readers may be as old as the last renewal of the lease.
 func (s *Service) occupied(t store.Turn) bool {
 	now := s.Now()
@@ -113,7 +113,7 @@ func (s *Service) occupied(t store.Turn) bool {
 	return t.AttachedUntil.After(now) || t.FollowedUntil.After(now)
 }
 
-// stop asks an orphan to make place.
+// stop requests that a turn without readers ends.
 func (s *Service) stop(ctx context.Context, t store.Turn) error {
 	if r := s.own(t.SessionID, t.Number); r != nil {
 		r.cancel(errSuperseded)
@@ -122,7 +122,7 @@ func (s *Service) stop(ctx context.Context, t store.Turn) error {
 	return s.Store.StopTurn(ctx, store.StopTurnParams{SessionID: t.SessionID, Number: t.Number})
 }
 
-// enter finds out, with the session locked, what the request is, and makes its turn.
+// enter determines, with the session locked, what the request is, and creates its turn.
 func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 	word := chat.ParseWord(q.Chat.Query)
 	hash := sha256.Sum256([]byte(q.Chat.Query))
@@ -155,7 +155,8 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 		if err != nil {
 			return err
 		}
-		// The scope is its owner's: who only decides in a session does not move it.
+		// The scope belongs to the session's owner: a person who only decides does not change
+		// it.
 		if ns := q.Chat.Context.Namespace; ns != "" && ns != e.session.Namespace && e.own(q) {
 			if err := tx.SetSessionScope(ctx, store.SetSessionScopeParams{ID: q.Session, Namespace: ns}); err != nil {
 				return err
@@ -177,8 +178,8 @@ func (s *Service) enter(ctx context.Context, q Request) (entered, error) {
 	return e, err
 }
 
-// admit reports whether the caller may speak in the session. In another's only a decision
-// may be said, while something waits for one.
+// admit reports whether the caller may write in the session. In another person's session only a
+// decision is accepted, while an action is pending.
 func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Session, word chat.Word) error {
 	if r.Owner == q.Who.Principal {
 		return nil
@@ -198,12 +199,12 @@ func (s *Service) admit(ctx context.Context, tx store.Tx, q Request, r store.Ses
 	return fault.NotPermitted("This session belongs to somebody else; only a decision on an action that waits in it may be sent.")
 }
 
-// firstFence is where a turn's fence begins: not where that of a turn with the same
-// session and number did, whose session was deleted and made anew.
+// firstFence returns the first fence of a turn. It differs from that of an earlier turn with
+// the same session and number, whose session was deleted and created again.
 func firstFence() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
-	return int64(binary.BigEndian.Uint64(b[:]) >> 2) // room to count on
+	return int64(binary.BigEndian.Uint64(b[:]) >> 2) // leaves room to increment
 }
 
 // completionID is chatcmpl- and 12 hex digits.
@@ -213,8 +214,8 @@ func completionID() string {
 	return "chatcmpl-" + hex.EncodeToString(b[:])
 }
 
-// attach reads a turn that is there: from memory where this process answers it, else
-// from the store.
+// attach reads an existing turn: from memory if this process is answering it, otherwise from
+// the store.
 func (s *Service) attach(t store.Turn, after Place) *Reader {
 	from := Place{Turn: t.Number}
 	if after.Turn == t.Number && after.Seq > 0 {
@@ -230,8 +231,8 @@ func (s *Service) reader(l *live, after Place) *Reader {
 	return &Reader{s: s, session: l.session, after: after, live: l, joined: l.join()}
 }
 
-// Replay reads all turns of a session in order, from after on, and with follow the
-// active one to its end. Whether the caller may is for the caller of Replay to know.
+// Replay reads all turns of a session in order, after the given place, and with follow the
+// active one to its end. The caller must have checked that this is permitted.
 func (s *Service) Replay(r store.Session, after Place, follow bool) *Reader {
 	return &Reader{s: s, session: r.ID, after: after, last: r.LastTurn, follow: follow}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// close stores what is left, the completion and the end of the turn at once; then
-// readers get the completion.
+// close stores the remaining frames, the completion and the end of the turn in one transaction;
+// then readers get the completion.
 func (r *running) close(outcome, why string) error {
 	if r.said() == "" {
 		r.say("There is nothing to add.")
 	}
-	if n := r.s.Notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, has it
+	if n := r.s.Notice; n != "" && !strings.HasSuffix(r.said(), n) { // a prompt, which comes last, contains it
 		r.say(r.apart() + n)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
@@ -90,7 +90,7 @@ func completionOf(e *chat.Encoder, pending []action.Action, include bool, spent 
 	return e.Completion(nil, first, &spent)
 }
 
-// finish closes the row under its fence and tells of it.
+// finish closes the row under its fence and reports the outcome.
 func (s *Service) finish(ctx context.Context, tx store.Tx, t store.Turn, w event.Who, outcome, why, answer string) error {
 	now := s.Now()
 	n, err := tx.FinishTurn(ctx, store.FinishTurnParams{
@@ -113,10 +113,10 @@ func (s *Service) finish(ctx context.Context, tx store.Tx, t store.Turn, w event
 	}, map[string]any{"turn": t.Number, "outcome": outcome, "reason": why, "status": 200, "duration_ms": took.Milliseconds()})...)
 }
 
-// writeDelay is how long frames wait for others to be stored with them.
+// writeDelay is how long frames wait to be stored together with others.
 const writeDelay = 250 * time.Millisecond
 
-// keep stores frames, renews the lease, and notices when nobody reads, until ctx ends.
+// keep stores frames, renews the lease, and detects when nobody reads, until ctx ends.
 func (r *running) keep(ctx context.Context) {
 	every := min(r.s.Lease/5, r.s.Orphan/4)
 	tick := time.NewTicker(every)
@@ -147,7 +147,7 @@ func (r *running) keep(ctx context.Context) {
 	}
 }
 
-// renew says what happened to the turn meanwhile; false means that it is lost.
+// renew renews the lease; it returns false if the turn is lost.
 func (r *running) renew(ctx context.Context, every time.Duration, alive *time.Time) bool {
 	try, cancel := context.WithTimeout(ctx, max(every, time.Second))
 	defer cancel()
@@ -166,7 +166,7 @@ func (r *running) renew(ctx context.Context, every time.Duration, alive *time.Ti
 		return false
 	case err != nil:
 		if time.Since(*alive) > r.s.Lease && ctx.Err() == nil {
-			r.cancel(err) // another may have taken over
+			r.cancel(err) // another replica may have taken over
 		}
 		return true
 	}
@@ -180,8 +180,8 @@ func (r *running) renew(ctx context.Context, every time.Duration, alive *time.Ti
 	return true
 }
 
-// lose stops a turn that another replica closes, or that was deleted with its session.
-// Its readers go on from the store.
+// lose stops a turn that another replica has taken over, or that was deleted with its session.
+// Its readers continue from the store.
 func (r *running) lose() {
 	r.live.end(errLost)
 	r.cancel(errLost)

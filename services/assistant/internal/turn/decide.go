@@ -13,8 +13,8 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 )
 
-// decide carries out the decision that the query is, if it is one. ask says that the
-// query is a question for the engine.
+// decide carries out the decision in the query, if there is one. ask reports that the query is
+// a question for the engine.
 func (r *running) decide(ctx context.Context) (ask bool, err error) {
 	word := r.word
 	d := action.Decision{Approve: word.Verdict == chat.Approve || word.Verdict == chat.ApproveOne || word.Verdict == chat.ApproveAll, Reason: word.Reason, Turn: &r.turn.Number}
@@ -41,7 +41,7 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case len(waiting) == 0 && len(all) > 0: // to be refused, and recorded
+	case len(waiting) == 0 && len(all) > 0: // refused and recorded
 		return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, all[0].ID, d))
 	case len(waiting) == 0:
 		r.say(nothingWaits)
@@ -55,8 +55,8 @@ func (r *running) decide(ctx context.Context) (ask bool, err error) {
 	return false, r.decided(r.s.Actions.Decide(ctx, r.turn.Who, waiting[0].ID, d))
 }
 
-// waiting are the actions of a session that wait, and those of them that the caller may
-// know of: with the session of its own every one, else what w may decide.
+// waiting returns the pending actions of a session, and those of them that the caller may know
+// of: all in the caller's own session, otherwise those that w may decide.
 func (s *Service) waiting(ctx context.Context, session string, w event.Who, own bool) (all, known []action.Action, err error) {
 	all, err = s.Actions.In(ctx, session, action.Pending)
 	if own {
@@ -99,11 +99,11 @@ func (r *running) decideAll(ctx context.Context, d action.Decision) error {
 	return nil
 }
 
-// decided tells what came of one decision. A problem is an answer.
+// decided reports the result of one decision. A problem is a valid answer.
 func (r *running) decided(a action.Action, err error) error {
 	if text, ok := problemDetail(err); ok {
 		r.say(newParagraph(text))
-		// Of one that just became stale, a is the fresh proposal.
+		// For an action that just became stale, a is its replacement.
 		if isStale(err) && a.State == action.Pending {
 			r.prompt(a)
 		}
@@ -120,7 +120,8 @@ func (r *running) decided(a action.Action, err error) error {
 	return nil
 }
 
-// execute runs what is approved: by this turn, and in the session since its last one.
+// execute runs the approved actions: those of this turn, and those approved in the session
+// since its last turn.
 func (r *running) execute(ctx context.Context, k *sink) error {
 	due, err := r.s.Actions.In(ctx, r.turn.Session, action.Approved)
 	if err != nil {
@@ -142,7 +143,7 @@ func (r *running) execute(ctx context.Context, k *sink) error {
 	return nil
 }
 
-// carryOut runs one approved action and tells what was observed.
+// carryOut runs one approved action and reports what was observed.
 func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error {
 	k.Status(chat.Executing, "Running: "+a.Command)
 	a, err := r.s.Actions.Execute(ctx, a.ID, func() { k.Status(chat.Verifying, "Reading back what it did") })
@@ -163,8 +164,8 @@ func (r *running) carryOut(ctx context.Context, k *sink, a action.Action) error 
 	return nil
 }
 
-// propose brings a write before somebody, or runs it where it was approved
-// beforehand; ran says that it did.
+// propose submits a write for a decision, or runs it if it was approved in advance; ran reports
+// the latter.
 func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, err error) {
 	t, ops := r.turn, out.Write
 	t.Choice = out.Choice
@@ -208,7 +209,7 @@ func (r *running) propose(ctx context.Context, k *sink, out Outcome) (ran bool, 
 	return false, nil
 }
 
-// prompt asks for a decision. The frame is stored before anybody sees it.
+// prompt asks for a decision. The frame is stored before a reader gets it.
 func (r *running) prompt(a action.Action) { r.ask(a, promptText(a)) }
 
 func (r *running) ask(a action.Action, text string) {
@@ -223,7 +224,7 @@ func (r *running) ask(a action.Action, text string) {
 	r.add(r.frames.Approval(nil, text, approvalOf(a)), true)
 }
 
-// remind repeats the oldest prompt when something waits and this turn asked nothing.
+// remind repeats the oldest prompt if an action is pending and this turn has not asked.
 func (r *running) remind(ctx context.Context) error {
 	r.mu.Lock()
 	shown := r.shown

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
 
-// entry is a frame of an active turn. A durable one is shown only once it is stored.
+// entry is a frame of an active turn. A durable one is shown only after it is stored.
 type entry struct {
 	seq     int32
 	data    []byte
@@ -23,20 +23,20 @@ type live struct {
 	store   *store.Store
 	session string
 	id      Place         // Seq is 0
-	turn    uuid.UUID     // tells it from one of a later session of the same name
-	frames  *chat.Encoder // nil where nobody reads along
+	turn    uuid.UUID     // distinguishes it from a turn of a later session with the same name
+	frames  *chat.Encoder // nil if there are no readers
 	fence   int64
-	one     chan struct{} // held while a frame is added, so that frames have one order
+	one     chan struct{} // held while a frame is added, so that all readers see one order
 	writer  chan struct{} // held while frames are written to the store
 
 	mu      sync.Mutex
-	entries []entry       // guarded by mu, as all below
+	entries []entry       // guarded by mu, like all fields below
 	bytes   int           // of entries
-	stored  int           // entries that the store has
-	visible int           // entries that readers may have
-	readers int           // attached here
-	idle    time.Time     // when the last one went
-	ended   bool          // nothing will be added
+	stored  int           // number of stored entries
+	visible int           // number of entries that readers may get
+	readers int           // attached to this process
+	idle    time.Time     // when the last one left
+	ended   bool          // no more entries will be added
 	err     error         // why it ended before its completion
 	changed chan struct{} // closed at the next change of visible or ended
 	dirty   chan struct{} // has one element while entries are unstored
@@ -58,7 +58,7 @@ func acquireSlot(ctx context.Context, sem chan struct{}) error {
 	}
 }
 
-// add appends a frame. It returns when readers may have it.
+// add appends a frame and returns when readers may get it.
 func (l *live) add(ctx context.Context, data []byte, durable bool) error {
 	if err := acquireSlot(ctx, l.one); err != nil {
 		return err
@@ -86,14 +86,14 @@ func (l *live) add(ctx context.Context, data []byte, durable bool) error {
 	return nil
 }
 
-// put adds an entry; mu is held.
+// put adds an entry. The caller holds mu.
 func (l *live) put(data []byte, durable bool) {
 	l.entries = append(l.entries, entry{int32(len(l.entries)) + 1, data, durable})
 	l.bytes += len(data)
 	l.show()
 }
 
-// show moves visible as far as it may and wakes readers; mu is held.
+// show advances visible as far as permitted and wakes readers. The caller holds mu.
 func (l *live) show() {
 	for l.visible < len(l.entries) && (l.visible < l.stored || !l.entries[l.visible].durable) {
 		l.visible++
@@ -102,14 +102,14 @@ func (l *live) show() {
 	l.changed = make(chan struct{})
 }
 
-// unstored are the entries to write; mu is not held.
+// unstored returns the entries to write. The caller does not hold mu.
 func (l *live) unstored() []entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[l.stored:len(l.entries):len(l.entries)]
 }
 
-// write puts entries into the store under the fence.
+// write stores entries under the fence.
 func (l *live) write(ctx context.Context, q *store.Queries, entries []entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (l *live) write(ctx context.Context, q *store.Queries, entries []entry) err
 	return err
 }
 
-// flush stores what is not stored yet.
+// flush stores the entries that are not stored yet.
 func (l *live) flush(ctx context.Context) error {
 	if err := acquireSlot(ctx, l.writer); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (l *live) end(err error) {
 	l.changed = make(chan struct{})
 }
 
-// join counts a reader and gives what is visible now.
+// join adds a reader and returns what is visible now.
 func (l *live) join() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (l *live) join() int {
 	return l.visible
 }
 
-// leave uncounts a reader; last says that none is left.
+// leave removes a reader; last reports that none is left.
 func (l *live) leave() (last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,22 +176,22 @@ func (l *live) leave() (last bool) {
 	return l.readers == 0 && !l.ended
 }
 
-// full reports whether an engine has written as much as a turn may have.
+// full reports whether the engine has reached the size limit of a turn.
 func (l *live) full() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bytes >= maxFrames
 }
 
-// alone says for how long nobody has read here; false while somebody does.
+// alone returns for how long there has been no reader here; false while there is one.
 func (l *live) alone() (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.idle), l.readers == 0
 }
 
-// at gives what is visible from place i on, what wakes up when there is more, and
-// whether the log has ended.
+// at returns the visible entries from index i on, a channel that signals more, and whether the
+// log has ended.
 func (l *live) at(i int) (entries []entry, changed <-chan struct{}, ended bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

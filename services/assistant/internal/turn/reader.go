@@ -12,7 +12,7 @@ import (
 
 const (
 	readBatch  = 256
-	readBytes  = 256 << 10 // a batch may end sooner
+	readBytes  = 256 << 10 // a batch may be smaller
 	followPoll = 200 * time.Millisecond
 )
 
@@ -20,23 +20,23 @@ const (
 type Reader struct {
 	s       *Service
 	session string
-	after   Place // the last frame that was given, or that the reader had before
+	after   Place // the last frame returned, or seen by the reader before
 
-	live   *live // nil: from the store
+	live   *live // nil when reading from the store
 	next   int   // entry of live
-	over   bool  // the end of a turn that was deleted has been given
-	joined int   // entries there were when it was attached; a reader is not behind on those
+	over   bool  // the end of a deleted turn was returned
+	joined int   // number of entries when it was attached; the reader does not lag on those
 
 	last   int32 // the last turn to read from the store
 	follow bool  // wait for the end of an active turn
 	told   time.Time
 }
 
-// Session is the id of the session that is read.
+// Session returns the id of the session.
 func (r *Reader) Session() string { return r.session }
 
-// Next waits for frames and gives all that are there, up to a bound. The error is io.EOF
-// after the last one, ErrSlow, ErrGone, ctx's, or one of the store.
+// Next waits for frames and returns all available ones, up to a limit. The error is io.EOF
+// after the last one, ErrSlow, ErrGone, that of ctx, or one of the store.
 func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 	for r.live != nil {
 		entries, changed, ended, err := r.live.at(r.next)
@@ -47,7 +47,7 @@ func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 			return frames, nil
 		}
 		switch {
-		case len(entries) > 0: // the reader has had them before
+		case len(entries) > 0: // the reader has seen them
 			continue
 		case r.over:
 			return nil, io.EOF
@@ -59,7 +59,7 @@ func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 			case err != nil:
 				return nil, err
 			}
-			r.leave() // the new owner closes it, and the store has all
+			r.leave() // the new owner closes the turn, and the store has all frames
 			continue
 		case err != nil:
 			return nil, ErrGone
@@ -75,7 +75,7 @@ func (r *Reader) Next(ctx context.Context) ([]Frame, error) {
 	return r.stored(ctx)
 }
 
-// take makes frames of entries, without those that the reader had before.
+// take returns the frames of entries, without those that the reader has seen.
 func (r *Reader) take(entries []entry) []Frame {
 	if len(entries) > readBatch {
 		entries = entries[:readBatch]
@@ -92,7 +92,7 @@ func (r *Reader) take(entries []entry) []Frame {
 	return frames
 }
 
-// farewell ends the stream of a turn that was deleted with its session.
+// farewell returns the closing frames of a turn that was deleted with its session.
 func (r *Reader) farewell() []Frame {
 	r.over = true
 	e, at := r.live.frames, r.after
@@ -109,7 +109,7 @@ func (r *Reader) farewell() []Frame {
 // stored reads from the store, and waits while the last turn is active.
 func (r *Reader) stored(ctx context.Context) ([]Frame, error) {
 	for {
-		// Asked first: frames that are written after the answer are read by the next round.
+		// Checked first: frames written after this check are read in the next round.
 		active, err := r.active(ctx)
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (r *Reader) stored(ctx context.Context) ([]Frame, error) {
 	}
 }
 
-// active reports whether the last turn goes on, and tells its owner that somebody reads.
+// active reports whether the last turn is active, and tells its owner that it has a reader.
 func (r *Reader) active(ctx context.Context) (bool, error) {
 	if !r.follow {
 		return false, nil
@@ -164,7 +164,7 @@ func (r *Reader) active(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// leave goes on from the store.
+// leave continues from the store.
 func (r *Reader) leave() {
 	l := r.live
 	r.live, r.last, r.follow = nil, l.id.Turn, true
@@ -174,7 +174,7 @@ func (r *Reader) leave() {
 	l.leave()
 }
 
-// Close ends the reader. The turn goes on for the orphan time.
+// Close ends the reader. The turn continues for the orphan timeout.
 func (r *Reader) Close() {
 	l := r.live
 	if l == nil {

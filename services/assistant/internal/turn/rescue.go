@@ -52,8 +52,8 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// rescue settles what an abandoned turn had approved and closes it with that. While an
-// action of it is in the hands of a living executor, the turn stays as it is.
+// rescue settles the actions that an abandoned turn had approved, then closes the turn with
+// their results. While a live executor holds one of its actions, the turn stays as it is.
 func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	settled, open, err := s.settle(ctx, t)
 	if err != nil || open {
@@ -62,7 +62,7 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	row, err := s.Store.TakeOverTurn(ctx, store.TakeOverTurnParams{
 		SessionID: t.SessionID, Number: t.Number, Fence: t.Fence, Owner: s.me, LeaseUntil: s.Now().Add(s.Lease), Now: s.Now(),
 	})
-	if store.None(err) { // another replica is at it, or has done it
+	if store.None(err) { // another replica does it, or has done it
 		return nil
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	e := chat.NewEncoder(chat.Head{SessionID: t.SessionID, ID: t.CompletionID, Created: t.StartedAt, Model: s.Model})
 	text := interruptedText(settled)
 	l := newLive(s.Store, row)
-	// Beyond every frame that the former owner may have shown and not stored.
+	// Later than any frame that the former owner may have shown without storing it.
 	seq := last + maxUnstored + 1
 	var entries []entry
 	if last == 0 {
@@ -111,8 +111,8 @@ func (s *Service) rescue(ctx context.Context, t store.Turn) error {
 	return err
 }
 
-// settle brings the actions that the turn approved to an end; open says that one is
-// still being executed.
+// settle ends the actions that the turn approved; open reports that one is still being
+// executed.
 func (s *Service) settle(ctx context.Context, t store.Turn) (settled []action.Action, open bool, err error) {
 	actions, err := s.Actions.DecidedIn(ctx, t.SessionID, t.Number)
 	if err != nil {

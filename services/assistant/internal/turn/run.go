@@ -30,14 +30,15 @@ type running struct {
 	s     *Service
 	turn  Turn
 	word  chat.Word // the query as a decision
-	own   bool      // the session is the caller's
+	own   bool      // the session belongs to the caller
 	row   store.Turn
 	usage bool
-	// foreign says what of the client's context means nothing here; empty: all of it does.
+	// foreign names the parts of the client's context that have no meaning here; empty if there
+	// are none.
 	foreign string
 	live    *live
 	frames  *chat.Encoder
-	ctx     context.Context // ends with its cause when the turn has to stop
+	ctx     context.Context // canceled, with a cause, when the turn has to stop
 	cancel  context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -49,7 +50,7 @@ type running struct {
 	spent chat.Usage // of run's goroutine
 }
 
-// start runs a new turn and reads it from its handshake on.
+// start runs a new turn and returns a reader from its first frame on.
 func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, error) {
 	history, earlier, err := s.history(ctx, e)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	}
 	t := e.turn
 	word := chat.ParseWord(q.Chat.Query)
-	base := context.WithoutCancel(ctx) // the request may go, the turn stays
+	base := context.WithoutCancel(ctx) // the turn outlives the request
 	runCtx, cancel := context.WithCancelCause(base)
 	r := &running{
 		s: s, word: word, own: e.own(q), row: t, usage: t.IncludeUsage, foreign: s.foreign(q.Chat.Context), live: newLive(s.Store, t), ctx: runCtx, cancel: cancel,
@@ -86,15 +87,15 @@ func (s *Service) start(ctx context.Context, q Request, e entered) (*Reader, err
 	return reader, nil
 }
 
-// abandon drops a turn that never began, so that the session is free at once.
+// abandon drops a turn that never began, so that the session is free immediately.
 func (s *Service) abandon(ctx context.Context, t store.Turn) error {
 	return s.Store.DropTurn(context.WithoutCancel(ctx), store.DropTurnParams{SessionID: t.SessionID, Number: t.Number, Fence: t.Fence})
 }
 
-// history is what was said before: the newest messages whole, and older ones cut short.
+// history returns the conversation so far: the newest messages in full, older ones shortened.
 func (s *Service) history(ctx context.Context, e entered) (newest, earlier []chat.Message, err error) {
 	var turns []store.LastTurnsRow
-	if e.turn.Number > 1 { // else there is none to read, and the handshake waits for this
+	if e.turn.Number > 1 { // otherwise there is no history, and the handshake waits for this read
 		turns, err = s.Store.LastTurns(ctx, store.LastTurnsParams{SessionID: e.session.ID, MaxRows: maxHistory / 2})
 		if err != nil {
 			return nil, nil, err
@@ -126,9 +127,9 @@ func (s *Service) history(ctx context.Context, e entered) (newest, earlier []cha
 	return newest[over:], earlier[max(0, len(earlier)-maxEarlier):], nil
 }
 
-// appendTurn adds a turn to the history. The words of somebody else's decision are left out:
-// what the user said clears values and leads the engine. What it led to goes on the
-// answer before it, since models take turns.
+// appendTurn adds a turn to the history. The words of another person's decision are left out:
+// the user's own words clear values and guide the engine. Their outcome is added to the
+// previous answer, since models expect alternating turns.
 func appendTurn(history []chat.Message, own bool, query, answer string) []chat.Message {
 	if own {
 		history = append(history, chat.Message{Role: chat.RoleUser, Text: query})
@@ -168,7 +169,7 @@ func (r *running) run() {
 	r.s.Finished(outcome, time.Since(begin))
 }
 
-// work does all that the turn is for and says how it ended.
+// work runs the stages of the turn and returns how it ended.
 func (r *running) work(ctx context.Context) (outcome, why string) {
 	k := &sink{r: r, ctx: ctx}
 	k.Status(chat.Loading, "Reading the session")
@@ -185,8 +186,8 @@ func (r *running) work(ctx context.Context) (outcome, why string) {
 	return outcome, why
 }
 
-// guarded turns a panic of an engine or tool into an error: it must not end the
-// turns of everybody else.
+// guarded turns a panic of an engine or tool into an error, so that it does not end the turns
+// of other callers.
 func (r *running) guarded(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -197,8 +198,8 @@ func (r *running) guarded(fn func() error) (err error) {
 	return fn()
 }
 
-// stages are: decide, run what is approved, investigate, propose; the last two again
-// while writes are approved beforehand.
+// stages runs the stages: decide, run what is approved, investigate, propose; the last two
+// repeat while writes are approved in advance.
 func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err error) {
 	said := func(m chat.Message) bool { return m.Role == chat.RoleAssistant && strings.Contains(m.Text, r.foreign) }
 	if r.foreign != "" && !slices.ContainsFunc(r.turn.History, said) { // once is enough
@@ -218,7 +219,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		r.say(emptyHint)
 		return done, "", r.remind(ctx)
 	}
-	var ran []string // what this turn has written already
+	var ran []string // the writes of this turn
 	for range maxWrites {
 		out, err := r.s.Engine.Investigate(ctx, r.turn, k, k)
 		r.spent.PromptTokens += out.Usage.PromptTokens
@@ -232,7 +233,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 		if len(out.Write) == 0 {
 			return done, "", r.remind(ctx)
 		}
-		// The same once more is not a next step but an engine that does not see that it is done.
+		// A repeated write is not a next step: the engine has not noticed that it is done.
 		write, err := wishKey(out.Write)
 		if err != nil || slices.Contains(ran, write) {
 			return done, "", errors.Join(err, r.remind(ctx))
@@ -250,7 +251,7 @@ func (r *running) stages(ctx context.Context, k *sink) (outcome, why string, err
 	return done, "", r.remind(ctx)
 }
 
-// wishKey is what tells one write from another, before the cluster is asked what it means.
+// wishKey identifies a requested write before the cluster has resolved it.
 func wishKey(ops []operation.Operation) (string, error) {
 	normal := make([]operation.Operation, len(ops))
 	for i, op := range ops {
@@ -260,7 +261,7 @@ func wishKey(ops []operation.Operation) (string, error) {
 	return string(text), err
 }
 
-// stopped says why the turn ends before its work is done.
+// stopped returns why the turn ended before its work was done.
 func (r *running) stopped(cause, err error) (outcome, why string) {
 	f := fault.Failure{}
 	switch {
@@ -285,7 +286,7 @@ func (r *running) stopped(cause, err error) (outcome, why string) {
 	return partial, f.Code
 }
 
-// fail says what failed; the cause goes to the log.
+// fail returns the failure to show; the cause goes to the log.
 func (r *running) fail(err error) (outcome, why string) {
 	f := fault.EngineFailed
 	var told *Fail
@@ -300,7 +301,7 @@ func (r *running) fail(err error) (outcome, why string) {
 	return failed, f.Code
 }
 
-// tell ends the answer with a failure; what was said before it stays.
+// tell ends the answer with a failure; the text before it stays.
 func (r *running) tell(f fault.Failure) {
 	r.add(r.frames.Error(nil, f, true), false)
 	text := f.Message
@@ -310,7 +311,7 @@ func (r *running) tell(f fault.Failure) {
 	r.say(text)
 }
 
-// add appends a frame, also after the turn was told to stop. What cannot be added stops
+// add appends a frame, even after the turn was told to stop. A frame that cannot be added stops
 // the turn.
 func (r *running) add(frame []byte, durable bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
@@ -331,7 +332,7 @@ func (r *running) say(text string) {
 	r.add(r.frames.Token(nil, text), false)
 }
 
-// apart is what has to stand between what was said and a new paragraph.
+// apart returns the separator between the text so far and a new paragraph.
 func (r *running) apart() string {
 	said := r.said()
 	switch {
@@ -349,7 +350,7 @@ func (r *running) said() string {
 	return r.answer.String()
 }
 
-// problemDetail is the sentence of a problem, and whether err is one.
+// problemDetail returns the detail of a problem, and whether err is one.
 func problemDetail(err error) (string, bool) {
 	var p *problem.Error
 	if !errors.As(err, &p) {
@@ -358,13 +359,13 @@ func problemDetail(err error) (string, bool) {
 	return p.Detail, true
 }
 
-// isStale reports whether err is the problem of an action whose target has changed.
+// isStale reports whether err says that an action's target has changed.
 func isStale(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && p.Kind.Code == fault.ActionStale.Code
 }
 
-// settledOf notes what became of an action in this turn.
+// settledOf records the outcome of an action in this turn.
 func (r *running) settledOf(a action.Action, err error) {
 	r.turn.Settled = append(r.turn.Settled, action.Settled{Action: a, Err: err})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// maxDiff bounds, in code points, the diff of a prompt; the action document has all.
+// maxDiff limits the diff of a prompt, in code points; the action document has all of it.
 const maxDiff = 3000
 
 // maxAffected limits the objects that a prompt names.
@@ -26,10 +26,11 @@ const (
 
 func newParagraph(text string) string { return text + "\n\n" }
 
-// maxContext bounds, in code points, the name of a client's context in a sentence.
+// maxContext limits the name of a client's context in a sentence, in code points.
 const maxContext = 100
 
-// foreign tells what of a client's context is not about this cluster and changes nothing.
+// foreign describes the parts of a client's context that are not about this cluster and have no
+// effect.
 func (s *Service) foreign(c chat.Context) string {
 	var said []string
 	if c.KubeContext != "" && c.KubeContext != s.Cluster {
@@ -88,7 +89,7 @@ func promptText(a action.Action) string {
 	return b.String()
 }
 
-// reasons say why an action always asks.
+// reasons are the reasons why an action always needs a decision.
 var reasons = map[guard.Confirm]string{
 	guard.DeletesCascadingKind: "it deletes what takes other things with it", guard.RemovesMany: "it removes several objects", guard.Drains: "it drains a node",
 	guard.TaintsNoExecute: "the taint puts pods off the node", guard.ChangesImageOrResources: "it changes a container's image or resources",
@@ -98,7 +99,7 @@ var reasons = map[guard.Confirm]string{
 	guard.ModelChoice: "the language model chose part of it, and not you",
 }
 
-// whyAlways says that an action always asks, and why.
+// whyAlways returns a sentence on why an action always needs a decision.
 func whyAlways(confirms []string) string {
 	var why []string
 	for _, c := range confirms {

@@ -2,13 +2,13 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/store"
 )
@@ -19,18 +19,17 @@ const (
 	kindDecision = "decision"
 )
 
-// Deps is what the service works with.
+// Deps holds what the service depends on.
 type Deps struct {
 	Store   *store.Store
 	Actions *action.Service
 	Engine  Investigator
 	Tools   Tools
 	Planner Planner
-	Now     func() time.Time // nil means time.Now
+	Now     func() time.Time `part:"optional"` // nil means time.Now
 	Log     *slog.Logger
-	// Finished is notified of every turn that this process ended, for counters; nil means
-	// nobody.
-	Finished func(outcome string, took time.Duration)
+	// Finished is called for every turn that this process ended, for counters; it may be nil.
+	Finished func(outcome string, took time.Duration) `part:"optional"`
 }
 
 // Service owns the turns that this process answers.
@@ -45,9 +44,9 @@ type Service struct {
 	work     sync.WaitGroup      // Add is called with mu held, and not after draining
 }
 
-// New returns a service, or an error that names the part it lacks.
+// New returns a service, or an error that names the missing parts.
 func New(c Config, d Deps) (*Service, error) {
-	if err := d.check(); err != nil {
+	if err := service.RequireParts("turn", d); err != nil {
 		return nil, err
 	}
 	if d.Now == nil {
@@ -59,33 +58,15 @@ func New(c Config, d Deps) (*Service, error) {
 	return &Service{Config: c.withDefaults(), Deps: d, me: uuid.New(), running: map[string]*running{}}, nil
 }
 
-func (d Deps) check() error {
-	switch {
-	case d.Store == nil:
-		return errors.New("turn: no Store")
-	case d.Actions == nil:
-		return errors.New("turn: no Actions")
-	case d.Engine == nil:
-		return errors.New("turn: no Engine")
-	case d.Tools == nil:
-		return errors.New("turn: no Tools")
-	case d.Planner == nil:
-		return errors.New("turn: no Planner")
-	case d.Log == nil:
-		return errors.New("turn: no Log")
-	}
-	return nil
-}
-
-// Active is how many turns this process answers.
+// Active returns the number of turns that this process is answering.
 func (s *Service) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.running)
 }
 
-// Drain refuses new turns, tells the engines to stop, and waits until every turn is
-// closed, or ctx ends. A write that has begun is waited for.
+// Drain refuses new turns, cancels the engines, and waits until every turn is closed or ctx
+// ends. It waits for a write that has begun.
 func (s *Service) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
@@ -106,7 +87,7 @@ func (s *Service) Drain(ctx context.Context) error {
 	}
 }
 
-// own finds a turn that this process answers.
+// own returns the running turn if this process is answering it.
 func (s *Service) own(session string, number int32) *running {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,12 +97,12 @@ func (s *Service) own(session string, number int32) *running {
 	return nil
 }
 
-// left tells the other replicas that the last reader here has gone.
+// left tells the other replicas that the last reader here is gone.
 func (s *Service) left(session string, l *live) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := s.Store.LeaveTurn(ctx, store.LeaveTurnParams{SessionID: session, Number: l.id.Turn, Fence: l.fence, Now: s.Now()}); err != nil {
-		// Others believe for a while longer that it is read.
+		// The other replicas count the turn as read for a while longer.
 		s.Log.WarnContext(ctx, "a reader's leave could not be told", slog.Any("err", err))
 	}
 }

@@ -18,7 +18,7 @@ import (
 // sink is the Sink and Toolbox of one running turn.
 type sink struct {
 	r     *running
-	ctx   context.Context // of the engine: what comes after its end is not shown
+	ctx   context.Context // of the engine; output after its end is not shown
 	calls atomic.Int64
 }
 
@@ -92,7 +92,7 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot
 	s, err := k.r.s.Tools.Snapshot(ctx, k.r.turn, namespace, func(op operation.Operation) func(Output, error) {
 		var done func(context.Context, Output, error) error
 		id, done = k.call(op)
-		return func(out Output, err error) { _ = done(ctx, out, err) } // what was not read is in Unread
+		return func(out Output, err error) { _ = done(ctx, out, err) } // kinds that could not be read are in Unread
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -103,15 +103,14 @@ func (k *sink) Snapshot(ctx context.Context, namespace string) (*engine.Snapshot
 	return s, nil
 }
 
-// errCut is what became of a call that the end of its turn cut short.
+// errCut is the result of a call that was cut short by the end of its turn.
 var errCut = operation.Refuse(operation.Unavailable, "", "The turn ended before this was answered.")
 
 // callKey is the key of a call's id in the context of Tools.
 type callKey struct{}
 
-// CallID is the id under which the reader is shown the call that ctx belongs to; it is
-// empty elsewhere. In a snapshot it is that of the call shown last: ask for it where show
-// is called.
+// CallID returns the id of the call that ctx belongs to, as shown to the reader, or "". In a
+// snapshot it is that of the latest call shown: read it where show is called.
 func CallID(ctx context.Context) string {
 	if id, ok := ctx.Value(callKey{}).(*string); ok {
 		return *id
@@ -119,8 +118,8 @@ func CallID(ctx context.Context) string {
 	return ""
 }
 
-// call shows that a tool runs; done shows its result, and gives its error as the reader
-// may see it.
+// call shows that a tool is running; done shows its result, and returns its error in a form for
+// the reader.
 func (k *sink) call(op operation.Operation) (id string, done func(context.Context, Output, error) error) {
 	id = fmt.Sprintf("call_%d", k.calls.Add(1))
 	k.r.add(k.r.frames.ToolCall(nil, string(op.Verb), "Running: "+k.r.s.Tools.Line(k.r.turn, op), id), false)
@@ -139,10 +138,10 @@ func (k *sink) call(op operation.Operation) (id string, done func(context.Contex
 	}
 }
 
-// rehearsal is what the result of a rehearsal says when nothing stands in the way.
+// rehearsal is the result of a dry run without objections.
 const rehearsal = "The cluster would accept this."
 
-// rehearse shows that a write is tried without effect; ended shows whether it was refused.
+// rehearse shows that a write is being dry-run; ended shows whether it was refused.
 func (k *sink) rehearse(ops []operation.Operation) (ended func(error)) {
 	results := make([]chat.ToolResult, len(ops))
 	for i, op := range ops {
@@ -161,8 +160,8 @@ func (k *sink) rehearse(ops []operation.Operation) (ended func(error)) {
 	}
 }
 
-// noteUntrusted keeps what cluster text was read, for the judgement of a write: the
-// newest maxUntrusted bytes.
+// noteUntrusted stores cluster text that was read, for judging a write later: the newest
+// maxUntrusted bytes.
 func (r *running) noteUntrusted(texts []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,8 +175,7 @@ func (r *running) noteUntrusted(texts []string) {
 	}
 }
 
-// sentence keeps errors that are meant for the reader, and puts one in the place of
-// all others.
+// sentence returns errors that are meant for the reader unchanged, and replaces all others.
 func (r *running) sentence(ctx context.Context, err error) error {
 	var refused *operation.Fault
 	var denied *action.Refused

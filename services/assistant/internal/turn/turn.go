@@ -14,74 +14,73 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// Turn is what an engine works on.
+// Turn is the input of an engine.
 type Turn struct {
 	Session string
 	Number  int32
 	Who     event.Who
 	Query   string
 	History []chat.Message // oldest first, without the query
-	// Earlier is what was said before History, oldest first, each message cut short.
+	// Earlier is the conversation before History, oldest first, each message shortened.
 	Earlier []chat.Message
 	Scope   string // namespace; empty is none in particular
-	// Settled is what this turn's decisions, and the writes approved beforehand, led to
-	// so far.
+	// Settled holds the outcomes so far of this turn's decisions and of writes approved in
+	// advance.
 	Settled []action.Settled
-	// AutoApprove is the request's own.
+	// AutoApprove is the flag of the request.
 	AutoApprove bool
 	// Untrusted is text of logs, events and annotations that this turn has read.
 	Untrusted []string
-	// Choice is set on the way to the Planner where a language model chose the write.
+	// Choice is set for the Planner if a language model chose the write.
 	Choice *guard.Choice
 }
 
-// Investigator is an engine. It answers through the sink and reaches the cluster
-// through the toolbox alone. It returns soon after ctx ends; what it has said by then is
-// the partial answer.
+// Investigator is an engine. It answers through the sink and reads the cluster only through the
+// toolbox. It returns soon after ctx ends; the text written until then is the partial answer.
 type Investigator interface {
 	Investigate(ctx context.Context, t Turn, tools Toolbox, sink Sink) (Outcome, error)
 }
 
 // Toolbox reads the cluster. Each call and its result are shown to the reader.
 type Toolbox interface {
-	// Call runs a read. A refusal and a failure of the tool are errors whose text is a
-	// sentence for the reader; the engine may go on without the result.
+	// Call runs a read. A refusal or failure of the tool is an error whose text is a sentence
+	// for the reader; the engine may continue without the result.
 	Call(ctx context.Context, op operation.Operation) (Output, error)
-	// Snapshot reads what playbooks look at, of a namespace or with an empty one of all.
-	// Each kind that is read is shown as a call. What could not be read is in Unread;
-	// an error means that the cluster does not answer.
+	// Snapshot reads what playbooks examine, in one namespace or, if it is empty, in all. Each
+	// kind that is read is shown as a call. Kinds that could not be read are in Unread; an
+	// error means that the cluster does not answer.
 	Snapshot(ctx context.Context, namespace string) (*engine.Snapshot, error)
 }
 
-// Output is what a tool gave: redacted, bounded.
+// Output is the result of a tool, redacted and limited in size.
 type Output struct {
 	Text      string
 	Truncated bool // something was left out, and the text says so
-	// Untrusted is what of the result the cluster's workloads may have written: log lines,
-	// messages of events, annotations.
+	// Untrusted is the part of the result that workloads of the cluster may have written: log
+	// lines, event messages, annotations.
 	Untrusted []string
 }
 
-// Sink shows the reader how it goes, and the answer. It is safe for concurrent use.
-// What it cannot write ends the turn's context.
+// Sink shows progress and the answer to the reader. It is safe for concurrent use. A frame that
+// cannot be written ends the turn's context.
 type Sink interface {
 	Status(phase chat.Phase, message string)
 	Plan(steps []chat.Step)
 	Token(text string)
 }
 
-// Warner is what a Sink may be besides: it tells of a failure that does not end the turn.
+// Warner is an optional part of a Sink: it reports a failure that does not end the turn.
 type Warner interface {
 	Warn(f fault.Failure)
 }
 
-// Outcome is how an investigation ended.
+// Outcome is the result of an investigation.
 type Outcome struct {
-	// Write is what the user asked to change; empty is nothing.
+	// Write is the change that the user asked for; empty for none.
 	Write []operation.Operation
-	// Choice tells of a write that a language model chose; its scope is the turn's.
+	// Choice describes a write that a language model chose; its scope is the turn's.
 	Choice *guard.Choice
-	// Partial says why the answer is not whole; empty: it is.
+	// Partial is the reason why the answer is incomplete; empty if it is complete.
 	Partial string
 	Usage   chat.Usage
 }
@@ -103,17 +102,17 @@ func (f *Fail) Unwrap() error { return f.Cause }
 
 // Tools are what a toolbox calls.
 type Tools interface {
-	// Line is the kubectl line that does the same for the turn, values redacted.
+	// Line returns the equivalent kubectl command for the turn, with values redacted.
 	Line(t Turn, op operation.Operation) string
 	// Run reads on behalf of the turn's caller.
 	Run(ctx context.Context, t Turn, op operation.Operation) (Output, error)
-	// Snapshot is as Toolbox says. show is called for each read, in one goroutine, and
-	// done when it has ended.
+	// Snapshot is described at Toolbox. show is called for each read, from one goroutine, and
+	// done when the read has ended.
 	Snapshot(ctx context.Context, t Turn, namespace string, show func(op operation.Operation) (done func(Output, error))) (*engine.Snapshot, error)
 }
 
-// Planner expands, rehearses and judges a write that the turn wants to propose. An
-// error is as of action.Cluster's Plan.
+// Planner expands, dry-runs and judges a write that the turn wants to propose. Its errors are
+// those of Plan in action.Cluster.
 type Planner interface {
 	Plan(ctx context.Context, t Turn, ops []operation.Operation) (action.Plan, error)
 }
@@ -122,13 +121,13 @@ type Planner interface {
 type Request struct {
 	Session   string
 	Who       event.Who
-	RequestID string // the caller's own; empty: none, and nothing is a repeat of it
+	RequestID string // from the caller; without one, nothing is a repeat of the request
 	Chat      chat.Request
-	// After skips what the reader of a repeat has seen already.
+	// After skips the frames that the reader of a repeat has already seen.
 	After Place
 }
 
-// Place is a frame of a session.
+// Place identifies a frame of a session.
 type Place struct{ Turn, Seq int32 }
 
 func (p Place) before(f Frame) bool { return p.Turn < f.Turn || p.Turn == f.Turn && p.Seq < f.Seq }
@@ -148,14 +147,14 @@ const (
 	interrupted = "interrupted" // its owner died
 )
 
-// Config is what may be set; a zero means the default.
+// Config holds the settings; a zero means the default.
 type Config struct {
-	Model     string        // as frames name it
+	Model     string        // the model name in frames
 	Limit     time.Duration // of one turn, 300 s
-	Orphan    time.Duration // how long a turn goes on without a reader, 60 s
+	Orphan    time.Duration // how long a turn continues without a reader, 60 s
 	Busy      time.Duration // how long a second request waits, 1 s
 	Repeat    time.Duration // how long a finished turn without a decision can be repeated, 10 min
-	Lease     time.Duration // without a sign of life for so long an owner counts as dead, 15 s
+	Lease     time.Duration // an owner without a heartbeat for this long counts as dead, 15 s
 	StopAfter time.Duration // how long a new turn waits for an orphan to stop, 30 s
 	Notice    string        // last line of every answer; empty: none
 	Cluster   string        // the name of the cluster that answers are about
@@ -177,11 +176,11 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxUnstored  = 256     // frames that readers may have before the store has
-	maxLag       = 256     // frames behind, at which a reader is sent away
+	maxUnstored  = 256     // frames that readers may get before they are stored
+	maxLag       = 256     // lag in frames at which a reader is disconnected
 	maxFrames    = 4 << 20 // bytes that engine and tools may write in one turn
 	maxUntrusted = 4 << 20 // bytes of cluster text that a write is judged against
-	maxWrites    = 5       // executed in one turn without a person between
+	maxWrites    = 5       // executed in one turn without a human decision in between
 	maxHistory   = 20      // messages
 	maxEarlier   = 40      // messages before those
 	maxGist      = 300     // characters of each of them
@@ -199,9 +198,9 @@ var (
 	errTooLong    = errors.New("the answer is too long")
 )
 
-// ErrSlow ends a reader that does not keep up. It may attach again.
+// ErrSlow ends a reader that is too slow. It may attach again.
 var ErrSlow = errors.New("the reader is too far behind")
 
-// ErrGone ends a reader whose turn can be neither finished nor stored now. The stream
-// ends without its closing marker, so that the client comes again.
+// ErrGone ends a reader whose turn can neither be finished nor stored now. The stream ends
+// without its closing marker, so that the client reconnects.
 var ErrGone = errors.New("the turn cannot go on here")

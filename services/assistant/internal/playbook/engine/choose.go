@@ -22,7 +22,7 @@ func NewChooser[T any](labels func(T) map[string]string) *Chooser[T] {
 	return &Chooser[T]{all: map[string][]T{}, Having: map[Pair][]T{}, labels: labels}
 }
 
-// PodLabels are the labels of a pod.
+// PodLabels returns the labels of a pod.
 func PodLabels(pod *corev1.Pod) map[string]string { return pod.Labels }
 
 // Add puts an object in. What is chosen comes out in the order of Add.

@@ -39,7 +39,7 @@ func (c Container) Waiting() string {
 	return ""
 }
 
-// LastEnd is how the container ended most recently, or nil.
+// LastEnd returns the most recent termination of the container, or nil.
 func (c Container) LastEnd() *corev1.ContainerStateTerminated {
 	if end := c.Status.State.Terminated; end != nil {
 		return end
@@ -72,7 +72,7 @@ func KeepsCrashing(pod *corev1.Pod, c Container) bool {
 	return c.Status.RestartCount >= 2 && !c.Status.Ready
 }
 
-// Recent limits how long a restart that was overcome is still worth telling.
+// Recent is how long a restart is worth mentioning after the container has recovered.
 const Recent = 24 * time.Hour
 
 // FindContainer returns the container of that name in a template, or nil.
@@ -90,7 +90,7 @@ func FindContainer(t *corev1.PodTemplateSpec, name string) *corev1.Container {
 	return nil
 }
 
-// DeclaredPorts are the ports that a container says it listens on.
+// DeclaredPorts returns the ports that a container declares.
 func DeclaredPorts(c *corev1.Container) []int32 {
 	var ports []int32
 	for _, p := range c.Ports {

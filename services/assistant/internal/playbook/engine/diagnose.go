@@ -15,7 +15,7 @@ type (
 	ObjectCheck func() []Finding
 )
 
-// Checks are what one package of checks knows.
+// Checks are the checks of one package.
 type Checks struct {
 	Pods    []PodCheck
 	Objects []ObjectCheck

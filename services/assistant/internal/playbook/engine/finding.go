@@ -62,7 +62,7 @@ var classNames = map[Class]string{
 // String is the class as an answer shows it.
 func (c Class) String() string { return classNames[c] }
 
-// Confidence says how sure a cause is.
+// Confidence is the certainty of a cause.
 type Confidence int
 
 // Low: it fits. Medium: nothing else was found. High: fields of the cluster prove it.
@@ -90,7 +90,7 @@ type Finding struct {
 	// Fix is an operation with values of the cluster only; nil where a person has to
 	// name one. It is valid.
 	Fix *operation.Operation
-	// Text is what to do in words; with a Fix, what it does.
+	// Text describes what to do; with a Fix, what it does.
 	Text string
 	// Consequences are findings that go away with this one.
 	Consequences []Finding
@@ -100,13 +100,13 @@ type Finding struct {
 	// blind: the log that would tell more was not read, so that the finding of another pod
 	// of the workload stands for this one too.
 	Blind bool
-	// because are the objects whose findings this one follows from.
+	// because are the objects whose findings caused this one.
 	Because []operation.Ref
 	// effects are findings that this one explains, also where they do not know it.
 	Effects []Effect
-	// follower: worth telling only as a consequence.
+	// follower: reported only as a consequence.
 	Follower bool
-	// namespaces are those that feel a trouble of an object elsewhere, such as a node.
+	// namespaces are the namespaces affected by a problem elsewhere, such as on a node.
 	Namespaces []string
 }
 
@@ -144,7 +144,7 @@ func QuoteCodes(list []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// plain are the kinds whose names a sentence takes apart.
+// plain are the kinds whose names a sentence splits into words.
 var plain = map[string]string{
 	"PersistentVolumeClaim": "volume claim", "PersistentVolume": "volume", "NetworkPolicy": "network policy",
 	"HorizontalPodAutoscaler": "autoscaler", "PodDisruptionBudget": "disruption budget",

@@ -161,7 +161,7 @@ func ClaimsOf(pod *corev1.Pod) []string {
 // NodeOf is the node that a pod is on, or nil.
 func (x *Index) NodeOf(pod *corev1.Pod) *corev1.Node { return x.nodeByName[pod.Spec.NodeName] }
 
-// NodeReady reports whether a node's kubelet says that it is ready.
+// NodeReady reports whether a node's kubelet reports it as ready.
 func NodeReady(node *corev1.Node) bool {
 	c := NodeCondition(node, corev1.NodeReady)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -176,7 +176,7 @@ func NodeCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.Nod
 	return nil
 }
 
-// Since is how long ago a time was, for a sentence; empty for none.
+// Since describes how long ago a time was; empty for the zero time.
 func (x *Index) Since(t metav1.Time) string {
 	if t.IsZero() || x.Taken.IsZero() || x.Taken.Before(t.Time) {
 		return ""

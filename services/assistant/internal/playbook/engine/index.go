@@ -13,12 +13,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 )
 
-// revisionAnnotation is where the deployment controller numbers its ReplicaSets.
+// revisionAnnotation holds the revision number that the deployment controller gives a
+// ReplicaSet.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 type Name = types.NamespacedName
 
-// Workload is what a person would edit: the top of a pod's owners.
+// Workload is the object that a person would edit: the top of a pod's owners.
 type Workload struct {
 	Ref      operation.Ref
 	Template *corev1.PodTemplateSpec // nil when the owner was not read
@@ -129,7 +130,7 @@ func NewIndex(s *Snapshot) *Index {
 	return x
 }
 
-// PodsOf are the living pods of a workload, by name.
+// PodsOf returns the living pods of a workload, by name.
 func (x *Index) PodsOf(ref operation.Ref) []*corev1.Pod { return x.podsByWorkload[ref] }
 
 func (x *Index) addWorkloads() {
@@ -196,7 +197,7 @@ func refOf(owner *metav1.OwnerReference, namespace string) operation.Ref {
 	return operation.Ref{Group: group, Version: version, Kind: owner.Kind, Namespace: namespace, Name: owner.Name}
 }
 
-// WorkloadOf is what a person would edit for a pod.
+// WorkloadOf returns the object that a person would edit for a pod.
 func (x *Index) WorkloadOf(pod *corev1.Pod) *Workload {
 	if w := x.tops[pod]; w != nil {
 		return w
@@ -219,7 +220,7 @@ func (x *Index) top(pod *corev1.Pod) *Workload {
 	return &Workload{Ref: ref}
 }
 
-// Selected are the living pods of a namespace with these labels, by name.
+// Selected returns the living pods of a namespace with these labels, by name.
 func (x *Index) Selected(namespace string, selector map[string]string) []*corev1.Pod {
 	return x.PodsByLabel.Choose(namespace, selector)
 }
@@ -237,7 +238,7 @@ func (x *Index) EventOf(uid types.UID, matches func(*corev1.Event) bool) *corev1
 	return nil
 }
 
-// LastSeen is when an event happened last; which field says so depends on who wrote it.
+// LastSeen returns when an event happened last; the field that holds it depends on the writer.
 func LastSeen(e *corev1.Event) metav1.Time {
 	switch {
 	case e.Series != nil:

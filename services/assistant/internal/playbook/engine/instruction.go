@@ -3,15 +3,39 @@ package engine
 import (
 	"regexp"
 	"slices"
+
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Whatever runs in a cluster writes its own log, and may write in it what looks like an
 // order or an approval. Such a line is shown, and nothing is concluded from it.
 var instructionExprs = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^(?:\S*\d\d:\d\d\S*\s+)?(?:\W*(?:trace|debug|info|notice|warn|warning|error|fatal)\b)?\W*(system|assistant|developer|administrator|admin|operator|user|human|tool|instructions?|prompt|important|attention)\b\W*[:>\]].*\b(approved?|allowed|confirm(ed)?|run|execute|apply|deploy|install|delete|remove|drain|grant|set|use|patch|scale|rollback|restart|ignore|call|answer|reply|tell)\b`),
-	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|earlier|above|all|your)\b.{0,30}\b(instructions?|rules?|prompts?|messages?|polic(y|ies))\b`),
-	regexp.MustCompile(`(?i)\byou (must|should|shall|have to|need to|are now|may now)\b.{0,40}\b(approve|run|execute|apply|deploy|install|delete|remove|drain|grant|set|patch|scale|act|answer|reply)\b`),
-	regexp.MustCompile(`(?i)\b(pre|auto)?-?approved\b.{0,60}\b(run|execute|apply|deploy|install|delete|drain|grant|set|patch|scale)\b`),
+	regexp.MustCompile(`(?i)^(?:\S*\d\d:\d\d\S*\s+)?(?:\W*` + wordlist.AnyOf(
+		"trace", "debug", "info", "notice", "warn", "warning", "error", "fatal",
+	) + `\b)?\W*` + wordlist.AnyOf(
+		"system", "assistant", "developer", "administrator", "admin", "operator", "user", "human", "tool",
+		"instructions?", "prompt", "important", "attention",
+	) + `\b\W*[:>\]].*\b` + wordlist.AnyOf(
+		"approved?", "allowed", "confirm(ed)?", "run", "execute", "apply", "deploy", "install", "delete", "remove",
+		"drain", "grant", "set", "use", "patch", "scale", "rollback", "restart", "ignore", "call", "answer", "reply",
+		"tell",
+	) + `\b`),
+	regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
+		"ignore", "disregard", "forget", "override",
+	) + `\b.{0,30}\b` + wordlist.AnyOf(
+		"previous", "prior", "earlier", "above", "all", "your",
+	) + `\b.{0,30}\b` + wordlist.AnyOf(
+		"instructions?", "rules?", "prompts?", "messages?", "polic(y|ies)",
+	) + `\b`),
+	regexp.MustCompile(`(?i)\byou ` + wordlist.AnyOf(
+		"must", "should", "shall", "have to", "need to", "are now", "may now",
+	) + `\b.{0,40}\b` + wordlist.AnyOf(
+		"approve", "run", "execute", "apply", "deploy", "install", "delete", "remove", "drain", "grant", "set",
+		"patch", "scale", "act", "answer", "reply",
+	) + `\b`),
+	regexp.MustCompile(`(?i)\b(pre|auto)?-?approved\b.{0,60}\b` + wordlist.AnyOf(
+		"run", "execute", "apply", "deploy", "install", "delete", "drain", "grant", "set", "patch", "scale",
+	) + `\b`),
 	regexp.MustCompile(`(?i)\b(run|execute|enter|type|please)\b.{0,30}\b(kubectl|helm)\b`),
 }
 

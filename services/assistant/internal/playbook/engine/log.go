@@ -7,18 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// LongestLine is how much of one line of a log is looked at.
+// LongestLine limits the part of a log line that is examined.
 const LongestLine = 4 << 10
 
-// LogOf is the log of the run that lastEnd tells of.
+// LogOf returns the log of the run that lastEnd describes.
 func LogOf(pod *corev1.Pod, c Container) Log {
 	return Log{Namespace: pod.Namespace, Pod: pod.Name, Container: c.Spec.Name, Previous: c.Status.State.Terminated == nil}
 }
 
-// LastLines are the last lines that a container wrote before it ended.
+// LastLines returns the last lines that a container wrote before it ended.
 func (x *Index) LastLines(pod *corev1.Pod, c Container) []string { return x.Lines(LogOf(pod, c)) }
 
-// LogsOf are all logs of a pod that were read, in a fixed order.
+// LogsOf returns all logs of a pod that were read, in a fixed order.
 func (x *Index) LogsOf(pod *corev1.Pod) []string {
 	var all []string
 	for _, c := range ListContainers(pod) {
@@ -31,7 +31,7 @@ func (x *Index) LogsOf(pod *corev1.Pod) []string {
 	return all
 }
 
-// Lines are the last lines of a log, the very last first.
+// Lines returns the last lines of a log, the most recent first.
 func (x *Index) Lines(log Log) []string {
 	const most = 20
 	var lines []string

@@ -58,7 +58,7 @@ func placeFinding(f Finding, pod *corev1.Pod, w *Workload) Finding {
 	return f
 }
 
-// InitText says which of the init containers is meant, and what waits for it.
+// InitText names the init container in question, and what waits for it.
 func InitText(pod *corev1.Pod, c Container) string {
 	ended, all := 0, 0
 	for _, other := range ListContainers(pod) {

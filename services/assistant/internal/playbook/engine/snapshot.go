@@ -65,10 +65,10 @@ type Snapshot struct {
 	// Usage is what the metrics API says of each pod's containers; nil where the cluster
 	// has no such API.
 	Usage map[Log]corev1.ResourceList
-	// Served are the group/versions that discovery lists, such as apps/v1; nil: not read.
+	// Served holds the group/versions that discovery lists, such as apps/v1; nil if not read.
 	Served map[string]bool
 
-	// Logs are the last lines, redacted, of the containers that Wants names.
+	// Logs holds the last lines, redacted, of the containers that Wants names.
 	Logs map[Log]string
 
 	// Unread are the kinds, plural, that could not be read whole. Nothing of such

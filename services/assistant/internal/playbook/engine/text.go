@@ -39,7 +39,7 @@ func NearestName(want string, keys []string) (string, bool) {
 	return best, best != "" && !twice
 }
 
-// nameWords are the parts of a name that are long enough to mean something.
+// nameWords returns the parts of a name that are long enough to be meaningful.
 func nameWords(s string) []string {
 	all := strings.FieldsFunc(s, isSeparator)
 	return slices.DeleteFunc(all, func(word string) bool { return len(word) < 3 })

@@ -18,7 +18,8 @@ import (
 // lookupExprs are how programs tell of a name that could not be resolved; the first
 // group, where there is one, is the name.
 var lookupExprs = []*regexp.Regexp{
-	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: (?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
+	regexp.MustCompile(`\blookup ([A-Za-z0-9._-]+)(?: on \S+)?: ` +
+		`(?:no such host|server misbehaving|.*i/o timeout|Temporary failure)`),
 	regexp.MustCompile(`getaddrinfo (?:ENOTFOUND|EAI_AGAIN) ([A-Za-z0-9._-]+)`),
 	regexp.MustCompile(`UnknownHostException: ([A-Za-z0-9._-]+)`),
 	regexp.MustCompile(`(?i)could not resolve host: ([A-Za-z0-9._-]+)`),
@@ -28,7 +29,7 @@ var lookupExprs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)()(?:name or service not known|temporary failure in name resolution|nodename nor servname)`),
 }
 
-// unansweredExpr tells a resolver that does not answer from one that says no.
+// unansweredExpr distinguishes a resolver that does not answer from one that answers no.
 var unansweredExpr = regexp.MustCompile(`(?i)i/o timeout|EAI_AGAIN|temporary failure|server misbehaving`)
 
 // lookup is a name that a program could not resolve.
@@ -50,7 +51,7 @@ func (x *Index) failedLookup(pod *corev1.Pod, c engine.Container) (lookup, bool)
 	return lookup{}, false
 }
 
-// lookups are the failed lookups of a pod's containers.
+// lookups returns the failed lookups of a pod's containers.
 func (x *Index) lookups(pod *corev1.Pod) []lookup {
 	var all []lookup
 	for _, c := range engine.ListContainers(pod) {
@@ -259,7 +260,7 @@ func explainWrongName(f *engine.Finding, x *Index, pod *corev1.Pod, host string)
 	}
 }
 
-// envOf are the variables that a pod's containers are given.
+// envOf returns the environment variables of a pod's containers.
 func envOf(pod *corev1.Pod) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

@@ -19,7 +19,8 @@ const (
 	oldIngressClass = "kubernetes.io/ingress.class"
 )
 
-// checkIngresses explains IngressBackend: ingresses that lead nowhere, or that nobody serves.
+// checkIngresses explains IngressBackend: ingresses without a working backend or without a
+// controller.
 func checkIngresses(x *Index) []engine.Finding {
 	names := map[string][]string{}
 	for i := range x.Services {
@@ -166,7 +167,7 @@ func explainNoPort(f *engine.Finding, in *networkingv1.Ingress, b backend, s *co
 	}
 }
 
-// ingressClass says why no controller serves an ingress. One with an address is served.
+// ingressClass explains why no controller serves an ingress. One with an address is served.
 func (x *Index) ingressClass(in *networkingv1.Ingress) (engine.Finding, bool) {
 	f := engine.Finding{Class: engine.IngressBackend, Object: ingressRef(in), Confidence: engine.High}
 	if x.Unread["ingressclasses"] || len(in.Status.LoadBalancer.Ingress) > 0 {
@@ -242,7 +243,7 @@ func (x *Index) ingressTLS(in *networkingv1.Ingress) []engine.Finding {
 	return found
 }
 
-// issuerOf names who is asked to make an ingress's certificate, if somebody is.
+// issuerOf names the issuer of an ingress's certificate, if there is one.
 func issuerOf(in *networkingv1.Ingress) string {
 	for _, key := range []string{"cert-manager.io/cluster-issuer", "cert-manager.io/issuer"} {
 		if v := in.Annotations[key]; v != "" {

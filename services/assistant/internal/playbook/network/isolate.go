@@ -196,7 +196,7 @@ func (x *Index) kindsBehind(s *corev1.Service) []*corev1.Pod {
 	return few
 }
 
-// stopped says which policy stops a call, if all ready pods of the service are behind one.
+// stopped returns the policy that blocks a call, if it covers all ready pods of the service.
 func (x *Index) stopped(pod *corev1.Pod, c call) verdict {
 	t := x.limiting()
 	of := kindCall{t.kind(pod), engine.NameOf(c.service), c.port}

@@ -18,7 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// droppedExpr is how programs tell of packets that nobody answers, as policies make it.
+// droppedExpr matches messages about unanswered packets, the effect of a policy.
 var droppedExpr = regexp.MustCompile(`(?i)timed? ?out|deadline exceeded|ETIMEDOUT|no route to host|EHOSTUNREACH`)
 
 // checkPolicies explains PolicyBlocks: connections that pods are told to make, to services that
@@ -59,7 +59,7 @@ func policyRef(p *networkingv1.NetworkPolicy) operation.Ref {
 	return operation.Ref{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy", Namespace: p.Namespace, Name: p.Name}
 }
 
-// readyBackends are the pods that stand behind a service and take requests.
+// readyBackends returns the ready pods behind a service.
 func (x *Index) readyBackends(s *corev1.Service) []*corev1.Pod {
 	of := engine.Name{Namespace: s.Namespace, Name: s.Name}
 	pods, known := x.Backends[of]
@@ -70,7 +70,8 @@ func (x *Index) readyBackends(s *corev1.Service) []*corev1.Pod {
 	return pods
 }
 
-// blockedCall says which policy stops a call, if all ready pods of the service are behind it.
+// blockedCall returns the policy that blocks a call, if it covers all ready pods of the
+// service.
 func (x *Index) blockedCall(pod *corev1.Pod, c call) (engine.Finding, bool) {
 	backends := x.readyBackends(c.service)
 	own := engine.PodReady(pod) && pod.Namespace == c.service.Namespace && engine.HasAll(pod.Labels, c.service.Spec.Selector)
@@ -120,7 +121,7 @@ func addSymptoms(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workloa
 	f.Effects = append(f.Effects, engine.Effect{Of: w.Ref, Classes: classes, Unproved: true})
 }
 
-// targetPort is where a service's port leads; none means the same number.
+// targetPort returns the target of a service's port; without one it is the same number.
 func targetPort(port corev1.ServicePort) intstr.IntOrString {
 	if port.TargetPort.Type == intstr.Int && port.TargetPort.IntVal == 0 {
 		return intstr.FromInt32(port.Port)
@@ -207,7 +208,7 @@ func offerMissingLabel(f *engine.Finding, x *Index, p *networkingv1.NetworkPolic
 	}
 }
 
-// wantedLabels are the labels of the one kind of peer that a policy lets in, or nil.
+// wantedLabels returns the labels of the only kind of peer that a policy admits, or nil.
 func wantedLabels(x *Index, p *networkingv1.NetworkPolicy, namespace string) map[string]string {
 	var wanted map[string]string
 	for _, r := range rulesOf(p, networkingv1.PolicyTypeIngress) {
@@ -281,7 +282,7 @@ func (x *Index) admitsNobody(p *networkingv1.NetworkPolicy) (engine.Finding, boo
 	return f, true
 }
 
-// opened reports whether another policy lets somebody in to a service: policies add up.
+// opened reports whether another policy admits some traffic to a service: policies add up.
 func (x *Index) opened(s *corev1.Service, p *networkingv1.NetworkPolicy) bool {
 	for _, pod := range x.kindsBehind(s) {
 		if slices.ContainsFunc(x.limiting().isolating(pod, networkingv1.PolicyTypeIngress), func(other *isolation) bool {

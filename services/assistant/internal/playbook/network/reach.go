@@ -132,7 +132,7 @@ type call struct {
 	by      string
 }
 
-// telling are parts of variable names whose value is an address.
+// telling are parts of the names of variables that hold an address.
 var telling = []string{"HOST", "ADDR", "URL", "URI", "ENDPOINT", "SERVER", "DSN", "WAIT_FOR", "BROKER"}
 
 // calls finds the services that the variables of a pod name.

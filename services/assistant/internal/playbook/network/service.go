@@ -26,7 +26,7 @@ func checkServices(x *Index) []engine.Finding {
 	var found []engine.Finding
 	for i := range x.Services {
 		s := &x.Services[i]
-		// Without a selector, somebody else writes the endpoints.
+		// Without a selector, the endpoints are written by others.
 		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
@@ -62,7 +62,7 @@ func selectorText(s *corev1.Service) string {
 	return engine.QuoteCode(labels.Set(s.Spec.Selector).String())
 }
 
-// near is a workload, or a pod of nobody, that has some labels of a selector.
+// near is a workload, or a pod without owner, that has some labels of a selector.
 type near struct {
 	ref    operation.Ref
 	text   string // ref as text, to sort by
@@ -132,7 +132,7 @@ func (x *Index) nothingSelected(s *corev1.Service) engine.Finding {
 	return f
 }
 
-// endingPods are the pods of a service that were deleted and are still there, by name.
+// endingPods returns the terminating pods of a service, by name.
 func (x *Index) endingPods(s *corev1.Service) []*corev1.Pod {
 	pods := x.Ending().Choose(s.Namespace, s.Spec.Selector)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -181,7 +181,7 @@ func (x *Index) nearTo(s *corev1.Service) (best, rival *near) {
 	return known.best, known.rival
 }
 
-// closest are the one or two that have the most of some labels.
+// closest returns the one or two with the most matching labels.
 type closest struct{ best, rival *near }
 
 func (x *Index) nearBy(want []engine.Pair) closest {

@@ -10,8 +10,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// noAccountExpr is what the admission of pods says of an account that is not there.
-var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): serviceaccount "([a-z0-9.-]+)" not found`)
+// noAccountExpr matches the refusal of a pod whose service account does not exist.
+var noAccountExpr = regexp.MustCompile(`error looking up service account ([a-z0-9-]+)/([a-z0-9.-]+): ` +
+	`serviceaccount "([a-z0-9.-]+)" not found`)
 
 // checkAccounts explains MissingServiceAccount: without its service account no pod is created at all,
 // so that only its owner tells of it.

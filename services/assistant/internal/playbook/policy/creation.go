@@ -22,7 +22,7 @@ type rejection struct {
 	want, have int32
 }
 
-// rejections are the workloads that lack pods because making one failed last, in order.
+// rejections returns the workloads that lack pods because creating one failed last, in order.
 func (x *Index) rejections() []rejection {
 	var all []rejection
 	add := func(ref operation.Ref, want, have int32, said string) {
@@ -81,7 +81,7 @@ func (x *Index) failedCreate(uid types.UID) string {
 	return strings.TrimPrefix(e.Message, "Error creating: ")
 }
 
-// lacks says how many of its pods a workload has.
+// lacks describes how many of its pods a workload has.
 func (r rejection) lacks() string {
 	return fmt.Sprintf("%s wants %s and has %d: the API server does not let the rest in, so no scheduler has seen them.",
 		engine.UpperFirst(engine.RefTitle(r.Ref)), engine.CountNoun(int(r.want), "pod", "pods"), r.have)

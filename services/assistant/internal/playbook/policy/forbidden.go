@@ -40,7 +40,7 @@ func forbiddenExpr(quote string) *regexp.Regexp {
 		"Q", quote))
 }
 
-// findDenials finds what a log says the API server refused, each once, in order.
+// findDenials finds the refusals of the API server in a log, each once, in order.
 func findDenials(log string) []denial {
 	var all []denial
 	for line := range strings.Lines(log) {
@@ -65,7 +65,7 @@ func findDenials(log string) []denial {
 	return all[:min(len(all), engine.MostDenials)]
 }
 
-// valid reports whether every member could be what it is said to be.
+// valid reports whether every member has a possible value.
 func (d denial) valid() bool {
 	for _, label := range []string{d.account.Namespace, d.resource, cmp.Or(d.subresource, "x"), cmp.Or(d.namespace, "x")} {
 		if len(validation.IsDNS1123Label(label)) > 0 {

@@ -15,8 +15,9 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// boundExpr is what the limit plug-in of the API server answers.
-var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Container|Pod) is|\S+ max limit to request ratio per (?:Container|Pod) is`)
+// boundExpr matches the refusals of the API server's limit plug-in.
+var boundExpr = regexp.MustCompile(`(?:minimum|maximum) \S+ usage per (?:Container|Pod) is|` +
+	`\S+ max limit to request ratio per (?:Container|Pod) is`)
 
 // checkLimitRanges explains LimitRangeViolated: pods that a namespace's LimitRange does not admit.
 func checkLimitRanges(x *Index) []engine.Finding {
@@ -94,7 +95,7 @@ func (x *Index) violations(w *engine.Workload) []violation {
 	return all
 }
 
-// defaulted is what a container has once the namespace's defaults are filled in.
+// defaulted returns a container with the namespace's defaults filled in.
 func (x *Index) defaulted(namespace string, own corev1.ResourceRequirements) corev1.ResourceRequirements {
 	own = *own.DeepCopy()
 	if own.Requests == nil {
@@ -175,7 +176,7 @@ func describeAmount(name string, value resource.Quantity, stated bool) string {
 	return name + " " + value.String()
 }
 
-// describeBreach is how an amount breaks a bound.
+// describeBreach describes how an amount violates a limit.
 func describeBreach(broken string, stated bool) string {
 	if !stated {
 		return "not stated and cannot be held to"

@@ -119,7 +119,7 @@ func offerWithinQuota(f *engine.Finding, x *Index, r rejection, hard map[string]
 	}
 }
 
-// explainDemanded tells of a quota that admits only pods which state their requests or limits.
+// explainDemanded explains a quota that admits only pods with requests or limits.
 func explainDemanded(f *engine.Finding, quota, what string, r rejection) {
 	f.Evidence = append(f.Evidence, "The API server says the pods must specify "+engine.QuoteCode(what)+".")
 	f.Cause = fmt.Sprintf("The quota %s counts resources that the pods do not state, and admits no such pod.", engine.QuoteCode(quota))

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// grants are what an account may do in a namespace, or with an empty one in the cluster.
+// grants returns the rights of an account in a namespace or, with an empty one, in the cluster.
 type grants struct {
 	rules []rbacv1.PolicyRule
 	bound []string // bindings and the roles that they give, for people
@@ -68,7 +68,7 @@ func meansAccount(s rbacv1.Subject, account engine.Name, namespace string) bool 
 	return false
 }
 
-// rulesOf are the rules of a role; false where it was read and does not exist.
+// rulesOf returns the rules of a role; false if roles were read and it does not exist.
 func (x *Index) rulesOf(r rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	if r.Kind == "ClusterRole" {
 		for i := range x.ClusterRoles {
@@ -162,7 +162,7 @@ func (x *Index) denialsOf(pod *corev1.Pod) []denial {
 	return all
 }
 
-// Grounds are the accounts whose lack of rights may be why a pod fails.
+// Grounds returns the accounts whose missing rights may be why a pod fails.
 func (x *Index) Grounds(pod *corev1.Pod) []operation.Ref {
 	if len(x.denialsOf(pod)) == 0 {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// What the API server says of webhooks and of its own policies.
+// Messages of the API server about webhooks and its own policies.
 var (
 	callExpr   = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
 	denyExpr   = regexp.MustCompile(`admission webhook "([^"]+)" denied the request(?:: (.*)| without explanation)`)
 	policyExpr = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']*' denied request: (.*)`)
 )
 
-// callFaults are the ways in which a call to a webhook fails, the surest first.
+// callFaults are the reasons why a call to a webhook fails, most certain first.
 var callFaults = []struct {
 	expr        *regexp.Regexp
 	cause, text string
@@ -40,7 +40,7 @@ type webhook struct {
 	policy  admissionv1.FailurePolicyType
 }
 
-// webhooks are all of the cluster, by name.
+// webhooks returns all webhooks of the cluster, by name.
 func (x *Index) webhooks() map[string]webhook {
 	all := map[string]webhook{}
 	ref := func(kind, name string) operation.Ref {
@@ -111,7 +111,7 @@ func checkAdmission(x *Index) []engine.Finding {
 	return found
 }
 
-// explainCalling says why a webhook cannot be called.
+// explainCalling explains why a webhook cannot be called.
 func explainCalling(f *engine.Finding, x *Index, called, said string, hook webhook) {
 	f.Evidence = append(f.Evidence, "The API server says "+engine.QuoteCode(said)+".")
 	cause, text := "the call fails", "Look at the log of the pods behind the webhook"

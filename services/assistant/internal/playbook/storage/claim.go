@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultClass = "storageclass.kubernetes.io/is-default-class"
-	// noProvisioner stands in classes whose volumes somebody makes by hand.
+	// noProvisioner marks classes whose volumes are created manually.
 	noProvisioner = "kubernetes.io/no-provisioner"
 	// provisioning limits how long making a volume may take before it is a trouble.
 	provisioning = 2 * time.Minute
@@ -64,7 +64,7 @@ func (x *Index) userTable() map[engine.Name][]*corev1.Pod {
 	return users
 }
 
-// absentClaims are those that pods wait for and nobody made.
+// absentClaims returns the missing claims that pods wait for.
 func (x *Index) absentClaims(users map[engine.Name][]*corev1.Pod) []engine.Finding {
 	there := map[engine.Name]bool{}
 	byNamespace := map[string][]string{}
@@ -132,7 +132,7 @@ func bindsLate(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// explainUnbound says why a pending claim has no volume, or that all is as it should be.
+// explainUnbound explains why a pending claim has no volume, or that nothing is wrong.
 func explainUnbound(f *engine.Finding, x *Index, c *corev1.PersistentVolumeClaim, used bool) bool {
 	named := className(c)
 	class := x.storageClass(named)

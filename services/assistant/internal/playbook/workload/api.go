@@ -16,11 +16,13 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// lastApplied is where kubectl apply keeps the manifest that it sent.
+// lastApplied is the annotation in which kubectl apply stores the manifest.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// noMatchExpr is what clients say of a kind in a version that the server does not have.
-var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
+// noMatchExpr matches the error of a client for a version of a kind that the server does not
+// have.
+var noMatchExpr = regexp.MustCompile(`no matches for kind \\?"([A-Za-z][A-Za-z0-9]*)\\?" ` +
+	`in version \\?"([a-z0-9][a-z0-9./-]*)\\?"`)
 
 // served reports whether the server has a version; true while that is not known.
 func (x *Index) served(version string) bool {
@@ -74,7 +76,7 @@ func checkAPIs(x *Index) []engine.Finding {
 	return found
 }
 
-// explainGone says what came instead of a version.
+// explainGone names the replacement of a version.
 func explainGone(f *engine.Finding, kind, version, who string) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf("Discovery was searched: this cluster does not serve %s.", engine.QuoteCode(version)))
 	f.Cause = fmt.Sprintf("The API version %s, which %s, is not served here, so every request for %s in it fails.", engine.QuoteCode(version), who, engine.QuoteCode(kind))

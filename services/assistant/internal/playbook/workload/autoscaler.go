@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// metricsAPI is what serves the usage of pods.
+// metricsAPI is the API that serves the usage of pods.
 const metricsAPI = "metrics.k8s.io/v1beta1"
 
 // checkAutoscalers explains AutoscalerIdle: autoscalers that do not scale.
@@ -184,7 +184,7 @@ func offerLostRequest(f *engine.Finding, w *engine.Workload, container string, k
 	}
 }
 
-// explainInactive tells apart why no metric can be had.
+// explainInactive distinguishes the reasons why no metric is available.
 func explainInactive(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPodAutoscaler, c autoscalingv2.HorizontalPodAutoscalerCondition, w *engine.Workload) {
 	served, listed := x.Served[metricsAPI]
 	switch {
@@ -215,7 +215,7 @@ func explainInactive(f *engine.Finding, x *Index, a *autoscalingv2.HorizontalPod
 	}
 }
 
-// explainBoundReached tells of an autoscaler that wants more than it may have. That is often meant so.
+// explainBoundReached explains an autoscaler that is at its limit and wants more, which is often intended.
 func explainBoundReached(f *engine.Finding, a *autoscalingv2.HorizontalPodAutoscaler) bool {
 	limited := autoscalerCondition(a, autoscalingv2.ScalingLimited)
 	if limited.Status != corev1.ConditionTrue || limited.Reason != "TooManyReplicas" || a.Status.CurrentReplicas < a.Spec.MaxReplicas {

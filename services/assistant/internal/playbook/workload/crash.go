@@ -9,16 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Patterns of what programs say when they end. They choose between causes only for a
 // container whose exit is a fact already.
 var (
-	variableExpr   = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z0-9]{3,}\b`)
-	unsetExpr      = regexp.MustCompile(`(?i)\b(not set|is unset|required|missing|empty|undefined|must be set|not defined)\b`)
+	variableExpr = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z0-9]{3,}\b`)
+	unsetExpr    = regexp.MustCompile(`(?i)\b` + wordlist.AnyOf(
+		"not set", "is unset", "required", "missing", "empty", "undefined", "must be set", "not defined",
+	) + `\b`)
 	noFileExpr     = regexp.MustCompile(`(?i)no such file or directory|ENOENT|FileNotFound|file not found`)
-	dependencyExpr = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|no such host|ENOTFOUND|name or service not known|could not connect|connection timed out|i/o timeout`)
-	noCommandExpr  = regexp.MustCompile(`(?i)executable file not found|no such file or directory|permission denied`)
+	dependencyExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
+		"connection refused", "ECONNREFUSED", "no such host", "ENOTFOUND", "name or service not known",
+		"could not connect", "connection timed out", "i/o timeout",
+	))
+	noCommandExpr = regexp.MustCompile(`(?i)executable file not found|no such file or directory|permission denied`)
 )
 
 // checkCrashLoops explains CrashLoop: exit code, command, environment, last log.
@@ -41,7 +47,7 @@ func checkCrashLoops(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return found
 }
 
-// fieldPath is how events name a container.
+// fieldPath is the form in which events name a container.
 func fieldPath(c engine.Container) string {
 	if c.Init {
 		return "spec.initContainers{" + c.Spec.Name + "}"
@@ -142,7 +148,7 @@ func notStarted(end *corev1.ContainerStateTerminated) bool {
 
 func explainBadCommand(f *engine.Finding, lines []string, w *engine.Workload, c engine.Container) {
 	end := c.LastEnd()
-	// Arguments may hold what is secret: the first word is enough.
+	// Arguments may contain secrets: the first word is enough.
 	command := "image's own command"
 	if len(c.Spec.Command) > 0 {
 		command = "command " + engine.QuoteCode(c.Spec.Command[0])

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// startGrace is how late a run may be before it counts as missed.
+// startGrace is the delay after which a run counts as missed.
 const startGrace = 2 * time.Minute
 
 // checkCronJobs explains CronJobIdle: why no run has started.

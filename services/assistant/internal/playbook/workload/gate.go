@@ -19,7 +19,7 @@ var gateOwners = []struct{ prefix, owner string }{
 	{"readiness.alibabacloud.com/", "the Alibaba Cloud load balancer controller"},
 }
 
-// gateGrace is what a controller may take to set a condition that is absent still.
+// gateGrace is the time a controller gets to set a missing condition.
 const gateGrace = time.Minute
 
 // checkReadinessGates explains ReadinessGate: pods whose containers are ready and that somebody

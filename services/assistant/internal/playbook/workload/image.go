@@ -62,7 +62,7 @@ func checkImagePulls(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Fin
 	return found
 }
 
-// explainPullFault says why, and whether another image may help.
+// explainPullFault returns the reason, and whether another image may help.
 func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Container) bool {
 	said := c.Status.State.Waiting.Message
 	if e := x.EventOf(pod.UID, func(e *corev1.Event) bool {
@@ -94,7 +94,7 @@ func explainPullFault(f *engine.Finding, x *Index, pod *corev1.Pod, c engine.Con
 	return false
 }
 
-// pullSecrets says which credentials the pod names, and whether they are there.
+// pullSecrets describes which pull credentials the pod names, and whether they exist.
 func (x *Index) pullSecrets(pod *corev1.Pod) string {
 	if len(pod.Spec.ImagePullSecrets) == 0 {
 		return "The pod names no pull credentials."

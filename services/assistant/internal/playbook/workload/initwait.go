@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // initTime is what an init container may work before it counts as waiting, if its log does
@@ -18,9 +19,15 @@ import (
 const initTime = 2 * time.Minute
 
 var (
-	waitsExpr = regexp.MustCompile(`(?i)\bwait(s|ing)?\b|\bretry(ing)?\b|\bnot (yet )?(ready|available|reachable)\b|unreachable|bad address|not resolve|` + dependencyExpr.String())
-	// hostExpr finds what a line says is looked for.
-	hostExpr = regexp.MustCompile(`(?i:waiting for|wait for|waits for|lookup|resolve|resolving|reach|connect to|connecting to|bad address|host|server at|tcp)\s+(?i:host\s+|service\s+)?['"]?([a-z0-9][a-z0-9.-]*)`)
+	waitsExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
+		`\bwait(s|ing)?\b`, `\bretry(ing)?\b`, `\bnot (yet )?(ready|available|reachable)\b`, "unreachable", "bad address",
+		"not resolve", dependencyExpr.String(),
+	))
+	// hostExpr finds the host that a log line waits for.
+	hostExpr = regexp.MustCompile(`(?i:` + wordlist.AnyOf(
+		"waiting for", "wait for", "waits for", "lookup", "resolve", "resolving", "reach", "connect to", "connecting to",
+		"bad address", "host", "server at", "tcp",
+	) + `)\s+(?i:host\s+|service\s+)?['"]?([a-z0-9][a-z0-9.-]*)`)
 	wordExpr = regexp.MustCompile(`[a-z0-9][a-z0-9.-]*[a-z0-9]`)
 )
 

@@ -64,7 +64,7 @@ func checkJobs(x *Index) []engine.Finding {
 	return found
 }
 
-// newest are the living pods of a workload, the youngest first.
+// newest returns the living pods of a workload, youngest first.
 func (x *Index) newest(ref operation.Ref) []*corev1.Pod {
 	return slices.SortedFunc(slices.Values(x.PodsOf(ref)), func(a, b *corev1.Pod) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
@@ -102,7 +102,7 @@ func firstFailure(pod *corev1.Pod) *engine.Container {
 	return nil
 }
 
-// explainJob says why the newest failed pod ended.
+// explainJob explains why the newest failed pod ended.
 func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.JobCondition) {
 	late := ended != nil && ended.Reason == batchv1.JobReasonDeadlineExceeded
 	if failed != nil {
@@ -136,7 +136,7 @@ func explainJob(f *engine.Finding, x *Index, failed *corev1.Pod, ended *batchv1.
 	}
 }
 
-// explainJobBound says which limit of the job ended it.
+// explainJobBound names the limit of the job that ended it.
 func explainJobBound(f *engine.Finding, j *batchv1.Job, ended *batchv1.JobCondition) {
 	failed := engine.CountNoun(int(j.Status.Failed), "pod", "pods")
 	switch {

@@ -27,7 +27,7 @@ func checkMemory(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Finding
 	return found
 }
 
-// tooMuchMemory says what the kernel ended a container for.
+// tooMuchMemory explains why the kernel killed a container.
 func tooMuchMemory(w *engine.Workload, c engine.Container) engine.Finding {
 	end := c.LastEnd()
 	f := engine.Finding{Confidence: engine.High}

@@ -14,7 +14,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// pressures are the conditions in which a node runs short of something.
+// pressures are the conditions of a node that lacks a resource.
 var pressures = []struct {
 	kind        corev1.NodeConditionType
 	what, text  string
@@ -186,7 +186,7 @@ func explainPressure(f *engine.Finding, x *Index, node *corev1.Node, pods []*cor
 	return f.Cause != ""
 }
 
-// evictedFor is what a node was short of when it ended a pod, of late.
+// evictedFor returns the resource that a node lacked when it recently evicted a pod.
 func (x *Index) evictedFor(pod *corev1.Pod) (short string, ok bool) {
 	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "Evicted" {
 		return "", false

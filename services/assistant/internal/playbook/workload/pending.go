@@ -43,7 +43,7 @@ func checkPending(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Findin
 	return []engine.Finding{f}
 }
 
-// awayFor are the nodes that would take a pod if they were ready.
+// awayFor returns the nodes that would take a pod if they were ready.
 func (x *Index) awayFor(pod *corev1.Pod) []operation.Ref {
 	var away []operation.Ref
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
@@ -76,11 +76,11 @@ func affinityAccepts(required nodeaffinity.RequiredNodeAffinity, node *corev1.No
 	return err == nil && ok
 }
 
-// shortfall is what one node lacks for a pod.
+// shortfall is what a node lacks for a pod.
 type shortfall struct {
 	node string
 	kind corev1.ResourceName
-	// asked by the pod, free and allocatable on the node.
+	// requested by the pod; free and allocatable on the node.
 	asked, free, allocatable resource.Quantity
 }
 
@@ -102,7 +102,7 @@ func (x *Index) shortfalls(pod *corev1.Pod, nodes []*corev1.Node) []shortfall {
 	return short
 }
 
-// free is what the pods on a node have left of a resource.
+// free returns how much of a resource the pods on a node leave.
 func (x *Index) free(node *corev1.Node, kind corev1.ResourceName) resource.Quantity {
 	of := nodeKind{node.Name, kind}
 	left, known := x.left[of]
@@ -120,7 +120,7 @@ type nodeKind struct {
 	kind corev1.ResourceName
 }
 
-// requested is what the pods on each node ask for together.
+// requested is the sum of the requests of the pods on each node.
 func (x *Index) requested() map[string]corev1.ResourceList {
 	if x.RequestsByNode == nil {
 		x.RequestsByNode = map[string]corev1.ResourceList{}

@@ -94,7 +94,7 @@ func explainTaint(f *engine.Finding, taints []corev1.Taint, pod *corev1.Pod, w *
 	f.Cause = "Every node that could take the pod has a taint, and the pod has no toleration for it."
 	f.Text = "Add the toleration of the nodes that are meant, or remove the taint from one."
 	if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }) {
-		// The cluster sets and removes these by itself: they tell of a node in trouble.
+		// The cluster manages these taints itself: they indicate a problem of the node.
 		f.Text = "The cluster set this taint because of the node's state: repair the node, do not tolerate it."
 		return
 	}

@@ -76,7 +76,7 @@ func checkReadiness(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 		if c.Init || p.Probe == nil || c.Status.Ready || c.Status.State.Running == nil || engine.KeepsCrashing(pod, c) || c.OutOfMemory() {
 			continue
 		}
-		// Until the startup probe has passed, nobody asks the readiness probe.
+		// The readiness probe does not run before the startup probe has passed.
 		if c.Status.Started != nil && !*c.Status.Started || x.killedBy(pod, c) != "" {
 			continue
 		}
@@ -88,7 +88,7 @@ func checkReadiness(x *Index, pod *corev1.Pod, w *engine.Workload) []engine.Find
 	return found
 }
 
-// explainProbe says why a probe fails.
+// explainProbe explains why a probe fails.
 func explainProbe(f *engine.Finding, x *Index, pod *corev1.Pod, w *engine.Workload, c engine.Container, p probe) {
 	f.Evidence = append(f.Evidence, fmt.Sprintf("The %s probe is %s.", p.kind, probeText(p.Probe)))
 	said := ""

@@ -82,7 +82,7 @@ func environmentReferences(c engine.Container) []reference {
 	return all
 }
 
-// volumeReferences lists what a volume is made of.
+// volumeReferences lists the objects that a volume is made of.
 func volumeReferences(v *corev1.Volume) []reference {
 	where := "the volume " + engine.QuoteCode(v.Name)
 	if r := v.ConfigMap; r != nil && isRequired(r.Optional) {

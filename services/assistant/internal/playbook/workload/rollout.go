@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// mostChanges is how many changes stand in a cause.
+// mostChanges limits the changes named in a cause.
 const mostChanges = 3
 
 // checkRollouts explains RolloutStuck: a deployment whose new revision does not come up, or waits

@@ -13,7 +13,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// startTime is what a pod may take to become ready before others count as held up by it.
+// startTime is how long a pod may take to become ready before others count as blocked by it.
 const startTime = 2 * time.Minute
 
 // checkStatefulSets explains StatefulSetStuck: the governing service, and the pod that all later ones
@@ -64,7 +64,7 @@ func explainGoverning(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 	return true
 }
 
-// headlessService creates the governing service from what the StatefulSet itself says.
+// headlessService builds the governing service from the fields of the StatefulSet.
 func headlessService(s *appsv1.StatefulSet) *operation.Operation {
 	if s.Spec.Selector == nil || len(s.Spec.Selector.MatchLabels) == 0 || len(s.Spec.Selector.MatchExpressions) > 0 {
 		return nil
@@ -99,7 +99,7 @@ func headlessService(s *appsv1.StatefulSet) *operation.Operation {
 	return engine.NewCreate(engine.Members{"apiVersion": "v1", "kind": "Service", "metadata": engine.Members{"name": s.Spec.ServiceName, "namespace": s.Namespace}, "spec": spec}, s.Namespace)
 }
 
-// explainOrdinal tells of the first pod that is not ready, where the others wait for it.
+// explainOrdinal explains which unready pod the later ones wait for.
 func explainOrdinal(f *engine.Finding, x *Index, s *appsv1.StatefulSet) bool {
 	if s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
 		return false

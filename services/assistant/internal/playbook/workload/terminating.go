@@ -18,7 +18,7 @@ import (
 // period is part of its deletion time already.
 const ending = 2 * time.Minute
 
-// keepers are the finalizers of the cluster itself and who takes each away.
+// keepers are the finalizers of the cluster itself, with the component that removes each.
 var keepers = map[string]string{
 	"kubernetes.io/pvc-protection":                            "the volume controller, once no pod mounts the claim",
 	"kubernetes.io/pv-protection":                             "the volume controller, once no claim is bound to the volume",
@@ -122,7 +122,7 @@ func (x *Index) deletedAt(d dying) string {
 	return fmt.Sprintf("It was deleted at %s, %s ago, and is still there.", at.UTC().Format(time.RFC3339), x.Since(*at))
 }
 
-// explainKept tells which finalizers hold an object, and who has to finish.
+// explainKept names the finalizers that hold an object, and who has to remove them.
 func explainKept(f *engine.Finding, x *Index, d dying) {
 	list := slices.Sorted(slices.Values(d.GetFinalizers()))
 	for _, finalizer := range list {
@@ -214,7 +214,7 @@ func (x *Index) controllerOf(domain string) *engine.Workload {
 	return match
 }
 
-// explainStuckPod explains pods that nobody holds and no kubelet reports gone.
+// explainStuckPod explains pods without finalizers whose kubelet does not report them gone.
 func explainStuckPod(f *engine.Finding, x *Index, pod *corev1.Pod) {
 	f.Pods = []string{pod.Name}
 	node := x.NodeOf(pod)
@@ -236,7 +236,7 @@ func explainStuckPod(f *engine.Finding, x *Index, pod *corev1.Pod) {
 	}
 }
 
-// stuckNamespace reads the conditions in which the namespace controller says what is left.
+// stuckNamespace reads the namespace controller's conditions on the remaining content.
 func (x *Index) stuckNamespace(n *corev1.Namespace, inside []dying) engine.Finding {
 	f := engine.Finding{Class: engine.StuckTerminating, Object: operation.Ref{Version: "v1", Kind: "Namespace", Name: n.Name}, Confidence: engine.High, Namespaces: []string{n.Name}}
 	f.Evidence = []string{x.deletedAt(dying{f.Object, n})}

@@ -12,7 +12,7 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
 )
 
-// recently is how far RecentChanges looks back.
+// recently is the period that RecentChanges covers.
 const recently = 24 * time.Hour
 
 type change struct {
@@ -41,7 +41,7 @@ func (v View) recent(at time.Time) bool { return v.Taken.Sub(at) <= recently }
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// rollouts tells each new revision of a deployment, with its images.
+// rollouts lists each new revision of a deployment, with its images.
 func (v View) rollouts() []change {
 	var all []change
 	for i := range v.ReplicaSets {

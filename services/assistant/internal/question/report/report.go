@@ -43,7 +43,7 @@ func (v View) where() string {
 // in reports whether an object is looked at by its namespace.
 func (v View) in(o metav1.Object) bool { return v.Namespace == "" || o.GetNamespace() == v.Namespace }
 
-// about reports whether an object is one of those asked about.
+// about reports whether an object is one of those in question.
 func (v View) about(kind string, o metav1.Object) bool {
 	if !v.in(o) {
 		return false
@@ -132,7 +132,7 @@ func (v View) Owners() func(*corev1.Pod) operation.Ref {
 	}
 }
 
-// readyContainers says how many of a pod's containers are ready.
+// readyContainers counts the ready containers of a pod.
 func readyContainers(pod *corev1.Pod) (n, of int) {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Ready {
@@ -142,7 +142,7 @@ func readyContainers(pod *corev1.Pod) (n, of int) {
 	return n, len(pod.Spec.Containers)
 }
 
-// State is what kubectl shows as the status of a pod.
+// State returns the status of a pod as kubectl shows it.
 func State(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return "Terminating"

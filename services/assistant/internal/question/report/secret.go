@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
+	"github.com/mlp-platform/platform/services/assistant/internal/wordlist"
 )
 
 // Secrets lists Secrets and their keys. There is no value in a snapshot to show.
@@ -31,8 +32,11 @@ func Secrets(v View) string {
 	return t.under("Secrets "+v.where()+" by name and key. Their values are never shown, in no format:", none)
 }
 
-// tellingExpr are names of variables that promise something secret.
-var tellingExpr = regexp.MustCompile(`(?i)passw|passwd|pwd|secret|token|api_?key|access_?key|private_?key|credential|auth$|dsn$|connection_?string`)
+// tellingExpr matches names of variables that are likely to hold a secret.
+var tellingExpr = regexp.MustCompile(`(?i)` + wordlist.AnyOf(
+	"passw", "passwd", "pwd", "secret", "token", "api_?key", "access_?key", "private_?key", "credential", "auth$",
+	"dsn$", "connection_?string",
+))
 
 // EnvSecrets lists, by name, variables that hold a secret: as plain text in the spec, or
 // from a Secret.

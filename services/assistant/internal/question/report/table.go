@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// mostRows limits one table; what is beyond is counted.
+// mostRows limits the rows of a table; further ones are counted.
 const mostRows = 40
 
 // mostText bounds, in code points, one cell.

@@ -1,4 +1,4 @@
-package route_test
+package app
 
 import (
 	"bytes"
@@ -24,13 +24,14 @@ import (
 	"github.com/mlp-platform/platform/services/assistant/internal/action"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
 	"github.com/mlp-platform/platform/services/assistant/internal/caller"
+	"github.com/mlp-platform/platform/services/assistant/internal/chat"
+	"github.com/mlp-platform/platform/services/assistant/internal/cluster"
 	"github.com/mlp-platform/platform/services/assistant/internal/fault"
 	"github.com/mlp-platform/platform/services/assistant/internal/guard"
 	"github.com/mlp-platform/platform/services/assistant/internal/limit"
 	"github.com/mlp-platform/platform/services/assistant/internal/metrics"
 	"github.com/mlp-platform/platform/services/assistant/internal/operation"
 	"github.com/mlp-platform/platform/services/assistant/internal/playbook/engine"
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 	"github.com/mlp-platform/platform/services/assistant/internal/session"
 	"github.com/mlp-platform/platform/services/assistant/internal/turn"
 )
@@ -112,7 +113,7 @@ type bundle struct {
 	cluster *assistanttest.Cluster
 	engine  *stubEngine
 	turns   *turn.Service
-	api     *route.API
+	routes  handlers
 	reg     *prometheus.Registry
 	closed  atomic.Int64 // requests that have ended
 }
@@ -122,11 +123,11 @@ func setup(t *testing.T, o opt) *bundle {
 	b := &bundle{t: t, db: assistanttest.NewDatabase(t, "api"), clock: assistanttest.NewClock(), reg: prometheus.NewRegistry(),
 		engine: &stubEngine{began: make(chan struct{}, 8), let: make(chan struct{})}}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	actions, cluster := assistanttest.NewActions(assistanttest.OpenPool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
-	b.cluster = cluster
+	actions, target := assistanttest.NewActions(assistanttest.OpenPool(t, b.db), b.clock.Now, action.Config{FourEyes: o.fourEyes}, log)
+	b.cluster = target
 	var err error
 	if b.turns, err = turn.New(turn.Config{Busy: o.busy}, turn.Deps{
-		Store: actions.Store, Actions: actions, Engine: b.engine, Tools: tools{}, Planner: planner{cluster}, Now: b.clock.Now, Log: log,
+		Store: actions.Store, Actions: actions, Engine: b.engine, Tools: tools{}, Planner: planner{target}, Now: b.clock.Now, Log: log,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -153,13 +154,24 @@ func setup(t *testing.T, o opt) *bundle {
 	if o.names == nil {
 		o.names = func(context.Context) ([]string, error) { return nil, nil }
 	}
-	b.api, err = route.New(route.Config{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, route.Deps{
-		Callers: callers, Turns: b.turns, Actions: actions, Sessions: sessions, Cluster: o.names, Store: actions.Store,
-		Policy: guard.Policy{Hidden: []string{"vault"}}, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now),
-		Streams: limit.NewSlots(o.streams), Metrics: metrics.New(b.reg, "playbooks"), Now: b.clock.Now, Log: log,
+	counted := metrics.New(b.reg, "playbooks")
+	streams, err := turn.NewStreams(turn.StreamConfig{Model: "cluster-assistant", MaxBody: 1 << 20, Silence: o.silence}, turn.StreamDeps{
+		Turns: b.turns, Actions: actions, Sessions: sessions, Slots: limit.NewSlots(o.streams), Meter: counted, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	access, err := caller.NewAccess(caller.AccessDeps{
+		Callers: callers, Store: actions.Store, Rate: limit.NewRate(o.rate, o.burst, b.clock.Now), Refused: counted.Refused,
+		Now: b.clock.Now, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.routes = handlers{
+		access: access, streams: streams, models: chat.NewModels("cluster-assistant", b.clock.Now()),
+		namespaces: cluster.NamespacesHandler(o.names, guard.Policy{Hidden: []string{"vault"}}.Visible),
+		demoKeys:   callers.MintHandler(actions.Store, b.clock.Now), sessions: sessions, actions: actions,
 	}
 	b.serve(log)
 	return b
@@ -172,8 +184,8 @@ func (b *bundle) serve(log *slog.Logger) {
 	}
 	s := service.New(service.Options{Name: "assistant", Listener: ln, BodyLimit: math.MaxInt64, Drain: 5 * time.Second,
 		AccessLog: func(echo.Context) bool { b.closed.Add(1); return false }})
-	s.Echo.HTTPErrorHandler = route.Errors(fault.Handler(log))
-	b.api.Mount(s.Echo)
+	s.Echo.HTTPErrorHandler = fault.Handler(log)
+	b.routes.mount(s.Echo)
 	ctx, stop := context.WithCancel(context.Background())
 	s.OnDrain(func() {
 		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -181,7 +193,7 @@ func (b *bundle) serve(log *slog.Logger) {
 		if err := b.turns.Drain(end); err != nil {
 			b.t.Error(err)
 		}
-		b.api.EndStreams()
+		b.routes.streams.EndStreams()
 	})
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -262,7 +274,7 @@ func questionBody(text string) string {
 // ask opens a stream.
 func (b *bundle) ask(key, session, text string, header ...string) *http.Response {
 	b.t.Helper()
-	resp := b.send(b.t.Context(), "POST", route.ChatPath, key, questionBody(text), append([]string{"X-Session-ID", session}, header...)...)
+	resp := b.send(b.t.Context(), "POST", chatPath, key, questionBody(text), append([]string{"X-Session-ID", session}, header...)...)
 	if resp.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(resp.Body)
 		b.t.Fatalf("%d %s", resp.StatusCode, raw)

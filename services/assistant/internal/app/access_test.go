@@ -1,4 +1,4 @@
-package route_test
+package app
 
 import (
 	"bytes"
@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 )
 
 // protected are routes that need a key.
 var protected = [][2]string{
-	{"POST", route.ChatPath}, {"GET", "/v1/events/replay/s-1"}, {"GET", "/v1/namespaces"}, {"POST", "/v1/auth/demo-keys"}, {"GET", "/v1/models"},
+	{"POST", chatPath}, {"GET", "/v1/events/replay/s-1"}, {"GET", "/v1/namespaces"}, {"POST", "/v1/auth/demo-keys"}, {"GET", "/v1/models"},
 	{"GET", "/v1/models/cluster-assistant"}, {"GET", "/v1/sessions"}, {"GET", "/v1/sessions/s-1"}, {"DELETE", "/v1/sessions/s-1"},
 	{"GET", "/v1/sessions/s-1/actions"}, {"GET", "/v1/sessions/s-1/actions/x"}, {"POST", "/v1/sessions/s-1/actions/x"},
 }
@@ -40,7 +38,7 @@ func TestKeyIsNeeded(t *testing.T) {
 	if len(events) != 2*len(protected) {
 		t.Fatalf("%d refusals recorded, want %d", len(events), 2*len(protected))
 	}
-	if e := events[0]; e["path"] != route.ChatPath || e["method"] != "POST" || e["status"] != 401.0 || e["code"] != "unauthenticated" || e["address"] != "127.0.0.1" {
+	if e := events[0]; e["path"] != chatPath || e["method"] != "POST" || e["status"] != 401.0 || e["code"] != "unauthenticated" || e["address"] != "127.0.0.1" {
 		t.Errorf("%v", e)
 	}
 }
@@ -62,7 +60,7 @@ func TestRateLimit(t *testing.T) {
 		b.want(200, "GET", "/v1/models", operator, "")
 	}
 	// Before the body is looked at, whatever is wrong with it.
-	limited(b.send(t.Context(), "POST", route.ChatPath, operator, "{", "Content-Type", "text/plain"))
+	limited(b.send(t.Context(), "POST", chatPath, operator, "{", "Content-Type", "text/plain"))
 	b.want(200, "GET", "/v1/models", other, "")
 	for range 100 {
 		b.want(200, "GET", "/healthz", "", "")
@@ -98,25 +96,25 @@ func TestOrderOfRefusals(t *testing.T) {
 		code                                          string
 	}{
 		{"route", "POST", "/v1/nothing", "", "text/plain", large, "a b", 404, "not_found"},
-		{"method", "PUT", route.ChatPath, "", "text/plain", large, "a b", 405, "method_not_allowed"},
-		{"key", "POST", route.ChatPath, "", "text/plain", large, "a b", 401, "unauthenticated"},
-		{"media type", "POST", route.ChatPath, other, "text/plain", large, "a b", 415, "unsupported_media_type"},
-		{"rate", "POST", route.ChatPath, other, "text/plain", large, "a b", 429, "rate_limited"},
-		{"size", "POST", route.ChatPath, operator, "application/json", large, "a b", 413, "body_too_large"},
-		{"body", "POST", route.ChatPath, admin, "application/json", `{"stream":false}`, "a b", 422, "no_user_message"},
-		{"session", "POST", route.ChatPath, readonly, "application/json", questionBody("x"), "s-1", 403, "forbidden"},
+		{"method", "PUT", chatPath, "", "text/plain", large, "a b", 405, "method_not_allowed"},
+		{"key", "POST", chatPath, "", "text/plain", large, "a b", 401, "unauthenticated"},
+		{"media type", "POST", chatPath, other, "text/plain", large, "a b", 415, "unsupported_media_type"},
+		{"rate", "POST", chatPath, other, "text/plain", large, "a b", 429, "rate_limited"},
+		{"size", "POST", chatPath, operator, "application/json", large, "a b", 413, "body_too_large"},
+		{"body", "POST", chatPath, admin, "application/json", `{"stream":false}`, "a b", 422, "no_user_message"},
+		{"session", "POST", chatPath, readonly, "application/json", questionBody("x"), "s-1", 403, "forbidden"},
 	} {
 		resp := b.send(t.Context(), tc.method, tc.path, tc.key, tc.body, "Content-Type", tc.media, "X-Session-ID", tc.session)
 		if raw := b.rest(resp); resp.StatusCode != tc.status || !bytes.Contains(raw, []byte(`"code":"`+tc.code+`"`)) {
 			t.Errorf("%s: %d %s", tc.name, resp.StatusCode, raw)
 		}
 	}
-	resp := b.send(t.Context(), "POST", route.ChatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
+	resp := b.send(t.Context(), "POST", chatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
 	if resp.StatusCode != 429 { // admin has asked in this minute
 		t.Errorf("%d", resp.StatusCode)
 	}
 	b.clock.Forward(time.Minute)
-	b.refused(422, "validation_error", "POST", route.ChatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
+	b.refused(422, "validation_error", "POST", chatPath, admin, questionBody("x"), "X-Session-ID", strings.Repeat("a", 4096))
 }
 
 // Posting into another's session is refused and recorded; a decision is let in while something waits.
@@ -124,11 +122,11 @@ func TestForeignSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
 	b.say(operator, "s-1", "hello")
-	resp := b.send(t.Context(), "POST", route.ChatPath, other, questionBody("hello"), "X-Session-ID", "s-1")
+	resp := b.send(t.Context(), "POST", chatPath, other, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != 403 || !strings.Contains(resp.Header.Get("WWW-Authenticate"), `error="insufficient_scope"`) {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
-	b.refused(403, "forbidden", "POST", route.ChatPath, other, questionBody("yes"), "X-Session-ID", "s-1")
+	b.refused(403, "forbidden", "POST", chatPath, other, questionBody("yes"), "X-Session-ID", "s-1")
 	if n := len(b.events("access_denied")); n != 2 {
 		t.Errorf("%d refusals recorded, want 2", n)
 	}

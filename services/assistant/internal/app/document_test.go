@@ -1,4 +1,4 @@
-package route_test
+package app
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -241,5 +239,5 @@ func TestActionsThatCannotBeDecided(t *testing.T) {
 		t.Errorf("%d writes", writes)
 	}
 	b.refused(404, "action_not_found", "GET", path(fresh), readonly, "")
-	b.refused(404, "not_found", "GET", route.ChatPath+"/x", operator, "")
+	b.refused(404, "not_found", "GET", chatPath+"/x", operator, "")
 }

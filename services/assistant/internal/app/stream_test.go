@@ -1,4 +1,4 @@
-package route_test
+package app
 
 import (
 	"bufio"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/mlp-platform/platform/libs/testenv"
 	"github.com/mlp-platform/platform/services/assistant/internal/assistanttest"
-	"github.com/mlp-platform/platform/services/assistant/internal/route"
 )
 
 func TestStream(t *testing.T) {
@@ -44,7 +43,7 @@ func TestStream(t *testing.T) {
 func TestSessionIsMadeUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
-	resp := b.send(t.Context(), "POST", route.ChatPath, admin, questionBody("hello"))
+	resp := b.send(t.Context(), "POST", chatPath, admin, questionBody("hello"))
 	id := resp.Header.Get("X-Session-ID")
 	if len(id) != 36 || id[14] != '7' || !strings.Contains(string(b.rest(resp)), `"session_id":"`+id+`"`) {
 		t.Errorf("session %q", id)
@@ -57,14 +56,14 @@ func TestSessionOfAQuotedAction(t *testing.T) {
 	b := setup(t, opt{})
 	id := b.propose(operator, "s-1", "scale..")
 	body := `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"Answer approve ` + id + `."},{"role":"user","content":"yes"}]}`
-	resp := b.send(t.Context(), "POST", route.ChatPath, operator, body)
+	resp := b.send(t.Context(), "POST", chatPath, operator, body)
 	if got := resp.Header.Get("X-Session-ID"); got != "s-1" {
 		t.Errorf("session %q", got)
 	}
 	if raw := b.rest(resp); !strings.Contains(string(raw), "2 replicas, as observed.") {
 		t.Errorf("%s", raw)
 	}
-	resp = b.send(t.Context(), "POST", route.ChatPath, other, body)
+	resp = b.send(t.Context(), "POST", chatPath, other, body)
 	if got := resp.Header.Get("X-Session-ID"); got == "s-1" {
 		t.Error("another caller's quote opened the session")
 	}
@@ -120,7 +119,7 @@ func TestStrictProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t, opt{})
 	byHeader := b.say(operator, "s-1", "hello", "X-Stream-Profile", "openai")
-	resp := b.send(t.Context(), "POST", route.ChatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
+	resp := b.send(t.Context(), "POST", chatPath, operator, `{"model":"cluster-assistant-openai","messages":[{"role":"user","content":"hello"}]}`)
 	for name, raw := range map[string][]byte{"header": byHeader, "model": b.rest(resp)} {
 		for _, item := range assistanttest.ReadStream(t, bytes.NewReader(raw)) {
 			if item.Data != nil && bytes.Contains(item.Data, []byte("ki_event")) {
@@ -164,7 +163,7 @@ func TestBusyAndRepeat(t *testing.T) {
 	b := setup(t, opt{busy: 10 * time.Millisecond})
 	first := b.ask(operator, "s-1", "wait", "X-Request-ID", "r-1")
 	<-b.engine.began
-	resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"), "X-Session-ID", "s-1")
+	resp := b.send(t.Context(), "POST", chatPath, operator, questionBody("hello"), "X-Session-ID", "s-1")
 	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "5" || !bytes.Contains(b.rest(resp), []byte(`"code":"turn_active"`)) {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
@@ -187,15 +186,15 @@ func TestMaxStreams(t *testing.T) {
 	b := setup(t, opt{streams: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	resp := b.send(ctx, "POST", route.ChatPath, operator, questionBody("wait"), "X-Session-ID", "s-1")
+	resp := b.send(ctx, "POST", chatPath, operator, questionBody("wait"), "X-Session-ID", "s-1")
 	<-b.engine.began
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
+	b.refused(429, "rate_limited", "POST", chatPath, operator, questionBody("hello"))
 	b.refused(429, "rate_limited", "GET", "/v1/events/replay/s-1", operator, "")
 	b.say(other, "s-2", "hello") // another caller's are counted apart
 	cancel()
 	_ = resp.Body.Close()
 	testenv.Eventually(t, 10*time.Second, func() error {
-		resp := b.send(t.Context(), "POST", route.ChatPath, operator, questionBody("hello"))
+		resp := b.send(t.Context(), "POST", chatPath, operator, questionBody("hello"))
 		if resp.StatusCode != http.StatusOK {
 			return errors.New(resp.Status)
 		}
@@ -215,7 +214,7 @@ func TestBodiesOnTheirWay(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
-			route.ChatPath, operator); err != nil {
+			chatPath, operator); err != nil {
 			t.Fatal(err)
 		}
 		return bufio.NewReader(conn)
@@ -236,7 +235,7 @@ func TestBodiesOnTheirWay(t *testing.T) {
 	if got := status(begin()); got != "HTTP/1.1 100 Continue" {
 		t.Fatal(got)
 	}
-	b.refused(429, "rate_limited", "POST", route.ChatPath, operator, questionBody("hello"))
+	b.refused(429, "rate_limited", "POST", chatPath, operator, questionBody("hello"))
 	b.say(other, "s-2", "hello")
 }
 
@@ -253,5 +252,5 @@ func TestDrain(t *testing.T) {
 	if !bytes.Contains(raw, []byte(`"code":"shutting_down"`)) || !bytes.HasSuffix(raw, []byte("data: [DONE]\n\n")) {
 		t.Errorf("%s", raw)
 	}
-	b.refused(503, "draining", "POST", route.ChatPath, operator, questionBody("hello"))
+	b.refused(503, "draining", "POST", chatPath, operator, questionBody("hello"))
 }
