@@ -108,7 +108,7 @@ type setting struct{ env, standard, text string }
 
 func manualSettings(t *testing.T) string {
 	t.Helper()
-	settings := append(fields(t, "internal/app/config.go", "Config"), fields(t, "../../libs/service/config.go", "Base")...)
+	settings := append(settingsOf(t, "internal/app/config.go", "Config"), settingsOf(t, "../../libs/service/config.go", "Base")...)
 	if len(settings) < 50 {
 		t.Fatalf("only %d settings", len(settings))
 	}
@@ -123,9 +123,9 @@ func manualSettings(t *testing.T) string {
 	return b.String()
 }
 
-// fields are the settings of a struct. A comment stands for the fields below it
+// settingsOf are the settings of a struct. A comment stands for the fields below it
 // that have none, and speaks of fields by their names in Go.
-func fields(t *testing.T, path, name string) []setting {
+func settingsOf(t *testing.T, path, name string) []setting {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {

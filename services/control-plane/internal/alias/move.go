@@ -118,11 +118,11 @@ func (m *Mover) Read(ctx context.Context, model string) (Holders, error) {
 	case err != nil:
 		return nil, Problem(err)
 	}
-	return ours(rm.Aliases), nil
+	return knownAliases(rm.Aliases), nil
 }
 
-// ours are the aliases the platform knows.
-func ours(all map[string]string) Holders {
+// knownAliases are the aliases the platform knows.
+func knownAliases(all map[string]string) Holders {
 	h := Holders{}
 	for _, a := range modelrepo.Aliases {
 		if v, ok := all[a]; ok {

@@ -64,20 +64,20 @@ func (m *Mover) Watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found[m.Registry.IDOf(rm.Name)] = ours(rm.Aliases)
+		found[m.Registry.IDOf(rm.Name)] = knownAliases(rm.Aliases)
 		names = append(names, rm.Name)
 	}
 	m.Registry.SetTracked(names)
 	var faults []error
-	for model := range union(known, found) {
-		if !same(known[model], found[model]) {
+	for model := range unionOfModels(known, found) {
+		if !sameHolders(known[model], found[model]) {
 			faults = append(faults, m.Hold(ctx, model, func(context.Context, Holders) error { return nil }))
 		}
 	}
 	return errors.Join(append(faults, m.digestSeen(ctx, found))...)
 }
 
-func union(a, b map[string]Holders) map[string]struct{} {
+func unionOfModels(a, b map[string]Holders) map[string]struct{} {
 	all := map[string]struct{}{}
 	for k := range a {
 		all[k] = struct{}{}
@@ -88,7 +88,7 @@ func union(a, b map[string]Holders) map[string]struct{} {
 	return all
 }
 
-func same(a, b Holders) bool {
+func sameHolders(a, b Holders) bool {
 	for _, alias := range modelrepo.Aliases {
 		if a[alias] != b[alias] {
 			return false

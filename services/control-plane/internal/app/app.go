@@ -47,8 +47,8 @@ const leaderLease = 10 * time.Second
 // sweepEvery is how often undecided records are looked at for their age.
 const sweepEvery = time.Minute
 
-// options say what the control plane stands on.
-func options(cfg Config, log *slog.Logger) startup.Options {
+// startupOptions say what the control plane stands on.
+func startupOptions(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
 		Base: cfg.Base, Addr: cfg.Addr, Listener: cfg.Listener, Log: log,
@@ -63,7 +63,7 @@ func options(cfg Config, log *slog.Logger) startup.Options {
 
 // Migrate brings the schema up to date.
 func Migrate(ctx context.Context, cfg Config) error {
-	return startup.Migrate(ctx, options(cfg, slog.New(slog.DiscardHandler)))
+	return startup.Migrate(ctx, startupOptions(cfg, slog.New(slog.DiscardHandler)))
 }
 
 // parts are what handlers and background work are made of.
@@ -102,7 +102,7 @@ type parts struct {
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
-	base, err := startup.Open(ctx, options(cfg, log))
+	base, err := startup.Open(ctx, startupOptions(cfg, log))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type route struct {
 // routes is every route beside those of libs/service.
 func (p *parts) routes() []route {
 	return []route{
-		{http.MethodGet, "/ready", "", classNone, alive},
+		{http.MethodGet, "/ready", "", classNone, reportAlive},
 		{http.MethodGet, "/health", "", classNone, p.health.Get},
 		{http.MethodGet, "/capabilities", "", classNone, p.capabilities},
 		{http.MethodGet, "/models", "", classNone, p.registry.List},
@@ -167,7 +167,9 @@ func (p *parts) mount(e *echo.Echo, who *auth.Authenticator, limiter *wire.Limit
 	}
 }
 
-func alive(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "alive"}) }
+func reportAlive(c echo.Context) error {
+	return c.JSON(http.StatusOK, map[string]string{"status": "alive"})
+}
 
 // allowOnlyPost refuses a method that a route with a parameter would take instead.
 func allowOnlyPost(c echo.Context) error {

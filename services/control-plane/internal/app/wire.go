@@ -81,7 +81,7 @@ func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*part
 	retrains := autoretrain.NewSettler(retrain.Settler{}, time.Now)
 	if p.commands, err = command.New(command.Parts{
 		Store: db, Sender: dispatch.NewSender(orch, p.target, breaker, counted.BreakerOpened, log), Log: log, Now: time.Now,
-		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observe(counted),
+		Lease: time.Duration(cfg.CommandLeaseSeconds) * time.Second, Owner: uuid.New(), Observe: observeDispatch(counted),
 		Settlers: map[string]command.Settler{command.Retrain: retrains, command.Approval: approval.NewSettler(time.Now)},
 	}); err != nil {
 		return nil, err
@@ -176,8 +176,8 @@ func connectParts(cfg Config, log *slog.Logger, base *startup.Foundation) (*part
 	return p, nil
 }
 
-// observe counts how a dispatch ended.
-func observe(m *metrics.Metrics) func(store.Command, error, time.Duration) {
+// observeDispatch counts how a dispatch ended.
+func observeDispatch(m *metrics.Metrics) func(store.Command, error, time.Duration) {
 	return func(c store.Command, err error, took time.Duration) {
 		outcome := "ok"
 		if err != nil {

@@ -43,7 +43,7 @@ func (p *parts) wirePoller(db *store.Store, server *service.Server, coordinator 
 func (c *Config) modelrepoSource() (forge.Source, string, error) {
 	switch {
 	case c.GitLabProject != "":
-		return forge.OpenGitLab(c.GitLabURL, c.GitLabProject, c.GitLabToken, poller.Timeout), "gitlab:" + digest(c.GitLabURL+"\n"+c.GitLabProject), nil
+		return forge.OpenGitLab(c.GitLabURL, c.GitLabProject, c.GitLabToken, poller.Timeout), "gitlab:" + shortDigest(c.GitLabURL+"\n"+c.GitLabProject), nil
 	case c.GitURL != "":
 		dir := c.ModelRepoCacheDir
 		if dir == "" {
@@ -64,7 +64,7 @@ func (c *Config) modelrepoSource() (forge.Source, string, error) {
 // checksOut says whether each replica has a checkout of its own that follows the repository.
 func (c *Config) checksOut() bool { return c.GitLabProject == "" && c.GitURL != "" }
 
-func digest(s string) string {
+func shortDigest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
 }

@@ -100,11 +100,11 @@ func Facts(a store.Approval, actor, name, outcome string, reason *string) []outb
 			ID: a.ID, Kind: a.Kind, Model: a.ModelID, CommitSHA: a.CommitSha, RequestedBy: a.RequestedBy,
 			ResolvedBy: a.ResolvedBy, FlowRunID: a.PrefectRunID, Reason: reason,
 		}),
-		event.Audit(a.Tenant, actor, "approval."+name, event.Model(a.ModelID), outcome, details(a, reason)),
+		event.Audit(a.Tenant, actor, "approval."+name, event.Model(a.ModelID), outcome, auditDetails(a, reason)),
 	}
 }
 
-func details(a store.Approval, reason *string) map[string]any {
+func auditDetails(a store.Approval, reason *string) map[string]any {
 	d := map[string]any{"approval_id": a.ID, "kind": a.Kind, "status": a.Status, "commit_sha": a.CommitSha}
 	for name, v := range map[string]*string{"reason": reason, "flow_run_id": a.PrefectRunID, "dataset": a.DatasetName} {
 		if v != nil {
@@ -117,10 +117,10 @@ func details(a store.Approval, reason *string) map[string]any {
 	return d
 }
 
-// refuse records a decision that was not allowed. The fact is committed, so the
+// recordDenial records a decision that was not allowed. The fact is committed, so the
 // caller's transaction must not fail because of it.
-func refuse(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
-	d := details(a, nil)
+func recordDenial(ctx context.Context, tx store.Tx, a store.Approval, p auth.Principal, action string, why *problem.Error) error {
+	d := auditDetails(a, nil)
 	d["code"] = why.Kind.Code
 	return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, action, event.Model(a.ModelID), event.Denied, d))
 }
@@ -246,7 +246,7 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 		}
 		id := uuid.Must(uuid.NewV7())
 		if old, ok := pending[model]; ok {
-			more, err := supersede(ctx, tx, old, id, p.Name, now)
+			more, err := supersedeApproval(ctx, tx, old, id, p.Name, now)
 			if err != nil {
 				return out, err
 			}
@@ -268,8 +268,8 @@ func (s *Service) NoteIn(ctx context.Context, tx store.Tx, p auth.Principal, n N
 	return out, tx.Emit(ctx, facts...)
 }
 
-// supersede expires a pending record in favour of another.
-func supersede(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUID, actor string, now time.Time) ([]outbox.Event, error) {
+// supersedeApproval expires a pending record in favour of another.
+func supersedeApproval(ctx context.Context, tx store.Tx, old store.Approval, by uuid.UUID, actor string, now time.Time) ([]outbox.Event, error) {
 	reason := "superseded by " + by.String()
 	a, err := tx.SetApprovalStatus(ctx, store.SetApprovalStatusParams{
 		ID: old.ID, FromStatus: old.Status, ToStatus: Expired, RejectReason: &reason, Now: now, UpdatedBy: actor,
@@ -315,7 +315,7 @@ func (s Settler) Failed(ctx context.Context, tx store.Tx, c store.Command, cause
 		}
 		for _, a := range rows { // a notice of another commit arrived meanwhile
 			if a.ID == *c.ApprovalID {
-				facts, err := supersede(ctx, tx, a, newer.ID, c.Principal, now)
+				facts, err := supersedeApproval(ctx, tx, a, newer.ID, c.Principal, now)
 				if err != nil {
 					return err
 				}

@@ -86,7 +86,7 @@ func alreadyDecided(a store.Approval) *problem.Error {
 	return fault.AlreadyDecided.New(detail + ".").With(map[string]any{"approval_id": a.ID, "status": a.Status})
 }
 
-func changed(a store.Approval) *problem.Error {
+func approvalChanged(a store.Approval) *problem.Error {
 	return fault.ApprovalChanged.New(fmt.Sprintf("Another change waits by now: record %s of commit %s. Look at it before you decide.", a.ID, a.CommitSha)).
 		With(map[string]any{"approval_id": a.ID, "commit_sha": a.CommitSha})
 }
@@ -115,7 +115,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return err
 		}
 		if refused == nil && d.Shown != nil && *d.Shown != record.ID {
-			refused = changed(record)
+			refused = approvalChanged(record)
 		}
 		if refused == nil {
 			refused = s.Rules.Own(p, record.RequestedBy)
@@ -124,7 +124,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			if record.ID == uuid.Nil { // nothing there to decide: no decision was refused
 				return nil
 			}
-			return refuse(ctx, tx, record, p, "approval.approve", refused)
+			return recordDenial(ctx, tx, record, p, "approval.approve", refused)
 		}
 		// Only now: what cannot be decided is told so, however full it is.
 		leave() // of an attempt that is being repeated
@@ -147,7 +147,7 @@ func (s *Service) Approve(ctx context.Context, p auth.Principal, w Which, d Deci
 			return err
 		}
 		return tx.Emit(ctx, event.Audit(p.Tenant, p.Name, "approval.approving", event.Model(record.ModelID), event.OK,
-			details(record, wire.OptionalText(d.Reason))))
+			auditDetails(record, wire.OptionalText(d.Reason))))
 	})
 	switch {
 	case err != nil:
@@ -215,7 +215,7 @@ func (s *Service) Reject(ctx context.Context, p auth.Principal, w Which, reason 
 		case err != nil:
 			return err
 		case refused != nil && record.ID != uuid.Nil:
-			return refuse(ctx, tx, record, p, "approval.reject", refused)
+			return recordDenial(ctx, tx, record, p, "approval.reject", refused)
 		case refused != nil:
 			return nil
 		}

@@ -25,7 +25,7 @@ func (a API) Export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	since, until, err := span(c)
+	since, until, err := parseTimeRange(c)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (a API) List(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	since, until, err := span(c)
+	since, until, err := parseTimeRange(c)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (a API) List(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// span reads since and until.
-func span(c echo.Context) (since, until *time.Time, err error) {
+// parseTimeRange reads since and until.
+func parseTimeRange(c echo.Context) (since, until *time.Time, err error) {
 	var out [2]*time.Time
 	for i, name := range []string{"since", "until"} {
 		v := c.QueryParam(name)
@@ -146,7 +146,7 @@ func (a API) Post(c echo.Context) error {
 	if !action.MatchString(body.Action) {
 		bad("must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -, and begin with a letter", "action")
 	}
-	if !showable(body.Target) {
+	if !isPrintableTarget(body.Target) {
 		bad("must be 1 to "+strconv.Itoa(maxTarget)+" bytes of printable text", "target")
 	}
 	if body.Outcome != nil {
@@ -170,9 +170,9 @@ func (a API) Post(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, api.AuditFactAccepted{EventId: e.ID})
 }
 
-// showable keeps line feeds, marks that turn the direction of text and the like
+// isPrintableTarget keeps line feeds, marks that turn the direction of text and the like
 // out of what people read in the ledger.
-func showable(s string) bool {
+func isPrintableTarget(s string) bool {
 	return s != "" && len(s) <= maxTarget && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
@@ -185,7 +185,7 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	if _, err := chain.Object(raw); err != nil {
 		return nil, "must be a JSON object that RFC 8785 can express: " + err.Error()
 	}
-	if deeper(raw, maxDepth) {
+	if nestedDeeperThan(raw, maxDepth) {
 		return nil, "must not have more than " + strconv.Itoa(maxDepth) + " objects and lists in each other"
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -196,8 +196,8 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	return details, ""
 }
 
-// deeper says whether more than n objects and lists of a valid JSON are in each other.
-func deeper(raw []byte, n int) bool {
+// nestedDeeperThan says whether more than n objects and lists of a valid JSON are in each other.
+func nestedDeeperThan(raw []byte, n int) bool {
 	depth := 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
 		t, err := d.Token()

@@ -143,7 +143,7 @@ func (l *Ledger) sealChains(ctx context.Context) error {
 	var made []chain.Epoch
 	err = l.Store.InTx(ctx, func(tx store.Tx) error {
 		made = nil
-		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fence(ctx)})
+		n, err := tx.FenceAuditWriter(ctx, store.FenceAuditWriterParams{Coordinator: l.Coordinator, Fence: fenceFrom(ctx)})
 		if err != nil || n == 0 { // another replica leads by now, and does it
 			return err
 		}

@@ -104,7 +104,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		})
 	}
 	g.Go(func() error {
-		every(ctx, checkpointTick, func(ctx context.Context) {
+		runEvery(ctx, checkpointTick, func(ctx context.Context) {
 			l.vouchDue(ctx)
 			l.signDue(ctx)
 			l.anchorDue(ctx)
@@ -112,7 +112,7 @@ func (l *Ledger) Lead(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
-		every(ctx, verifyTick, l.verifyDue)
+		runEvery(ctx, verifyTick, l.verifyDue)
 		return nil
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, outbox.ErrStop) {
@@ -129,8 +129,8 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// every calls fn at once and then every d until ctx ends.
-func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
+// runEvery calls fn at once and then every d until ctx ends.
+func runEvery(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -142,7 +142,7 @@ func every(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	}
 }
 
-func fence(ctx context.Context) int64 { return coord.Fence(ctx) }
+func fenceFrom(ctx context.Context) int64 { return coord.Fence(ctx) }
 
 // linkOf is a row of audit_events as it was hashed.
 func linkOf(r store.AuditEvent) chain.Link {

@@ -56,7 +56,7 @@ func (s *Sender) Send(ctx context.Context, r Request, key string) (Accepted, err
 	var last error
 	for attempt := range attempts {
 		if attempt > 0 {
-			if !pause(ctx, firstPause<<(attempt-1)) {
+			if !waitJittered(ctx, firstPause<<(attempt-1)) {
 				break
 			}
 		}
@@ -102,7 +102,7 @@ func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, erro
 	for again := true; ; again = false {
 		d, err := s.target.resolve(ctx)
 		if err != nil {
-			return Accepted{}, refused(err)
+			return Accepted{}, asRefusal(err)
 		}
 		params := r.flowParameters(d)
 		run, _, err := s.client.CreateFlowRun(ctx, d.ID, orchestrator.CreateFlowRun{
@@ -116,14 +116,14 @@ func (s *Sender) try(ctx context.Context, r Request, key string) (Accepted, erro
 		case again && errors.Is(err, orchestrator.ErrNotFound):
 			s.target.forget() // registered anew under another id
 		default:
-			return Accepted{}, refused(err)
+			return Accepted{}, asRefusal(err)
 		}
 	}
 }
 
-// refused makes the orchestrator's own refusal a problem and leaves the rest,
+// asRefusal makes the orchestrator's own refusal a problem and leaves the rest,
 // which may go better next time.
-func refused(err error) error {
+func asRefusal(err error) error {
 	var p *problem.Error
 	var answer *orchestrator.Error
 	if errors.As(err, &p) {
@@ -135,8 +135,8 @@ func refused(err error) error {
 	return err
 }
 
-// pause waits d ± 50 %; false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// waitJittered waits d ± 50 %; false when ctx ends first.
+func waitJittered(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d/2 + rand.N(d))
 	defer t.Stop()
 	select {

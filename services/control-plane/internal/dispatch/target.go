@@ -118,7 +118,7 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	case err != nil:
 		status.State, status.Detail = Unreachable, err.Error()
 	default:
-		if lacking := lacks(d); len(lacking) > 0 {
+		if lacking := missingParameters(d); len(lacking) > 0 {
 			status.State = Incompatible
 			status.Detail = fmt.Sprintf("deployment %s does not take %s; register the present version", t.name, strings.Join(lacking, ", "))
 			err = fault.DispatchTargetMissing.New(fmt.Sprintf("The orchestrator's deployment %s does not take %s; its operator must register the present version.", t.name, strings.Join(lacking, ", ")))
@@ -134,9 +134,9 @@ func (t *Target) check(ctx context.Context) (orchestrator.Deployment, error) {
 	return d, err
 }
 
-// lacks names the required parameters that the deployment's schema has not. A
+// missingParameters names the required parameters that the deployment's schema has not. A
 // deployment without any schema takes what it is given.
-func lacks(d orchestrator.Deployment) []string {
+func missingParameters(d orchestrator.Deployment) []string {
 	if s := strings.TrimSpace(string(d.ParameterSchema)); s == "" || s == "null" || s == "{}" {
 		return nil
 	}

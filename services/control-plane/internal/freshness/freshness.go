@@ -72,7 +72,7 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 			status = Current
 		}
 		of[status] = append(of[status], model)
-		moved = append(moved, changed(pusher, model, status, row.Status)...)
+		moved = append(moved, freshnessChanged(pusher, model, status, row.Status)...)
 	}
 	for status, models := range of {
 		if err := tx.PushedFreshness(ctx, store.PushedFreshnessParams{Models: models, Status: status, CommitSha: &commit, Now: now}); err != nil {
@@ -82,8 +82,8 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 	return of[Stale], tx.Emit(ctx, moved...)
 }
 
-// changed is the event of a model that has another status now.
-func changed(actor, model, status, previous string) []outbox.Event {
+// freshnessChanged is the event of a model that has another status now.
+func freshnessChanged(actor, model, status, previous string) []outbox.Event {
 	if status == previous {
 		return nil
 	}
@@ -118,7 +118,7 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	switch {
 	case isNewest:
 	case pushed:
-		if isNewest, err = untouched(ctx, tx, model, commit); err != nil {
+		if isNewest, err = untouchedSince(ctx, tx, model, commit); err != nil {
 			return err
 		}
 	default: // nobody told of a newer one than the model's own
@@ -140,15 +140,15 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	}); err != nil {
 		return err
 	}
-	return tx.Emit(ctx, changed(follower, model, row.Status, previous)...)
+	return tx.Emit(ctx, freshnessChanged(follower, model, row.Status, previous)...)
 }
 
 // follower is the actor of what a completed run moves.
 const follower = "system:follower"
 
-// untouched says whether pushes make only touched models stale and no push
+// untouchedSince says whether pushes make only touched models stale and no push
 // after the commit touched this one.
-func untouched(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
+func untouchedSince(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
 	cfg, err := tx.GetModelrepoConfig(ctx)
 	if store.None(err) || (err == nil && cfg.StaleScope != repoconfig.Touched) {
 		return false, nil

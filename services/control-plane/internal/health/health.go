@@ -113,16 +113,16 @@ func (s *Service) Register() {
 		}
 		return service.Check{Status: service.Fail, Detail: "still starting"}
 	})
-	s.Server.Check("db", func(ctx context.Context) service.Check { return failed(s.Migrated(ctx)) })
+	s.Server.Check("db", func(ctx context.Context) service.Check { return failCheck(s.Migrated(ctx)) })
 	s.Server.Check("approval_store", func(ctx context.Context) service.Check {
 		_, err := s.pending(ctx)
-		return failed(err)
+		return failCheck(err)
 	})
-	s.Server.Check("registry", func(context.Context) service.Check { return warned(s.Registry.Warning()) })
+	s.Server.Check("registry", func(context.Context) service.Check { return warnCheck(s.Registry.Warning()) })
 	s.Server.Check("token", func(context.Context) service.Check { return s.token() })
 	s.Server.Check("coordinator", func(ctx context.Context) service.Check {
 		if err := s.Coordinate(ctx); err != nil {
-			return warned("the coordinator does not answer: retrains are refused, other limits hold per process")
+			return warnCheck("the coordinator does not answer: retrains are refused, other limits hold per process")
 		}
 		return service.Check{Status: service.OK}
 	})
@@ -136,13 +136,13 @@ func (s *Service) poller(ctx context.Context) service.Check {
 	st, err := s.Poller.State(ctx)
 	switch {
 	case err != nil:
-		return failed(fmt.Errorf("the state of polling cannot be read: %w", err))
+		return failCheck(fmt.Errorf("the state of polling cannot be read: %w", err))
 	case st.Stale && st.LastError != "":
-		return failed(errors.New("the model repository was not reached for three intervals: " + st.LastError))
+		return failCheck(errors.New("the model repository was not reached for three intervals: " + st.LastError))
 	case st.Stale:
-		return failed(errors.New("the model repository was not polled for three intervals"))
+		return failCheck(errors.New("the model repository was not polled for three intervals"))
 	case st.Enabled && st.LastError != "":
-		return warned("the newest poll failed: " + st.LastError)
+		return warnCheck("the newest poll failed: " + st.LastError)
 	}
 	return service.Check{Status: service.OK}
 }
@@ -150,26 +150,26 @@ func (s *Service) poller(ctx context.Context) service.Check {
 // publisher warns of events that are not being published.
 func (s *Service) publisher(ctx context.Context) service.Check {
 	if s.Facts.Publisher == "log" {
-		return warned("EVENT_PUBLISHER is log: events are only logged")
+		return warnCheck("EVENT_PUBLISHER is log: events are only logged")
 	}
 	stats, err := s.outbox(ctx)
 	switch {
 	case err != nil:
-		return warned("the outbox cannot be read: " + err.Error())
+		return warnCheck("the outbox cannot be read: " + err.Error())
 	case stats.LastError != "":
-		return warned(stats.LastError + "; events wait in the outbox")
+		return warnCheck(stats.LastError + "; events wait in the outbox")
 	}
 	return service.Check{Status: service.OK}
 }
 
-func failed(err error) service.Check {
+func failCheck(err error) service.Check {
 	if err == nil {
 		return service.Check{Status: service.OK}
 	}
 	return service.Check{Status: service.Fail, Detail: err.Error()}
 }
 
-func warned(why string) service.Check {
+func warnCheck(why string) service.Check {
 	if why == "" {
 		return service.Check{Status: service.OK}
 	}
@@ -181,9 +181,9 @@ func (s *Service) token() service.Check {
 	case s.Auth.State() != nil:
 		return service.Check{Status: service.Fail, Detail: s.Auth.State().Error()}
 	case !s.Auth.Configured():
-		return warned("no credentials are configured; protected routes are closed")
+		return warnCheck("no credentials are configured; protected routes are closed")
 	}
-	return warned(strings.Join(slices.Concat(s.Auth.Warnings(), s.Secrets), "; "))
+	return warnCheck(strings.Join(slices.Concat(s.Auth.Warnings(), s.Secrets), "; "))
 }
 
 func (s *Service) pending(ctx context.Context) (int, error) {

@@ -39,7 +39,7 @@ func alreadyDecided(p store.Promotion) *problem.Error {
 
 // refuse records a decision that was not allowed, and returns why.
 func (s *Service) refuse(ctx context.Context, who auth.Principal, p store.Promotion, action string, why *problem.Error) error {
-	details := facts(p)
+	details := auditDetails(p)
 	details["code"] = why.Kind.Code
 	return errors.Join(why, s.Store.InTx(ctx, func(tx store.Tx) error {
 		return tx.Emit(ctx, event.Audit(who.Tenant, who.Name, action, event.Model(p.ModelID), event.Denied, details))

@@ -30,7 +30,7 @@ func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 		v.check("evaluation", false, "the policy requires an evaluation, and none of version %s is recorded", v.Version)
 	}
 	for _, run := range v.Evals {
-		detail, err := outcome(run)
+		detail, err := describeOutcome(run)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (g *Gate) evaluationCheck(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// outcome tells how a run ended.
-func outcome(run store.Eval) (string, error) {
+// describeOutcome tells how a run ended.
+func describeOutcome(run store.Eval) (string, error) {
 	metrics, err := governance.DecodeMetrics(run)
 	if err != nil {
 		return "", err

@@ -183,7 +183,7 @@ func Dummy(v tracker.ModelVersion, r tracker.Run) bool {
 
 // Generated says whether a version was trained on generated data.
 func Generated(v tracker.ModelVersion, r tracker.Run) bool {
-	return tag(v, r, TagOrigin) == originMadeUp
+	return versionOrRunTag(v, r, TagOrigin) == originMadeUp
 }
 
 // Dirty says whether a version was trained on a definition that no commit holds.
@@ -191,8 +191,8 @@ func Dirty(v tracker.ModelVersion, r tracker.Run) bool {
 	return strings.EqualFold(v.Tags[TagDirty], "true") || strings.EqualFold(r.Tags[TagDirty], "true")
 }
 
-// tag reads the version's tag, or its run's.
-func tag(v tracker.ModelVersion, r tracker.Run, name string) string {
+// versionOrRunTag reads the version's tag, or its run's.
+func versionOrRunTag(v tracker.ModelVersion, r tracker.Run, name string) string {
 	if s := v.Tags[name]; s != "" {
 		return strings.ToLower(s)
 	}
@@ -219,7 +219,7 @@ func (v *Verdict) policyCheck() {
 	case p.FromAlias != v.From || p.ToAlias != v.To:
 		v.check("policy", false, "the promotion policy is for %s → %s, not for %s → %s", p.FromAlias, p.ToAlias, v.From, v.To)
 	default:
-		v.check("policy", true, "enabled: %s %s %s, %s → %s", p.Metric, symbol(p.Operator), number(p.Threshold), p.FromAlias, p.ToAlias)
+		v.check("policy", true, "enabled: %s %s %s, %s → %s", p.Metric, operatorSymbol(p.Operator), formatNumber(p.Threshold), p.FromAlias, p.ToAlias)
 	}
 }
 
@@ -269,11 +269,11 @@ func (v *Verdict) condition(name string, c api.Condition) {
 	case !Finite(got):
 		v.check(name, false, "metric %s is not finite", c.Metric)
 	default:
-		v.check(name, holds(got, c), "%s is %s; wanted %s %s", c.Metric, number(got), symbol(string(c.Op)), number(c.Value))
+		v.check(name, conditionHolds(got, c), "%s is %s; wanted %s %s", c.Metric, formatNumber(got), operatorSymbol(string(c.Op)), formatNumber(c.Value))
 	}
 }
 
-func holds(got float64, c api.Condition) bool {
+func conditionHolds(got float64, c api.Condition) bool {
 	switch c.Op {
 	case api.Lt:
 		return got < c.Value
@@ -287,11 +287,11 @@ func holds(got float64, c api.Condition) bool {
 	return false
 }
 
-func symbol(op string) string {
+func operatorSymbol(op string) string {
 	return map[string]string{"lt": "<", "lte": "≤", "gt": ">", "gte": "≥"}[op]
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
 // artifactChecks ask for what serving needs: a digest to check the files by, and
 // the signature of the inputs.

@@ -43,7 +43,7 @@ func (a API) Open(c echo.Context) error {
 		return err
 	}
 	p, _ := auth.FromContext(ctx)
-	r, err := request(body)
+	r, err := parseRequest(body)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ type conditionInput struct {
 	Value  *float64     `json:"value"`
 }
 
-func request(b promotionRequest) (Request, error) {
+func parseRequest(b promotionRequest) (Request, error) {
 	var r Request
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) {
@@ -269,7 +269,7 @@ func (a API) List(c echo.Context) error {
 	rows, next := wire.CutPage(page, rows, func(r store.ListPromotionsRow) uuid.UUID { return r.Promotion.ID })
 	out := api.PromotionList{Items: make([]api.Promotion, 0, len(rows)), NextCursor: next}
 	for _, r := range rows {
-		v, err := view(r.Promotion, r.ApprovalID)
+		v, err := toPromotion(r.Promotion, r.ApprovalID)
 		if err != nil {
 			return err
 		}
@@ -326,14 +326,14 @@ func (a API) answer(c echo.Context, p store.Promotion) error {
 	if err != nil {
 		return err
 	}
-	v, err := view(p, record)
+	v, err := toPromotion(p, record)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, v)
 }
 
-func view(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
+func toPromotion(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error) {
 	out := api.Promotion{
 		Id: p.ID, Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, State: api.PromotionState(p.State),
 		Tenant: p.Tenant, Origin: api.PromotionOrigin(p.Origin), RequestedBy: p.RequestedBy, RequestedAt: p.RequestedAt.UTC(),

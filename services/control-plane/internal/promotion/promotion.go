@@ -258,11 +258,11 @@ func (s *Service) insert(ctx context.Context, tx store.Tx, id uuid.UUID, r Reque
 		return p, record, err
 	}
 	facts := append(approval.Facts(record, r.By, "created", event.OK, wire.OptionalText(r.Reason)),
-		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, facts(p)))
+		event.Audit(r.Tenant, r.By, "promotion.opened", event.Model(r.Model), event.OK, auditDetails(p)))
 	return p, record, tx.Emit(ctx, facts...)
 }
 
-func facts(p store.Promotion) map[string]any {
+func auditDetails(p store.Promotion) map[string]any {
 	return map[string]any{
 		"promotion_id": p.ID, "version": p.Version, "from": p.FromAlias, "to": p.ToAlias, "state": p.State,
 		"previous_version": p.PreviousVersion, "reason": p.Reason,
@@ -324,7 +324,7 @@ func (s *Service) approve(ctx context.Context, tx store.Tx, p store.Promotion, r
 		return p, err
 	}
 	return p, tx.Emit(ctx, append(approval.Facts(record, by, approval.Approved, event.OK, wire.OptionalText(reason)),
-		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, facts(p)))...)
+		event.Audit(p.Tenant, by, "promotion.approved", event.Model(p.ModelID), event.OK, auditDetails(p)))...)
 }
 
 func (s *Service) plan(ctx context.Context, tx store.Tx, p store.Promotion, v Verdict, holders alias.Holders) (store.AliasMove, error) {
@@ -374,7 +374,7 @@ func (s *Settler) end(ctx context.Context, tx store.Tx, p store.Promotion, state
 		return err
 	}
 	return tx.Emit(ctx, append(approval.Facts(record, actor, mirror.ToStatus, event.OK, wire.OptionalText(reason)),
-		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, facts(p)))...)
+		event.Audit(p.Tenant, actor, "promotion."+state, event.Model(p.ModelID), event.OK, auditDetails(p)))...)
 }
 
 // ExpireDue expires promotions that nobody decided in time.
@@ -432,7 +432,7 @@ func (s *Settler) Moved(ctx context.Context, tx store.Tx, m store.AliasMove) err
 		event.Of(event.PlatformTenant, m.Actor, "deploy", "promoted", p.ID.String(), event.Promotion{
 			Model: p.ModelID, Version: p.Version, From: p.FromAlias, To: p.ToAlias, PromotionID: &p.ID,
 		}),
-		event.Audit(p.Tenant, m.Actor, "promotion.promoted", event.Model(p.ModelID), event.OK, facts(p)))
+		event.Audit(p.Tenant, m.Actor, "promotion.promoted", event.Model(p.ModelID), event.OK, auditDetails(p)))
 	if err := tx.Emit(ctx, events...); err != nil {
 		return err
 	}
@@ -450,5 +450,5 @@ func (s *Settler) MoveFailed(ctx context.Context, tx store.Tx, m store.AliasMove
 		return fmt.Errorf("promotion %s: approved → failed: %w", *m.PromotionID, err)
 	}
 	s.count(Failed)
-	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, facts(p)))
+	return tx.Emit(ctx, event.Audit(p.Tenant, m.Actor, "promotion.failed", event.Model(p.ModelID), event.Failed, auditDetails(p)))
 }

@@ -121,7 +121,7 @@ func (s *Service) Record(ctx context.Context, p Push) (Outcome, error) {
 	if err := s.Approvals.ExpireDue(ctx); err != nil {
 		return Outcome{}, err
 	}
-	p = clean(p)
+	p = sanitizePush(p)
 	var out Outcome
 	var row store.Push
 	var noted approval.Noted
@@ -253,9 +253,9 @@ func orEmpty(s []string) []string {
 	return s
 }
 
-// clean makes what a forge or git says fit to be stored: git allows any bytes in
+// sanitizePush makes what a forge or git says fit to be stored: git allows any bytes in
 // names and messages. Files beyond what an approval shows are still looked at.
-func clean(p Push) Push {
+func sanitizePush(p Push) Push {
 	p.CommitSHA, p.DeliveryID = wire.TruncateText(p.CommitSHA, maxName), wire.TruncateText(p.DeliveryID, maxName)
 	p.PushedBy, p.Message = wire.TruncateText(p.PushedBy, maxName), wire.TruncateText(p.Message, maxMessage)
 	files := make([]string, 0, len(p.Files))

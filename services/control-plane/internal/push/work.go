@@ -125,7 +125,7 @@ func (s *Service) dispatch(ctx context.Context, row store.Push) (done []string, 
 		switch {
 		case err == nil:
 			done = append(done, model)
-		case busy(err) && s.Now().Sub(row.ReceivedAt) < giveUpAfter:
+		case isBusy(err) && s.Now().Sub(row.ReceivedAt) < giveUpAfter:
 			log.InfoContext(ctx, "training is dispatched later", slog.String("model", model), slog.Any("err", err))
 			again = true
 		default:
@@ -152,8 +152,8 @@ func (s *Service) start(ctx context.Context, row store.Push, model string) error
 	return err
 }
 
-// busy says whether the same dispatch may soon be taken: the orchestrator was not asked.
-func busy(err error) bool {
+// isBusy says whether the same dispatch may soon be taken: the orchestrator was not asked.
+func isBusy(err error) bool {
 	kind := problem.From(err).Kind
 	switch kind.Code {
 	case fault.RetrainInFlight.Code, fault.CommandInProgress.Code:

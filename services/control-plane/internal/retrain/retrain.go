@@ -57,7 +57,7 @@ func New(p Parts) (*API, error) {
 	return &API{p}, nil
 }
 
-func validate(b api.RetrainRequest) error {
+func validateRequest(b api.RetrainRequest) error {
 	var faults []problem.Field
 	bad := func(name, msg string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
 	for _, f := range []struct{ name, value string }{{"model_name", b.ModelName}, {"dataset_name", b.DatasetName}} {
@@ -217,7 +217,7 @@ func (a *API) find(ctx context.Context, p auth.Principal, spec command.Spec) (an
 	case err != nil || a.expired(c):
 		return answer, false, err
 	}
-	return replay(c, spec)
+	return replayCommand(c, spec)
 }
 
 func noCoordinator(err error) error {
@@ -246,7 +246,7 @@ func (a *API) write(ctx context.Context, spec command.Spec) (c store.Command, an
 					return err
 				}
 			default:
-				if answer, done, err = replay(had, spec); done {
+				if answer, done, err = replayCommand(had, spec); done {
 					return err
 				}
 				c, err = a.Commands.Restart(ctx, tx, had.ID)
@@ -283,9 +283,9 @@ func inProgress() error {
 	return fault.CommandInProgress.New("The request with this idempotency key is still being dispatched; repeat it in a moment to get its answer.").After(time.Second)
 }
 
-// replay answers a key that was used before; done is false where it failed then
+// replayCommand answers a key that was used before; done is false where it failed then
 // and may be sent again.
-func replay(c store.Command, spec command.Spec) (answer api.Dispatch, done bool, err error) {
+func replayCommand(c store.Command, spec command.Spec) (answer api.Dispatch, done bool, err error) {
 	switch {
 	case string(c.BodyHash) != string(spec.BodyHash):
 		return answer, true, fault.IdempotencyConflict.New("This idempotency key was used with another body; use a new key for a new request.")

@@ -85,7 +85,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		r, ok := known[row.FlowRunID]
 		switch {
 		case !ok && row.UnknownSince != nil && f.Book.Now().Sub(*row.UnknownSince) >= lostAfter:
-			if _, err := f.Book.Apply(ctx, row.FlowRunID, lost()); err != nil {
+			if _, err := f.Book.Apply(ctx, row.FlowRunID, lostRun()); err != nil {
 				return err
 			}
 		case !ok:
@@ -93,7 +93,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		case string(r.StateType) == row.StateType && r.StateName == row.StateName:
 			same = append(same, row.FlowRunID)
 		default:
-			if _, err := f.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+			if _, err := f.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 				return err
 			}
 		}
@@ -110,6 +110,6 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 	return nil
 }
 
-func lost() Seen {
+func lostRun() Seen {
 	return Seen{Type: orchestrator.Crashed, Name: "Lost", Message: "the orchestrator has not known this run for 10 minutes", Lost: true}
 }

@@ -69,7 +69,7 @@ func (a *API) Cancel(c echo.Context) error {
 	case errors.Is(err, orchestrator.ErrNotFound):
 		return notFound()
 	case err != nil:
-		return unreachable(err)
+		return orchestratorFault(err)
 	case verdict.Status == orchestrator.Abort:
 		return fault.OrchestratorRejected.New("The orchestrator refused to cancel the run: " + verdict.Details.Reason)
 	}
@@ -81,10 +81,10 @@ func (a *API) Cancel(c echo.Context) error {
 		return err
 	}
 	if r, err := a.Orchestrator.ReadFlowRun(askCtx, id); err == nil && row.Tenant != "" {
-		if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+		if row, err = a.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 			return err
 		}
-		return c.JSON(http.StatusAccepted, view(row, false))
+		return c.JSON(http.StatusAccepted, toRunStatus(row, false))
 	}
 	status.Stale = true // asked for, but what became of it is not known yet
 	return c.JSON(http.StatusAccepted, status)
@@ -152,11 +152,11 @@ func (a *API) find(c echo.Context) (store.Run, error) {
 // status is the record, read anew where it may have changed.
 func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) {
 	if row.Terminal || a.Book.Now().Sub(row.CheckedAt) < freshFor {
-		return view(row, false), nil
+		return toRunStatus(row, false), nil
 	}
 	id, err := uuid.Parse(row.FlowRunID)
 	if err != nil {
-		return view(row, true), nil
+		return toRunStatus(row, true), nil
 	}
 	askCtx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -166,21 +166,21 @@ func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) 
 		case errors.Is(err, orchestrator.ErrNotFound):
 			return api.RunStatus{}, notFound()
 		case err != nil:
-			return api.RunStatus{}, unreachable(err)
+			return api.RunStatus{}, orchestratorFault(err)
 		}
 		row.StateType, row.StateName, row.Terminal = string(r.StateType), r.StateName, r.StateType.Terminal()
-		return view(row, false), nil
+		return toRunStatus(row, false), nil
 	}
 	if err != nil {
-		return view(row, true), nil
+		return toRunStatus(row, true), nil
 	}
-	if row, err = a.Book.Apply(ctx, row.FlowRunID, seen(r)); err != nil {
+	if row, err = a.Book.Apply(ctx, row.FlowRunID, seenFromRun(r)); err != nil {
 		return api.RunStatus{}, err
 	}
-	return view(row, false), nil
+	return toRunStatus(row, false), nil
 }
 
-func unreachable(err error) error {
+func orchestratorFault(err error) error {
 	var answered *orchestrator.Error
 	if errors.As(err, &answered) && !answered.Temporary() {
 		return fault.OrchestratorRejected.New(fmt.Sprintf("The orchestrator refused with status %d: %s", answered.Status, answered.Detail)).WithCause(err)
@@ -188,7 +188,7 @@ func unreachable(err error) error {
 	return fault.OrchestratorUnreachable.New("The orchestrator does not answer; try again later.").WithCause(err)
 }
 
-func view(r store.Run, stale bool) api.RunStatus {
+func toRunStatus(r store.Run, stale bool) api.RunStatus {
 	return api.RunStatus{
 		FlowRunId: r.FlowRunID, StateType: wire.OptionalText(r.StateType), StateName: wire.OptionalText(r.StateName), IsTerminal: r.Terminal,
 		ModelId: wire.OptionalText(r.ModelID), DatasetName: wire.OptionalText(r.DatasetName), CommitSha: r.CommitSha,

@@ -52,7 +52,7 @@ type Seen struct {
 	Lost      bool // the orchestrator no longer knows the run
 }
 
-func seen(r orchestrator.FlowRun) Seen {
+func seenFromRun(r orchestrator.FlowRun) Seen {
 	return Seen{Type: r.StateType, Name: r.StateName, Message: r.Message(), StartTime: r.StartTime, EndTime: r.EndTime}
 }
 
@@ -169,7 +169,7 @@ func (b *Book) end(ctx context.Context, tx store.Tx, row store.Run, s Seen) erro
 	}
 	if err := tx.Emit(ctx,
 		event.Of(row.Tenant, follower, "job", name, row.FlowRunID, job),
-		event.Audit(row.Tenant, follower, "run."+name, event.Model(row.ModelID), outcome(s.Type), map[string]any{
+		event.Audit(row.Tenant, follower, "run."+name, event.Model(row.ModelID), auditOutcome(s.Type), map[string]any{
 			"flow_run_id": row.FlowRunID, "state": row.StateType, "version": row.ModelVersion, "reason": row.Reason,
 		}),
 	); err != nil {
@@ -194,7 +194,7 @@ func Trained(ctx context.Context, tx store.Tx, row store.Run, version store.Vers
 	return freshness.Trained(ctx, tx, row.ModelID, *commit, head, now)
 }
 
-func outcome(t orchestrator.StateType) string {
+func auditOutcome(t orchestrator.StateType) string {
 	if t == orchestrator.Completed {
 		return event.OK
 	}

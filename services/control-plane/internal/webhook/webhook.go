@@ -102,7 +102,7 @@ func (a *API) ForgeA(c echo.Context) error {
 func (a *API) ForgeB(c echo.Context) error {
 	return a.serve(c, forge{
 		name: forgeB, parse: parseB, lane: a.laneB,
-		offers: func(h http.Header) bool { return len(signatures(h)) > 0 },
+		offers: func(h http.Header) bool { return len(offeredSignatures(h)) > 0 },
 		proves: func(h http.Header, body []byte) bool { return hmacProof(h, a.secret.Reveal(), body) },
 		want:   "X-Forge-B-Signature-256 or X-Hub-Signature-256 must hold sha256= and the hexadecimal HMAC-SHA256 of the body under the webhook secret.",
 	})
@@ -121,7 +121,7 @@ func (a *API) serve(c echo.Context, f forge) error {
 	default:
 		a.count(f.name, "accepted")
 	}
-	return c.JSON(http.StatusOK, document(out))
+	return c.JSON(http.StatusOK, toPushOutcome(out))
 }
 
 // receive checks in this order: declared size, configuration, proof, form.
@@ -131,12 +131,12 @@ func (a *API) receive(c echo.Context, f forge) (push.Outcome, error) {
 		return push.Outcome{}, tooLarge(c)
 	}
 	if a.secret == "" {
-		unread(c)
+		closeUnread(c)
 		return push.Outcome{}, fault.WebhookSecretMissing.New("Webhooks are not served: MODELREPO_WEBHOOK_SECRET is not set.")
 	}
 	refused := fault.InvalidWebhookProof.New(f.want).WithHeader("WWW-Authenticate", "Webhook")
 	if !f.offers(r.Header) {
-		unread(c)
+		closeUnread(c)
 		return push.Outcome{}, refused
 	}
 	p, skip, err := a.take(c, f, refused)
@@ -162,37 +162,37 @@ func (a *API) take(c echo.Context, f forge, refused error) (push.Push, string, e
 	case <-ctx.Done():
 		return push.Push{}, "", ctx.Err()
 	case <-wait.C:
-		return push.Push{}, "", busy()
+		return push.Push{}, "", tooManyDeliveries()
 	}
 	if !f.proves(r.Header, body.bytes) {
 		return push.Push{}, "", refused
 	}
-	fields, err := object(body.bytes)
+	fields, err := parsePayload(body.bytes)
 	if err != nil {
 		return push.Push{}, "", err
 	}
 	return f.parse(r.Header, fields)
 }
 
-func busy() error {
+func tooManyDeliveries() error {
 	return fault.WebhooksBusy.New("Too many deliveries arrive at once; send this one again.").After(time.Second)
 }
 
 func tooLarge(c echo.Context) error {
-	unread(c)
+	closeUnread(c)
 	return problem.BodyTooLarge.New(fmt.Sprintf("The request body is larger than %d bytes.", maxBody))
 }
 
-// unread lets the answer go out, and the connection end, without the rest of the
+// closeUnread lets the answer go out, and the connection end, without the rest of the
 // body; net/http would read it first, and wait for one that does not come.
-func unread(c echo.Context) {
+func closeUnread(c echo.Context) {
 	if c.Request().ContentLength != 0 {
 		c.Response().Header().Set("Connection", "close")
 	}
 }
 
-// document is the answer: what the push led to, or why nothing came of it.
-func document(o push.Outcome) api.PushOutcome {
+// toPushOutcome is the answer: what the push led to, or why nothing came of it.
+func toPushOutcome(o push.Outcome) api.PushOutcome {
 	if o.Skipped != "" {
 		yes, reason := api.PushOutcomeSkipped(true), api.PushOutcomeReason(o.Skipped)
 		out := api.PushOutcome{Skipped: &yes, Reason: &reason}
