@@ -21,7 +21,7 @@ func startWithBrokenConfig(t *testing.T, env ...string) *controlplanetest.Plane 
 	return p
 }
 
-// Section 1 of the decisions: the order of the checks, and what each answers.
+// The order of the checks that a request passes, and the answer of each.
 func TestContractAccess(t *testing.T) {
 	t.Parallel()
 	good := func(members string) string { return `{"secret-0123456789abcdef":{` + members + `}}` }

@@ -30,8 +30,8 @@ func sendInBackground(p *controlplanetest.Plane, method, path, bearer string, bo
 
 const dispatching = "select count(*) from control_plane.commands where status = 'dispatching'"
 
-// The errors of decisions 2.1 and 2.2, and those of the contract's table "Errors":
-// a row is status_code.
+// The errors of the contract, which one control plane can show:
+// a row is named status_code.
 func TestContractErrors(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1000", "ADMISSION_PER_TENANT=3")
@@ -173,8 +173,8 @@ func TestContractErrors(t *testing.T) {
 	}
 }
 
-// The errors that need a control plane of their own.
-func TestContractErrorsApart(t *testing.T) {
+// The errors that each need a control plane set up for them.
+func TestContractErrorsOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	t.Run("502_orchestrator_unreachable_breaker_open", func(t *testing.T) {
 		t.Parallel()

@@ -42,8 +42,8 @@ func runtimeOf(p *controlplanetest.Plane) (doc, []string) {
 	return r, blockers
 }
 
-// Health of the contract, and section 5 of the decisions: a row is a member, or a
-// value it can have.
+// GET /health: a row is a member of the answer, or a
+// value that it can have.
 func TestContractHealth(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t, "MODELREPO_POLL_SECONDS=0")
@@ -183,8 +183,8 @@ func linesWithPrefix(text string, prefixes ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// The values that need a control plane of their own.
-func TestContractHealthApart(t *testing.T) {
+// The values that each need a control plane set up for them.
+func TestContractHealthOfSpecialSetups(t *testing.T) {
 	t.Parallel()
 	apart := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { t.Parallel(); f(t) })

@@ -33,7 +33,7 @@ func expectOneFact(p *controlplanetest.Plane, id, event, action, actor string) {
 	}
 }
 
-// The moves of approval records: decisions 2.1, and the contract's table.
+// How approval records change state.
 func TestContractApprovalStates(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t, "PREFECT_CB_FAIL_MAX=1000", "APPROVAL_EXPIRY_HOURS=72")

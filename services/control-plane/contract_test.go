@@ -10,8 +10,8 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// The files contract_*_test.go walk the tables of the contract: a subtest is one
-// row of a table and bears its name. What an answer must look like beyond the
+// The files contract_*_test.go prove the contract row by row: a subtest is one
+// row and has its name. What an answer must look like beyond the
 // members named here is in the API's document, which controlplanetest holds every
 // answer against.
 

@@ -193,6 +193,22 @@ func (c *Config) Validate() error {
 	if flow, deployment, ok := strings.Cut(c.Deployment, "/"); !ok || flow == "" || deployment == "" || strings.Contains(deployment, "/") {
 		fault("PREFECT_DEPLOYMENT_NAME is %q; it must be flow/deployment", c.Deployment)
 	}
+	c.checkRanges(fault)
+	c.checkModelrepo(fault)
+	c.checkSource(fault)
+	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
+	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
+	if err := who.CheckPlaceholders(); err != nil {
+		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
+	}
+	if err := who.DelegationState(); err != nil {
+		fault("DELEGATION_TRUST_JSON: %w", err)
+	}
+	return errors.Join(faults...)
+}
+
+// checkRanges reports each number that is out of its range.
+func (c *Config) checkRanges(fault func(format string, a ...any)) {
 	for _, f := range []struct {
 		name         string
 		v, low, high int
@@ -230,15 +246,4 @@ func (c *Config) Validate() error {
 			fault("%s is %v; it must be 0 to %.0f", f.name, f.v, f.high)
 		}
 	}
-	c.checkModelrepo(fault)
-	c.checkSource(fault)
-	// A malformed credential map does not stop the start: every bearer is answered 503, and health says why.
-	who := auth.Load(c.Token.Reveal(), c.Credentials.Reveal(), Rules).WithDelegation(auth.Delegation{Audience: name, Trust: c.DelegationTrust.Reveal()})
-	if err := who.CheckPlaceholders(); err != nil {
-		fault("CONTROL_PLANE_TOKEN, CONTROL_PLANE_CREDENTIALS_JSON: %w", err)
-	}
-	if err := who.DelegationState(); err != nil {
-		fault("DELEGATION_TRUST_JSON: %w", err)
-	}
-	return errors.Join(faults...)
 }

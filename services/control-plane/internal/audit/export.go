@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -17,39 +14,6 @@ import (
 
 // exportPause is how long a reader of an export may take over one page of it.
 const exportPause = 30 * time.Second
-
-// Export serves GET /audit/export.
-func (a API) Export(c echo.Context) error {
-	ctx := c.Request().Context()
-	tenant, err := tenantOf(c)
-	if err != nil {
-		return err
-	}
-	since, until, err := parseTimeRange(c)
-	if err != nil {
-		return err
-	}
-	// Before the stretch is chosen: it must not end before what was verified.
-	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
-	if err != nil {
-		return err
-	}
-	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
-		return err
-	}
-	head, err := a.Ledger.stretch(ctx, tenant, since, until)
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentType, "application/x-ndjson")
-	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
-	c.Response().WriteHeader(http.StatusOK)
-	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
-	slow := http.NewResponseController(c.Response())
-	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
-	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)
-}
 
 // ending is what the trailer of an export tells of the whole chain.
 func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -322,4 +323,37 @@ func (a API) Keys(c echo.Context) error {
 		})
 	}
 	return c.JSON(http.StatusOK, out)
+}
+
+// Export serves GET /audit/export.
+func (a API) Export(c echo.Context) error {
+	ctx := c.Request().Context()
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return err
+	}
+	since, until, err := parseTimeRange(c)
+	if err != nil {
+		return err
+	}
+	// Before the stretch is chosen: it must not end before what was verified.
+	v, err := a.Ledger.Verify(ctx, tenant, 0, 0)
+	if err != nil {
+		return err
+	}
+	if err := a.Ledger.remember(ctx, tenant, v); err != nil {
+		return err
+	}
+	head, err := a.Ledger.stretch(ctx, tenant, since, until)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "application/x-ndjson")
+	h.Set(echo.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="audit-%d-%d.ndjson"`, head.FromSeq, head.ToSeq))
+	c.Response().WriteHeader(http.StatusOK)
+	// A failure from here on leaves the bundle without its trailer, and a verifier says so.
+	slow := http.NewResponseController(c.Response())
+	page := func() error { return slow.SetWriteDeadline(time.Now().Add(exportPause)) }
+	return a.Ledger.export(ctx, c.Response(), head, a.Ledger.ending(v, head), page)
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
+	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
 // insert puts a row behind the chain that links to it, as whoever can write to the
@@ -152,8 +155,8 @@ func TestEntriesFromBeforeMACs(t *testing.T) {
 	if err := os.WriteFile(key+".epochs", []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := audit.Ledger{}
-	if err := l.Open(key, ""); err == nil {
+	parts := audit.Parts{Store: store.Open(b.pool), Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	if _, err := audit.New(parts, key, ""); err == nil || !strings.Contains(err.Error(), "epochs") {
 		t.Error("got no error of a file that holds no epochs")
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/audit/chain"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
@@ -42,16 +43,21 @@ const (
 	verifications = 2
 )
 
-// Ledger is the audit ledger of one replica.
-type Ledger struct {
+// Parts are what a Ledger needs.
+type Parts struct {
 	Store *store.Store
 	// Conn is the broker's; nil when events are only logged, so that nothing arrives.
-	Conn   *nats.Conn
+	Conn   *nats.Conn `part:"optional"`
 	Stream outbox.StreamConfig
 	// Coordinator is the kind that gives this replica its leases and their fences.
 	Coordinator string
 	Now         func() time.Time
 	Log         *slog.Logger
+}
+
+// Ledger is the audit ledger of one replica.
+type Ledger struct {
+	Parts
 
 	key     ed25519.PrivateKey // nil: nothing is signed
 	roots   chain.Keys         // trusted whatever the tables say: that key's and those of the configuration
@@ -62,10 +68,17 @@ type Ledger struct {
 	busy    *semaphore.Weighted
 }
 
-// Open completes a ledger. An empty keyFile means that checkpoints are not signed;
-// trusted are public keys as chain.ParseKeys reads them.
-func (l *Ledger) Open(keyFile, trusted string) (err error) {
-	l.busy = semaphore.NewWeighted(verifications)
+// New refuses a missing part and reads the keys. With an empty keyFile checkpoints
+// are not signed; trusted are public keys as chain.ParseKeys reads them.
+func New(p Parts, keyFile, trusted string) (*Ledger, error) {
+	if err := service.RequireParts("audit", p); err != nil {
+		return nil, err
+	}
+	l := &Ledger{Parts: p, busy: semaphore.NewWeighted(verifications)}
+	return l, l.openKeys(keyFile, trusted)
+}
+
+func (l *Ledger) openKeys(keyFile, trusted string) (err error) {
 	if l.roots, err = chain.ParseKeys(trusted); err != nil || keyFile == "" {
 		return err
 	}

@@ -6,17 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/singleflight"
 
-	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/outbox"
@@ -25,7 +22,6 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
-	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
 // Facts are what does not change while the process runs.
@@ -41,8 +37,8 @@ type Facts struct {
 	ModelRepoOwn bool
 }
 
-// Service answers for one replica.
-type Service struct {
+// Parts are what a Service reports on.
+type Parts struct {
 	Facts    Facts
 	Server   *service.Server
 	Store    *store.Store
@@ -59,6 +55,11 @@ type Service struct {
 	Poller     *poller.Service
 	// Relay publishes this service's outbox, or would.
 	Relay *outbox.Relay
+}
+
+// Service answers for one replica.
+type Service struct {
+	Parts
 
 	started atomic.Bool
 
@@ -66,6 +67,16 @@ type Service struct {
 	mu        sync.Mutex // guards those below
 	countedAt time.Time
 	counted   outbox.Stats
+}
+
+// New refuses a missing part and adds the checks to /readyz.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("health", p); err != nil {
+		return nil, err
+	}
+	s := &Service{Parts: p}
+	s.register()
+	return s, nil
 }
 
 // countFor is how long a count of the outbox is reused: it reads a week of rows,
@@ -105,8 +116,8 @@ func (s *Service) Started() { s.started.Store(true) }
 // startupChecks are the names in startup_checks, beside which /readyz has the approval store.
 var startupChecks = []string{"db", "registry", "token", "coordinator", "event_publisher", "audit"}
 
-// Register adds the checks to /readyz.
-func (s *Service) Register() {
+// register adds the checks to /readyz.
+func (s *Service) register() {
 	s.Server.Check("startup", func(context.Context) service.Check {
 		if s.started.Load() {
 			return service.Check{Status: service.OK}
@@ -196,99 +207,3 @@ func (s *Service) pending(ctx context.Context) (int, error) {
 
 // readTimeout bounds what /health asks for beside the checks.
 const readTimeout = 2 * time.Second
-
-// Get serves GET /health; it is always 200.
-func (s *Service) Get(c echo.Context) error {
-	ready, checks := s.Server.Ready(c.Request().Context())
-	ctx, cancel := context.WithTimeout(c.Request().Context(), readTimeout)
-	defer cancel()
-	out := api.Health{
-		Status: api.HealthStatusOk, Ready: ready, PrefectApiUrl: s.Facts.OrchestratorURL,
-		AuthConfigured: s.Auth.Configured() && s.Auth.State() == nil, Models: map[string][]string{},
-		Deployment: s.Target.Name(), StartupChecks: map[string]string{}, Poller: s.polling(ctx),
-	}
-	for name, check := range checks {
-		if check != service.OK {
-			out.Status = api.HealthStatusDegraded
-		}
-		for _, n := range startupChecks {
-			if n == name {
-				out.StartupChecks[name] = check
-			}
-		}
-	}
-	if !s.started.Load() {
-		out.Status = api.HealthStatusStarting
-	}
-	for _, m := range s.Registry.Models() {
-		out.Models[m.ID()] = m.DatasetNames()
-	}
-	if n, err := s.pending(ctx); err == nil {
-		out.PendingApprovals = &n
-	}
-	t := s.Target.Status()
-	out.Dispatch = api.DispatchHealth{State: api.DispatchHealthState(t.State), Detail: wire.OptionalText(t.Detail)}
-	if !t.CheckedAt.IsZero() {
-		out.Dispatch.CheckedAt = &t.CheckedAt
-	}
-	if t.State != dispatch.OK && out.Status == api.HealthStatusOk {
-		out.Status = api.HealthStatusDegraded
-	}
-	out.CircuitBreaker.State = api.BreakerHealthStateUnknown
-	if b, err := s.Breaker.State(ctx); err == nil {
-		out.CircuitBreaker.State = api.BreakerHealthState(b.State)
-	}
-	out.Runtime = s.runtime(ctx, strings.HasPrefix(checks["coordinator"], service.OK))
-	return c.JSON(http.StatusOK, out)
-}
-
-// polling is the block poller; what cannot be read is not claimed.
-func (s *Service) polling(ctx context.Context) api.PollerHealth {
-	st, _ := s.Poller.State(ctx) // the check of that name tells of an error
-	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: wire.OptionalText(st.LastError)}
-	if st.LastOK != nil {
-		age := st.LastOK.Seconds()
-		out.LastOkSecondsAgo = &age
-	}
-	return out
-}
-
-// runtime says what this process uses, and what of it keeps a second replica
-// from being safe.
-func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
-	f := s.Facts
-	r := api.Runtime{
-		StateBackend: api.RuntimeStateBackendPostgres, ConfiguredCoordinator: api.RuntimeConfiguredCoordinator(f.Coordinator),
-		ActiveCoordination:       api.RuntimeActiveCoordination(f.Coordinator),
-		ConfiguredEventPublisher: api.RuntimeConfiguredEventPublisher(f.Publisher), EventRelayEnabled: f.RelayEnabled,
-		HorizontalScalingBlockers: []string{},
-	}
-	block := func(when bool, name string) {
-		if when {
-			r.HorizontalScalingBlockers = append(r.HorizontalScalingBlockers, name)
-		}
-	}
-	if f.StateEmbedded {
-		r.StateBackend = api.RuntimeStateBackendPostgresEmbedded
-	}
-	if f.BrokerEmbedded && f.Publisher == "nats" {
-		r.ConfiguredEventPublisher = api.NatsEmbedded
-	}
-	if !coordinated {
-		r.ActiveCoordination = api.RuntimeActiveCoordinationNone
-	}
-	block(f.StateEmbedded, "state_backend_embedded")
-	block(!coordinated, "coordinator_unreachable")
-	block(f.BrokerEmbedded || f.Publisher == "log", "event_publisher_process_local")
-	block(!f.RelayEnabled, "event_relay_disabled")
-	// Each replica reads a folder of its own machine; that they agree cannot be seen from here.
-	block(f.ModelRepoDir != "" && !f.ModelRepoOwn, "modelrepo_dir_not_shared")
-	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
-	if stats, err := s.outbox(ctx); err == nil {
-		r.Outbox = api.OutboxHealth{
-			Pending: &stats.Pending, Published: &stats.Published, Poison: &stats.Poison, OldestPendingSeconds: &stats.OldestPendingSeconds,
-		}
-		r.EventRelayError = wire.OptionalText(stats.LastError)
-	}
-	return r
-}

@@ -10,16 +10,28 @@ import (
 
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Service keeps the jobs.
-type Service struct {
+// Parts are what a Service needs.
+type Parts struct {
 	Store *store.Store
 	Now   func() time.Time
+}
+
+// Service keeps the jobs.
+type Service struct{ Parts }
+
+// New refuses a missing part.
+func New(p Parts) (*Service, error) {
+	if err := service.RequireParts("job", p); err != nil {
+		return nil, err
+	}
+	return &Service{p}, nil
 }
 
 // List serves GET /jobs.

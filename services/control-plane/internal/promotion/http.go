@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -344,4 +345,194 @@ func toPromotion(p store.Promotion, approvalID uuid.UUID) (api.Promotion, error)
 		return out, fmt.Errorf("promotion %s: decode conditions: %w", p.ID, err)
 	}
 	return out, nil
+}
+
+// Rollback serves POST /aliases/{model}/{alias}/rollback.
+func (a API) Rollback(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body api.RollbackRequest
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	version := ""
+	if body.Version != nil {
+		if version = *body.Version; !ValidVersion(version) {
+			bad(VersionRule, "version")
+		}
+	}
+	switch reason := body.Reason; {
+	case strings.TrimSpace(reason) == "":
+		bad("is required", "reason")
+	case len(reason) > approval.MaxReason:
+		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
+	}
+	if err := fault.InvalidAll(faults); err != nil {
+		return err
+	}
+	m, err := a.Service.Gate.Registry.TrackedFromPath(c)
+	if err != nil {
+		return err
+	}
+	name, ok := alias.Canonical(c.Param("alias"))
+	if !ok {
+		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
+	}
+	p, _ := auth.FromContext(ctx)
+	move, err := a.Service.Rollback(ctx, p, m.ID, name, version, body.Reason)
+	if err != nil {
+		return err
+	}
+	out := api.Rollback{
+		Id: move.ID, Model: move.ModelID, Alias: move.Alias, Version: move.Version, PreviousVersion: move.PreviousVersion,
+		State: api.RollbackState(move.State), Actor: move.Actor, Reason: body.Reason,
+	}
+	if move.State == alias.Moving {
+		return c.JSON(http.StatusAccepted, out)
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// List serves GET /promotion-policies.
+func (s *Policies) List(c echo.Context) error {
+	page, err := wire.PageOf[string](c)
+	if err != nil {
+		return err
+	}
+	rows, err := s.Store.ListPolicies(c.Request().Context(), store.ListPoliciesParams{After: page.Start(), MaxRows: page.Fetch()})
+	if err != nil {
+		return err
+	}
+	rows, next := wire.CutPage(page, rows, func(r store.Policy) string { return r.ModelID })
+	out := api.PolicyList{Items: make([]api.Policy, 0, len(rows)), NextCursor: next}
+	for _, r := range rows {
+		out.Items = append(out.Items, policyView(r))
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Get serves GET /promotion-policies/{model}.
+func (s *Policies) Get(c echo.Context) error {
+	row, err := s.Store.GetPolicy(c.Request().Context(), registry.ID(c.Param("model")))
+	switch {
+	case store.None(err):
+		return noPolicy()
+	case err != nil:
+		return err
+	}
+	return c.JSON(http.StatusOK, policyView(row))
+}
+
+func noPolicy() error {
+	return fault.PolicyNotFound.New("The model has no promotion policy; GET /promotion-policies lists those there are.")
+}
+
+// Put serves PUT /promotion-policies/{model}.
+func (s *Policies) Put(c echo.Context) error {
+	ctx := c.Request().Context()
+	var body policyInput
+	if err := wire.Decode(c, &body); err != nil {
+		return err
+	}
+	id := registry.ID(c.Param("model"))
+	row, err := s.input(id, body)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Registry.TrackedFromPath(c); err != nil {
+		return err
+	}
+	p, _ := auth.FromContext(ctx)
+	policy, err := s.set(ctx, p, row)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, policyView(policy))
+}
+
+// policyInput is api.PolicyInput that tells a threshold of 0 from none.
+type policyInput struct {
+	Model        *string           `json:"model"`
+	Metric       string            `json:"metric"`
+	Operator     api.Operator      `json:"operator"`
+	Threshold    *float64          `json:"threshold"`
+	FromAlias    *string           `json:"from_alias"`
+	ToAlias      *string           `json:"to_alias"`
+	Enabled      *bool             `json:"enabled"`
+	RequireEval  *bool             `json:"require_eval"`
+	ApprovalMode *api.ApprovalMode `json:"approval_mode"`
+}
+
+func (s *Policies) input(id string, b policyInput) (store.PutPolicyParams, error) {
+	var faults []problem.Field
+	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
+	out := store.PutPolicyParams{
+		ModelID: id, Metric: b.Metric, Operator: string(b.Operator),
+		FromAlias: alias.Staging, ToAlias: alias.Production, Enabled: true, ApprovalMode: s.Mode,
+	}
+	if b.Model != nil && registry.ID(*b.Model) != id {
+		bad("is not the model of the path", "model")
+	}
+	if !validMetric(b.Metric) {
+		bad(metricRule, "metric")
+	}
+	if !b.Operator.Valid() {
+		bad("must be lt, gt, lte or gte", "operator")
+	}
+	if b.Threshold == nil {
+		bad(numberRule, "threshold")
+	} else {
+		out.Threshold = *b.Threshold
+	}
+	for _, f := range []struct {
+		name  string
+		given *string
+		into  *string
+	}{{"from_alias", b.FromAlias, &out.FromAlias}, {"to_alias", b.ToAlias, &out.ToAlias}} {
+		if f.given == nil {
+			continue
+		}
+		var ok bool
+		if *f.into, ok = alias.Canonical(*f.given); !ok {
+			bad(aliasRule, f.name)
+		}
+	}
+	if out.FromAlias == out.ToAlias {
+		bad("must be another than from_alias", "to_alias")
+	}
+	if b.Enabled != nil {
+		out.Enabled = *b.Enabled
+	}
+	if b.RequireEval != nil {
+		out.RequireEval = *b.RequireEval
+	}
+	if b.ApprovalMode != nil {
+		if out.ApprovalMode = string(*b.ApprovalMode); !b.ApprovalMode.Valid() {
+			bad("must be each or run", "approval_mode")
+		}
+	}
+	return out, fault.InvalidAll(faults)
+}
+
+// Delete serves DELETE /promotion-policies/{model}.
+func (s *Policies) Delete(c echo.Context) error {
+	ctx := c.Request().Context()
+	p, _ := auth.FromContext(ctx)
+	found, err := s.remove(ctx, p, registry.ID(c.Param("model")))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return noPolicy()
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func policyView(r store.Policy) api.Policy {
+	return api.Policy{
+		Model: r.ModelID, Metric: r.Metric, Operator: api.Operator(r.Operator), Threshold: r.Threshold, FromAlias: r.FromAlias,
+		ToAlias: r.ToAlias, Enabled: r.Enabled, RequireEval: r.RequireEval, ApprovalMode: api.ApprovalMode(r.ApprovalMode),
+		UpdatedAt: r.UpdatedAt.UTC(), UpdatedBy: r.UpdatedBy,
+	}
 }

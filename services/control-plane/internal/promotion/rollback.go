@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
-	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
-	"github.com/mlp-platform/platform/libs/problem"
 	"github.com/mlp-platform/platform/libs/tracker"
 	"github.com/mlp-platform/platform/services/control-plane/internal/alias"
-	"github.com/mlp-platform/platform/services/control-plane/internal/approval"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
@@ -23,53 +17,6 @@ import (
 
 // RolledBack is what a rollback counts as.
 const RolledBack = "rolled_back"
-
-// Rollback serves POST /aliases/{model}/{alias}/rollback.
-func (a API) Rollback(c echo.Context) error {
-	ctx := c.Request().Context()
-	var body api.RollbackRequest
-	if err := wire.Decode(c, &body); err != nil {
-		return err
-	}
-	var faults []problem.Field
-	bad := func(msg, name string) { faults = append(faults, problem.Field{Loc: []string{"body", name}, Msg: msg}) }
-	version := ""
-	if body.Version != nil {
-		if version = *body.Version; !ValidVersion(version) {
-			bad(VersionRule, "version")
-		}
-	}
-	switch reason := body.Reason; {
-	case strings.TrimSpace(reason) == "":
-		bad("is required", "reason")
-	case len(reason) > approval.MaxReason:
-		bad(fmt.Sprintf("is longer than %d bytes", approval.MaxReason), "reason")
-	}
-	if err := fault.InvalidAll(faults); err != nil {
-		return err
-	}
-	m, err := a.Service.Gate.Registry.TrackedFromPath(c)
-	if err != nil {
-		return err
-	}
-	name, ok := alias.Canonical(c.Param("alias"))
-	if !ok {
-		return fault.AliasNotFound.New("There is no such alias; there are Staging, Canary and Production.")
-	}
-	p, _ := auth.FromContext(ctx)
-	move, err := a.Service.Rollback(ctx, p, m.ID, name, version, body.Reason)
-	if err != nil {
-		return err
-	}
-	out := api.Rollback{
-		Id: move.ID, Model: move.ModelID, Alias: move.Alias, Version: move.Version, PreviousVersion: move.PreviousVersion,
-		State: api.RollbackState(move.State), Actor: move.Actor, Reason: body.Reason,
-	}
-	if move.State == alias.Moving {
-		return c.JSON(http.StatusAccepted, out)
-	}
-	return c.JSON(http.StatusOK, out)
-}
 
 // Rollback gives an alias back to a version that held it before; an empty one is
 // the last before the present. What it takes the alias from is the version that

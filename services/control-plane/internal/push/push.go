@@ -158,34 +158,10 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 	if err != nil {
 		return row, false, err
 	}
-	switch {
-	case p.Branch != cfg.WatchBranch:
-		out.Skipped = NotWatched
-		return row, false, nil
-	case strings.Trim(p.CommitSHA, "0") == "":
-		out.Skipped = NoCommit
-		return row, false, nil
-	}
-	if p.DeliveryID != "" {
-		id, err := tx.FindDelivery(ctx, p.DeliveryID)
-		switch {
-		case err == nil:
-			out.Skipped, out.EventID = DuplicateDelivery, id
-			return row, false, nil
-		case !store.None(err):
-			return row, false, err
-		}
-	}
-	last, err := tx.LastPush(ctx)
-	if err != nil && !store.None(err) {
+	last, wanted, err := screenPush(ctx, tx, p, cfg.WatchBranch, out)
+	if err != nil || !wanted {
 		return row, false, err
 	}
-	out.Duplicate = err == nil && last.CommitSha == p.CommitSHA && last.Branch == p.Branch
-	if out.Duplicate && p.Source == Poll {
-		out.EventID = last.ID
-		return row, false, nil
-	}
-
 	repo := s.Registry.Repo()
 	all := repo.Names()
 	touched, touchedAll := all, !p.FilesKnown
@@ -244,6 +220,39 @@ func (s *Service) record(ctx context.Context, tx store.Tx, p Push, out *Outcome,
 			"files_known": !touchedAll, "approvals": len(out.ApprovalsCreated),
 		}),
 	)
+}
+
+// screenPush says in out why a push is skipped, or that its head is the last one's
+// again; wanted is false where nothing is to be recorded.
+func screenPush(ctx context.Context, tx store.Tx, p Push, watched string, out *Outcome) (last store.Push, wanted bool, err error) {
+	switch {
+	case p.Branch != watched:
+		out.Skipped = NotWatched
+		return last, false, nil
+	case strings.Trim(p.CommitSHA, "0") == "":
+		out.Skipped = NoCommit
+		return last, false, nil
+	}
+	if p.DeliveryID != "" {
+		id, err := tx.FindDelivery(ctx, p.DeliveryID)
+		switch {
+		case err == nil:
+			out.Skipped, out.EventID = DuplicateDelivery, id
+			return last, false, nil
+		case !store.None(err):
+			return last, false, err
+		}
+	}
+	last, err = tx.LastPush(ctx)
+	if err != nil && !store.None(err) {
+		return last, false, err
+	}
+	out.Duplicate = err == nil && last.CommitSha == p.CommitSHA && last.Branch == p.Branch
+	if out.Duplicate && p.Source == Poll {
+		out.EventID = last.ID
+		return last, false, nil
+	}
+	return last, true, nil
 }
 
 func orEmpty(s []string) []string {

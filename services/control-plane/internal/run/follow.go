@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
@@ -20,10 +21,21 @@ const (
 
 // Follower reads the state of all runs that have not ended, every 3 s. One
 // replica runs it, under a lease.
-type Follower struct {
+type Follower struct{ FollowerParts }
+
+// FollowerParts are what a Follower needs.
+type FollowerParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
 	Log          *slog.Logger
+}
+
+// NewFollower refuses a missing part.
+func NewFollower(p FollowerParts) (*Follower, error) {
+	if err := service.RequireParts("run follower", p); err != nil {
+		return nil, err
+	}
+	return &Follower{p}, nil
 }
 
 // Run follows until ctx ends.

@@ -15,6 +15,7 @@ import (
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
 	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/orchestrator"
+	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/event"
 	"github.com/mlp-platform/platform/services/control-plane/internal/fault"
 	"github.com/mlp-platform/platform/services/control-plane/internal/registry"
@@ -25,10 +26,21 @@ import (
 // freshFor is how long a record is shown without asking the orchestrator again.
 const freshFor = 5 * time.Second
 
-// API serves runs.
-type API struct {
+// APIParts are what an API needs.
+type APIParts struct {
 	Book         *Book
 	Orchestrator *orchestrator.Client
+}
+
+// API serves runs.
+type API struct{ APIParts }
+
+// NewAPI refuses a missing part.
+func NewAPI(p APIParts) (*API, error) {
+	if err := service.RequireParts("run API", p); err != nil {
+		return nil, err
+	}
+	return &API{p}, nil
 }
 
 // Get serves GET /retrain/{flow_run_id}.

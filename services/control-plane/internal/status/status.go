@@ -9,13 +9,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	api "github.com/mlp-platform/platform/clients/go/controlplane"
-	"github.com/mlp-platform/platform/libs/auth"
 	"github.com/mlp-platform/platform/libs/service"
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
@@ -59,32 +55,6 @@ func New(s *store.Store, log *slog.Logger, neighbours ...Neighbour) *Service {
 	// A redirect is an answer that is not 2xx, and nobody follows it to another place.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Service{neighbours: neighbours, store: s, client: client, log: log}
-}
-
-// Get serves GET /status.
-func (s *Service) Get(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), timeout)
-	defer cancel()
-	p, _ := auth.FromContext(ctx)
-	seen := make([]api.NeighbourStatus, len(s.neighbours))
-	out := api.Status{Services: make(map[string]api.NeighbourStatus, len(s.neighbours))}
-	var all sync.WaitGroup
-	for i, n := range s.neighbours {
-		all.Go(func() { seen[i] = s.probe(ctx, n) })
-	}
-	all.Go(func() {
-		n, err := s.store.CountPendingApprovals(ctx, p.Tenant)
-		if err != nil {
-			s.log.WarnContext(ctx, "status: pending approvals not readable", slog.Any("err", err))
-			return
-		}
-		out.PendingApprovals = &n
-	})
-	all.Wait()
-	for i, n := range s.neighbours {
-		out.Services[n.Key] = seen[i]
-	}
-	return c.JSON(http.StatusOK, out)
 }
 
 // probe asks one neighbour. What it says of itself beside the status code is not read.

@@ -14,9 +14,9 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/controlplanetest"
 )
 
-// Section 6 of the decisions: the table outbox, its outcomes, the stream. That
+// The table outbox, the outcomes of publishing, and the stream. That
 // nothing is lost when broker or relay die is TestRow16 of e2e/faults.
-func TestContractOutboxTable(t *testing.T) {
+func TestContractOutbox(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
@@ -141,7 +141,7 @@ func TestContractOutboxTable(t *testing.T) {
 	})
 }
 
-// The metrics of the contract and of section 5.
+// The metrics, their labels and their types.
 func TestContractMetrics(t *testing.T) {
 	t.Parallel()
 	serving := controlplanetest.NewServing(t)

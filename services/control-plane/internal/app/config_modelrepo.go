@@ -3,39 +3,59 @@ package app
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"log/slog"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 
-	"github.com/mlp-platform/platform/libs/coord"
 	"github.com/mlp-platform/platform/libs/service"
-	"github.com/mlp-platform/platform/services/control-plane/internal/diff"
 	"github.com/mlp-platform/platform/services/control-plane/internal/forge"
-	"github.com/mlp-platform/platform/services/control-plane/internal/lock"
 	"github.com/mlp-platform/platform/services/control-plane/internal/poller"
-	"github.com/mlp-platform/platform/services/control-plane/internal/store"
+	"github.com/mlp-platform/platform/services/control-plane/internal/repoconfig"
+	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
 )
 
-// wirePoller makes what reads the model repository where it lives.
-func (p *parts) wirePoller(db *store.Store, server *service.Server, coordinator coord.Coordinator, locks *lock.Locker, log *slog.Logger) error {
-	source, id, err := p.cfg.modelrepoSource()
-	if err != nil {
-		return err
+// firstSettings are those of the model repository at the first start.
+func (c *Config) firstSettings() (repoconfig.Settings, error) {
+	return repoconfig.CheckFirst(c.AutoRetrain, c.PollSeconds, c.WatchBranch)
+}
+
+// shortSecret is below what a generated secret has, in bytes.
+const shortSecret = 16
+
+// checkModelrepo tells each fault of what concerns the model repository.
+func (c *Config) checkModelrepo(fault func(format string, a ...any)) {
+	if _, err := c.firstSettings(); err != nil {
+		fault("%w", err)
 	}
-	if e, ok := source.(forge.Exporter); ok {
-		server.OnClose(func() {
-			if err := e.Close(); err != nil {
-				log.Warn("cache of the model repository not given back", slog.Any("err", err))
-			}
-		})
+	for name, s := range map[string]service.Secret{
+		"MODELREPO_WEBHOOK_SECRET": c.WebhookSecret, "MODELREPO_WEBHOOK_SIGNING_TOKEN": c.WebhookSigningToken,
+		"AI_PROD_PIPELINE_TRIGGER_TOKEN": c.CITriggerToken,
+	} {
+		if err := service.CheckSecret(name, s); err != nil {
+			fault("%w", err)
+		}
 	}
-	p.poller = poller.New(poller.Parts{
-		Source: source, SourceID: id, Store: db, Registry: p.registry, Config: p.repoConfig, Push: p.pushes,
-		Coord: coordinator, Locks: locks, Log: log,
-	})
-	p.diffs = diff.API{Store: db, Source: source, Config: p.repoConfig, Log: log}
-	return nil
+	if _, err := webhook.SigningKey(c.WebhookSigningToken); err != nil {
+		fault("MODELREPO_WEBHOOK_SIGNING_TOKEN %w", err)
+	}
+	if (c.CIProject == "") != (c.CITriggerToken == "") {
+		fault("AI_PROD_GITLAB_PROJECT_ID and AI_PROD_PIPELINE_TRIGGER_TOKEN go together: set both or neither")
+	}
+}
+
+// secretWarnings are what the check "token" says of the webhook secrets.
+func (c *Config) secretWarnings() []string {
+	var out []string
+	warn := func(name string, n int) {
+		if n > 0 && n < shortSecret {
+			out = append(out, fmt.Sprintf("%s is shorter than %d bytes", name, shortSecret))
+		}
+	}
+	warn("MODELREPO_WEBHOOK_SECRET", len(c.WebhookSecret))
+	key, _ := webhook.SigningKey(c.WebhookSigningToken) // checked at the start
+	warn("the key in MODELREPO_WEBHOOK_SIGNING_TOKEN", len(key))
+	return out
 }
 
 // modelrepoSource is where the repository lives, the first that is configured,

@@ -21,8 +21,9 @@ const (
 	holderMembers    = "model alias version? previous_version? from to? actor via promotion_id?"
 )
 
-// The table "Further routes" of decisions 2.2.
-func TestContractFurtherRoutes(t *testing.T) {
+// The routes of models, promotions, aliases, drift and alerts; those of the records
+// are in contract_records_test.go.
+func TestContractModelAndPromotionRoutes(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
 	serving := controlplanetest.NewServing(t)

@@ -59,8 +59,8 @@ func deliverPush(p *controlplanetest.Plane, payload any) controlplanetest.Respon
 	return p.Want(200, "POST", "/webhooks/modelrepo/forge-a", "", payload, "X-Forge-A-Token", hookSecret, "X-Gitlab-Event", "Push Hook", "X-Gitlab-Event-UUID", uuid.NewString())
 }
 
-// The table "Control plane API" of the contract, with what decisions 2.1 add.
-func TestContractRoutes(t *testing.T) {
+// The routes of training runs, approvals, webhooks and the model repository.
+func TestContractTrainingRoutes(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
 	p := startForWalk(t, "MODELREPO_DIR="+repo.Dir, "MODELREPO_POLL_SECONDS=0")

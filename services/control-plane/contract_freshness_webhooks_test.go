@@ -65,7 +65,7 @@ func finishRun(p *controlplanetest.Plane, model, commit, state string, v *contro
 	})
 }
 
-// The moves of freshness: decisions 3.
+// How the freshness of a model changes.
 func TestContractFreshness(t *testing.T) {
 	t.Parallel()
 	repo, first := newSampleRepository(t)
@@ -184,8 +184,8 @@ func TestContractFreshness(t *testing.T) {
 	})
 }
 
-// The table "Webhook" of decisions 3.
-func TestContractWebhookTable(t *testing.T) {
+// What each forge proves itself by, and what is read from its payload.
+func TestContractWebhooks(t *testing.T) {
 	t.Parallel()
 	p := startForWalk(t)
 	row := func(name string, f func(t *testing.T, p *controlplanetest.Plane)) {
