@@ -49,7 +49,7 @@ func (a API) List(c echo.Context) error {
 		case store.None(err):
 		case err != nil:
 			return err
-		case row.Version != nil: // else the alias was removed then: nobody held it
+		case row.Version != nil: // otherwise the alias was removed: it had no holder
 			out.Items = append(out.Items, toAliasHolder(row))
 		}
 		return c.JSON(http.StatusOK, out)

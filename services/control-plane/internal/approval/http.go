@@ -19,14 +19,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// Bounds of a change notice.
+// Limits of a change notice.
 const (
 	MaxModels    = 500
 	MaxFiles     = 10_000
 	maxPath      = 4096
 	maxMessage   = 64 << 10
 	MaxReason    = 4096
-	maxFaultsOut = 20 // of a long list, the first faults tell enough
+	maxFaultsOut = 20 // the first errors of a long list are enough
 )
 
 // API serves change notices and approvals.
@@ -68,7 +68,7 @@ func orEmpty(ids []uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// parseNotice checks a change notice; a model named twice counts once.
+// parseNotice validates a change notice; duplicate models count once.
 func parseNotice(b api.ChangeNotice) (Notice, error) {
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) {
@@ -161,7 +161,7 @@ func (a API) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, toApproval(row.Approval, row.CommitMsg, row.ChangedFiles))
 }
 
-// PathID reads the path parameter id; one that is no UUID names nothing.
+// PathID reads the path parameter id. An id that is not a UUID does not exist.
 func PathID(c echo.Context, missing problem.Kind) (uuid.UUID, error) {
 	id, err := uuid.Parse(c.Param("id"))
 	if err != nil {

@@ -27,10 +27,10 @@ const maxConditions = 32
 
 var version = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 
-// ValidVersion says whether s can be a version of the tracker.
+// ValidVersion reports whether s can be a version of the tracker.
 func ValidVersion(s string) bool { return version.MatchString(s) }
 
-// VersionRule says what ValidVersion accepts.
+// VersionRule describes what ValidVersion accepts.
 const VersionRule = "must be a whole number from 1, as text"
 
 // API serves promotions.
@@ -68,7 +68,7 @@ func (a API) Open(c echo.Context) error {
 		Model: v.Model, Version: wire.OptionalText(v.Version), From: v.From, To: v.To, State: api.PromotionStatePending,
 		Allowed: v.Allowed(), Reasons: v.Reasons(), Checks: v.Checks,
 	}
-	if !res.Allowed { // what it would be refused as
+	if !res.Allowed { // the refusal that a real request would get
 		res.State = api.PromotionStateRejected
 	}
 	if out.Promotion != nil {
@@ -77,7 +77,7 @@ func (a API) Open(c echo.Context) error {
 	return c.JSON(http.StatusOK, res)
 }
 
-// promotionRequest is api.PromotionRequest that tells a value of 0 from none.
+// promotionRequest is api.PromotionRequest that distinguishes 0 from absent.
 type promotionRequest struct {
 	Model      string            `json:"model"`
 	Version    *string           `json:"version"`
@@ -203,9 +203,9 @@ func (a API) GetGate(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// gateView sorts the checks into the parts of the gate: metrics and evaluation,
-// and the rest. An evaluation that did not run has not passed; one that did must
-// have passed, also where the policy does not ask for it.
+// gateView splits the checks into metrics, evaluation and the rest. An evaluation that
+// did not run counts as not passed; one that ran must have passed even if the policy
+// does not require it.
 func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.Gate, error) {
 	out := api.Gate{
 		Model: v.Model, TrackerName: trackerName, Version: wire.OptionalText(v.Version), Checks: v.Checks,
@@ -231,7 +231,7 @@ func gateView(v Verdict, trackerName string, state api.GateApprovalState) (api.G
 			out.Eval.Metrics[name] = value
 		}
 	}
-	for _, run := range byAge(v.Evals) { // of one metric in two suites the newest
+	for _, run := range byAge(v.Evals) { // if two suites have the same metric, the newest wins
 		out.Eval.Pass = out.Eval.Pass && run.Status == string(api.EvalStatusPassed)
 		metrics, err := governance.DecodeMetrics(run)
 		if err != nil {
@@ -451,7 +451,7 @@ func (s *Policies) Put(c echo.Context) error {
 	return c.JSON(http.StatusOK, policyView(policy))
 }
 
-// policyInput is api.PolicyInput that tells a threshold of 0 from none.
+// policyInput is api.PolicyInput that distinguishes a threshold of 0 from none.
 type policyInput struct {
 	Model        *string           `json:"model"`
 	Metric       string            `json:"metric"`

@@ -31,7 +31,7 @@ type PoliciesParts struct {
 	Now  func() time.Time
 }
 
-// Policies keeps one policy per model.
+// Policies stores one policy per model.
 type Policies struct{ PoliciesParts }
 
 // NewPolicies refuses a missing part.
@@ -42,8 +42,8 @@ func NewPolicies(p PoliciesParts) (*Policies, error) {
 	return &Policies{p}, nil
 }
 
-// Load gives each model without a policy one from its Production rung. A policy
-// that somebody removed stays removed.
+// Load creates a policy from the Production rung for each model without one. A deleted
+// policy stays deleted.
 func (s *Policies) Load(ctx context.Context) error {
 	for _, m := range s.Registry.Models() {
 		for _, rung := range m.Lifecycle {
@@ -81,7 +81,7 @@ func validMetric(name string) bool {
 	return name != "" && len(name) <= 250 && strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
 
-// set replaces the model's policy and records both in the audit ledger.
+// set replaces the model's policy and writes the old and the new one to the ledger.
 func (s *Policies) set(ctx context.Context, who auth.Principal, row store.PutPolicyParams) (store.Policy, error) {
 	var after store.Policy
 	err := s.Store.InTx(ctx, func(tx store.Tx) error {
