@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// sourceTimeout bounds one reading of one source.
+	// sourceTimeout limits one reading of one source.
 	sourceTimeout = 20 * time.Second
 	// keepEnded is how long a resolved alert stays, to be compared with late facts.
 	keepEnded = 24 * time.Hour
 	// eventAge is how old a fact may be where its source was never read: a consumer
 	// that begins gets a week of history, which is no news.
 	eventAge = 5 * time.Minute
-	// actor is who finds alerts.
+	// actor is the actor of alert events.
 	actor = "system:alerts"
 )
 
-// Reconciler keeps the table as the sources say.
+// Reconciler keeps the table in line with the sources.
 type Reconciler struct {
 	Store   *store.Store
 	Sources map[string]Source // by their name
@@ -37,16 +37,16 @@ type Reconciler struct {
 
 	nudge chan struct{}
 	mu    sync.Mutex // guards unread
-	// unread are the sources whose last reading failed; it is told once.
+	// unread holds the sources whose last reading failed; a failure is logged once.
 	unread map[string]bool
 }
 
-// NewReconciler asks each source at that interval.
+// NewReconciler returns a Reconciler that reads each source at that interval.
 func NewReconciler(s *store.Store, sources map[string]Source, every time.Duration, log *slog.Logger) *Reconciler {
 	return &Reconciler{Store: s, Sources: sources, Every: every, Log: log, Now: time.Now, nudge: make(chan struct{}, 1), unread: map[string]bool{}}
 }
 
-// Nudge makes Run look now. It does not wait.
+// Nudge makes Run reconcile now. It does not wait.
 func (r *Reconciler) Nudge() {
 	select {
 	case r.nudge <- struct{}{}:
@@ -69,8 +69,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile asks all sources at once. One that cannot be read leaves its alerts
-// as they are.
+// Reconcile reads all sources in parallel. The alerts of a source that cannot be read
+// stay unchanged.
 func (r *Reconciler) Reconcile(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
@@ -115,10 +115,10 @@ func (r *Reconciler) source(ctx context.Context, name string) error {
 	return r.Store.InTx(ctx, func(tx store.Tx) error { return reconcileSource(ctx, tx, name, seen, at) })
 }
 
-// id is an alert within its source.
+// id identifies an alert within its source.
 type id struct{ tenant, key string }
 
-// reconcileSource makes the table of one source what was read at that time.
+// reconcileSource updates the table of one source to what was read at that time.
 func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[id]Alert, at time.Time) error {
 	if err := lockSource(ctx, tx, source); err != nil {
 		return err
@@ -149,8 +149,8 @@ func reconcileSource(ctx context.Context, tx store.Tx, source string, seen map[i
 	return tx.SetAlertsReadAt(ctx, store.SetAlertsReadAtParams{Source: source, ReadAt: at})
 }
 
-// Observe notes that one alert fires, or does not, since the time at: what an
-// event tells between two readings of its source.
+// Observe records that one alert fires, or no longer fires, since the time at. Events
+// report this between two readings of the source.
 func Observe(ctx context.Context, tx store.Tx, a Alert, firing bool, at, now time.Time) error {
 	if err := lockSource(ctx, tx, a.Source); err != nil {
 		return err

@@ -50,10 +50,10 @@ const name = "control-plane"
 // leaderLease is how long after a leader's death another replica may lead.
 const leaderLease = 10 * time.Second
 
-// sweepEvery is how often undecided records are looked at for their age.
+// sweepEvery is the interval at which undecided records are checked for expiry.
 const sweepEvery = time.Minute
 
-// startupOptions say what the control plane stands on.
+// startupOptions returns what the shared start-up code needs.
 func startupOptions(cfg Config, log *slog.Logger) startup.Options {
 	return startup.Options{
 		Name: name, Schema: store.Schema, Migrations: []postgres.Set{store.Migrations()}, MaxConns: 20,
@@ -72,7 +72,7 @@ func Migrate(ctx context.Context, cfg Config) error {
 	return startup.Migrate(ctx, startupOptions(cfg, slog.New(slog.DiscardHandler)))
 }
 
-// parts are what handlers and background work are made of.
+// parts hold the handlers and the background work.
 type parts struct {
 	shared
 	registry   *registry.Registry
@@ -138,7 +138,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return base.Run(ctx)
 }
 
-// start does what must be done once before the replica is ready.
+// start does the work that must finish before the replica is ready.
 func (p *parts) start(ctx context.Context) error {
 	if err := errors.Join(p.policies.Load(ctx), p.repoConfig.Load(ctx)); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (p *parts) start(ctx context.Context) error {
 	if !p.cfg.SoleProcess {
 		return nil
 	}
-	// Nobody else can be at work: what is left belongs to a dead predecessor. What
+	// There is no other process: unfinished work belongs to a dead predecessor. What
 	// cannot be finished now is left to the leader.
 	if err := errors.Join(p.commands.TakeOver(ctx, true), p.mover.Resume(ctx, true), p.ladder.Resume(ctx, time.Now())); err != nil && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "not all work of the last process could be taken over", slog.Any("err", err))
@@ -156,7 +156,7 @@ func (p *parts) start(ctx context.Context) error {
 	return nil
 }
 
-// lead is the work of one replica at a time.
+// lead runs the work that only one replica does at a time.
 func (p *parts) lead(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.follower.Run(ctx) })

@@ -15,15 +15,15 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/webhook"
 )
 
-// firstSettings are those of the model repository at the first start.
+// firstSettings returns the model repository's settings at the first start.
 func (c *Config) firstSettings() (repoconfig.Settings, error) {
 	return repoconfig.CheckFirst(c.AutoRetrain, c.PollSeconds, c.WatchBranch)
 }
 
-// shortSecret is below what a generated secret has, in bytes.
+// shortSecret is the length in bytes below which a secret causes a warning.
 const shortSecret = 16
 
-// checkModelrepo tells each fault of what concerns the model repository.
+// checkModelrepo reports each error in the settings of the model repository.
 func (c *Config) checkModelrepo(fault func(format string, a ...any)) {
 	if _, err := c.firstSettings(); err != nil {
 		fault("%w", err)
@@ -44,7 +44,7 @@ func (c *Config) checkModelrepo(fault func(format string, a ...any)) {
 	}
 }
 
-// secretWarnings are what the check "token" says of the webhook secrets.
+// secretWarnings returns the warnings of the check "token" about the webhook secrets.
 func (c *Config) secretWarnings() []string {
 	var out []string
 	warn := func(name string, n int) {
@@ -58,8 +58,8 @@ func (c *Config) secretWarnings() []string {
 	return out
 }
 
-// modelrepoSource is where the repository lives, the first that is configured,
-// and what tells it from others; nil if it is in no git repository.
+// modelrepoSource returns the first configured source of the repository and an id that
+// distinguishes it from others; nil if it is not under git.
 func (c *Config) modelrepoSource() (forge.Source, string, error) {
 	switch {
 	case c.GitLabProject != "":
@@ -81,7 +81,7 @@ func (c *Config) modelrepoSource() (forge.Source, string, error) {
 	return nil, "", nil
 }
 
-// checksOut says whether each replica has a checkout of its own that follows the repository.
+// checksOut reports whether each replica has a checkout of its own that follows the repository.
 func (c *Config) checksOut() bool { return c.GitLabProject == "" && c.GitURL != "" }
 
 func shortDigest(s string) string {
@@ -99,7 +99,7 @@ func defaultCacheDir() string {
 	return filepath.Join(dir, "mlp-platform", "modelrepo")
 }
 
-// checkSource tells each fault of where the model repository lives.
+// checkSource reports each error in the location of the model repository.
 func (c *Config) checkSource(fault func(format string, a ...any)) {
 	if err := service.CheckSecret("GITLAB_TOKEN", c.GitLabToken); err != nil {
 		fault("%w", err)

@@ -28,14 +28,14 @@ const (
 	classOther    = "other"
 )
 
-// signed stands for a scope where no credential but a proof over the request is
-// asked for; the handler checks it, and bounds the body itself.
+// signed replaces the scope of a route that needs a signature or token of a forge
+// instead of a credential; the handler checks it and limits the body itself.
 const signed = "signed"
 
-// anyWrite stands for any of the scopes that let somebody write.
+// anyWrite replaces the scope of a route that accepts any scope that writes.
 const anyWrite = "any write scope"
 
-// route is one row of the table: public where scope is empty.
+// route is one row of the table; an empty scope makes it public.
 type route struct {
 	method, path string
 	scope        string
@@ -43,7 +43,7 @@ type route struct {
 	handler      echo.HandlerFunc
 }
 
-// routes is every route beside those of libs/service.
+// routes lists every route except those of libs/service.
 func (p *parts) routes() []route {
 	return slices.Concat(
 		p.modelRoutes(), p.trainingRoutes(), p.promotionRoutes(), p.auditRoutes(), p.recordRoutes(), p.operationRoutes(),
@@ -161,8 +161,8 @@ func (p *parts) operationRoutes() []route {
 	}
 }
 
-// mount adds the routes. Each passes, in this order: credentials, scope, rate
-// limit, text that can be stored, query parameters that exist, bound of the body.
+// mount adds the routes. Each request is checked in this order: credentials, scope, rate
+// limit, storable text, known query parameters, size of the body.
 func (p *parts) mount(e *echo.Echo, limiter *wire.Limiter) {
 	cfg, who := &p.cfg, p.auth
 	limits := map[string]echo.MiddlewareFunc{
@@ -221,16 +221,16 @@ func allowOnlyPost(c echo.Context) error {
 	return echo.ErrMethodNotAllowed
 }
 
-// pathParameter is a segment of a route that the document writes in braces.
+// pathParameter matches a parameter of a route, which the document writes in braces.
 var pathParameter = regexp.MustCompile(`:([a-z_]+)`)
 
-// documentedOperation is how documentedParameters calls a route.
+// documentedOperation returns the key of a route in documentedParameters.
 func documentedOperation(r route) string {
 	return strings.ToLower(r.method) + " " + pathParameter.ReplaceAllString(r.path, "{$1}")
 }
 
 // documentedParameters reads the query parameters of each operation of an OpenAPI
-// document, so that what it says and what the routes accept cannot differ.
+// document, so that the document and the routes cannot differ.
 func documentedParameters(document []byte) map[string][]string {
 	type parameter struct {
 		Ref  string `yaml:"$ref"`

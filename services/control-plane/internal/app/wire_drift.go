@@ -17,14 +17,14 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// driftParts act on what goes wrong by itself.
+// driftParts hold retraining on drift and alerts.
 type driftParts struct {
 	retrains autoretrain.API
 	alerts   alert.API
 
 	reader     *drift.Reader
 	reconciler *alert.Reconciler
-	forget     func()                 // what the metrics say of drift
+	forget     func()                 // clears the drift gauges
 	consumer   *outbox.ConsumerConfig // nil where events are only logged
 	log        *slog.Logger
 }
@@ -80,9 +80,9 @@ func (p *parts) connectAutoRetrain() (err error) {
 // DriftConsumer is the durable that reads changed levels of drift.
 const DriftConsumer = "control-plane-drift"
 
-// lead is the work of one replica at a time.
+// lead runs the work that only one replica does at a time.
 func (d driftParts) lead(ctx context.Context) error {
-	defer d.forget() // another replica tells of drift now
+	defer d.forget() // another replica reports drift now
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.retrains.Service.Run(ctx) })
 	g.Go(func() error { return d.reconciler.Run(ctx) })

@@ -55,7 +55,7 @@ func (p *parts) connectOperations() error {
 	return nil
 }
 
-// expectMetrics makes the counters of every model and dispatch that the registry knows.
+// expectMetrics creates the counters of every model and data set in the registry, at 0.
 func (p *parts) expectMetrics() {
 	for _, m := range p.registry.Models() {
 		p.metrics.ExpectModel(m.ID())
@@ -80,7 +80,7 @@ func (p *parts) connectHealth() (err error) {
 	return err
 }
 
-// withoutPassword is a URL fit to be shown.
+// withoutPassword removes the credentials from a URL.
 func withoutPassword(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

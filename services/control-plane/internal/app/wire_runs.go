@@ -58,7 +58,7 @@ func (p *parts) connectRuns() error {
 	return err
 }
 
-// observeDispatch counts how a dispatch ended.
+// observeDispatch returns a function that counts the outcome of each dispatch.
 func observeDispatch(m *metrics.Metrics) func(store.Command, error, time.Duration) {
 	return func(c store.Command, err error, took time.Duration) {
 		outcome := "ok"

@@ -15,7 +15,7 @@ import (
 // exportPause is how long a reader of an export may take over one page of it.
 const exportPause = 30 * time.Second
 
-// ending is what the trailer of an export tells of the whole chain.
+// ending returns the trailer's statement about the whole chain.
 func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 	out := chain.Ending{LastSeq: max(v.LastSeq, head.ToSeq), Key: l.key, Verification: chain.Verification{
 		Verified: v.Verified(), Checked: v.Checked, Head: chain.Head{Seq: v.HeadSeq, Hash: v.Head}, SignedSeq: v.SignedSeq, VerifiedAt: chain.Time(v.At),
@@ -26,7 +26,7 @@ func (l *Ledger) ending(v Verdict, head chain.Header) chain.Ending {
 	return out
 }
 
-// stretch is the header of an export: the range of entries that holds all those
+// stretch returns the header of an export: the range of entries that contains all those
 // between two instants. It has no gaps, or it could not be verified.
 func (l *Ledger) stretch(ctx context.Context, tenant string, since, until *time.Time) (chain.Header, error) {
 	h := chain.Header{Tenant: tenant, FromSeq: 1, PrevHash: chain.Genesis, Since: timeText(since), Until: timeText(until), CreatedAt: chain.Time(l.Now())}

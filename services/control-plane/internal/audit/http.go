@@ -197,7 +197,7 @@ func detailsOf(raw json.RawMessage) (details map[string]any, why string) {
 	return details, ""
 }
 
-// nestedDeeperThan says whether more than n objects and lists of a valid JSON are in each other.
+// nestedDeeperThan reports whether more than n objects and lists of a valid JSON are in each other.
 func nestedDeeperThan(raw []byte, n int) bool {
 	depth := 0
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {

@@ -90,7 +90,7 @@ func (l *Ledger) keyedChains(ctx context.Context, q *store.Queries, keys chain.K
 	return out, nil
 }
 
-// keyed says whether an entry must carry a MAC.
+// keyed reports whether an entry must carry a MAC.
 func (c *keyedChain) keyed(seq int64) bool {
 	_, ok := c.epochs.At(seq)
 	return ok || c.sealed && len(c.epochs) == 0

@@ -1,5 +1,5 @@
-// Package audit keeps the ledger: who did what, or was refused, in one hash chain
-// per tenant.
+// Package audit keeps the ledger of who did what, or was refused it, in one hash
+// chain per tenant.
 //
 // A fact is an outbox event of the act's own transaction. One replica at a time
 // reads the facts of all services from the stream, in its order, and appends them
@@ -46,10 +46,10 @@ const (
 // Parts are what a Ledger needs.
 type Parts struct {
 	Store *store.Store
-	// Conn is the broker's; nil when events are only logged, so that nothing arrives.
+	// Conn is the broker connection; nil if events are only logged, so that none arrive.
 	Conn   *nats.Conn `part:"optional"`
 	Stream outbox.StreamConfig
-	// Coordinator is the kind that gives this replica its leases and their fences.
+	// Coordinator is the kind of coordinator that grants leases and their fences.
 	Coordinator string
 	Now         func() time.Time
 	Log         *slog.Logger
@@ -60,7 +60,7 @@ type Ledger struct {
 	Parts
 
 	key     ed25519.PrivateKey // nil: nothing is signed
-	roots   chain.Keys         // trusted whatever the tables say: that key's and those of the configuration
+	roots   chain.Keys         // trusted regardless of the tables: the key and those of the configuration
 	macKey  []byte             // derived of key; nil without it
 	anchors *anchors           // nil without a key
 	epochs  *epochBook         // nil without a key
@@ -142,7 +142,7 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// runEvery calls fn at once and then every d until ctx ends.
+// runEvery calls fn immediately and then every d until ctx ends.
 func runEvery(ctx context.Context, d time.Duration, fn func(context.Context)) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()

@@ -67,7 +67,7 @@ func kindsToJudge(kind string) []string {
 	return []string{kind}
 }
 
-// judgeDrift says whether what Production serves of the model drifts enough; the
+// judgeDrift reports whether what Production serves of the model drifts enough; the
 // outcome is WouldTrigger if it does.
 func judgeDrift(row store.AutoRetrain, l levels) Result {
 	out := Result{Model: row.ModelID}

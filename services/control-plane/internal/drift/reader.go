@@ -190,7 +190,7 @@ func measureName(s string) string {
 	return ""
 }
 
-// sound says whether a reading tells of a model, alias and level that there can be.
+// sound reports whether a reading tells of a model, alias and level that there can be.
 func (r Reading) sound() bool {
 	return registry.ValidName(r.Model) && slices.Contains(modelrepo.Aliases, r.Alias) && validLevel(r.Status) && validLevel(r.Overall)
 }

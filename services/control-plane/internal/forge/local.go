@@ -17,7 +17,7 @@ import (
 // Local is a git repository on this machine, as it is; no remote is asked.
 type Local struct{ dir string }
 
-// OpenLocal says whether dir is the root of a git repository. A folder deep in a
+// OpenLocal reports whether dir is the root of a git repository. A folder deep in a
 // repository that is about something else is not one: most commits there are no
 // news of the models.
 func OpenLocal(dir string) (*Local, bool) {

@@ -1,4 +1,4 @@
-// Package freshness tells whether each model was trained from the newest commit
+// Package freshness tracks whether each model was trained from the newest commit
 // of the model repository.
 //
 //	any     → stale     a push that concerns the model, unless it was trained from that commit
@@ -23,26 +23,26 @@ const (
 	Unknown = "unknown"
 	Stale   = "stale"
 	Current = "current"
-	// NoDefinition is that of an external model: there is no commit to compare with.
+	// NoDefinition is the state of an external model, which has no commit to compare with.
 	NoDefinition = "no_definition"
 )
 
-// Triggered notes that a run was dispatched; the model stays what it was.
+// Triggered records that a run was dispatched; the state does not change.
 func Triggered(ctx context.Context, tx store.Tx, model string, now time.Time) error {
 	return tx.MarkRetrainTriggered(ctx, store.MarkRetrainTriggeredParams{ModelID: model, Now: &now})
 }
 
-// LockPushes lets one push or one completed training at a time judge which
-// commit is the newest, until the transaction ends.
+// LockPushes lets only one push or completed training at a time determine the newest
+// commit, until the transaction ends.
 func LockPushes(ctx context.Context, tx store.Tx) error {
 	return tx.LockKeys(ctx, []string{"modelrepo:push"})
 }
 
-// pusher is the actor of what a push moves.
+// pusher is the actor of changes caused by a push.
 const pusher = "system:modelrepo"
 
-// Pushed notes that commit is the newest that concerns the models: those that
-// were not trained from it are stale, and given back. The caller holds LockPushes.
+// Pushed records that commit is the newest that concerns the models. Models that were
+// not trained from it become stale and are returned. The caller holds LockPushes.
 func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, now time.Time) (stale []string, err error) {
 	rows, err := tx.LockFreshnessOf(ctx, models)
 	if err != nil {
@@ -74,7 +74,7 @@ func Pushed(ctx context.Context, tx store.Tx, models []string, commit string, no
 	return of[Stale], tx.Emit(ctx, moved...)
 }
 
-// freshnessChanged is the event of a model that has another status now.
+// freshnessChanged returns the event of a changed status.
 func freshnessChanged(actor, model, status, previous string) []outbox.Event {
 	if status == previous {
 		return nil
@@ -83,11 +83,11 @@ func freshnessChanged(actor, model, status, previous string) []outbox.Event {
 		event.FreshnessChanged{Model: model, Status: status, Previous: previous})}
 }
 
-// Trained notes that a run completed with a version made from commit. The model
-// is current only when that is the newest commit known: the last push's, or
-// without one head, the commit the registry was read from, or the model's own. Where pushes make
-// only touched models stale, an older commit will do if no later push touched
-// the model. Dummy runs do not count; the caller leaves them out.
+// Trained records that a run completed with a version trained from commit. The model is
+// current only if that is the newest known commit: the last push's, or without a push
+// head, the commit the registry was read from, or the model's own. If pushes make only
+// touched models stale, an older commit is enough if no later push touched the model.
+// Dummy runs do not count; the caller leaves them out.
 func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now time.Time) error {
 	if err := LockPushes(ctx, tx); err != nil {
 		return err
@@ -113,11 +113,11 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 		if isNewest, err = untouchedSince(ctx, tx, model, commit); err != nil {
 			return err
 		}
-	default: // nobody told of a newer one than the model's own
+	default: // no newer commit than the model's own is known
 		isNewest = row.LatestModelrepoCommit != nil && commit == *row.LatestModelrepoCommit
 	}
 	if !isNewest && row.Status == Current {
-		return nil // an older run that took longer than a newer one
+		return nil // an older run that finished after a newer one
 	}
 	previous := row.Status
 	switch {
@@ -135,11 +135,11 @@ func Trained(ctx context.Context, tx store.Tx, model, commit, head string, now t
 	return tx.Emit(ctx, freshnessChanged(follower, model, row.Status, previous)...)
 }
 
-// follower is the actor of what a completed run moves.
+// follower is the actor of changes caused by a completed run.
 const follower = "system:follower"
 
-// untouchedSince says whether pushes make only touched models stale and no push
-// after the commit touched this one.
+// untouchedSince reports whether pushes make only touched models stale and no push after
+// the commit touched this one.
 func untouchedSince(ctx context.Context, tx store.Tx, model, commit string) (bool, error) {
 	cfg, err := tx.GetModelrepoConfig(ctx)
 	if store.None(err) || (err == nil && cfg.StaleScope != repoconfig.Touched) {

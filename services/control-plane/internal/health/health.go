@@ -1,5 +1,5 @@
-// Package health tells what this replica knows about itself: /health, the
-// checks of /readyz, and the runtime block.
+// Package health reports the state of this replica: /health, the checks of /readyz,
+// and the runtime block.
 package health
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/store"
 )
 
-// Facts are what does not change while the process runs.
+// Facts hold what does not change while the process runs.
 type Facts struct {
 	OrchestratorURL               string // shown, so without credentials
 	Coordinator                   string // redis or postgres
@@ -32,8 +32,8 @@ type Facts struct {
 	RelayEnabled                  bool
 	StateEmbedded, BrokerEmbedded bool
 	ModelRepoDir                  string
-	// ModelRepoOwn says that this replica follows the model repository by itself,
-	// so that the folder does not matter.
+	// ModelRepoOwn means that this replica follows the model repository itself, so
+	// that the folder does not matter.
 	ModelRepoOwn bool
 }
 
@@ -44,16 +44,16 @@ type Parts struct {
 	Store    *store.Store
 	Registry *registry.Registry
 	Auth     *auth.Authenticator
-	// Secrets warn of other secrets than credentials.
+	// Secrets are warnings about secrets other than credentials.
 	Secrets []string
 	Target  *dispatch.Target
-	// Migrated says whether the schema is what this program expects.
+	// Migrated checks that the schema is the one this program expects.
 	Migrated func(context.Context) error
-	// Coordinate asks the coordinator for a sign of life.
+	// Coordinate pings the coordinator.
 	Coordinate func(context.Context) error
 	Breaker    *coord.Breaker // of the orchestrator
 	Poller     *poller.Service
-	// Relay publishes this service's outbox, or would.
+	// Relay publishes this service's outbox unless it is disabled.
 	Relay *outbox.Relay
 }
 
@@ -79,8 +79,8 @@ func New(p Parts) (*Service, error) {
 	return s, nil
 }
 
-// countFor is how long a count of the outbox is reused: it reads a week of rows,
-// and those who ask need no credential.
+// countFor is how long a count of the outbox is reused: counting reads a week of rows,
+// and /health needs no credential.
 const countFor = time.Second
 
 func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
@@ -91,7 +91,7 @@ func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
 		return stats, nil
 	}
 	counted := s.counting.DoChan("", func() (any, error) {
-		// A caller that gives up must not make the others see its cancellation.
+		// One caller's cancellation must not reach the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
 		stats, err := s.Relay.Stats(ctx)
@@ -110,7 +110,7 @@ func (s *Service) outbox(ctx context.Context) (outbox.Stats, error) {
 	}
 }
 
-// Started ends the state "starting".
+// Started ends the state "starting" of /health.
 func (s *Service) Started() { s.started.Store(true) }
 
 // startupChecks are the names in startup_checks, beside which /readyz has the approval store.
@@ -141,8 +141,8 @@ func (s *Service) register() {
 	s.Server.Check("poller", s.poller)
 }
 
-// poller fails where polling is on and has not worked for three intervals: this
-// platform would not learn of changes.
+// poller fails if polling is on and has not succeeded for three intervals: the platform
+// would miss changes.
 func (s *Service) poller(ctx context.Context) service.Check {
 	st, err := s.Poller.State(ctx)
 	switch {
@@ -205,5 +205,5 @@ func (s *Service) pending(ctx context.Context) (int, error) {
 	return int(row.Pending), nil
 }
 
-// readTimeout bounds what /health asks for beside the checks.
+// readTimeout limits what /health reads besides the checks.
 const readTimeout = 2 * time.Second

@@ -58,9 +58,9 @@ func (s *Service) Get(c echo.Context) error {
 	return c.JSON(http.StatusOK, out)
 }
 
-// polling is the block poller; what cannot be read is not claimed.
+// polling returns the block poller; what cannot be read is left out.
 func (s *Service) polling(ctx context.Context) api.PollerHealth {
-	st, _ := s.Poller.State(ctx) // the check of that name tells of an error
+	st, _ := s.Poller.State(ctx) // the check poller reports the error
 	out := api.PollerHealth{Enabled: st.Enabled, Stale: st.Stale, Leader: st.Leader, LastError: wire.OptionalText(st.LastError)}
 	if st.LastOK != nil {
 		age := st.LastOK.Seconds()
@@ -69,8 +69,8 @@ func (s *Service) polling(ctx context.Context) api.PollerHealth {
 	return out
 }
 
-// runtime says what this process uses, and what of it keeps a second replica
-// from being safe.
+// runtime returns what this process uses and what prevents running a second replica
+// safely.
 func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 	f := s.Facts
 	r := api.Runtime{
@@ -97,7 +97,7 @@ func (s *Service) runtime(ctx context.Context, coordinated bool) api.Runtime {
 	block(!coordinated, "coordinator_unreachable")
 	block(f.BrokerEmbedded || f.Publisher == "log", "event_publisher_process_local")
 	block(!f.RelayEnabled, "event_relay_disabled")
-	// Each replica reads a folder of its own machine; that they agree cannot be seen from here.
+	// Each replica reads a folder on its own machine; whether they agree is unknown here.
 	block(f.ModelRepoDir != "" && !f.ModelRepoOwn, "modelrepo_dir_not_shared")
 	r.HorizontalScalingSafe = len(r.HorizontalScalingBlockers) == 0
 	if stats, err := s.outbox(ctx); err == nil {

@@ -1,14 +1,14 @@
-// Package job keeps the facility's batch jobs as their schedulers report them.
+// Package job stores the facility's batch jobs as reported by their schedulers.
 //
-// Jobs belong to no tenant: every tenant reads them, and whoever may manage
-// reports them. A job is known by scheduler, cluster and the scheduler's id.
+// Jobs belong to no tenant: every tenant may read them, and the scope manage may report
+// them. A job is identified by scheduler, cluster and the scheduler's id.
 //
 //	SUBMITTED, PENDING   it waits
 //	RUNNING              it runs
-//	UNKNOWN              the scheduler cannot tell, or nobody has asked it yet
-//	COMPLETED, FAILED, CANCELLED, TIMEOUT   it has ended, and stays so
+//	UNKNOWN              the scheduler does not know, or was not queried yet
+//	COMPLETED, FAILED, CANCELLED, TIMEOUT   it has ended; final
 //
-// Until it has ended a job may move to any state, also back: schedulers requeue.
+// Until it has ended, a job may change to any state, even backwards: schedulers requeue.
 package job
 
 import (
@@ -31,7 +31,7 @@ func hasEnded(state string) bool {
 	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}, state)
 }
 
-// report is a checked request: nil is what it leaves out.
+// report is a validated request; omitted members are nil.
 type report struct {
 	scheduler, id           string
 	cluster, model, dataset *string
@@ -43,8 +43,8 @@ type report struct {
 	flowRun, trackerRun     *string
 }
 
-// apply is the job after the report. What has ended takes no other state, and
-// nothing else that comes with one.
+// apply returns the job after the report. An ended job ignores reports with a different
+// state.
 func (r report) apply(job store.Job, now time.Time) store.Job {
 	if hasEnded(job.State) && r.state != job.State {
 		return job
@@ -80,7 +80,7 @@ func (r report) apply(job store.Job, now time.Time) store.Job {
 	return job
 }
 
-// laterOf is now, unless the clock of who reported is ahead.
+// laterOf returns now, or reported if the reporter's clock is ahead.
 func laterOf(now, reported time.Time) *time.Time {
 	if reported.After(now) {
 		return &reported
@@ -100,7 +100,7 @@ func replaceIfGiven[T any](to **T, from *T) {
 	}
 }
 
-// sameRecord says whether two records of a job tell the same.
+// sameRecord reports whether two job records are equal.
 func sameRecord(a, b store.Job) bool {
 	return a.ModelID == b.ModelID && equalPointers(a.Dataset, b.Dataset) && a.State == b.State && equalPointers(a.Partition, b.Partition) &&
 		a.Nodes == b.Nodes && a.Gpus == b.Gpus && a.Cpus == b.Cpus && a.SubmitAt.Equal(b.SubmitAt) && equalTime(a.StartAt, b.StartAt) &&
@@ -111,7 +111,7 @@ func equalPointers[T comparable](a, b *T) bool { return a == b || a != nil && b 
 
 func equalTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// toJob is the job at an instant: who waits or runs does so until then.
+// toJob returns the job at an instant; waiting and running times count up to now.
 func toJob(j store.Job, now time.Time) api.Job {
 	return api.Job{
 		Id: j.JobID, Scheduler: api.Scheduler(j.Scheduler), Cluster: j.Cluster, Model: j.ModelID, Dataset: j.Dataset, State: api.JobState(j.State),
@@ -148,7 +148,7 @@ func runSeconds(j store.Job, now time.Time) *int64 {
 	return nil
 }
 
-// wholeSeconds are whole ones, and none where clocks disagree.
+// wholeSeconds returns the whole seconds between two times, 0 if clocks disagree.
 func wholeSeconds(from, to time.Time) *int64 {
 	n := max(0, int64(to.Sub(from)/time.Second))
 	return &n

@@ -19,10 +19,10 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// maxCount bounds nodes, GPUs and CPUs of one job.
+// maxCount limits the nodes, GPUs and CPUs of one job.
 const maxCount = 10_000_000
 
-// putJob inserts or updates, and tells of what changed.
+// putJob inserts or updates the job and publishes the change.
 func putJob(ctx context.Context, tx store.Tx, r report, p auth.Principal, now time.Time) (store.Job, error) {
 	old, known, err := lockJob(ctx, tx, r)
 	if err != nil {
@@ -48,7 +48,7 @@ func putJob(ctx context.Context, tx store.Tx, r report, p auth.Principal, now ti
 		if !store.None(err) {
 			return row, err
 		}
-		// Somebody reported it in between: it is known now.
+		// A concurrent report has inserted it.
 		r.cluster = &blank.Cluster
 		if old, _, err = lockJob(ctx, tx, r); err != nil {
 			return old, err
@@ -72,7 +72,7 @@ func putJob(ctx context.Context, tx store.Tx, r report, p auth.Principal, now ti
 	return row, emitChange(ctx, tx, p, "job.updated", old, row, map[string]any{"old": toJob(old, now), "new": toJob(row, now)})
 }
 
-// lockJob finds the job that the report is about and keeps others from it.
+// lockJob finds and locks the job of the report.
 func lockJob(ctx context.Context, tx store.Tx, r report) (job store.Job, known bool, err error) {
 	rows, err := tx.LockJobs(ctx, store.LockJobsParams{Scheduler: r.scheduler, JobID: r.id, Cluster: r.cluster})
 	switch {
@@ -86,7 +86,7 @@ func lockJob(ctx context.Context, tx store.Tx, r report) (job store.Job, known b
 	return rows[0], true, nil
 }
 
-// emitChange emits the audit fact, and the event where the state changed. Like the job
+// emitChange writes the audit fact, and the event if the state changed. Like the job
 // they belong to no tenant.
 func emitChange(ctx context.Context, tx store.Tx, p auth.Principal, action string, old, row store.Job, details map[string]any) error {
 	target := strings.Join([]string{"job:" + row.Scheduler, row.Cluster, row.JobID}, "/")
@@ -98,7 +98,7 @@ func emitChange(ctx context.Context, tx store.Tx, p auth.Principal, action strin
 	}))
 }
 
-// earliestSubmit is when a job was submitted at the latest.
+// earliestSubmit returns the latest time at which the job can have been submitted.
 func earliestSubmit(now time.Time, known ...*time.Time) time.Time {
 	for _, t := range known {
 		if t != nil && t.Before(now) {
@@ -108,7 +108,7 @@ func earliestSubmit(now time.Time, known ...*time.Time) time.Time {
 	return now
 }
 
-// checkTimeOrder is a 422 where the record would end before it began.
+// checkTimeOrder returns 422 if the job would end before it started.
 func checkTimeOrder(j store.Job) error {
 	switch {
 	case j.StartAt != nil && j.StartAt.Before(j.SubmitAt):
@@ -121,7 +121,7 @@ func checkTimeOrder(j store.Job) error {
 	return nil
 }
 
-// parseReport checks a request.
+// parseReport validates a request.
 func parseReport(scheduler, id string, b api.JobInput) (report, error) {
 	var faults []problem.Field
 	bad := func(msg string, loc ...string) { faults = append(faults, problem.Field{Loc: loc, Msg: msg}) }
@@ -181,7 +181,7 @@ func parseReport(scheduler, id string, b api.JobInput) (report, error) {
 			}
 			t := f.v.UTC().Truncate(time.Microsecond)
 			*f.into = &t
-			if t.Unix() < 0 || t.Unix() > math.MaxUint32 { // unset by the scheduler, or no time
+			if t.Unix() < 0 || t.Unix() > math.MaxUint32 { // unset by the scheduler, or invalid
 				bad("must be a time between 1970 and 2106", "body", "timing", f.name)
 			}
 		}

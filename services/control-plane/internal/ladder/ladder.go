@@ -45,7 +45,7 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Parts are what a Service is made of.
+// Parts are what Service needs.
 type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client

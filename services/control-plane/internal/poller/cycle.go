@@ -184,7 +184,7 @@ func (s *Service) bring(ctx context.Context, sha, before string, moved bool, aft
 	})
 }
 
-// isRefusedCommit says whether the fault is the commit's own, so that trying again is of no use.
+// isRefusedCommit reports whether the fault is the commit's own, so that trying again is of no use.
 func isRefusedCommit(err error) bool {
 	var r *registry.Refused
 	return errors.As(err, &r)

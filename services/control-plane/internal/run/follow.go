@@ -15,7 +15,7 @@ import (
 const (
 	followEvery  = 3 * time.Second
 	askTimeout   = 5 * time.Second
-	lostAfter    = 10 * time.Minute // a run the orchestrator does not know
+	lostAfter    = 10 * time.Minute // for a run that the orchestrator does not know
 	followerPage = orchestrator.MaxPage
 )
 
@@ -54,8 +54,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Look asks once for every open run. An orchestrator that does not answer leaves
-// all of them as they are.
+// Look reads the state of every open run once. If the orchestrator does not answer, all
+// records stay as they are.
 func (f *Follower) Look(ctx context.Context) error {
 	after := ""
 	for {
@@ -81,7 +81,7 @@ func (f *Follower) page(ctx context.Context, open []store.Run) error {
 		}
 	}
 	known := map[string]orchestrator.FlowRun{}
-	if len(ids) > 0 { // without ids the filter would match every run there is
+	if len(ids) > 0 { // without ids the filter would match every run
 		askCtx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		runs, err := f.Orchestrator.FilterFlowRuns(askCtx, orchestrator.Filter{IDs: ids})

@@ -23,7 +23,7 @@ import (
 	"github.com/mlp-platform/platform/services/control-plane/internal/wire"
 )
 
-// freshFor is how long a record is shown without asking the orchestrator again.
+// freshFor is how long a record is returned without querying the orchestrator again.
 const freshFor = 5 * time.Second
 
 // APIParts are what an API needs.
@@ -98,7 +98,7 @@ func (a *API) Cancel(c echo.Context) error {
 		}
 		return c.JSON(http.StatusAccepted, toRunStatus(row, false))
 	}
-	status.Stale = true // asked for, but what became of it is not known yet
+	status.Stale = true // requested, but the result is not known yet
 	return c.JSON(http.StatusAccepted, status)
 }
 
@@ -142,13 +142,13 @@ func notFound() error {
 	return fault.RunNotFound.New("There is no such training run in your tenant; GET /runs lists them.")
 }
 
-// find gives the record. The legacy credential sees runs of every tenant, also
-// those that nobody dispatched here: they come without a tenant.
+// find returns the record. The legacy credential sees the runs of every tenant,
+// including runs dispatched elsewhere, which have no tenant.
 func (a *API) find(c echo.Context) (store.Run, error) {
 	ctx := c.Request().Context()
 	id, err := uuid.Parse(c.Param("flow_run_id"))
 	if err != nil {
-		return store.Run{}, notFound() // the orchestrator's ids are UUIDs
+		return store.Run{}, notFound() // the orchestrator's ids are all UUIDs
 	}
 	p, _ := auth.FromContext(ctx)
 	row, err := a.Book.Store.GetRun(ctx, id.String())
@@ -161,7 +161,7 @@ func (a *API) find(c echo.Context) (store.Run, error) {
 	return row, err
 }
 
-// status is the record, read anew where it may have changed.
+// status returns the record, refreshed if it may have changed.
 func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) {
 	if row.Terminal || a.Book.Now().Sub(row.CheckedAt) < freshFor {
 		return toRunStatus(row, false), nil
@@ -173,7 +173,7 @@ func (a *API) status(ctx context.Context, row store.Run) (api.RunStatus, error) 
 	askCtx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	r, err := a.Orchestrator.ReadFlowRun(askCtx, id)
-	if row.Tenant == "" { // not of this control plane
+	if row.Tenant == "" { // dispatched elsewhere
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
 			return api.RunStatus{}, notFound()

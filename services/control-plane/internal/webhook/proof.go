@@ -54,7 +54,7 @@ func equalConstantTime(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// tokenProof says whether one of the headers holds the secret.
+// tokenProof reports whether one of the headers holds the secret.
 func tokenProof(h http.Header, secret string) bool {
 	found := false
 	for _, name := range tokenHeaders {
@@ -103,7 +103,7 @@ func offeredSignatures(h http.Header) [][]byte {
 	return out
 }
 
-// hmacProof says whether one of the headers holds the body's HMAC under the secret.
+// hmacProof reports whether one of the headers holds the body's HMAC under the secret.
 func hmacProof(h http.Header, secret string, body []byte) bool {
 	want := signParts([]byte(secret), body)
 	found := false

@@ -1,12 +1,10 @@
-// Package webhook takes the push webhooks of both forges: it bounds the body,
-// checks the proof that the forge sent it, reads the forge's payload and hands
-// the push on.
+// Package webhook receives the push webhooks of both forges: it limits the body,
+// authenticates the forge, parses its payload and records the push.
 //
-// Whoever sends is a stranger until the proof holds. So a refusal costs little:
-// what the headers alone decide is decided before the body is read, a body has
-// as much memory as has arrived of it and must keep arriving, only complete ones
-// are hashed and parsed, and refusals are counted but not written to the ledger,
-// which a stranger could fill.
+// Senders are untrusted until authenticated, so refusals must be cheap: headers are
+// checked before the body is read, a body gets only as much memory as has arrived
+// and must keep arriving, only complete bodies are hashed and parsed, and refusals
+// are counted but not written to the ledger, which a stranger could otherwise fill.
 package webhook
 
 import (
@@ -20,7 +18,7 @@ import (
 )
 
 const (
-	// maxBody bounds a payload, in bytes.
+	// maxBody limits a payload, in bytes.
 	maxBody = 5 << 20
 	// parsers is how many bodies of each forge are hashed and parsed at once.
 	parsers = 8
@@ -28,7 +26,7 @@ const (
 	waitTimeout = 2 * time.Second
 )
 
-// Names of the forges, as metrics have them.
+// Names of the forges in metrics.
 const (
 	forgeA = "forge-a"
 	forgeB = "forge-b"
@@ -38,15 +36,15 @@ const (
 type API struct {
 	pushes *push.Service
 	secret service.Secret
-	key    []byte // of signed deliveries of forge A; nil: they prove themselves by the token
+	key    []byte // for signed deliveries of forge A; nil: they authenticate by the token
 	count  func(forge, outcome string)
 	now    func() time.Time
 
 	laneA, laneB lane
 }
 
-// lane is what the deliveries of one forge share. Each forge has its own, so that
-// those who pose as one do not keep the other waiting.
+// lane holds the resources shared by the deliveries of one forge. Each forge has its own,
+// so that impostors of one forge do not block the other.
 type lane struct {
 	memory *semaphore.Weighted // bytes of bodies
 	turns  chan struct{}       // to hash and parse
@@ -56,7 +54,7 @@ func newLane() lane {
 	return lane{memory: semaphore.NewWeighted(laneMemory), turns: make(chan struct{}, parsers)}
 }
 
-// New serves nobody while secret is empty. count is told of each delivery: its
+// New serves nobody while secret is empty. count is called for each delivery: its
 // outcome is accepted, duplicate, skipped or the code of the error.
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
 	return &API{
@@ -65,14 +63,14 @@ func New(pushes *push.Service, secret service.Secret, key []byte, count func(for
 	}
 }
 
-// forge is what differs between the two.
+// forge holds what differs between the two forges.
 type forge struct {
 	name string
-	// offers says whether the headers alone leave a proof possible; proves
-	// decides, once the body is there.
+	// offers reports whether the headers can contain a valid proof; proves decides when
+	// the body has been read.
 	offers func(h http.Header) bool
 	proves func(h http.Header, body []byte) bool
 	parse  func(h http.Header, p payload) (out push.Push, skip string, err error)
-	want   string // of a proof, for the one who lacks it
+	want   string // explains the required proof to the sender
 	lane   lane
 }
