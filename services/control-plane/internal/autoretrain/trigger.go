@@ -41,7 +41,7 @@ const (
 	releaseTimeout = 5 * time.Second
 )
 
-// Parts are what Service needs.
+// Parts are what a Service needs.
 type Parts struct {
 	Store     *store.Store
 	Drift     *drift.Reader

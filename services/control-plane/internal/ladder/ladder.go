@@ -45,7 +45,7 @@ const (
 	resumeEvery = 10 * time.Second
 )
 
-// Parts are what Service needs.
+// Parts are what a Service needs.
 type Parts struct {
 	Store      *store.Store
 	Tracker    *tracker.Client

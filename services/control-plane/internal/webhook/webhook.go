@@ -54,8 +54,8 @@ func newLane() lane {
 	return lane{memory: semaphore.NewWeighted(laneMemory), turns: make(chan struct{}, parsers)}
 }
 
-// New serves nobody while secret is empty. count is called for each delivery: its
-// outcome is accepted, duplicate, skipped or the code of the error.
+// New refuses all deliveries while secret is empty. count is called for each delivery;
+// the outcome is accepted, duplicate, skipped or the code of the error.
 func New(pushes *push.Service, secret service.Secret, key []byte, count func(forge, outcome string), now func() time.Time) *API {
 	return &API{
 		pushes: pushes, secret: secret, key: key, count: count, now: now,
